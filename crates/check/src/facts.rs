@@ -1,0 +1,234 @@
+//! What the proof learned, step by step: the input of `emit` and `model`.
+//!
+//! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
+//! stack, so that every later analysis is within one flat list of [`Step`]s.
+
+use millrace_object::insn::{Insn, Reg};
+use millrace_object::program::{FunctionId, Line, ObjectId};
+use serde::Serialize;
+
+/// A program that may be emitted: one [`Flow`] an entry, in the order of `Program::entries`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// the flows
+    pub flows: Vec<Flow>,
+}
+
+/// Index into [`Flow::frames`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub struct FrameId(pub usize);
+
+/// Index into [`Flow::steps`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub struct StepId(pub usize);
+
+/// One entry with all its local calls expanded.
+#[derive(Clone, Debug, Serialize)]
+pub struct Flow {
+    /// frame 0 is the entry's
+    pub frames: Vec<Frame>,
+    /// the instructions; execution begins at step 0
+    pub steps: Vec<Step>,
+}
+
+/// One call path's registers and stack.
+#[derive(Clone, Debug, Serialize)]
+pub struct Frame {
+    /// the function
+    pub function: FunctionId,
+    /// the frame it was called from, none for frame 0
+    pub caller: Option<FrameId>,
+    /// bytes of stack used, counted down from `r10`: offsets are in `-stack_bytes..0`
+    pub stack_bytes: u32,
+}
+
+/// One instruction of one frame, and what is known about it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// whose registers the instruction names
+    pub frame: FrameId,
+    /// index of the instruction in its function
+    pub pc: usize,
+    /// what to do
+    pub op: Op,
+    /// where it comes from
+    pub line: Option<Line>,
+    /// false: no execution gets here; emit nothing
+    pub reached: bool,
+    /// kinds of `r0` to `r10` of this frame before the instruction, joined over all executions
+    pub before: [Kind; 11],
+    /// kind of the register that the instruction writes, after it, joined over all executions
+    pub after: Kind,
+    /// what a load, store or atomic touches
+    pub access: Option<Access>,
+    /// what each argument of a helper call is; empty for all else
+    pub args: Vec<ArgFact>,
+    /// for branches: which outcomes can happen
+    pub outcomes: Outcomes,
+    /// the loaded value carries a proof: it must be loaded exactly once, because somebody else may
+    /// write the memory between two loads
+    pub load_once: bool,
+}
+
+/// The instruction of a [`Step`], its control flow in terms of steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Op {
+    /// an instruction that goes on to the next step; never a jump, branch, local call or exit
+    Plain(Insn),
+    /// go on at `target`
+    Jump {
+        /// next step
+        target: StepId,
+    },
+    /// if the condition of `insn` (an [`Insn::Branch`], whose own target is to be ignored) holds go
+    /// on at `target`, else at the next step
+    Branch {
+        /// the branch
+        insn: Insn,
+        /// next step when it holds
+        target: StepId,
+    },
+    /// copy `r1` to `r5` into `frame`, whose other registers are uninitialised, and go on at `target`
+    Enter {
+        /// the callee's frame
+        frame: FrameId,
+        /// its first step
+        target: StepId,
+    },
+    /// copy `r0` to the caller's `r0` (whose `r1` to `r5` are uninitialised from here) and go on at `target`
+    Leave {
+        /// the step after the call
+        target: StepId,
+    },
+    /// end with `r0` as the verdict
+    Exit,
+}
+
+/// What a register holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Kind {
+    /// nothing that may be read; the bottom of joins
+    Unset,
+    /// a number
+    Scalar,
+    /// the context
+    Context,
+    /// a pointer into the packet, at or after its first byte
+    Packet,
+    /// one past the packet's last byte
+    PacketEnd,
+    /// the start of the metadata before the packet
+    PacketMeta,
+    /// a pointer into a frame's stack
+    Stack {
+        /// whose
+        frame: FrameId,
+        /// bytes from that frame's `r10`, negative; none when it differs between executions
+        offset: Option<i32>,
+    },
+    /// a state object
+    Object(ObjectId),
+    /// a pointer into a value of that object, possibly null
+    Value(ObjectId),
+    /// a pointer into a reserved record of that object, possibly null
+    Record(ObjectId),
+    /// a pointer of different kinds in different executions (null included)
+    Pointer,
+    /// a number in some executions, a pointer in others
+    Mixed,
+}
+
+/// What a load, store or atomic touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Access {
+    /// a field of the context, see `ContextField`
+    Context {
+        /// offset in bytes
+        offset: u32,
+    },
+    /// the packet or its metadata
+    Packet,
+    /// a frame's stack
+    Stack {
+        /// whose
+        frame: FrameId,
+        /// lowest byte touched in any execution, from `r10`
+        from: i32,
+        /// one past the highest
+        to: i32,
+    },
+    /// a value of a state object
+    Value(ObjectId),
+    /// a reserved record
+    Record(ObjectId),
+    /// different regions in different executions
+    Several,
+}
+
+/// What an argument of a helper call is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum ArgFact {
+    /// a number; the constant when it is the same in all executions
+    Scalar(Option<u64>),
+    /// the context
+    Context,
+    /// a state object, the same in all executions
+    Object(ObjectId),
+    /// memory that the helper reads or writes
+    Memory {
+        /// the region; for a stack, the whole range touched
+        access: Access,
+        /// how many bytes; none when it differs between executions
+        bytes: Option<u32>,
+    },
+    /// a null pointer
+    Null,
+}
+
+/// Which outcomes of a branch can happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Outcomes {
+    /// the condition can hold
+    pub holds: bool,
+    /// the condition can fail
+    pub fails: bool,
+}
+
+/// Why a program may not run, in the author's terms.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refusal {
+    /// the function
+    pub function: String,
+    /// slot number of the instruction, as disassemblers count
+    pub instruction: u32,
+    /// the instruction, disassembled
+    pub text: String,
+    /// the source line
+    pub line: Option<Line>,
+    /// which rule was broken, a stable kebab-case name, e.g. `packet-bounds`
+    pub rule: &'static str,
+    /// what was wrong, with the value range that broke the rule
+    pub reason: String,
+    /// the smallest change that would mend it
+    pub remedy: String,
+}
+
+/// The register whose kind [`Step::after`] tells: the one that the instruction writes.
+#[must_use]
+pub fn written(insn: &Insn) -> Option<Reg> {
+    match *insn {
+        Insn::Alu { dst, .. }
+        | Insn::Neg { dst, .. }
+        | Insn::SignExtend { dst, .. }
+        | Insn::ByteOrder { dst, .. }
+        | Insn::LoadImm { dst, .. }
+        | Insn::Load { dst, .. } => Some(dst),
+        Insn::Atomic { op, fetch, src, .. } => match op {
+            millrace_object::insn::AtomicOp::CompareExchange => Some(Reg(0)),
+            _ if fetch => Some(src),
+            _ => None,
+        },
+        Insn::Call { .. } => Some(Reg(0)),
+        _ => None,
+    }
+}

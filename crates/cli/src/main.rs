@@ -1,0 +1,3 @@
+//! The `millrace` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Ports, bursts, timers and counters around an emitted module.

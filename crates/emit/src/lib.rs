@@ -1,0 +1,1 @@
+//! Turns a checked Program into C and the C into a shared object.

@@ -1,0 +1,99 @@
+//! The helpers a program may call, one file each.
+//!
+//! A helper is a contract that `check` enforces and `emit` relies on. Helpers that work on a state
+//! object are emitted as `<kind.c>_<name>(…)`, a function of the object's header; all others as
+//! `helper_<name>(…)` of `fastpath/helpers/<name>.h`. Adding one is a file here, a C function there,
+//! and a line in [`HELPERS`].
+
+/// What an argument must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arg {
+    /// the context pointer (the packet)
+    Context,
+    /// a state object, of a kind in [`Helper::kinds`]; always the first argument when present
+    Object,
+    /// pointer to `key_bytes` readable, initialised bytes of the object's key
+    Key,
+    /// pointer to `value_bytes` readable, initialised bytes
+    Value,
+    /// any number
+    Scalar,
+    /// pointer to readable, initialised bytes; the next argument is their number
+    Read {
+        /// the pointer may be null when the number is zero
+        nullable: bool,
+    },
+    /// pointer to writable bytes; the next argument is their number; they are initialised afterwards
+    Write,
+    /// number of bytes of the argument before it, at most [`MAX_BYTES`]
+    Bytes {
+        /// zero is allowed
+        zero: bool,
+    },
+    /// a pointer that this or another helper returned as [`Return::RecordOrNull`], given back by the call
+    Record,
+    /// pointer to that many writable bytes, initialised afterwards (e.g. an out parameter)
+    Out(u32),
+}
+
+/// The most bytes an argument of kind [`Arg::Bytes`] may name.
+pub const MAX_BYTES: u64 = 1 << 29;
+
+/// What `r0` holds after the call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Return {
+    /// a number within these bounds, as signed 64-bit
+    Scalar {
+        /// smallest
+        min: i64,
+        /// largest
+        max: i64,
+    },
+    /// pointer to a value of the object, or null
+    ValueOrNull,
+    /// pointer to a reserved record of as many bytes as the second argument says (a constant), or
+    /// null; must be given back before the program ends
+    RecordOrNull,
+}
+
+/// What a call does beyond its result. Anything not named here has no effect: the call may be
+/// repeated or left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Effects {
+    /// packet pointers of before the call are invalid after it
+    pub moves_packet: bool,
+    /// reads or writes state, so that order among packets matters
+    pub state: bool,
+    /// depends on the clock
+    pub time: bool,
+    /// depends on a random draw
+    pub random: bool,
+    /// any other effect on the world (a trace line, a redirect target)
+    pub other: bool,
+}
+
+/// The contract of a helper.
+#[derive(Debug)]
+pub struct Helper {
+    /// the number in the call instruction; below 0x10000 the kernel's, from there on our own
+    pub number: u32,
+    /// the name without the `bpf_` prefix
+    pub name: &'static str,
+    /// arguments in `r1` …, at most five
+    pub args: &'static [Arg],
+    /// result in `r0`
+    pub returns: Return,
+    /// names of the kinds that an [`Arg::Object`] may have
+    pub kinds: &'static [&'static str],
+    /// what else it does
+    pub effects: Effects,
+}
+
+/// Every helper there is, by ascending number.
+pub const HELPERS: &[&Helper] = &[];
+
+/// The helper with this number.
+#[must_use]
+pub fn by_number(number: u32) -> Option<&'static Helper> {
+    HELPERS.iter().copied().find(|h| h.number == number)
+}

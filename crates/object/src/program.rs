@@ -1,0 +1,158 @@
+//! The value that this stage gives: a [`Program`].
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::insn::Insn;
+use crate::state::StateKind;
+
+/// Index into [`Program::functions`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub struct FunctionId(pub usize);
+
+/// Index into [`Program::objects`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub struct ObjectId(pub usize);
+
+/// Which of the two dialects a program is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// as the kernel takes it: `SEC("xdp")`, verdicts `XDP_*`
+    Xdp,
+    /// Millrace's handlers: `ON_PACKET` and its kin, verdicts `FORWARD`, `DROP` …
+    Handlers,
+}
+
+/// One decoded object file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Program {
+    /// the file's stem
+    pub name: String,
+    /// the dialect
+    pub dialect: Dialect,
+    /// every function that an entry can reach, and the entries themselves
+    pub functions: Vec<Function>,
+    /// where execution can begin
+    pub entries: Vec<Entry>,
+    /// maps, globals and handler state, in file order
+    pub objects: Vec<StateObject>,
+    /// names of the ports, in order (`PORTS`); empty for XDP
+    pub ports: Vec<String>,
+    /// settings that `--set` may change before start
+    pub params: Vec<Param>,
+    /// names of drop reasons; index 0 is the unnamed reason `dropped`
+    pub reasons: Vec<String>,
+    /// text of the `license` section, empty when absent
+    pub license: String,
+}
+
+/// A sequence of instructions with one way in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Function {
+    /// the symbol's name
+    pub name: String,
+    /// the section it stands in
+    pub section: String,
+    /// decoded instructions
+    pub insns: Vec<Insn>,
+    /// for each of `insns`, the number of its first 8-byte slot, as disassemblers count
+    pub slots: Vec<u32>,
+    /// for each of `insns`, the source line; inherited from the last one before it that has a record
+    pub lines: Vec<Option<Line>>,
+}
+
+/// A place in the author's source.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Line {
+    /// the file as the compiler recorded it
+    pub file: Arc<str>,
+    /// from 1
+    pub line: u32,
+    /// from 1; 0 when unknown
+    pub column: u32,
+    /// the text of the line, without its indentation
+    pub text: Arc<str>,
+}
+
+/// Where execution begins.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// what starts it
+    pub role: Role,
+    /// the function
+    pub function: FunctionId,
+}
+
+/// What makes an entry run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// a packet, XDP dialect
+    Xdp,
+    /// a packet, handler dialect
+    OnPacket,
+    /// before the first packet
+    OnStart,
+    /// after the last packet
+    OnStop,
+    /// time
+    Every {
+        /// nanoseconds, at least 1
+        period: u64,
+    },
+}
+
+/// One state object: a map, a global section, or a handler's `MAP`, `VECTOR` …
+#[derive(Clone, Debug, Serialize)]
+pub struct StateObject {
+    /// the author's name for it
+    pub name: String,
+    /// what it is; the registry is [`crate::state::KINDS`]
+    #[serde(serialize_with = "kind_name")]
+    pub kind: &'static StateKind,
+    /// bytes of a key; 0 for kinds without one; 4 for arrays
+    pub key_bytes: u32,
+    /// bytes of a value as the author declared it
+    pub value_bytes: u32,
+    /// most entries; for a ring buffer, its bytes
+    pub capacity: u64,
+    /// the kernel's `map_flags`, 0 for handlers
+    pub flags: u32,
+    /// nanoseconds until an entry that is not refreshed is absent; 0 means never
+    pub expire_after: u64,
+    /// allocators: the first number leased
+    pub first: u64,
+    /// sketches: rows
+    pub rows: u32,
+    /// sketches: nanoseconds after which counts start again; 0 means never
+    pub window: u64,
+    /// globals: what the value holds at start, `value_bytes` long
+    pub initial: Option<Vec<u8>>,
+    /// the program cannot write it (`.rodata`); unless `settable`, `check` may treat it as constants
+    pub read_only: bool,
+    /// it holds parameters, which may differ from run to run (`.rodata.params`)
+    pub settable: bool,
+}
+
+fn kind_name<S: serde::Serializer>(kind: &&'static StateKind, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(kind.name)
+}
+
+/// A setting: `PARAM(type, name, default)`, or a `const volatile` global of an XDP program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Param {
+    /// its name
+    pub name: String,
+    /// the object whose value holds it
+    pub object: ObjectId,
+    /// offset in bytes in that value
+    pub offset: u32,
+    /// 1, 2, 4 or 8
+    pub bytes: u32,
+    /// whether its type is signed
+    pub signed: bool,
+    /// the type as the author wrote it
+    pub type_name: String,
+}

@@ -1,0 +1,1 @@
+//! Captures: reading, writing, making, describing.

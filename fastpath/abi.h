@@ -1,0 +1,115 @@
+/* The border between the host (Rust, a burst at a time) and an emitted module (C, a packet at a
+ * time). Everything that crosses it is here; `dataplane` mirrors it in Rust, field by field, and
+ * refuses a module whose MR_ABI differs.
+ */
+#ifndef MR_ABI_H
+#define MR_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#define MR_ABI 1u
+
+/* What became of a packet: exactly one of these. */
+enum mr_fate {
+    MR_ABORTED = 0, /* the program said so (XDP_ABORTED), or gave a verdict that does not exist */
+    MR_DROP = 1,    /* `out` is the index of the reason, 0 when none was given */
+    MR_PASS = 2,    /* XDP_PASS: to the host's own network stack */
+    MR_FORWARD = 3, /* `out` is the port */
+    MR_FLOOD = 4,   /* to every port but the ingress port */
+    MR_CONSUME = 5, /* taken by the program; leaves no port */
+};
+
+/* One packet of a burst. The host owns the memory and fills the upper part; the module may move
+ * `data`, `end` and `meta` within [floor, ceiling] and fills the lower part. Nobody else writes a
+ * descriptor while a module has it; the packet's bytes may change under its hands.
+ */
+struct mr_packet {
+    u8 *data;    /* first byte of the frame */
+    u8 *end;     /* one past its last byte; end - data <= 0xffff */
+    u8 *meta;    /* start of the metadata: floor <= meta <= data */
+    u8 *floor;   /* the lowest address `meta` may take */
+    u8 *ceiling; /* the highest address `end` may take */
+    u64 time;    /* ns since the epoch: the capture's stamp, or the burst's clock */
+    u64 number;  /* ingress number from 0, over all ports */
+    u32 port;    /* ingress port */
+    u32 queue;   /* ingress queue */
+    u32 ports;   /* how many ports there are */
+    u32 cpu;     /* the worker, from 0 */
+
+    u32 fate;     /* enum mr_fate */
+    u32 out;      /* port or reason, as the fate says */
+    u32 redirect; /* scratch: port named by bpf_redirect */
+    u32 draws;    /* scratch: random draws so far; the host clears it */
+};
+
+struct mr_instance; /* the state of one running copy, defined by the emitted module */
+
+/* What the host decides when it makes an instance. */
+struct mr_config {
+    u64 hash_seed;              /* secret; must not be observable in any result */
+    u64 sketch_seed;            /* recorded; sketches and random draws depend on it */
+    u64 time;                   /* ns, the time of the first packet */
+    const u8 *const *initial;   /* per object: content of a global, or NULL for zeros */
+};
+
+/* One entry of a ring buffer or another record for the host. */
+typedef void mr_record_fn(void *context, u32 object, const u8 *bytes, u64 length);
+
+/* One state object, for control and inspection between bursts. Functions that do not apply are
+ * NULL. They return 0 or a negative errno. Keys and values are `key_bytes` and `value_bytes` long.
+ */
+struct mr_object {
+    const char *name;
+    const char *kind;
+    u32 key_bytes;
+    u32 value_bytes;
+    u64 capacity;
+    u64 bytes; /* memory mapped for it by `create` */
+    u64 (*count)(struct mr_instance *, u64 now);
+    int (*get)(struct mr_instance *, const u8 *key, u8 *value, u64 now);
+    int (*set)(struct mr_instance *, const u8 *key, const u8 *value, u64 now);
+    int (*remove)(struct mr_instance *, const u8 *key, u64 now);
+    /* Visits entries in an order of the object's own. `*cursor` starts at 0; -ENOENT at the end. */
+    int (*next)(struct mr_instance *, u64 *cursor, u8 *key, u8 *value, u64 now);
+    /* Hands every finished record to `fn` and frees it. Ring buffers only. */
+    void (*drain)(struct mr_instance *, u32 object, mr_record_fn *fn, void *context);
+};
+
+struct mr_timer {
+    u64 period; /* ns */
+    void (*fire)(struct mr_instance *, struct mr_packet *);
+};
+
+/* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.
+ * `start`, `stop` and timers get a descriptor without a packet (data == end) for time and draws.
+ */
+struct mr_module {
+    u32 abi;
+    u32 objects;
+    u32 timers;
+    u32 programs; /* packet entries, by order in the Program */
+    u64 instance_bytes;
+    u64 instance_align;
+    const struct mr_object *object;
+    const struct mr_timer *timer;
+    int (*create)(struct mr_instance *, const struct mr_config *);
+    void (*destroy)(struct mr_instance *);
+    void (*start)(struct mr_instance *, struct mr_packet *); /* NULL if there is none */
+    void (*stop)(struct mr_instance *, struct mr_packet *);  /* NULL if there is none */
+    /* One function a packet entry: `n` packets, in order; sets the fate of each. */
+    void (*const *burst)(struct mr_instance *, struct mr_packet *const *, u32 n);
+    /* The same without the prefetching passes, for measuring what they give. */
+    void (*const *burst_plain)(struct mr_instance *, struct mr_packet *const *, u32 n);
+};
+
+#endif

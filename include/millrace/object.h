@@ -1,0 +1,34 @@
+/* The record by which a handler's state object is declared: what nf.h's MAP, VECTOR … leave behind
+ * in the section `millrace/state`, one each, read by the loader. Authors need not look here.
+ */
+#ifndef MILLRACE_OBJECT_H
+#define MILLRACE_OBJECT_H
+
+#include <linux/types.h>
+
+enum millrace_kind {
+	MILLRACE_MAP = 1,
+	MILLRACE_VECTOR = 2,
+	MILLRACE_ALLOCATOR = 3,
+	MILLRACE_SKETCH = 4,
+	MILLRACE_LPM = 5,
+};
+
+struct millrace_options {
+	__u64 capacity;     /* most entries; vectors: elements; allocators: how many numbers; sketches: columns a row */
+	__u64 expire_after; /* ns until an entry that is not refreshed is absent; 0: never */
+	__u64 first;        /* allocators: the first number */
+	__u64 window;       /* sketches: ns after which counts start again; 0: never */
+	__u32 rows;         /* sketches: rows */
+	__u32 reserved;
+};
+
+struct millrace_object {
+	__u32 kind;      /* enum millrace_kind */
+	__u32 key_bytes;
+	__u32 value_bytes;
+	__u32 reserved;
+	struct millrace_options options;
+};
+
+#endif
