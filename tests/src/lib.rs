@@ -1,1 +1,3 @@
-//! End-to-end tests: the harness they share.
+//! End-to-end tests: what they share.
+
+pub mod kernel;
