@@ -65,9 +65,11 @@ impl Kernel {
             .progs_mut()
             .next()
             .ok_or("the object has no program")?;
-        let mut input = ProgramInput::default();
-        input.data_in = Some(packet);
-        input.data_out = Some(&mut room);
+        let input = ProgramInput {
+            data_in: Some(packet),
+            data_out: Some(&mut room),
+            ..ProgramInput::default()
+        };
         let output = program.test_run(input).map_err(|e| e.to_string())?;
         let length = output.data.as_deref().map_or(0, <[u8]>::len);
         let verdict = output.return_value;
@@ -88,9 +90,11 @@ impl Kernel {
             .progs_mut()
             .next()
             .ok_or("the object has no program")?;
-        let mut input = ProgramInput::default();
-        input.data_in = Some(packet);
-        input.repeat = repeat;
+        let input = ProgramInput {
+            data_in: Some(packet),
+            repeat,
+            ..ProgramInput::default()
+        };
         let output = program.test_run(input).map_err(|e| e.to_string())?;
         u64::try_from(output.duration.as_nanos()).map_err(|e| e.to_string())
     }

@@ -1,3 +1,4 @@
 //! End-to-end tests: what they share.
 
+pub mod command;
 pub mod kernel;
