@@ -63,18 +63,21 @@ struct millrace_nothing {
 #define LPM(name, K, V, ...)    MILLRACE_STATE(name, MILLRACE_LPM, K, V, __VA_ARGS__)
 
 #define MILLRACE_VALUE(object) typeof((object)->value)
-#define MILLRACE_KEYED(object, k, call)                                                        \
+/* The key comes last: a literal like &(struct pair){ a, b } has commas of its own. */
+#define MILLRACE_KEYED(object, call, ...)                                                      \
 	({                                                                                     \
-		const typeof(*(object)->key) *millrace_key = (k);                              \
+		const typeof(*(object)->key) *millrace_key = (__VA_ARGS__);                    \
 		call;                                                                          \
 	})
 
 /* The value, or NULL. */
-#define map_get(map, k) \
-	MILLRACE_KEYED(map, k, (MILLRACE_VALUE(map))millrace_map_get((map), millrace_key))
+#define map_get(map, ...)                                                                      \
+	MILLRACE_KEYED(map, (MILLRACE_VALUE(map))millrace_map_get((map), millrace_key),        \
+		       __VA_ARGS__)
 /* The value, its age now zero, or NULL. */
-#define map_refresh(map, k) \
-	MILLRACE_KEYED(map, k, (MILLRACE_VALUE(map))millrace_map_refresh((map), millrace_key))
+#define map_refresh(map, ...)                                                                  \
+	MILLRACE_KEYED(map, (MILLRACE_VALUE(map))millrace_map_refresh((map), millrace_key),    \
+		       __VA_ARGS__)
 /* Stores a copy, over an older value if there is one; the stored value, or NULL: full. */
 #define map_put(map, k, ...)                                                                   \
 	({                                                                                     \
@@ -83,8 +86,8 @@ struct millrace_nothing {
 		(MILLRACE_VALUE(map))millrace_map_put((map), millrace_key, millrace_value);    \
 	})
 /* Whether it was there. */
-#define map_delete(map, k) \
-	MILLRACE_KEYED(map, k, (_Bool)millrace_map_delete((map), millrace_key))
+#define map_delete(map, ...) \
+	MILLRACE_KEYED(map, (_Bool)millrace_map_delete((map), millrace_key), __VA_ARGS__)
 
 /* The element, or NULL beyond the last. Elements begin as zeros. */
 #define vector_at(vector, index) \
@@ -109,15 +112,16 @@ struct millrace_nothing {
 
 /* How often a key was added since the window began: never less than the truth, at times more
  * (count-min: Cormode and Muthukrishnan, J. Algorithms 55(1), 2005). */
-#define sketch_count(sketch, k) \
-	MILLRACE_KEYED(sketch, k, millrace_sketch_count((sketch), millrace_key))
+#define sketch_count(sketch, ...) \
+	MILLRACE_KEYED(sketch, millrace_sketch_count((sketch), millrace_key), __VA_ARGS__)
 /* Adds; the estimate afterwards. */
 #define sketch_add(sketch, k, amount) \
-	MILLRACE_KEYED(sketch, k, millrace_sketch_add((sketch), millrace_key, (amount)))
+	MILLRACE_KEYED(sketch, millrace_sketch_add((sketch), millrace_key, (amount)), k)
 
 /* Keys are addresses in network byte order. The value of the longest prefix that matches, or NULL. */
-#define lpm_get(lpm, k) \
-	MILLRACE_KEYED(lpm, k, (MILLRACE_VALUE(lpm))millrace_lpm_get((lpm), millrace_key))
+#define lpm_get(lpm, ...)                                                                      \
+	MILLRACE_KEYED(lpm, (MILLRACE_VALUE(lpm))millrace_lpm_get((lpm), millrace_key),        \
+		       __VA_ARGS__)
 /* Stores a copy for a prefix of so many bits; the stored value, or NULL: full, or too many bits. */
 #define lpm_put(lpm, k, bits, ...)                                                             \
 	({                                                                                     \
@@ -128,6 +132,6 @@ struct millrace_nothing {
 	})
 /* Whether that very prefix was there. */
 #define lpm_delete(lpm, k, bits) \
-	MILLRACE_KEYED(lpm, k, (_Bool)millrace_lpm_delete((lpm), millrace_key, (bits)))
+	MILLRACE_KEYED(lpm, (_Bool)millrace_lpm_delete((lpm), millrace_key, (bits)), k)
 
 #endif
