@@ -26,3 +26,16 @@ pub fn defines(kind: &str, function: &str) -> bool {
         })
     })
 }
+
+/// A hash over all headers; it goes into every cache key and names the folder they are written to.
+#[must_use]
+pub fn digest() -> &'static str {
+    static DIGEST: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let parts: Vec<&[u8]> = FILES
+            .iter()
+            .flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()])
+            .collect();
+        crate::cache::key(&parts)
+    });
+    &DIGEST
+}

@@ -6,7 +6,6 @@ use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Reg};
 
 use super::demand::{Demand, Forms};
-use super::disassemble::disassemble;
 use super::layout_stores::runs;
 use super::objects::Names;
 use super::slice::{Role, Slice};
@@ -129,7 +128,9 @@ impl<'a> Body<'a> {
         let slot = function.slots.get(step.pc).copied().unwrap_or_default();
         let mut comment = format!(
             "{slot}: {}",
-            disassemble(self.slice.insn(step), slot, function, self.slice.program)
+            self.slice
+                .program
+                .text(self.slice.flow.frames[step.frame.0].function, step.pc)
         );
         for line in lines {
             out.at(step.line.as_ref());

@@ -12,7 +12,6 @@ mod branch;
 mod call;
 mod context;
 mod demand;
-mod disassemble;
 mod layout_stores;
 mod memory;
 mod module;
@@ -37,7 +36,8 @@ use body::{Body, Purpose};
 use module::{Entry, Prefetch, takes_packets};
 use objects::Names;
 use slice::Slice;
-use text::{Text, identifier};
+use text::Text;
+pub use text::identifier;
 
 use crate::error::Error;
 use crate::headers;

@@ -86,12 +86,6 @@ impl<'a> Slice<'a> {
         self.roles[id.0]
     }
 
-    /// The instruction a step stands for, as the author's program has it.
-    pub fn insn(&self, step: &Step) -> &'a Insn {
-        let function = self.flow.frames[step.frame.0].function;
-        &self.program.functions[function.0].insns[step.pc]
-    }
-
     /// How deep the calls are in this frame; 0 is the entry's.
     pub fn depth(&self, frame: FrameId) -> usize {
         self.depths[frame.0]
