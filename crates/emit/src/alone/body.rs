@@ -72,8 +72,8 @@ impl<'a> Body<'a> {
         for &id in &order {
             statements.push(self.step(id)?);
         }
-        self.locals(out, &statements);
         let gotos = self.gotos(&order)?;
+        self.locals(out, &statements, &gotos);
         let labels: BTreeSet<StepId> = gotos
             .iter()
             .flat_map(|g| g.iter().map(|(_, to)| *to))
@@ -224,7 +224,7 @@ impl<'a> Body<'a> {
     }
 
     /// Declarations: the stack objects, then the registers that some statement names.
-    fn locals(&self, out: &mut Text, statements: &[Vec<String>]) {
+    fn locals(&self, out: &mut Text, statements: &[Vec<String>], gotos: &[Vec<(String, StepId)>]) {
         for object in self.stack.objects() {
             out.lines(&format!(
                 "\t_Alignas(8) u8 {}[{}];",
@@ -234,11 +234,14 @@ impl<'a> Body<'a> {
         }
         let mut scalars = Vec::new();
         let mut pointers = Vec::new();
-        let assigned: BTreeSet<&str> = statements
+        let mut assigned = BTreeSet::new();
+        for text in statements
             .iter()
             .flatten()
-            .flat_map(|s| s.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
-            .collect();
+            .chain(gotos.iter().flatten().map(|(condition, _)| condition))
+        {
+            assigned.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        }
         for (index, unwritten) in self.demand.unwritten.iter().enumerate() {
             let frame = FrameId(index);
             for reg in (0..=10).map(Reg) {
@@ -271,6 +274,21 @@ impl<'a> Body<'a> {
             out.lines(&format!("\tu8 *{};", pointers.join(", *")));
         }
         out.blank();
+        let parameters = ["self", "pkt", "slot"];
+        let given = if self.purpose == Purpose::Scout || !self.sites.is_empty() {
+            3
+        } else {
+            2
+        };
+        for parameter in &parameters[..given] {
+            let start = scalars
+                .iter()
+                .chain(&pointers)
+                .any(|p| p.ends_with(parameter));
+            if !start && !assigned.contains(parameter) {
+                out.lines(&format!("\t(void){parameter};"));
+            }
+        }
     }
 
     /// Whether a step only computes a register and touches no stack memory.
