@@ -9,7 +9,9 @@ use millrace_emit::toolchain::{ModuleOptions, compile_module, compile_nf, find};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().ok_or("give an NF that bench/ has a hand-written form of")?;
+    let name = arguments
+        .next()
+        .ok_or("give an NF that bench/ has a hand-written form of")?;
     let flows: u64 = arguments.next().map_or(Ok(1 << 20), |a| a.parse())?;
     let rounds = arguments.next().unwrap_or_else(|| "11".into());
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -31,15 +33,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let checked = millrace_check::check(&program, &millrace_check::Options::default())
         .map_err(|refusals| format!("{refusals:?}"))?;
-    std::fs::write(at("emitted.c"), millrace_emit::alone::emit(&program, &checked, "emitted.c")?)?;
+    std::fs::write(
+        at("emitted.c"),
+        millrace_emit::alone::emit(&program, &checked, "emitted.c")?,
+    )?;
     let by_hand = std::fs::read_to_string(here.join(format!("bench/{name}.c")))?;
-    std::fs::write(at("by-hand.c"), format!("#define CAPACITY {capacity}\n{by_hand}"))?;
+    std::fs::write(
+        at("by-hand.c"),
+        format!("#define CAPACITY {capacity}\n{by_hand}"),
+    )?;
 
     let mut harness = Command::new(at("harness"));
     harness.arg(flows.to_string()).arg(rounds);
     for subject in ["by-hand", "emitted"] {
         let module = at(&format!("{subject}.so"));
-        compile_module(&toolchain, &at(&format!("{subject}.c")), &fastpath, &module, ModuleOptions::default())?;
+        compile_module(
+            &toolchain,
+            &at(&format!("{subject}.c")),
+            &fastpath,
+            &module,
+            ModuleOptions::default(),
+        )?;
         harness.arg(format!("{subject}={}", module.display()));
     }
     let built = Command::new(&toolchain.clang)
