@@ -125,7 +125,7 @@ L27:
 #line 35
 	if (p5_0 > p3_0) goto L194;                              /* 38: if r5 > r3 goto 207 */
 #line 68 "millrace/ipv4.h"
-	r5_0 = *(const u8 *)p7_0;                                /* 39: r5 = *(u8 *)(r7 +0) */
+	r5_0 = *(const volatile u8 *)p7_0;                       /* 39: r5 = *(u8 *)(r7 +0) */
 #line 68
 	r6_0 = (u32)r5_0;                                        /* 40: w6 = w5 */
 #line 68
@@ -139,7 +139,7 @@ L27:
 #line 72
 	if ((u32)r5_0 < 20) goto L194;                           /* 45: if w5 < 20 goto 207 */
 #line 72
-	r6_0 = *(const mr_u16 *)(p7_0 + 2);                      /* 46: r6 = *(u16 *)(r7 +2) */
+	r6_0 = *(const volatile mr_u16 *)(p7_0 + 2);             /* 46: r6 = *(u16 *)(r7 +2) */
 #line 72
 	r6_0 = __builtin_bswap16((u16)r6_0);                     /* 47: r6 = bswap16 r6 */
 #line 72
@@ -153,7 +153,7 @@ L27:
 #line 72
 	if ((u32)r5_0 > (u32)r2_0) goto L194;                    /* 52: if w5 > w2 goto 207 */
 #line 42
-	r5_0 = *(const mr_u32 *)p7_0;                            /* 53: r5 = *(u32 *)(r7 +0) */
+	r5_0 = *(const volatile mr_u32 *)p7_0;                   /* 53: r5 = *(u32 *)(r7 +0) */
 #line 42
 	r0_0 = *(const mr_u32 *)(p7_0 + 4);                      /* 54: r0 = *(u32 *)(r7 +4) */
 #line 42
@@ -287,7 +287,7 @@ L125:
 	r8_0 = 0x44b82fa09ull;                                   /* 142: r8 = 0x44b82fa09 ll */
 #line 55
 	if (r0_0 != 0) goto L143;                                /* 144: if r0 != 0 goto 151 */
-	r1_0 = *(const mr_u64 *)p9_0;                            /* 145: r1 = *(u64 *)(r9 +0) */
+	r1_0 = *(const volatile mr_u64 *)p9_0;                   /* 145: r1 = *(u64 *)(r9 +0) */
 #line 56 /* minute = rate * FORGET; */
 	r1_0 *= 60;                                              /* 146: r1 *= 60 */
 #line 56
@@ -299,11 +299,11 @@ L143:
 #line 60 /* return (burst < most ? burst : most) * SCALE; */
 	p1_0 = (global_base(&self->o0__rodata_params, &shape0__rodata_params) + 8); /* 151: r1 = .rodata.params+8 ll */
 #line 60
-	r2_0 = *(const mr_u64 *)p1_0;                            /* 153: r2 = *(u64 *)(r1 +0) */
+	r2_0 = *(const volatile mr_u64 *)p1_0;                   /* 153: r2 = *(u64 *)(r1 +0) */
 #line 60
 	if (r2_0 >= r8_0) goto L148;                             /* 155: if r2 >= r8 goto 157 */
 #line 60
-	r8_0 = *(const mr_u64 *)p1_0;                            /* 156: r8 = *(u64 *)(r1 +0) */
+	r8_0 = *(const volatile mr_u64 *)p1_0;                   /* 156: r8 = *(u64 *)(r1 +0) */
 L148:
 #line 60
 	r1_0 = pkt->time;                                        /* 157: r1 = *(u64 *)(r9 +24) */
@@ -344,7 +344,7 @@ L185:
 #line 98
 	r0_0 = 3;                                                /* 199: r0 = 0x3 ll */
 #line 100 /* if (bucket->tokens < cost) */
-	r1_0 = *(const mr_u64 *)p6_0;                            /* 201: r1 = *(u64 *)(r6 +0) */
+	r1_0 = *(const volatile mr_u64 *)p6_0;                   /* 201: r1 = *(u64 *)(r6 +0) */
 #line 100
 	r2_0 = r3_0;                                             /* 202: r2 = r3 */
 #line 100
@@ -375,7 +375,7 @@ L105:
 #line 41
 	if ((u32)r2_0 != 96) goto L194;                          /* 116: if w2 != 96 goto 207 */
 #line 43
-	r2_0 = *(const mr_u16 *)(p7_0 + 4);                      /* 117: r2 = *(u16 *)(r7 +4) */
+	r2_0 = *(const volatile mr_u16 *)(p7_0 + 4);             /* 117: r2 = *(u16 *)(r7 +4) */
 #line 43
 	r2_0 = __builtin_bswap16((u16)r2_0);                     /* 118: r2 = bswap16 r2 */
 #line 43
@@ -402,18 +402,18 @@ L105:
 	goto L125;
 L163:
 #line 96 /* } else if (p->time > bucket->time) { */
-	r2_0 = *(const mr_u64 *)(p6_0 + 8);                      /* 174: r2 = *(u64 *)(r6 +8) */
+	r2_0 = *(const volatile mr_u64 *)(p6_0 + 8);             /* 174: r2 = *(u64 *)(r6 +8) */
 #line 96
 	if (r1_0 <= r2_0) goto L185;                             /* 175: if r1 <= r2 goto 197 */
 #line 96
 	*(mr_pointer *)s0_48 = (u8 *)pkt;                        /* 176: *(u64 *)(r10 -48) = r9 */
 	r1_0 -= r2_0;                                            /* 177: r1 -= r2 */
 #line 97 /* bucket->tokens = fill(bucket->tokens, full, p->time - bucket->time); */
-	r3_0 = *(const mr_u64 *)p6_0;                            /* 178: r3 = *(u64 *)(r6 +0) */
+	r3_0 = *(const volatile mr_u64 *)p6_0;                   /* 178: r3 = *(u64 *)(r6 +0) */
 #line 67 /* __u64 earned = elapsed * rate; */
 	p2_0 = global_base(&self->o0__rodata_params, &shape0__rodata_params); /* 179: r2 = .rodata.params+0 ll */
 #line 67
-	r4_0 = *(const mr_u64 *)p2_0;                            /* 181: r4 = *(u64 *)(r2 +0) */
+	r4_0 = *(const volatile mr_u64 *)p2_0;                   /* 181: r4 = *(u64 *)(r2 +0) */
 #line 67
 	r4_0 *= r1_0;                                            /* 182: r4 *= r1 */
 #line 67
@@ -525,7 +525,7 @@ L27:
 #line 35
 	if (p5_0 > p3_0) goto L194;                              /* 38: if r5 > r3 goto 207 */
 #line 68 "millrace/ipv4.h"
-	r5_0 = *(const u8 *)p7_0;                                /* 39: r5 = *(u8 *)(r7 +0) */
+	r5_0 = *(const volatile u8 *)p7_0;                       /* 39: r5 = *(u8 *)(r7 +0) */
 #line 68
 	r6_0 = (u32)r5_0;                                        /* 40: w6 = w5 */
 #line 68
@@ -539,7 +539,7 @@ L27:
 #line 72
 	if ((u32)r5_0 < 20) goto L194;                           /* 45: if w5 < 20 goto 207 */
 #line 72
-	r6_0 = *(const mr_u16 *)(p7_0 + 2);                      /* 46: r6 = *(u16 *)(r7 +2) */
+	r6_0 = *(const volatile mr_u16 *)(p7_0 + 2);             /* 46: r6 = *(u16 *)(r7 +2) */
 #line 72
 	r6_0 = __builtin_bswap16((u16)r6_0);                     /* 47: r6 = bswap16 r6 */
 #line 72
@@ -553,7 +553,7 @@ L27:
 #line 72
 	if ((u32)r5_0 > (u32)r2_0) goto L194;                    /* 52: if w5 > w2 goto 207 */
 #line 42
-	r5_0 = *(const mr_u32 *)p7_0;                            /* 53: r5 = *(u32 *)(r7 +0) */
+	r5_0 = *(const volatile mr_u32 *)p7_0;                   /* 53: r5 = *(u32 *)(r7 +0) */
 #line 42
 	r0_0 = *(const mr_u32 *)(p7_0 + 4);                      /* 54: r0 = *(u32 *)(r7 +4) */
 #line 42
@@ -693,7 +693,7 @@ L105:
 #line 41
 	if ((u32)r2_0 != 96) goto L194;                          /* 116: if w2 != 96 goto 207 */
 #line 43
-	r2_0 = *(const mr_u16 *)(p7_0 + 4);                      /* 117: r2 = *(u16 *)(r7 +4) */
+	r2_0 = *(const volatile mr_u16 *)(p7_0 + 4);             /* 117: r2 = *(u16 *)(r7 +4) */
 #line 43
 	r2_0 = __builtin_bswap16((u16)r2_0);                     /* 118: r2 = bswap16 r2 */
 #line 43

@@ -50,7 +50,7 @@ MR_INLINE u64 run0_portknock(struct mr_instance *self, struct mr_packet *pkt, co
 #line 41
 	if ((u32)r3_0 != 8) goto L30;                            /* 6: if w3 != 8 goto 30 */
 #line 43 /* header = (*(__u8 *)ip & 0x0f) * 4; */
-	r3_0 = *(const u8 *)(p2_0 + 14);                         /* 7: r3 = *(u8 *)(r2 +14) */
+	r3_0 = *(const volatile u8 *)(p2_0 + 14);                /* 7: r3 = *(u8 *)(r2 +14) */
 #line 45 /* if (*(__u8 *)ip >> 4 != 4 || header < sizeof(*ip) || */
 	r4_0 = (u32)r3_0;                                        /* 8: w4 = w3 */
 #line 45
@@ -64,7 +64,7 @@ MR_INLINE u64 run0_portknock(struct mr_instance *self, struct mr_packet *pkt, co
 #line 45
 	if ((u32)r3_0 < 20) goto L30;                            /* 13: if w3 < 20 goto 30 */
 #line 45
-	r4_0 = *(const mr_u16 *)(p2_0 + 16);                     /* 14: r4 = *(u16 *)(r2 +16) */
+	r4_0 = *(const volatile mr_u16 *)(p2_0 + 16);            /* 14: r4 = *(u16 *)(r2 +16) */
 #line 45
 	r4_0 = __builtin_bswap16((u16)r4_0);                     /* 15: r4 = bswap16 r4 */
 #line 45
@@ -111,7 +111,7 @@ L32:
 		*(mr_u32 *)s0_4 = (u32)r1_0;                     /* 33: *(u32 *)(r10 -4) = r1 */
 	}
 #line 69 /* port = bpf_ntohs(tcp->dest); */
-	r6_0 = *(const mr_u16 *)(p4_0 + 2);                      /* 35: r6 = *(u16 *)(r4 +2) */
+	r6_0 = *(const volatile mr_u16 *)(p4_0 + 2);             /* 35: r6 = *(u16 *)(r4 +2) */
 	{                                                        /* 40: call map_lookup_elem#1 */
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
 		u64 key[1] = { 0 };
@@ -150,7 +150,7 @@ L52:
 #line 73
 	r0_0 = 3;                                                /* 54: w0 = 3 */
 #line 76 /* if (*state != OPEN) { */
-	r2_0 = *(const mr_u32 *)p1_0;                            /* 55: r2 = *(u32 *)(r1 +0) */
+	r2_0 = *(const volatile mr_u32 *)p1_0;                   /* 55: r2 = *(u32 *)(r1 +0) */
 #line 76
 	if ((u32)r2_0 == 3) goto L31;                            /* 56: if w2 == 3 goto 31 */
 #line 76
@@ -209,7 +209,7 @@ static inline void scout0_portknock(struct mr_instance *self, struct mr_packet *
 #line 41
 	if ((u32)r3_0 != 8) goto L30;                            /* 6: if w3 != 8 goto 30 */
 #line 43 /* header = (*(__u8 *)ip & 0x0f) * 4; */
-	r3_0 = *(const u8 *)(p2_0 + 14);                         /* 7: r3 = *(u8 *)(r2 +14) */
+	r3_0 = *(const volatile u8 *)(p2_0 + 14);                /* 7: r3 = *(u8 *)(r2 +14) */
 #line 45 /* if (*(__u8 *)ip >> 4 != 4 || header < sizeof(*ip) || */
 	r4_0 = (u32)r3_0;                                        /* 8: w4 = w3 */
 #line 45
@@ -223,7 +223,7 @@ static inline void scout0_portknock(struct mr_instance *self, struct mr_packet *
 #line 45
 	if ((u32)r3_0 < 20) goto L30;                            /* 13: if w3 < 20 goto 30 */
 #line 45
-	r4_0 = *(const mr_u16 *)(p2_0 + 16);                     /* 14: r4 = *(u16 *)(r2 +16) */
+	r4_0 = *(const volatile mr_u16 *)(p2_0 + 16);            /* 14: r4 = *(u16 *)(r2 +16) */
 #line 45
 	r4_0 = __builtin_bswap16((u16)r4_0);                     /* 15: r4 = bswap16 r4 */
 #line 45
