@@ -68,7 +68,7 @@ fn loads_and_stores() {
         ],
         |a, b| 0x5a | (b & 0xff) << 8 | ((a >> 32) & 0xffff) << 16 | (a & 0xffff_ffff) << 32,
     ));
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn pointers_in_memory() {
             |a, b| if a & 8 != 0 { b } else { a },
         ),
     ];
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -245,5 +245,5 @@ fn atomics() {
             },
         ));
     }
-    run_all(cases);
+    run_all(&cases);
 }
