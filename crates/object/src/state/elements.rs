@@ -1,0 +1,19 @@
+//! Values in a row: what arrays and vectors have in common (fastpath/state/elements.h).
+
+use super::limits;
+use crate::program::StateObject;
+
+/// Map flags that change nothing here: `BPF_F_MMAPABLE` is about access from outside.
+pub(super) const FLAGS: &[(u32, &str)] = &[(1 << 10, "BPF_F_MMAPABLE")];
+
+pub(super) fn validate(object: &StateObject) -> Result<(), String> {
+    limits::value(object)?;
+    limits::capacity(object)?;
+    limits::total(bytes(object))
+}
+
+/// Elements are `value_bytes` rounded up to 8 apart.
+pub(super) fn bytes(object: &StateObject) -> u64 {
+    let stride = u64::from(object.value_bytes).next_multiple_of(8);
+    object.capacity.saturating_mul(stride)
+}
