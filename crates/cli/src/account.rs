@@ -5,16 +5,22 @@ use std::time::Duration;
 
 use millrace_dataplane::account::Account;
 
+use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
 
 /// A short readable account.
-pub fn text(name: &str, account: &Account, prepared: Duration) -> String {
+pub fn text(function: &Function, account: &Account) -> String {
+    let how = if function.from_cache { "from the cache" } else { "from its source" };
+    written(&function.name, account, function.prepared, how)
+}
+
+fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = fates(&mut text, name, account);
     let _ = ports(&mut text, account);
     let _ = outputs(&mut text, account);
-    let _ = costs(&mut text, account, prepared);
+    let _ = costs(&mut text, account, prepared, how);
     if account.interrupted {
         text.push_str("\nstopped by a signal; everything read until then is accounted\n");
     }
@@ -104,7 +110,7 @@ fn outputs(text: &mut String, a: &Account) -> std::fmt::Result {
     Ok(())
 }
 
-fn costs(text: &mut String, a: &Account, prepared: Duration) -> std::fmt::Result {
+fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::fmt::Result {
     let m = &a.memory;
     writeln!(
         text,
@@ -113,7 +119,7 @@ fn costs(text: &mut String, a: &Account, prepared: Duration) -> std::fmt::Result
     )?;
     writeln!(
         text,
-        "  time      {} to prepare, {} to run ({:.2} Mpps with input and output)",
+        "  time      {} to prepare ({how}), {} to run ({:.2} Mpps with input and output)",
         duration(prepared),
         duration(Duration::try_from_secs_f64(a.seconds).unwrap_or_default()),
         a.mpps
@@ -150,7 +156,7 @@ mod tests {
             ..Account::default()
         };
         account.reasons.insert("no_flow".into(), 500);
-        let text = text("firewall", &account, Duration::from_millis(12));
+        let text = written("firewall", &account, Duration::from_millis(12), "from the cache");
         assert!(text.starts_with("firewall: 1 500 packets"), "{text}");
         assert!(text.contains("because no_flow"), "{text}");
         assert!(text.contains("33.3 %"), "{text}");

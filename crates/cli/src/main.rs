@@ -5,14 +5,20 @@
 //! nothing else there; what is meant for people goes to standard error then.
 
 mod account;
+mod bundle;
 mod failure;
 mod function;
+mod packet_test;
 mod progress;
 mod quantity;
+mod refusal;
+mod sanitize;
 mod screen;
 mod seed;
+mod trouble;
 mod verb;
 mod wiring;
+mod word;
 
 use std::process::ExitCode;
 

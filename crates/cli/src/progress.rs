@@ -65,3 +65,40 @@ fn new_bar(measured: bool) -> ProgressBar {
         Err(_) => bar,
     }
 }
+
+/// Says what building is at, where somebody watches.
+pub struct Stages {
+    spinner: Option<ProgressBar>,
+}
+
+impl Stages {
+    /// Nothing is shown before the first stage.
+    pub fn new() -> Self {
+        Self { spinner: None }
+    }
+
+    /// A stage begins.
+    pub fn show(&mut self, stage: millrace_emit::Stage) {
+        use millrace_emit::Stage;
+        // What takes no time worth telling of comes and goes unseen.
+        let text = match stage {
+            Stage::Compile => "compiling the source to BPF",
+            Stage::Check => "proving it safe",
+            Stage::Module => "compiling the generated code",
+            Stage::Load | Stage::Emit => return,
+        };
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
+        let spinner = self.spinner.get_or_insert_with(ProgressBar::new_spinner);
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        spinner.set_message(text);
+    }
+
+    /// Takes it away.
+    pub fn end(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+    }
+}

@@ -30,7 +30,8 @@ pub struct Failed {
 }
 
 impl Failed {
-    fn new(line: usize, message: impl Into<String>) -> Self {
+    /// A failure at a line.
+    pub fn new(line: usize, message: impl Into<String>) -> Self {
         Self { line, message: message.into() }
     }
 }

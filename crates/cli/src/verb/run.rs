@@ -15,10 +15,10 @@ use millrace_traffic::split::Split;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
-use crate::function::Function;
+use crate::function::{Function, Make};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{account, screen, seed};
+use crate::{account, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -90,6 +90,11 @@ pub struct Run {
     #[arg(long)]
     no_prefetch: bool,
 
+    /// Compile with AddressSanitizer and UndefinedBehaviorSanitizer; a defect ends the run with exit
+    /// status 86
+    #[arg(long)]
+    sanitize: bool,
+
     /// Print the account as one JSON document
     #[arg(long)]
     pub json: bool,
@@ -121,18 +126,48 @@ struct Document<'a> {
     name: &'a str,
     seed: u64,
     burst: usize,
-    prepare_seconds: f64,
+    prepare: Prepare,
     #[serde(flatten)]
     account: &'a Account,
 }
 
+/// Seconds from the source to the loaded module; 0 for what the cache spared.
+#[derive(Serialize)]
+struct Prepare {
+    seconds: f64,
+    compile: f64,
+    load: f64,
+    check: f64,
+    emit: f64,
+    module: f64,
+    from_cache: bool,
+}
+
+impl Prepare {
+    fn of(function: &Function) -> Self {
+        let t = &function.timings;
+        let [compile, load, check, emit, module] =
+            [t.compile, t.load, t.check, t.emit, t.module].map(|d| d.as_secs_f64());
+        let seconds = function.prepared.as_secs_f64();
+        Self { seconds, compile, load, check, emit, module, from_cache: function.from_cache }
+    }
+}
+
 impl Run {
     /// Runs it, and gives the exit status.
-    pub fn perform(self) -> Result<u8, Failure> {
+    pub fn perform(&self) -> Result<u8, Failure> {
         self.sane()?;
-        let function = Function::bare(std::path::Path::new(&self.nf))?;
+        if self.sanitize {
+            sanitize::ensure()?;
+        }
+        let make = Make {
+            set: self.set.clone(),
+            program: self.program.clone(),
+            sanitize: self.sanitize,
+        };
+        let function = Function::load(&self.nf, &make)?;
         let account = self.between_ports(&function)?;
-        let text = account::text(&function.name, &account, function.prepared);
+        let text = account::text(&function, &account);
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
             screen::err(&format!("error: {}\nhelp: {}", failure.error, failure.help));
@@ -142,7 +177,7 @@ impl Run {
                 name: &function.name,
                 seed: self.seed,
                 burst: self.burst,
-                prepare_seconds: function.prepared.as_secs_f64(),
+                prepare: Prepare::of(&function),
                 account: &account,
             });
         }
@@ -211,7 +246,7 @@ impl Run {
             records: self.records.as_deref().map(records).transpose()?,
             reasons: function.reasons.clone(),
             burst: self.burst,
-            layout: Layout::Pooled,
+            layout: if self.sanitize { Layout::Exact } else { Layout::Pooled },
             packets: self.packets,
             time: self.seconds,
             objects_bytes: function.objects_bytes,

@@ -106,8 +106,13 @@ impl Test {
 
     fn one(&self, function: &Function, file: &Path) -> CaseResult {
         let layout = if self.sanitize { Layout::Exact } else { Layout::Pooled };
-        let (title, result) = match Case::open(file) {
-            Err(error) => (String::new(), Err(Failed::of(error))),
+        let name = file.display().to_string();
+        let case = std::fs::read_to_string(file).map_err(|e| Failed::new(0, e.to_string()));
+        let case = case.and_then(|text| {
+            Case::parse(&name, &text).map_err(|e| Failed::new(e.line, e.message))
+        });
+        let (title, result) = match case {
+            Err(failed) => (String::new(), Err(failed)),
             Ok(case) => {
                 let run = |burst| execute(function, &case, burst, layout);
                 // What differs only in a burst is the prefetching or the host: worth telling apart.
@@ -121,7 +126,7 @@ impl Test {
         let failed = result.err();
         CaseResult {
             nf: function.name.clone(),
-            file: file.display().to_string(),
+            file: name,
             title,
             passed: failed.is_none(),
             line: failed.as_ref().map(|f| f.line).filter(|l| *l > 0),
