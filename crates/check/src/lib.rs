@@ -95,7 +95,7 @@ fn check_entry(
 ) -> Result<facts::Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
     let shape = shape::shape(&flow);
-    let explored = explore::Explorer::new(program, &flow, options, &shape)
+    let explored = explore::Explorer::new(program, entry.role, &flow, options, &shape)
         .run()
         .map_err(|f| refuse::refusal(program, &flow, f.step, f.fault))?;
     statistics.visits += explored.visits;

@@ -1,6 +1,6 @@
 //! What every rule has at hand: the program, the flow, and where facts are gathered.
 
-use millrace_object::program::{ObjectId, Program, StateObject};
+use millrace_object::program::{ObjectId, Program, Role, StateObject};
 
 use crate::Options;
 use crate::collect::Collector;
@@ -11,6 +11,8 @@ use crate::refuse::{Fault, Verdict};
 pub struct Machine<'a> {
     /// the program
     pub program: &'a Program,
+    /// what makes the entry run
+    pub role: Role,
     /// one entry's flow; its facts are gathered in `facts`, not here
     pub flow: &'a Flow,
     /// the options

@@ -41,10 +41,7 @@ pub fn refusal_at(
     Box::new(Refusal {
         function: f.map(|f| f.name.clone()).unwrap_or_default(),
         instruction: f.and_then(|f| f.slots.get(pc).copied()).unwrap_or(0),
-        text: f
-            .and_then(|f| f.insns.get(pc))
-            .map(|i| format!("{i:?}"))
-            .unwrap_or_default(),
+        text: program.text(function, pc),
         line: f.and_then(|f| f.lines.get(pc).cloned().flatten()),
         rule: fault.rule,
         reason: fault.reason,

@@ -46,6 +46,8 @@ pub struct Base {
     pub hi: i64,
     /// position + `proven` is known to be at most the end; none: nothing is known
     pub proven: Option<i64>,
+    /// position + `beyond` is known to be past the end; none: nothing is known
+    pub beyond: Option<i64>,
 }
 
 /// The start of the packet.
@@ -200,12 +202,14 @@ impl State {
                     lo: 0,
                     hi: 0,
                     proven: Some(0),
+                    beyond: None,
                 },
                 Base {
                     id: META_START,
                     lo: 0,
                     hi: 0,
                     proven: Some(0),
+                    beyond: None,
                 },
             ],
             records: Vec::new(),

@@ -30,6 +30,9 @@ pub enum Gone {
     PacketMoved(StepId),
     /// a record that was given back
     GivenBack(StepId),
+    /// loaded from bytes of the stack that had not been written: the first such byte, from `r10`,
+    /// and the load
+    Stack(i16, StepId),
     /// different kinds of value met at the head of a loop
     Join,
 }
@@ -74,6 +77,9 @@ pub struct Pointer {
     pub hi: i64,
     /// log2 of the alignment of the variable part
     pub align: u8,
+    /// only the lower 32 bits are there (a 32-bit copy of a packet pointer): good for a difference,
+    /// and for nothing else
+    pub half: bool,
     /// may be null; pointers with the same id are null together
     pub nullable: bool,
     /// who is null together, or which record it is
@@ -90,6 +96,7 @@ impl Pointer {
             lo: 0,
             hi: 0,
             align: 63,
+            half: false,
             nullable: false,
             id: 0,
         }

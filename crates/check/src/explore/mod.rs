@@ -8,7 +8,7 @@ pub mod subsume;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use millrace_object::program::Program;
+use millrace_object::program::{Program, Role};
 
 use crate::Options;
 use crate::collect::Collector;
@@ -76,12 +76,14 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn new(
         program: &'a Program,
+        role: Role,
         flow: &'a Flow,
         options: &'a Options,
         shape: &'a Shape,
     ) -> Self {
         let m = Machine {
             program,
+            role,
             flow,
             options,
             facts: Collector::new(flow),

@@ -82,10 +82,15 @@ impl Names {
             (Some(p), Some(q)) => q >= p + delta,
             (Some(_), None) => false,
         };
-        if inside && proven {
+        let beyond = match (a.beyond, b.beyond) {
+            (None, _) => true,
+            (Some(p), Some(q)) => q <= p + delta,
+            (Some(_), None) => false,
+        };
+        if inside && proven && beyond {
             self.bases.push((o, n, delta));
         }
-        inside && proven
+        inside && proven && beyond
     }
 
     fn value(&mut self, old: &Value, new: &Value, a: &State, b: &State) -> bool {
@@ -101,7 +106,7 @@ impl Names {
     }
 
     fn pointer(&mut self, p: &Pointer, q: &Pointer, a: &State, b: &State) -> bool {
-        if q.nullable && !p.nullable || !self.same(p.id, q.id) {
+        if q.nullable && !p.nullable || q.half != p.half || !self.same(p.id, q.id) {
             return false;
         }
         match (p.region, q.region) {

@@ -69,9 +69,7 @@ pub fn binary(
             let minus = alu::neg(Width::W64, &s);
             Value::Pointer(shift(m, st, width, p, minus)?)
         }
-        (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub && width == Width::W64 => {
-            distance(st, &p, &q)?
-        }
+        (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub => distance(st, &p, &q, width)?,
         _ => return Err(arithmetic(&format!("{op:?}"))),
     };
     write(m, st, dst, result)
@@ -116,7 +114,12 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
                 Value::Scalar(cut, id)
             }
         }
-        Value::Pointer(_) if width == Width::W32 => return Err(arithmetic("a 32-bit copy")),
+        Value::Pointer(p) if width == Width::W32 => {
+            if !p.of_packet() {
+                return Err(arithmetic("a 32-bit copy"));
+            }
+            Value::Pointer(Pointer { half: true, ..p })
+        }
         other => other,
     };
     write(m, st, dst, value)
@@ -140,6 +143,9 @@ fn shift(
             "Before it, insert `if (!pointer) return …;`.",
         )
     })?;
+    if p.half {
+        return Err(arithmetic("arithmetic on half"));
+    }
     let fixed_only = matches!(
         p.region,
         Region::Context | Region::PacketEnd | Region::Object(_)
@@ -175,15 +181,18 @@ fn shift(
             lo: 0,
             hi: 0,
             proven: None,
+            beyond: None,
         });
         // What was proved to be there after the old position is there after the new one, less the
         // farthest that the new one may be on.
         let proven = old.proven.map(|n| n - p.off - hi);
+        let beyond = old.beyond.map(|n| n - p.off - lo);
         let base = Base {
             id: new,
             lo: old.lo + p.off + lo,
             hi: old.hi + p.off + hi,
             proven,
+            beyond,
         };
         m.enforce(reach(base.lo) && reach(base.hi), || {
             Fault::new(
@@ -209,31 +218,40 @@ fn shift(
 }
 
 /// `p - q` in bytes
-fn distance(st: &State, p: &Pointer, q: &Pointer) -> Verdict<Value> {
-    if p.of_packet() && q.of_packet() {
-        let span = |p: &Pointer| match p.region {
-            Region::Packet(b) => st.base(b).map(|b| (b.lo + p.off, b.hi + p.off)),
-            Region::PacketEnd => Some((0, FARTHEST)),
-            _ => None,
-        };
-        return Ok(Value::number(match (span(p), span(q)) {
-            (Some((a, b)), Some((c, d))) => {
-                Scalar::within(a.saturating_sub(d), b.saturating_sub(c))
-            }
-            _ => Scalar::unknown(),
-        }));
-    }
-    let same = match (p.region, q.region) {
-        (Region::Stack(a), Region::Stack(b)) => a == b,
-        _ => false,
-    };
-    if !same {
+fn distance(st: &State, p: &Pointer, q: &Pointer, width: Width) -> Verdict<Value> {
+    let bytes = if p.of_packet() && q.of_packet() {
+        packet_distance(st, p, q)
+    } else if p.region == q.region && matches!(p.region, Region::Stack(_)) {
+        Scalar::within(p.least() - q.most(), p.most() - q.least())
+    } else {
         return Err(arithmetic("subtracting pointers into different memory"));
+    };
+    match width {
+        Width::W32 => Ok(Value::number(alu::zero_extend(32, &bytes))),
+        Width::W64 if p.half || q.half => Err(arithmetic("64-bit arithmetic on half")),
+        Width::W64 => Ok(Value::number(bytes)),
     }
-    Ok(Value::number(Scalar::within(
-        p.least() - q.most(),
-        p.most() - q.least(),
-    )))
+}
+
+fn packet_distance(st: &State, p: &Pointer, q: &Pointer) -> Scalar {
+    let base = |p: &Pointer| match p.region {
+        Region::Packet(b) => st.base(b).copied(),
+        _ => None,
+    };
+    let span = |p: &Pointer| match p.region {
+        Region::PacketEnd => Some((0, FARTHEST)),
+        _ => base(p).map(|b| (b.lo + p.off, b.hi + p.off)),
+    };
+    let (Some((a, b)), Some((c, d))) = (span(p), span(q)) else {
+        return Scalar::unknown();
+    };
+    let mut least = a.saturating_sub(d);
+    if p.region == Region::PacketEnd
+        && let Some(proven) = base(q).and_then(|b| b.proven)
+    {
+        least = least.max(proven.saturating_sub(q.off));
+    }
+    Scalar::within(least, b.saturating_sub(c).max(least))
 }
 
 /// `dst = -dst`

@@ -61,6 +61,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         st.tidy();
         for b in &mut st.bases {
             b.proven = Some(0);
+            b.beyond = None;
         }
     }
     let result = result(m, st, helper, &found)?;

@@ -48,6 +48,13 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
             "Before it, insert `if (!pointer) return …;`.",
         )
     })?;
+    if p.half {
+        return Err(Fault::new(
+            "not-a-pointer",
+            format!("this {verb} uses the lower half of an address"),
+            "Keep addresses in 64-bit variables (pointers, or `long`).",
+        ));
+    }
     match p.region {
         Region::Object(_) => Err(Fault::new(
             "opaque-pointer",

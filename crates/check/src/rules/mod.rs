@@ -64,6 +64,14 @@ pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
             ),
             "Use the record only before it is submitted or discarded.",
         ),
+        Gone::Stack(byte, at) => Fault::new(
+            "uninitialised-stack",
+            format!(
+                "{what} was loaded at {} from the stack, where byte {byte} had not been written on this way",
+                m.place(at)
+            ),
+            "Give the variable a value where it is declared.",
+        ),
         Gone::Join => Fault::new(
             "uninitialised-register",
             format!("{what} holds different kinds of value in different rounds of a loop"),

@@ -8,7 +8,7 @@ use crate::domain::{Pointer, Region};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
-use crate::state::{PACKET_START, State};
+use crate::state::{Base, PACKET_START, State};
 
 /// The largest distance from the packet's start at which a comparison still proves something; the
 /// kernel's figure. Packets are at most this long, so that no pointer compared here has wrapped.
@@ -117,18 +117,24 @@ fn bounded(st: &mut State, condition: Condition, p: &Pointer, base: Id) -> bool 
     let Some(b) = st.base_mut(base) else {
         return true;
     };
-    let known = b.proven.unwrap_or(i64::MIN);
     if b.hi + p.off > FARTHEST || b.lo + p.off < -FARTHEST {
         return true;
     }
     // position + off < end means that the byte at off is there: off + 1 bytes.
-    let proves = match condition {
-        Condition::Lt => p.off + 1,
-        Condition::Le | Condition::Eq => p.off,
-        Condition::Gt => return known < p.off,
-        Condition::Ge => return known <= p.off,
-        _ => return true,
+    let there = |n: i64, b: &mut Base| {
+        b.proven = Some(b.proven.map_or(n, |old| old.max(n)));
+        b.beyond.is_none_or(|beyond| n < beyond)
     };
-    b.proven = Some(known.max(proves));
-    true
+    let missing = |n: i64, b: &mut Base| {
+        b.beyond = Some(b.beyond.map_or(n, |old| old.min(n)));
+        b.proven.is_none_or(|proven| n > proven)
+    };
+    match condition {
+        Condition::Lt => there(p.off + 1, b),
+        Condition::Le => there(p.off, b),
+        Condition::Gt => missing(p.off, b),
+        Condition::Ge => missing(p.off + 1, b),
+        Condition::Eq => there(p.off, b) && missing(p.off + 1, b),
+        _ => true,
+    }
 }

@@ -5,7 +5,6 @@ use crate::domain::{Gone, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, FrameId};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
-use crate::rules::gone;
 use crate::state::{STACK, State};
 
 /// A range of a frame's stack, in bounds.
@@ -67,10 +66,11 @@ pub fn extent(
     })
 }
 
-/// What a load of `size` bytes finds.
+/// What a load of `size` bytes finds. Compilers reload spilled variables that they know will not be
+/// used, so it is the use of bytes never written that is refused, not the load.
 ///
 /// # Errors
-/// `uninitialised-stack`, `partial-pointer`.
+/// `partial-pointer`, and `uninitialised-stack` where the address varies.
 pub fn load(m: &Machine<'_>, st: &State, e: &Extent, size: u8) -> Verdict<Value> {
     let Some(frame) = st.frame_of(e.frame) else {
         return Err(dead_frame());
@@ -79,13 +79,18 @@ pub fn load(m: &Machine<'_>, st: &State, e: &Extent, size: u8) -> Verdict<Value>
         if let Some(Value::Gone(why)) = frame.load(e.at, size)
             && why != Gone::Never
         {
-            return Err(gone(m, "what this stack slot held", why));
+            return Ok(Value::Gone(why));
         }
-        require_initialised(m, frame, e)?;
-        return match frame.load(e.at, size) {
-            Some(v) => Ok(v),
-            None => Err(partial()),
-        };
+        if let Some(byte) = frame.first_uninitialised(e.at, e.len) {
+            if m.options.disabled.contains(&"uninitialised-stack") {
+                return Ok(Value::number(Scalar::of_bits(u32::from(size) * 8)));
+            }
+            return Ok(Value::Gone(Gone::Stack(
+                (i64::from(byte) - STACK) as i16,
+                m.at,
+            )));
+        }
+        return frame.load(e.at, size).ok_or_else(partial);
     }
     require_initialised(m, frame, e)?;
     require_numbers(m, frame, e)?;

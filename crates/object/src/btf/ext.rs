@@ -106,7 +106,7 @@ fn records(bytes: &[u8], least: usize, mut each: impl FnMut(u32, &[u8])) -> Resu
     }
     let cut = || "ends inside a record".to_owned();
     let size = u32_at(bytes, 0).ok_or_else(cut)? as usize;
-    if size < least || size % 4 != 0 {
+    if size < least || !size.is_multiple_of(4) {
         return Err(format!("has records of {size} bytes instead of {least}"));
     }
     let mut at = 4;
