@@ -10,7 +10,11 @@ use crate::quantity::{bytes, duration, grouped, percent};
 
 /// A short readable account.
 pub fn text(function: &Function, account: &Account) -> String {
-    let how = if function.from_cache { "from the cache" } else { "from its source" };
+    let how = if function.from_cache {
+        "from the cache"
+    } else {
+        "from its source"
+    };
     written(&function.name, account, function.prepared, how)
 }
 
@@ -156,7 +160,12 @@ mod tests {
             ..Account::default()
         };
         account.reasons.insert("no_flow".into(), 500);
-        let text = written("firewall", &account, Duration::from_millis(12), "from the cache");
+        let text = written(
+            "firewall",
+            &account,
+            Duration::from_millis(12),
+            "from the cache",
+        );
         assert!(text.starts_with("firewall: 1 500 packets"), "{text}");
         assert!(text.contains("because no_flow"), "{text}");
         assert!(text.contains("33.3 %"), "{text}");

@@ -37,12 +37,17 @@ pub fn write(folder: &Path, built: &Built) -> Result<(), Failure> {
     // Something of the user's own must not be mixed with it.
     let mut there = std::fs::read_dir(folder).into_iter().flatten().flatten();
     if !folder.join(MANIFEST).exists() && there.next().is_some() {
-        return Err(Failure::wrong(format!("{}: not empty, and not a bundle", folder.display()))
-            .help("choose another -o"));
+        return Err(
+            Failure::wrong(format!("{}: not empty, and not a bundle", folder.display()))
+                .help("choose another -o"),
+        );
     }
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let manifest =
-        Manifest { version: VERSION, name: built.program.name.clone(), cpu: cpu_features() };
+    let manifest = Manifest {
+        version: VERSION,
+        name: built.program.name.clone(),
+        cpu: cpu_features(),
+    };
     let text = serde_json::to_string_pretty(&manifest).map_err(std::io::Error::from);
     std::fs::copy(&built.module, folder.join(MODULE)).map_err(failed)?;
     std::fs::copy(&built.object, folder.join(OBJECT)).map_err(failed)?;
@@ -55,13 +60,15 @@ pub fn write(folder: &Path, built: &Built) -> Result<(), Failure> {
 pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
     let path = folder.join(MANIFEST);
     let again = "build it again with `millrace build`";
-    let broken = |e: &dyn std::fmt::Display| {
-        Failure::wrong(format!("{}: {e}", path.display())).help(again)
-    };
+    let broken =
+        |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display())).help(again);
     let text = std::fs::read_to_string(&path).map_err(|e| broken(&e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| broken(&e))?;
     if manifest.version != VERSION {
-        return Err(broken(&format!("version {} of the format, not {VERSION}", manifest.version)));
+        return Err(broken(&format!(
+            "version {} of the format, not {VERSION}",
+            manifest.version
+        )));
     }
     let here = cpu_features();
     let missing: Vec<_> = manifest.cpu.difference(&here).cloned().collect();
@@ -78,7 +85,13 @@ pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
 /// The features of the first processor, as /proc/cpuinfo names them; none where it names none.
 fn cpu_features() -> BTreeSet<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|l| l.starts_with("flags") || l.starts_with("Features"));
+    let line = text
+        .lines()
+        .find(|l| l.starts_with("flags") || l.starts_with("Features"));
     let names = line.and_then(|l| l.split_once(':')).map(|(_, names)| names);
-    names.unwrap_or("").split_whitespace().map(str::to_owned).collect()
+    names
+        .unwrap_or("")
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
 }

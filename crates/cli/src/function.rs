@@ -102,13 +102,18 @@ impl Function {
     /// A module that was built before, alone: nothing is known of names.
     fn bare(path: &Path, make: &Make) -> Result<Self, Failure> {
         if !make.set.is_empty() || make.program.is_some() || make.sanitize {
-            return Err(Failure::wrong("a module alone has no --set, --program or --sanitize")
-                .help("give its source or its object"));
+            return Err(
+                Failure::wrong("a module alone has no --set, --program or --sanitize")
+                    .help("give its source or its object"),
+            );
         }
         let module = Module::load(path).map_err(|e| {
-            Failure::wrong(e).help("give a source (.c), an object (.o) or what `millrace build` made")
+            Failure::wrong(e)
+                .help("give a source (.c), an object (.o) or what `millrace build` made")
         })?;
-        let name = path.file_stem().map_or_else(|| "module".into(), |s| s.to_string_lossy());
+        let name = path
+            .file_stem()
+            .map_or_else(|| "module".into(), |s| s.to_string_lossy());
         Ok(Self {
             name: name.into_owned(),
             objects_bytes: module.state_bytes(),
@@ -128,8 +133,14 @@ impl Function {
 /// Builds a source or an object through the cache, and shows clang's warnings.
 pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
     let settings = settings(&make.set)?;
-    let module = ModuleOptions { sanitize: make.sanitize, ..ModuleOptions::default() };
-    let options = millrace_emit::Options { module, ..Default::default() };
+    let module = ModuleOptions {
+        sanitize: make.sanitize,
+        ..ModuleOptions::default()
+    };
+    let options = millrace_emit::Options {
+        module,
+        ..Default::default()
+    };
     let mut stages = Stages::new();
     let built = Cache::of_user().and_then(|cache| {
         millrace_emit::build(&cache, input, &settings, &options, &mut |s| stages.show(s))
@@ -148,8 +159,11 @@ pub fn program(word: &str) -> Result<Program, Failure> {
     match &found.source {
         Source::Object(path) => millrace_object::load_file(path).map_err(|e| trouble::load(&e)),
         Source::Bundle(folder) => Ok(bundle::open(folder)?.0),
-        Source::Module(path) => Err(Failure::wrong(format!("{}: a module alone cannot be examined", path.display()))
-            .help("give its source or its object")),
+        Source::Module(path) => Err(Failure::wrong(format!(
+            "{}: a module alone cannot be examined",
+            path.display()
+        ))
+        .help("give its source or its object")),
         Source::C(path) => compiled(path),
     }
 }
@@ -167,7 +181,9 @@ fn compiled(source: &Path) -> Result<Program, Failure> {
         crate::screen::err(compiled.warnings.trim_end());
     }
     let bytes = std::fs::read(&object).map_err(io)?;
-    let name = source.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let name = source
+        .file_stem()
+        .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     millrace_object::load(&bytes, &name).map_err(|e| trouble::load(&e))
 }
 
@@ -192,14 +208,18 @@ pub fn folder(word: &str) -> Result<PathBuf, Failure> {
 
 /// Bytes that the objects take, from their declarations.
 pub fn objects_bytes(program: &Program) -> u64 {
-    program.objects.iter().fold(0, |sum, o| (o.kind.bytes)(o).saturating_add(sum))
+    program
+        .objects
+        .iter()
+        .fold(0, |sum, o| (o.kind.bytes)(o).saturating_add(sum))
 }
 
 /// The program with its settings applied.
 fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
     for (name, value) in settings(set)? {
         program.set_param(&name, &value).map_err(|e| {
-            Failure::wrong(format!("--set {name}={value}: {e}")).help("`millrace check` lists the parameters")
+            Failure::wrong(format!("--set {name}={value}: {e}"))
+                .help("`millrace check` lists the parameters")
         })?;
     }
     Ok(program)
@@ -207,10 +227,14 @@ fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
 
 fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let setting = |text: &String| {
-        let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-        pair.map(|(n, v)| (n.to_owned(), v.to_owned())).ok_or_else(|| {
-            Failure::wrong(format!("--set {text}: not a setting")).help("write --set NAME=VALUE")
-        })
+        let pair = text
+            .split_once('=')
+            .filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        pair.map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .ok_or_else(|| {
+                Failure::wrong(format!("--set {text}: not a setting"))
+                    .help("write --set NAME=VALUE")
+            })
     };
     set.iter().map(setting).collect()
 }
@@ -218,12 +242,21 @@ fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
 /// The index, among the entries that take packets, of the one that is wanted: by its function's or
 /// its section's name, or the only one.
 fn packet_entry(program: &Program, wanted: Option<&str>) -> Result<usize, Failure> {
-    let entries = program.entries.iter().filter(|e| matches!(e.role, Role::Xdp | Role::OnPacket));
+    let entries = program
+        .entries
+        .iter()
+        .filter(|e| matches!(e.role, Role::Xdp | Role::OnPacket));
     let names: Vec<(&str, &str)> = entries
         .filter_map(|e| program.functions.get(e.function.0))
         .map(|f| (f.name.as_str(), f.section.as_str()))
         .collect();
-    let list = || names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let list = || {
+        names
+            .iter()
+            .map(|(name, _)| *name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     match wanted {
         Some(wanted) => {
             let by_name = names.iter().position(|(name, _)| *name == wanted);
@@ -234,11 +267,16 @@ fn packet_entry(program: &Program, wanted: Option<&str>) -> Result<usize, Failur
             })
         }
         None if names.len() == 1 => Ok(0),
-        None if names.is_empty() => {
-            Err(Failure::wrong(format!("{}: no entry takes packets", program.name))
-                .help("write ON_PACKET, or SEC(\"xdp\")"))
-        }
-        None => Err(Failure::wrong(format!("{}: {} programs take packets", program.name, names.len()))
-            .help(format!("choose one with --program: {}", list()))),
+        None if names.is_empty() => Err(Failure::wrong(format!(
+            "{}: no entry takes packets",
+            program.name
+        ))
+        .help("write ON_PACKET, or SEC(\"xdp\")")),
+        None => Err(Failure::wrong(format!(
+            "{}: {} programs take packets",
+            program.name,
+            names.len()
+        ))
+        .help(format!("choose one with --program: {}", list()))),
     }
 }

@@ -43,13 +43,17 @@ pub fn text(refusal: &Refusal) -> String {
         .line_start(first)
         .path(&*line.file)
         .annotation(AnnotationKind::Primary.span(span).label(&*refusal.reason));
-    let group = Group::with_title(Level::ERROR.primary_title(&*refusal.reason).id(refusal.rule))
-        .element(snippet)
-        .element(Level::NOTE.message(format!(
-            "instruction {} of {}: {}",
-            refusal.instruction, refusal.function, refusal.text
-        )))
-        .element(Level::HELP.message(&*refusal.remedy));
+    let group = Group::with_title(
+        Level::ERROR
+            .primary_title(&*refusal.reason)
+            .id(refusal.rule),
+    )
+    .element(snippet)
+    .element(Level::NOTE.message(format!(
+        "instruction {} of {}: {}",
+        refusal.instruction, refusal.function, refusal.text
+    )))
+    .element(Level::HELP.message(&*refusal.remedy));
     renderer().render(&[group])
 }
 
@@ -76,7 +80,11 @@ fn recorded(source: &str, line: &Line) -> bool {
 /// Two lines before and after, and the number of the first.
 fn around(source: &str, line: usize) -> (String, usize) {
     let first = line.saturating_sub(2).max(1);
-    let lines: Vec<_> = source.lines().skip(first - 1).take(line + 3 - first).collect();
+    let lines: Vec<_> = source
+        .lines()
+        .skip(first - 1)
+        .take(line + 3 - first)
+        .collect();
     (lines.join("\n"), first)
 }
 
@@ -86,8 +94,13 @@ fn span(text: &str, first: usize, line: &Line, whole: bool) -> Option<std::ops::
     let start: usize = text.lines().take(index).map(|l| l.len() + 1).sum();
     let this = text.lines().nth(index)?;
     let indent = this.len() - this.trim_start().len();
-    let column = (line.column as usize).checked_sub(1).filter(|c| whole && *c < this.len());
-    let from = column.filter(|c| this.is_char_boundary(*c)).unwrap_or(indent).max(indent);
+    let column = (line.column as usize)
+        .checked_sub(1)
+        .filter(|c| whole && *c < this.len());
+    let from = column
+        .filter(|c| this.is_char_boundary(*c))
+        .unwrap_or(indent)
+        .max(indent);
     let to = this.trim_end().len();
     (from < to).then_some(start + from..start + to)
 }
@@ -110,7 +123,12 @@ mod tests {
     }
 
     fn at(file: &str, line: u32, column: u32, text: &str) -> Option<Line> {
-        Some(Line { file: file.into(), line, column, text: text.into() })
+        Some(Line {
+            file: file.into(),
+            line,
+            column,
+            text: text.into(),
+        })
     }
 
     #[test]
@@ -119,7 +137,14 @@ mod tests {
         let file = dir.path().join("f.c");
         std::fs::write(&file, "one\ntwo\n    x = p[14];\nfour\n").unwrap();
         let shown = text(&refusal(at(file.to_str().unwrap(), 3, 9, "x = p[14];")));
-        for part in ["f.c:3:9", "x = p[14];", "two", "packet-bounds", "instruction 7", "data_end"] {
+        for part in [
+            "f.c:3:9",
+            "x = p[14];",
+            "two",
+            "packet-bounds",
+            "instruction 7",
+            "data_end",
+        ] {
             assert!(shown.contains(part), "{part} in\n{shown}");
         }
     }
@@ -131,10 +156,16 @@ mod tests {
         std::fs::write(&file, "other\n").unwrap();
         for line in [1, 900] {
             let shown = text(&refusal(at(file.to_str().unwrap(), line, 5, "x = p[14];")));
-            assert!(shown.contains("x = p[14];") && !shown.contains("other"), "{shown}");
+            assert!(
+                shown.contains("x = p[14];") && !shown.contains("other"),
+                "{shown}"
+            );
         }
         let shown = text(&refusal(at("/nowhere.c", 3, 0, "")));
-        assert!(shown.contains("/nowhere.c:3") && shown.contains("help: compare"), "{shown}");
+        assert!(
+            shown.contains("/nowhere.c:3") && shown.contains("help: compare"),
+            "{shown}"
+        );
         assert!(text(&refusal(None)).contains("function f"));
     }
 }

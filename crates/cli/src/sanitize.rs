@@ -26,8 +26,9 @@ pub fn ensure() -> Result<(), Failure> {
     let cache = Cache::of_user().map_err(|e| cannot(&e))?;
     let toolchain = toolchain::find(&cache).map_err(|e| cannot(&e))?;
     let runtime = runtime(&toolchain).ok_or_else(|| {
-        Failure::wrong("--sanitize: clang's AddressSanitizer runtime is not installed")
-            .help(format!("apt-get install libclang-rt-{}-dev", toolchain.major))
+        Failure::wrong("--sanitize: clang's AddressSanitizer runtime is not installed").help(
+            format!("apt-get install libclang-rt-{}-dev", toolchain.major),
+        )
     })?;
     let this = std::env::current_exe().map_err(|e| cannot(&e))?;
     let preload = std::env::var_os("LD_PRELOAD").filter(|p| !p.is_empty());
@@ -42,8 +43,14 @@ pub fn ensure() -> Result<(), Failure> {
         .env("LD_PRELOAD", libraries)
         // The leak checker stops every thread with ptrace, which containers forbid; a report must
         // not look like "the answer is no" (1) or wrong use (2).
-        .env("ASAN_OPTIONS", options("ASAN_OPTIONS", "detect_leaks=0:exitcode=86"))
-        .env("UBSAN_OPTIONS", options("UBSAN_OPTIONS", "print_stacktrace=1"))
+        .env(
+            "ASAN_OPTIONS",
+            options("ASAN_OPTIONS", "detect_leaks=0:exitcode=86"),
+        )
+        .env(
+            "UBSAN_OPTIONS",
+            options("UBSAN_OPTIONS", "print_stacktrace=1"),
+        )
         .exec();
     Err(cannot(&error))
 }
@@ -58,9 +65,14 @@ fn options(name: &str, ours: &str) -> String {
 
 fn runtime(toolchain: &Toolchain) -> Option<PathBuf> {
     let machine = std::env::consts::ARCH;
-    let names = [format!("libclang_rt.asan-{machine}.so"), "libclang_rt.asan.so".to_owned()];
+    let names = [
+        format!("libclang_rt.asan-{machine}.so"),
+        "libclang_rt.asan.so".to_owned(),
+    ];
     names.iter().find_map(|name| {
-        let output = Command::new(&toolchain.clang).arg(format!("-print-file-name={name}")).output();
+        let output = Command::new(&toolchain.clang)
+            .arg(format!("-print-file-name={name}"))
+            .output();
         let path = PathBuf::from(String::from_utf8(output.ok()?.stdout).ok()?.trim());
         // clang gives the bare name back when it has no such file.
         path.is_absolute().then_some(path).filter(|p| p.is_file())

@@ -23,8 +23,14 @@ pub fn refused(name: &str, refusals: &[Refusal]) -> Failure {
 
 /// A file that is not a program.
 pub fn load(error: &LoadError) -> Failure {
-    let line = error.line.as_ref().map_or(String::new(), |l| format!("{}:{}: ", l.file, l.line));
-    let symbol = error.symbol.as_ref().map_or(String::new(), |s| format!(" (`{s}`)"));
+    let line = error
+        .line
+        .as_ref()
+        .map_or(String::new(), |l| format!("{}:{}: ", l.file, l.line));
+    let symbol = error
+        .symbol
+        .as_ref()
+        .map_or(String::new(), |s| format!(" (`{s}`)"));
     let what = format!("{line}{}: {}{symbol}", error.file, error.problem);
     Failure::wrong(what).help(&error.remedy)
 }

@@ -57,31 +57,53 @@ fn found(source: Source, program: Option<String>) -> Found {
     let (Source::C(path) | Source::Object(path) | Source::Bundle(path) | Source::Module(path)) =
         &source;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    Found { source, program, folder }
+    Found {
+        source,
+        program,
+        folder,
+    }
 }
 
 fn folder(path: &Path) -> Result<Found, Failure> {
     if path.join(MANIFEST).is_file() {
         let source = Source::Bundle(path.to_owned());
-        return Ok(Found { source, program: None, folder: path.to_owned() });
+        return Ok(Found {
+            source,
+            program: None,
+            folder: path.to_owned(),
+        });
     }
     // `.` and `..` have no name of their own.
-    let name = std::fs::canonicalize(path).ok().and_then(|p| p.file_name().map(|n| n.to_owned()));
+    let name = std::fs::canonicalize(path)
+        .ok()
+        .and_then(|p| p.file_name().map(|n| n.to_owned()));
     let name = name.unwrap_or_default();
     let source = path.join(&name).with_extension("c");
     if source.is_file() {
-        return Ok(Found { source: Source::C(source), program: None, folder: path.to_owned() });
+        return Ok(Found {
+            source: Source::C(source),
+            program: None,
+            folder: path.to_owned(),
+        });
     }
-    Err(Failure::wrong(format!("{}: no {}.c in it", path.display(), name.to_string_lossy()))
-        .help("name the source or the object itself"))
+    Err(Failure::wrong(format!(
+        "{}: no {}.c in it",
+        path.display(),
+        name.to_string_lossy()
+    ))
+    .help("name the source or the object itself"))
 }
 
 fn by_name(word: &str) -> Result<Found, Failure> {
     let more = std::env::var_os("MILLRACE_NFS").unwrap_or_default();
-    let places: Vec<PathBuf> =
-        std::iter::once("nfs".into()).chain(std::env::split_paths(&more)).collect();
+    let places: Vec<PathBuf> = std::iter::once("nfs".into())
+        .chain(std::env::split_paths(&more))
+        .collect();
     let plain = !word.contains(['/', '\\']) && word != "." && word != "..";
-    let candidates = places.iter().map(|p| p.join(word)).filter(|p| plain && p.is_dir());
+    let candidates = places
+        .iter()
+        .map(|p| p.join(word))
+        .filter(|p| plain && p.is_dir());
     for candidate in candidates {
         return folder(&candidate);
     }
@@ -91,7 +113,10 @@ fn by_name(word: &str) -> Result<Found, Failure> {
     let help = if names.is_empty() {
         "give a source (.c) or an object (.o), or stand where ./nfs is, or set MILLRACE_NFS".into()
     } else {
-        format!("there are {}; or give a source (.c) or an object (.o)", names.join(", "))
+        format!(
+            "there are {}; or give a source (.c) or an object (.o)",
+            names.join(", ")
+        )
     };
     Err(Failure::wrong(format!("there is no function `{word}`")).help(help))
 }
@@ -99,7 +124,9 @@ fn by_name(word: &str) -> Result<Found, Failure> {
 fn folders(place: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
     let folders = entries.filter(|e| e.path().is_dir());
-    folders.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+    folders
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -122,11 +149,17 @@ mod tests {
         let program = word("gate.o:second");
         assert_eq!(program.source, Source::Object(nf.join("gate.o")));
         assert_eq!(program.program.as_deref(), Some("second"));
-        assert_eq!(find(nf.to_str().unwrap()).unwrap().source, Source::C(nf.join("gate.c")));
+        assert_eq!(
+            find(nf.to_str().unwrap()).unwrap().source,
+            Source::C(nf.join("gate.c"))
+        );
         assert_eq!(word("gate.c").folder, nf);
 
         std::fs::write(nf.join(MANIFEST), "{}").unwrap();
-        assert_eq!(find(nf.to_str().unwrap()).unwrap().source, Source::Bundle(nf.clone()));
+        assert_eq!(
+            find(nf.to_str().unwrap()).unwrap().source,
+            Source::Bundle(nf.clone())
+        );
     }
 
     #[test]

@@ -17,9 +17,10 @@ pub struct Names<'a> {
 pub fn port(names: &[String], port: &Port) -> Result<u32, String> {
     let number = match port {
         Port::Number(number) => Some(*number),
-        Port::Name(name) => {
-            names.iter().position(|n| n.eq_ignore_ascii_case(name)).map(|n| n as u32)
-        }
+        Port::Name(name) => names
+            .iter()
+            .position(|n| n.eq_ignore_ascii_case(name))
+            .map(|n| n as u32),
     };
     let number = number.filter(|n| (*n as usize) < names.len());
     number.ok_or_else(|| format!("there is no port {port}; there are {}", names.join(", ")))
@@ -133,9 +134,17 @@ mod tests {
     fn result(expected: Option<Fate>, got: packet::Fate, after: &[u8]) -> Result<(), String> {
         let ports = ["LAN".to_owned(), "WAN".to_owned()];
         let reasons = ["dropped".to_owned(), "no_flow".to_owned()];
-        let names = Names { ports: &ports, reasons: &reasons };
+        let names = Names {
+            ports: &ports,
+            reasons: &reasons,
+        };
         let arrival = Arrival::default();
-        let outcome = Outcome { fate: got, bytes: after, wire: 3, arrival };
+        let outcome = Outcome {
+            fate: got,
+            bytes: after,
+            wire: 3,
+            arrival,
+        };
         compare(&names, expected.as_ref(), &[1, 2, 3], &outcome)
     }
 
@@ -160,10 +169,23 @@ mod tests {
                 assert_eq!(result.is_ok(), i == j, "{expected:?} {got:?}");
             }
         }
-        assert_eq!(result(Some(Fate::Abort), packet::Fate::Forwarded(2), &same), Ok(()));
-        assert_eq!(result(Some(Fate::Drop(None)), packet::Fate::Dropped(1), &same), Ok(()));
-        let message = result(Some(Fate::Drop(Some("no_flow".into()))), packet::Fate::Dropped(0), &same);
-        assert_eq!(message.unwrap_err(), "expected drop no_flow, got drop dropped");
+        assert_eq!(
+            result(Some(Fate::Abort), packet::Fate::Forwarded(2), &same),
+            Ok(())
+        );
+        assert_eq!(
+            result(Some(Fate::Drop(None)), packet::Fate::Dropped(1), &same),
+            Ok(())
+        );
+        let message = result(
+            Some(Fate::Drop(Some("no_flow".into()))),
+            packet::Fate::Dropped(0),
+            &same,
+        );
+        assert_eq!(
+            message.unwrap_err(),
+            "expected drop no_flow, got drop dropped"
+        );
     }
 
     #[test]
@@ -190,7 +212,11 @@ mod tests {
         let ports = ["LAN".to_owned(), "WAN".to_owned()];
         assert_eq!(port(&ports, &wan()), Ok(1));
         assert_eq!(port(&ports, &Port::Number(0)), Ok(0));
-        assert!(port(&ports, &Port::Number(2)).unwrap_err().contains("LAN, WAN"));
+        assert!(
+            port(&ports, &Port::Number(2))
+                .unwrap_err()
+                .contains("LAN, WAN")
+        );
         assert!(port(&ports, &Port::Name("dmz".into())).is_err());
     }
 }

@@ -13,7 +13,9 @@ pub fn hexdiff(want: &[u8], got: &[u8]) -> String {
         let _ = writeln!(text, "  expected {} bytes, got {}", want.len(), got.len());
     }
     let rows = want.len().max(got.len()).div_ceil(ROW);
-    let differing: Vec<_> = (0..rows).filter(|r| row(want, *r) != row(got, *r)).collect();
+    let differing: Vec<_> = (0..rows)
+        .filter(|r| row(want, *r) != row(got, *r))
+        .collect();
     for index in differing.iter().take(ROWS) {
         let (w, g) = (row(want, *index), row(got, *index));
         let marks = (0..ROW).map(|i| if w.get(i) == g.get(i) { "   " } else { "^^ " });

@@ -32,7 +32,10 @@ pub struct Failed {
 impl Failed {
     /// A failure at a line.
     pub fn new(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
+        Self {
+            line,
+            message: message.into(),
+        }
     }
 }
 
@@ -40,7 +43,12 @@ impl Failed {
 ///
 /// # Errors
 /// The first thing that is not as the case says.
-pub fn execute(function: &Function, case: &Case, burst: usize, layout: Layout) -> Result<(), Failed> {
+pub fn execute(
+    function: &Function,
+    case: &Case,
+    burst: usize,
+    layout: Layout,
+) -> Result<(), Failed> {
     let mut bench = Bench::new(function, case, burst, layout)?;
     for step in case.steps() {
         let step = step.map_err(|e| Failed::new(e.line, e.message))?;
@@ -69,12 +77,20 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(function: &'a Function, case: &Case, burst: usize, layout: Layout) -> Result<Self, Failed> {
+    fn new(
+        function: &'a Function,
+        case: &Case,
+        burst: usize,
+        layout: Layout,
+    ) -> Result<Self, Failed> {
         let mut initial = function.initial.clone();
         if !case.settings().is_empty() {
             let program = function.program.as_ref();
             let mut program = program.cloned().ok_or_else(|| {
-                Failed::new(0, "a module alone has no parameters to set; test its source")
+                Failed::new(
+                    0,
+                    "a module alone has no parameters to set; test its source",
+                )
             })?;
             for setting in case.settings() {
                 let set = program.set_param(&setting.name, &setting.value);
@@ -82,7 +98,12 @@ impl<'a> Bench<'a> {
             }
             initial = program.objects.into_iter().map(|o| o.initial).collect();
         }
-        let config = Config { hash_seed: 1, sketch_seed: 1, time: START, initial };
+        let config = Config {
+            hash_seed: 1,
+            sketch_seed: 1,
+            time: START,
+            initial,
+        };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
         instance.start(START);
@@ -113,7 +134,11 @@ impl<'a> Bench<'a> {
             }
         }
         match step.action {
-            Action::Packet { port, bytes, expectation } => {
+            Action::Packet {
+                port,
+                bytes,
+                expectation,
+            } => {
                 let port = self.port(&port).map_err(|m| Failed::new(step.line, m))?;
                 let arrival = Arrival {
                     number: self.number,
@@ -124,19 +149,33 @@ impl<'a> Bench<'a> {
                 };
                 if !self.burst.push(&bytes, arrival) {
                     let n = bytes.len();
-                    return Err(Failed::new(step.line, format!("a frame of {n} bytes is longer than a function takes")));
+                    return Err(Failed::new(
+                        step.line,
+                        format!("a frame of {n} bytes is longer than a function takes"),
+                    ));
                 }
                 self.number += 1;
-                self.pending.push(Pending { line: step.line, round: step.round, bytes, expectation });
-                if self.burst.is_full() { self.flush() } else { Ok(()) }
+                self.pending.push(Pending {
+                    line: step.line,
+                    round: step.round,
+                    bytes,
+                    expectation,
+                });
+                if self.burst.is_full() {
+                    self.flush()
+                } else {
+                    Ok(())
+                }
             }
             Action::State { object, count } => {
                 self.flush()?;
-                self.state(&object, count, now).map_err(|m| Failed::new(step.line, m))
+                self.state(&object, count, now)
+                    .map_err(|m| Failed::new(step.line, m))
             }
             Action::Records { object, count } => {
                 self.flush()?;
-                self.check_records(&object, count).map_err(|m| Failed::new(step.line, m))
+                self.check_records(&object, count)
+                    .map_err(|m| Failed::new(step.line, m))
             }
         }
     }
@@ -144,16 +183,32 @@ impl<'a> Bench<'a> {
     /// Runs what is pending, and compares.
     fn flush(&mut self) -> Result<(), Failed> {
         if !self.burst.is_empty() {
-            self.instance.burst(self.function.entry, true, &mut self.burst);
+            self.instance
+                .burst(self.function.entry, true, &mut self.burst);
         }
         let mut result = Ok(());
         for (index, pending) in self.pending.iter().enumerate() {
-            let Some(outcome) = self.burst.outcome(index) else { continue };
-            let names = expect::Names { ports: &self.ports, reasons: &self.function.reasons };
-            let compared = expect::compare(&names, pending.expectation.as_ref().map(|e| &e.fate), &pending.bytes, &outcome);
+            let Some(outcome) = self.burst.outcome(index) else {
+                continue;
+            };
+            let names = expect::Names {
+                ports: &self.ports,
+                reasons: &self.function.reasons,
+            };
+            let compared = expect::compare(
+                &names,
+                pending.expectation.as_ref().map(|e| &e.fate),
+                &pending.bytes,
+                &outcome,
+            );
             if let Err(message) = compared {
-                let line = pending.expectation.as_ref().map_or(pending.line, |e| e.line);
-                let round = pending.round.map_or(String::new(), |r| format!(" (round {r})"));
+                let line = pending
+                    .expectation
+                    .as_ref()
+                    .map_or(pending.line, |e| e.line);
+                let round = pending
+                    .round
+                    .map_or(String::new(), |r| format!(" (round {r})"));
                 let packet = language::summarise(&pending.bytes);
                 let (headline, rest) = message.split_once('\n').unwrap_or((&message, ""));
                 let message = format!("{headline}{round}\n  packet    {packet}\n{rest}");
@@ -177,28 +232,41 @@ impl<'a> Bench<'a> {
         let index = self.object(name)?;
         match self.instance.count(index, now) {
             Some(got) if got == want => Ok(()),
-            Some(got) => Err(format!("`{name}` holds {got} live entries, expected {want}")),
+            Some(got) => Err(format!(
+                "`{name}` holds {got} live entries, expected {want}"
+            )),
             None => Err(format!("the entries of `{name}` cannot be counted")),
         }
     }
 
     fn check_records(&mut self, name: &str, want: u64) -> Result<(), String> {
         let index = self.object(name)?;
-        if !self.function.module.objects().get(index).is_some_and(|o| o.records) {
+        if !self
+            .function
+            .module
+            .objects()
+            .get(index)
+            .is_some_and(|o| o.records)
+        {
             return Err(format!("`{name}` is not a ring buffer"));
         }
         let got = self.records.get(name).copied().unwrap_or(0);
         if got == want {
             return Ok(());
         }
-        Err(format!("{got} records have come out of `{name}`, expected {want}"))
+        Err(format!(
+            "{got} records have come out of `{name}`, expected {want}"
+        ))
     }
 
     fn object(&self, name: &str) -> Result<usize, String> {
         let objects = self.function.module.objects();
         objects.iter().position(|o| o.name == name).ok_or_else(|| {
             let names: Vec<_> = objects.iter().map(|o| o.name.as_str()).collect();
-            format!("there is no object `{name}`; there are {}", names.join(", "))
+            format!(
+                "there is no object `{name}`; there are {}",
+                names.join(", ")
+            )
         })
     }
 

@@ -97,7 +97,10 @@ fn values(program: &Program) -> Vec<(&millrace_object::program::Param, i128)> {
         let initial = program.objects.get(p.object.0)?.initial.as_deref()?;
         let from = p.offset as usize;
         let bytes = initial.get(from..from + p.bytes as usize)?;
-        let number = bytes.iter().rev().fold(0_u64, |n, b| (n << 8) | u64::from(*b));
+        let number = bytes
+            .iter()
+            .rev()
+            .fold(0_u64, |n, b| (n << 8) | u64::from(*b));
         let unused = 64 - 8 * p.bytes.clamp(1, 8);
         Some(if p.signed {
             i128::from((number << unused).cast_signed() >> unused)
@@ -105,16 +108,26 @@ fn values(program: &Program) -> Vec<(&millrace_object::program::Param, i128)> {
             i128::from(number)
         })
     };
-    program.params.iter().filter_map(|p| Some((p, value(p)?))).collect()
+    program
+        .params
+        .iter()
+        .filter_map(|p| Some((p, value(p)?)))
+        .collect()
 }
 
 /// Names of the helpers that the program calls; a number where it has no name.
 fn helpers(program: &Program) -> BTreeSet<String> {
-    let called = program.functions.iter().flat_map(|f| &f.insns).filter_map(|insn| match insn {
-        Insn::Call { helper } => Some(*helper),
-        _ => None,
-    });
-    called.map(|n| helper::by_number(n).map_or_else(|| format!("#{n}"), |h| h.name.to_owned())).collect()
+    let called = program
+        .functions
+        .iter()
+        .flat_map(|f| &f.insns)
+        .filter_map(|insn| match insn {
+            Insn::Call { helper } => Some(*helper),
+            _ => None,
+        });
+    called
+        .map(|n| helper::by_number(n).map_or_else(|| format!("#{n}"), |h| h.name.to_owned()))
+        .collect()
 }
 
 fn instructions(program: &Program) -> usize {
@@ -122,7 +135,10 @@ fn instructions(program: &Program) -> usize {
 }
 
 fn function_name<'a>(program: &'a Program, entry: &Entry) -> &'a str {
-    program.functions.get(entry.function.0).map_or("", |f| &f.name)
+    program
+        .functions
+        .get(entry.function.0)
+        .map_or("", |f| &f.name)
 }
 
 fn role(entry: &Entry) -> String {
@@ -154,14 +170,24 @@ fn summary(text: &mut String, program: &Program, refusals: &[Refusal]) -> std::f
         millrace_object::program::Dialect::Handlers => "handlers",
     };
     let n = instructions(program);
-    writeln!(text, "{} ({dialect}, {n} instructions): {answer}", program.name)
+    writeln!(
+        text,
+        "{} ({dialect}, {n} instructions): {answer}",
+        program.name
+    )
 }
 
 fn objects(text: &mut String, program: &Program) -> std::fmt::Result {
     if program.objects.is_empty() {
         return writeln!(text, "\n  no state");
     }
-    let width = program.objects.iter().map(|o| o.name.len()).max().unwrap_or(0).max(6);
+    let width = program
+        .objects
+        .iter()
+        .map(|o| o.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(6);
     writeln!(
         text,
         "\n  {:<width$}  {:<16}{:>8}{:>8}{:>14}{:>12}",
@@ -185,7 +211,11 @@ fn objects(text: &mut String, program: &Program) -> std::fmt::Result {
 fn rest(text: &mut String, program: &Program, memory: &Memory) -> std::fmt::Result {
     writeln!(text)?;
     let join = |names: Vec<String>| {
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
     };
     let entries = program.entries.iter();
     let entries = entries.map(|e| format!("{} ({})", function_name(program, e), role(e)));
@@ -193,9 +223,15 @@ fn rest(text: &mut String, program: &Program, memory: &Memory) -> std::fmt::Resu
     if !program.ports.is_empty() {
         writeln!(text, "  ports    {}", program.ports.join(", "))?;
     }
-    writeln!(text, "  helpers  {}", join(helpers(program).into_iter().collect()))?;
+    writeln!(
+        text,
+        "  helpers  {}",
+        join(helpers(program).into_iter().collect())
+    )?;
     let values = values(program);
-    let params = values.iter().map(|(p, v)| format!("{}={v} ({})", p.name, p.type_name));
+    let params = values
+        .iter()
+        .map(|(p, v)| format!("{}={v} ({})", p.name, p.type_name));
     writeln!(text, "  params   {}", join(params.collect()))?;
     writeln!(
         text,

@@ -149,7 +149,15 @@ impl Prepare {
         let [compile, load, check, emit, module] =
             [t.compile, t.load, t.check, t.emit, t.module].map(|d| d.as_secs_f64());
         let seconds = function.prepared.as_secs_f64();
-        Self { seconds, compile, load, check, emit, module, from_cache: function.from_cache }
+        Self {
+            seconds,
+            compile,
+            load,
+            check,
+            emit,
+            module,
+            from_cache: function.from_cache,
+        }
     }
 }
 
@@ -246,7 +254,11 @@ impl Run {
             records: self.records.as_deref().map(records).transpose()?,
             reasons: function.reasons.clone(),
             burst: self.burst,
-            layout: if self.sanitize { Layout::Exact } else { Layout::Pooled },
+            layout: if self.sanitize {
+                Layout::Exact
+            } else {
+                Layout::Pooled
+            },
             packets: self.packets,
             time: self.seconds,
             objects_bytes: function.objects_bytes,

@@ -65,7 +65,10 @@ impl Test {
         }
         let mut cases = Vec::new();
         for word in &self.nf {
-            let make = Make { sanitize: self.sanitize, ..Make::default() };
+            let make = Make {
+                sanitize: self.sanitize,
+                ..Make::default()
+            };
             let function = Function::load(word, &make)?;
             for file in self.files(word)? {
                 let result = self.one(&function, &file);
@@ -77,8 +80,15 @@ impl Test {
             }
         }
         let failed = cases.iter().filter(|c| !c.passed).count();
-        let document = Document { passed: cases.len() - failed, failed, cases };
-        screen::report(self.json, &format!("{} passed, {failed} failed", document.passed));
+        let document = Document {
+            passed: cases.len() - failed,
+            failed,
+            cases,
+        };
+        screen::report(
+            self.json,
+            &format!("{} passed, {failed} failed", document.passed),
+        );
         if self.json {
             screen::document(&document);
         }
@@ -98,19 +108,24 @@ impl Test {
             .collect();
         files.sort();
         if files.is_empty() {
-            return Err(Failure::wrong(format!("{word}: no packet tests in {}", folder.display()))
-                .help("write one as docs/packet-tests.md says, or name it with --case"));
+            return Err(
+                Failure::wrong(format!("{word}: no packet tests in {}", folder.display()))
+                    .help("write one as docs/packet-tests.md says, or name it with --case"),
+            );
         }
         Ok(files)
     }
 
     fn one(&self, function: &Function, file: &Path) -> CaseResult {
-        let layout = if self.sanitize { Layout::Exact } else { Layout::Pooled };
+        let layout = if self.sanitize {
+            Layout::Exact
+        } else {
+            Layout::Pooled
+        };
         let name = file.display().to_string();
         let case = std::fs::read_to_string(file).map_err(|e| Failed::new(0, e.to_string()));
-        let case = case.and_then(|text| {
-            Case::parse(&name, &text).map_err(|e| Failed::new(e.line, e.message))
-        });
+        let case = case
+            .and_then(|text| Case::parse(&name, &text).map_err(|e| Failed::new(e.line, e.message)));
         let (title, result) = match case {
             Err(failed) => (String::new(), Err(failed)),
             Ok(case) => {
@@ -120,7 +135,10 @@ impl Test {
                     message: format!("{} (only in a burst of {BURST})", f.message),
                     ..f
                 };
-                (case.title().to_owned(), run(1).and_then(|()| run(BURST).map_err(in_burst)))
+                (
+                    case.title().to_owned(),
+                    run(1).and_then(|()| run(BURST).map_err(in_burst)),
+                )
             }
         };
         let failed = result.err();
