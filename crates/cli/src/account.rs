@@ -23,6 +23,7 @@ fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> Stri
     // Writing to a string cannot fail.
     let _ = fates(&mut text, name, account);
     let _ = ports(&mut text, account);
+    let _ = state(&mut text, account);
     let _ = outputs(&mut text, account);
     let _ = costs(&mut text, account, prepared, how);
     if account.interrupted {
@@ -95,6 +96,30 @@ fn ports(text: &mut String, a: &Account) -> std::fmt::Result {
     Ok(())
 }
 
+fn state(text: &mut String, a: &Account) -> std::fmt::Result {
+    // Globals are one value each; there is nothing to say of how full they are.
+    let tables = a.objects.iter().filter(|o| o.kind != "global");
+    let tables: Vec<_> = tables.filter_map(|o| Some((o, o.entries?))).collect();
+    let width = tables
+        .iter()
+        .map(|(o, _)| o.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(5);
+    if !tables.is_empty() {
+        writeln!(
+            text,
+            "\n  {:<width$}{:>14}{:>14}",
+            "state", "entries", "capacity"
+        )?;
+    }
+    for (object, entries) in tables {
+        let (entries, capacity) = (grouped(entries), grouped(object.capacity));
+        writeln!(text, "  {:<width$}{entries:>14}{capacity:>14}", object.name)?;
+    }
+    Ok(())
+}
+
 fn outputs(text: &mut String, a: &Account) -> std::fmt::Result {
     if !(a.outputs.is_empty() && a.records.is_empty()) {
         writeln!(text)?;
@@ -118,8 +143,8 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
     let m = &a.memory;
     writeln!(
         text,
-        "\n  function  {:.1} ns a packet, {:.2} Mpps on one core, without input and output",
-        a.function.ns_per_packet, a.function.mpps
+        "\n  function  {:.1} ns a packet (median {:.1}), {:.2} Mpps on one core, without input and output",
+        a.function.ns_per_packet, a.function.p50_ns, a.function.mpps
     )?;
     writeln!(
         text,

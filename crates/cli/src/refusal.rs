@@ -41,8 +41,9 @@ pub fn text(refusal: &Refusal) -> String {
     };
     let snippet = Snippet::source(&*text)
         .line_start(first)
+        .fold(false)
         .path(&*line.file)
-        .annotation(AnnotationKind::Primary.span(span).label(&*refusal.reason));
+        .annotation(AnnotationKind::Primary.span(span).label(&*refusal.text));
     let group = Group::with_title(
         Level::ERROR
             .primary_title(&*refusal.reason)
@@ -50,8 +51,8 @@ pub fn text(refusal: &Refusal) -> String {
     )
     .element(snippet)
     .element(Level::NOTE.message(format!(
-        "instruction {} of {}: {}",
-        refusal.instruction, refusal.function, refusal.text
+        "instruction {} of {}",
+        refusal.instruction, refusal.function
     )))
     .element(Level::HELP.message(&*refusal.remedy));
     renderer().render(&[group])

@@ -100,11 +100,11 @@ fn by_name(word: &str) -> Result<Found, Failure> {
         .chain(std::env::split_paths(&more))
         .collect();
     let plain = !word.contains(['/', '\\']) && word != "." && word != "..";
-    let candidates = places
+    let mut candidates = places
         .iter()
         .map(|p| p.join(word))
         .filter(|p| plain && p.is_dir());
-    for candidate in candidates {
+    if let Some(candidate) = candidates.next() {
         return folder(&candidate);
     }
     let mut names: Vec<String> = places.iter().flat_map(|p| folders(p)).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use millrace_traffic::capture::Written;
 use serde::Serialize;
 
+use crate::histogram::Histogram;
 use crate::memory::Memory;
 use crate::packet::Fate;
 
@@ -57,8 +58,8 @@ pub struct Account {
     pub timers_fired: u64,
     /// packets stamped earlier than one before them; the program saw the later time
     pub out_of_order: u64,
-    /// live entries of each state object at the end, where they can be counted
-    pub entries: BTreeMap<String, u64>,
+    /// state objects at the end
+    pub objects: Vec<ObjectAccount>,
     /// predicted and measured
     pub memory: Memory,
     /// a signal ended the run before its inputs did
@@ -79,16 +80,35 @@ pub struct Failure {
 /// How fast the function itself is: the time inside burst calls, nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Function {
-    /// nanoseconds a packet
+    /// nanoseconds a packet: the mean, interruptions by other work included
     pub ns_per_packet: f64,
-    /// million packets a second
+    /// million packets a second, from the mean
     pub mpps: f64,
+    /// the median over packets of what a packet cost in its burst, ns
+    pub p50_ns: f64,
+    /// the 99th percentile of the same, ns
+    pub p99_ns: f64,
+}
+
+/// A state object at the end of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ObjectAccount {
+    /// its name
+    pub name: String,
+    /// its kind
+    pub kind: String,
+    /// live entries, where they can be counted
+    pub entries: Option<u64>,
+    /// most entries
+    pub capacity: u64,
+    /// bytes it maps
+    pub bytes: u64,
 }
 
 impl Function {
-    /// From the time spent and the packets that went through.
+    /// From the time spent and the packets that went through; `each` holds ticks a packet.
     #[must_use]
-    pub fn over(packets: u64, ns: f64) -> Self {
+    pub fn over(packets: u64, ns: f64, each: &Histogram, ns_per_tick: f64) -> Self {
         if packets == 0 || ns <= 0.0 {
             return Self::default();
         }
@@ -96,6 +116,8 @@ impl Function {
         Self {
             ns_per_packet,
             mpps: 1e3 / ns_per_packet,
+            p50_ns: each.quantile(0.5) * ns_per_tick,
+            p99_ns: each.quantile(0.99) * ns_per_tick,
         }
     }
 }

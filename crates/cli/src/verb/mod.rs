@@ -16,7 +16,7 @@ macro_rules! verbs {
         /// What `millrace` can do.
         #[derive(Subcommand)]
         pub enum Verb {
-            $(#[allow(missing_docs)] $verb($type),)*
+            $(#[allow(missing_docs)] $verb(Box<$type>),)*
         }
 
         impl Verb {

@@ -19,10 +19,11 @@ pub use sources::{Entry, Sources};
 pub use timers::Timers;
 
 use crate::account::{
-    ABORTED, Account, Failure, Function, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, PortAccount,
-    WorkerAccount,
+    ABORTED, Account, Failure, Function, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, ObjectAccount,
+    PortAccount, WorkerAccount,
 };
 use crate::clock::{self, Rate};
+use crate::histogram::Histogram;
 use crate::memory::Memory;
 use crate::module::{Config, Instance, Module, ModuleError};
 use crate::packet::{Arrival, Burst, Fate, Layout, Outcome};
@@ -106,6 +107,8 @@ struct Worker {
     worker: WorkerAccount,
     /// ticks inside the function
     ticks: u64,
+    /// ticks a packet
+    each: Histogram,
     /// the latest stamp so far: the program's clock never runs backwards
     clock: u64,
     /// an output takes no more
@@ -135,6 +138,7 @@ impl Worker {
             other: BTreeMap::new(),
             worker: WorkerAccount::default(),
             ticks: 0,
+            each: Histogram::default(),
             clock: start,
             failed: false,
             instance,
@@ -220,9 +224,12 @@ impl Worker {
         let before = clock::ticks();
         self.instance
             .burst(self.run.program, self.run.prefetch, &mut self.burst);
-        self.ticks += clock::ticks().saturating_sub(before);
+        let took = clock::ticks().saturating_sub(before);
+        let packets = self.burst.len() as u64;
+        self.ticks += took;
+        self.each.add(took as f64 / packets as f64, packets);
         self.worker.bursts += 1;
-        self.worker.packets += self.burst.len() as u64;
+        self.worker.packets += packets;
     }
 
     /// Does with each packet what the function said, in the order they came.
@@ -309,9 +316,13 @@ impl Worker {
         let mut account = std::mem::take(&mut self.account);
         let objects = self.run.module.objects();
         for (index, object) in objects.iter().enumerate() {
-            if let Some(count) = self.instance.count(index, self.clock) {
-                account.entries.insert(object.name.clone(), count);
-            }
+            account.objects.push(ObjectAccount {
+                name: object.name.clone(),
+                kind: object.kind.clone(),
+                entries: self.instance.count(index, self.clock),
+                capacity: object.capacity,
+                bytes: object.bytes,
+            });
         }
         for failure in std::mem::take(&mut self.run.sources.failures) {
             account.errors.push(Failure {
@@ -339,9 +350,10 @@ impl Worker {
             .extend(self.run.records.and_then(RecordWriter::finish));
 
         account.seconds = rate.elapsed().as_secs_f64();
-        let ns = self.ticks as f64 * rate.ns_per_tick();
+        let tick = rate.ns_per_tick();
+        let ns = self.ticks as f64 * tick;
         self.worker.seconds = ns / 1e9;
-        account.function = Function::over(self.worker.packets, ns);
+        account.function = Function::over(self.worker.packets, ns, &self.each, tick);
         if account.seconds > 0.0 {
             account.mpps = account.read as f64 / account.seconds / 1e6;
         }

@@ -177,7 +177,8 @@ fn every_fate_is_counted_once_and_delivered() {
         "{\"object\":\"events\",\"time\":16,\"bytes\":\"080011\"}\n"
     );
     assert_eq!(account.records["events"], 1);
-    assert_eq!(account.entries["counts"], 4);
+    assert_eq!(account.objects[0].entries, Some(4));
+    assert_eq!(account.objects[1].entries, None);
 }
 
 #[test]
