@@ -6,5 +6,6 @@
 
 pub mod capture;
 pub mod checksum;
+pub mod generate;
 pub mod language;
 pub mod split;
