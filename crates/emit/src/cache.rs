@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn trims_the_oldest_first() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::at(folder.path()).unwrap();
+        let cache = Cache::at(&folder.path().join("cache")).unwrap();
         for (age, name) in [(30u64, "old"), (20, "middle"), (10, "new")] {
             let entry = cache.entry("modules", name, "so");
             cache.write(&entry, &[0; 100]).unwrap();
@@ -283,14 +283,16 @@ mod tests {
     #[test]
     fn writes_the_headers_once() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::at(folder.path()).unwrap();
+        let cache = Cache::at(&folder.path().join("cache")).unwrap();
         let headers = cache.headers().unwrap();
         assert!(headers.join("fastpath/abi.h").is_file());
         assert!(headers.join("fastpath/alone.h").is_file());
         assert!(headers.join("include/millrace/nf.h").is_file());
         assert_eq!(cache.headers().unwrap(), headers);
         assert_eq!(
-            fs::read_dir(folder.path().join("headers")).unwrap().count(),
+            fs::read_dir(folder.path().join("cache/headers"))
+                .unwrap()
+                .count(),
             1,
             "nothing half made stays"
         );

@@ -111,7 +111,7 @@ impl Body<'_> {
         } else {
             format!("({expression})")
         };
-        match (natural.pointer, demanded.scalar, demanded.pointer) {
+        let statements = match (natural.pointer, demanded.scalar, demanded.pointer) {
             (_, false, false) => Vec::new(),
             (false, true, false) => vec![set(&scalar, expression)],
             (false, true, true) => vec![
@@ -125,7 +125,9 @@ impl Body<'_> {
                 format!("{scalar} = (u64)(uintptr_t){pointer};"),
             ],
             (true, true, false) => vec![format!("{scalar} = (u64)(uintptr_t){grouped};")],
-        }
+        };
+        // Moving a register onto itself.
+        statements.into_iter().filter(|s| !s.is_empty()).collect()
     }
 
     /// Whether a store of this register writes a pointer.
@@ -147,8 +149,12 @@ impl Body<'_> {
     }
 }
 
-/// `place = expression;`, as a compound assignment where the expression begins with the place.
+/// `place = expression;`, as a compound assignment where the expression begins with the place;
+/// empty where nothing changes.
 fn set(place: &str, expression: &str) -> String {
+    if place == expression {
+        return String::new();
+    }
     if let Some(rest) = expression.strip_prefix(place)
         && let Some((operator, right)) = rest.strip_prefix(' ').and_then(|r| r.split_once(' '))
         && matches!(operator, "+" | "-" | "*" | "&" | "|" | "^" | "<<" | ">>" | "/" | "%")

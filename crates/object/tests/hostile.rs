@@ -1,0 +1,180 @@
+//! Damaged objects: a thousand ways to break a file, none of which may panic or hang.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use millrace_object::load;
+
+/// splitmix64 (Steele, Lea, Flood, OOPSLA 2014)
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// Numbers at which readers go wrong.
+const EDGES: [u64; 12] = [
+    0,
+    1,
+    7,
+    0x7f,
+    0xff,
+    0xffff,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x7fff_ffff_ffff_ffff,
+    0x8000_0000_0000_0000,
+    u64::MAX,
+];
+
+const SECTION_HEADER: usize = 64;
+
+/// Where the section headers are, and how many.
+fn section_headers(bytes: &[u8]) -> (usize, usize) {
+    let offset = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
+    let count = u16::from_le_bytes(bytes[0x3c..0x3e].try_into().unwrap()) as usize;
+    (offset, count)
+}
+
+fn overwrite(bytes: &mut [u8], at: usize, value: u64, width: usize) {
+    for (byte, from) in bytes[at..].iter_mut().zip(&value.to_le_bytes()[..width]) {
+        *byte = *from;
+    }
+}
+
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    let (headers, count) = section_headers(bytes);
+    let length = bytes.len();
+    match random.below(7) {
+        0 => {
+            let at = random.below(length);
+            bytes[at] ^= 1 << random.below(8);
+        }
+        1 => {
+            let at = random.below(length);
+            bytes[at] = random.next() as u8;
+        }
+        2 => {
+            let (at, edge) = (random.below(length), EDGES[random.below(EDGES.len())]);
+            overwrite(bytes, at, edge, 1 << random.below(4));
+        }
+        // A field of a section header.
+        3 => {
+            let at = headers + random.below(count) * SECTION_HEADER + random.below(16) * 4;
+            let edge = match random.below(3) {
+                0 => EDGES[random.below(EDGES.len())],
+                1 => random.below(length) as u64,
+                _ => random.below(count) as u64,
+            };
+            overwrite(bytes, at, edge, 4 << random.below(2));
+        }
+        // Two section headers change places.
+        4 => {
+            let (a, b) = (random.below(count), random.below(count));
+            for i in 0..SECTION_HEADER {
+                bytes.swap(
+                    headers + a * SECTION_HEADER + i,
+                    headers + b * SECTION_HEADER + i,
+                );
+            }
+        }
+        // Bytes of one place in another.
+        5 => {
+            let (from, to) = (random.below(length), random.below(length));
+            let size = random.below(64).min(length - from).min(length - to);
+            bytes.copy_within(from..from + size, to);
+        }
+        _ => {
+            let at = 64 + random.below(length - 64);
+            let size = random.below(16).min(length - at);
+            bytes.drain(at..at + size);
+        }
+    }
+}
+
+/// Loads and, if that succeeds, prints; gives the rule that was broken.
+fn survive(bytes: &[u8], what: &str) -> &'static str {
+    let start = Instant::now();
+    let rule = match load(bytes, "hostile") {
+        Ok(program) => {
+            assert!(!program.to_string().is_empty());
+            for object in &program.objects {
+                assert!((object.kind.validate)(object).is_ok());
+            }
+            "none"
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            error.rule
+        }
+    };
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{what} took {:?}",
+        start.elapsed()
+    );
+    rule
+}
+
+#[test]
+fn mutations() {
+    let mut rules: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in ["counter", "gate"] {
+        let original = std::fs::read(common::program(&format!("{name}.elf"))).unwrap();
+        for seed in 0..30_000 {
+            let mut random = Random(seed);
+            let mut bytes = original.clone();
+            for _ in 0..=random.below(4) {
+                if bytes.len() > 1024 && bytes.starts_with(b"\x7fELF") {
+                    let (headers, count) = section_headers(&bytes);
+                    if count == 0 || count.saturating_mul(64).saturating_add(headers) > bytes.len()
+                    {
+                        break;
+                    }
+                    mutate(&mut bytes, &mut random);
+                }
+            }
+            *rules
+                .entry(survive(&bytes, &format!("{name} seed {seed}")))
+                .or_default() += 1;
+        }
+    }
+    // Otherwise the mutations would all be of one kind and show nothing.
+    assert!(rules.len() >= 15, "{rules:?}");
+    assert!(rules.contains_key("none"), "{rules:?}");
+}
+
+#[test]
+fn truncations() {
+    for name in ["counter", "gate"] {
+        let bytes = std::fs::read(common::program(&format!("{name}.elf"))).unwrap();
+        for length in 0..bytes.len() {
+            survive(&bytes[..length], &format!("{name} cut to {length}"));
+        }
+    }
+}
+
+#[test]
+fn random_bytes() {
+    let original = std::fs::read(common::program("counter.elf")).unwrap();
+    let mut random = Random(7);
+    for _ in 0..2000 {
+        // A true ELF header, so that the reader goes on.
+        let mut bytes = original[..64].to_vec();
+        bytes.extend((0..random.below(4096)).map(|_| random.next() as u8));
+        survive(&bytes, "random bytes");
+    }
+}
