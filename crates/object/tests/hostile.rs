@@ -178,3 +178,66 @@ fn random_bytes() {
         survive(&bytes, "random bytes");
     }
 }
+
+/// The offset of the header of the section with this name.
+fn header_of(bytes: &[u8], name: &[u8]) -> usize {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (headers, count) = section_headers(bytes);
+    let names = u16::from_le_bytes(bytes[0x3e..0x40].try_into().unwrap()) as usize;
+    let strings = number(headers + names * SECTION_HEADER + 24);
+    let header = |i| headers + i * SECTION_HEADER;
+    let named = |at: &usize| {
+        let start = strings + (number(*at) & 0xffff_ffff);
+        bytes[start..].starts_with(name) && bytes[start + name.len()] == 0
+    };
+    (0..count).map(header).find(named).unwrap()
+}
+
+/// Makes a section consist of other bytes, behind the file.
+fn replace(bytes: &mut Vec<u8>, name: &[u8], content: &[u8]) {
+    let header = header_of(bytes, name);
+    let offset = bytes.len() as u64;
+    overwrite(bytes, header + 24, offset, 8);
+    overwrite(bytes, header + 32, content.len() as u64, 8);
+    bytes.extend_from_slice(content);
+}
+
+/// Half a million symbols, each of whose names is megabytes long because they share their bytes.
+#[test]
+fn names_that_overlap() {
+    let mut bytes = std::fs::read(common::program("counter.elf")).unwrap();
+    let mut names = vec![b'a'; 8 << 20];
+    names.push(0);
+    let mut symbols = Vec::new();
+    for name in 0..500_000_u32 {
+        symbols.extend_from_slice(&name.to_le_bytes());
+        // A global function of section 3 at as many different places.
+        symbols.extend_from_slice(&[0x12, 0, 3, 0]);
+        symbols.extend_from_slice(&u64::from(name * 8).to_le_bytes());
+        symbols.extend_from_slice(&8_u64.to_le_bytes());
+    }
+    replace(&mut bytes, b".symtab", &symbols);
+    // The names of sections are in the same section as those of symbols: theirs become long too.
+    replace(&mut bytes, b".strtab", &names);
+    assert_eq!(survive(&bytes, "overlapping names"), "malformed");
+}
+
+/// Millions of line records for one instruction.
+#[test]
+fn lines_without_number() {
+    let mut bytes = std::fs::read(common::program("counter.elf")).unwrap();
+    let records: u32 = 2_000_000;
+    let mut ext = vec![0x9f, 0xeb, 1, 0, 24, 0, 0, 0];
+    for word in [0, 0, 0, 12 + records * 16, 16, 1, records] {
+        ext.extend_from_slice(&u32::to_le_bytes(word));
+    }
+    for record in 0..records {
+        for word in [0, record % 700, record % 699, 1 << 10] {
+            ext.extend_from_slice(&u32::to_le_bytes(word));
+        }
+    }
+    replace(&mut bytes, b".BTF.ext", &ext);
+    let header = header_of(&bytes, b".rel.BTF.ext");
+    overwrite(&mut bytes, header + 32, 0, 8);
+    assert_eq!(survive(&bytes, "many lines"), "none");
+}

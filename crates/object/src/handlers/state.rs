@@ -4,7 +4,7 @@
 use crate::bytes::{u32_at, u64_at};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
-use crate::layout::{Declaration, blank};
+use crate::layout::{Declaration, admits, blank, too_many};
 use crate::state;
 
 /// The section's name.
@@ -38,6 +38,9 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             )));
         };
         let object = record(symbol.name, bytes).map_err(place)?;
+        if !admits(declarations.len() + 1) {
+            return Err(too_many().in_section(SECTION));
+        }
         declarations.push(Declaration {
             start: symbol.value,
             end,

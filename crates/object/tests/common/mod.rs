@@ -1,4 +1,6 @@
 //! Compiles the C of the tests with whichever of the supported compilers are here.
+// Every test uses a part of this.
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +22,6 @@ pub fn program(name: &str) -> PathBuf {
 
 /// Calls `test` with the recorded object of a source file and with what each compiler here makes of
 /// it; says which compilers are not here.
-#[allow(dead_code)]
 pub fn each_clang(source: &Path, test: impl Fn(&str, &[u8])) {
     test(
         "recorded",
@@ -65,7 +66,6 @@ pub fn compile(clang: &str, source: &Path, flags: &[&str]) -> Option<Vec<u8>> {
 }
 
 /// Compiles C given as text.
-#[allow(dead_code)]
 pub fn compile_text(clang: &str, text: &str, flags: &[&str]) -> Option<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("program.c");
