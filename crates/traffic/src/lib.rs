@@ -7,5 +7,6 @@
 pub mod capture;
 pub mod checksum;
 pub mod generate;
+pub mod info;
 pub mod language;
 pub mod split;
