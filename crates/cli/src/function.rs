@@ -74,6 +74,9 @@ impl Function {
                 function
             }
         };
+        if !function.from_cache {
+            millrace_dataplane::memory::give_back();
+        }
         function.prepared = began.elapsed();
         Ok(function)
     }

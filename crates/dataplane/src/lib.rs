@@ -9,6 +9,7 @@ pub mod account;
 #[allow(unsafe_code, reason = "the time stamp counter is read by an intrinsic")]
 pub mod clock;
 pub mod histogram;
+#[allow(unsafe_code, reason = "the C library is asked to give memory back")]
 pub mod memory;
 #[allow(unsafe_code, reason = "the border to emitted code")]
 pub mod module;

@@ -23,10 +23,15 @@ pub struct Build {
 
     /// Print one JSON document
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 impl Build {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
     /// Builds it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let found = word::find(&self.nf)?;

@@ -26,10 +26,15 @@ pub struct Check {
 
     /// Print one JSON document
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 impl Check {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
     /// Checks it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let program = function::program(&self.nf)?;

@@ -19,7 +19,7 @@ pub struct Emit {
 
     /// Print one JSON document: `name`, `target`, `text`
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 /// What can be generated.
@@ -30,6 +30,11 @@ enum Target {
 }
 
 impl Emit {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let Target::C = self.target;

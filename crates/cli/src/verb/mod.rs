@@ -5,6 +5,7 @@ mod check;
 mod emit;
 mod run;
 mod test;
+mod trace;
 
 use clap::Subcommand;
 
@@ -23,7 +24,7 @@ macro_rules! verbs {
             /// Whether standard output is for one JSON document.
             pub fn json(&self) -> bool {
                 match self {
-                    $(Self::$verb(verb) => verb.json,)*
+                    $(Self::$verb(verb) => verb.json(),)*
                 }
             }
 
@@ -43,4 +44,5 @@ verbs! {
     Test(test::Test),
     Build(build::Build),
     Emit(emit::Emit),
+    Trace(trace::Trace),
 }

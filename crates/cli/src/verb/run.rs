@@ -97,7 +97,7 @@ pub struct Run {
 
     /// Print the account as one JSON document
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 const AFTER: &str = "\
@@ -162,6 +162,11 @@ impl Prepare {
 }
 
 impl Run {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
     /// Runs it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         self.sane()?;

@@ -34,7 +34,7 @@ pub struct Test {
 
     /// Print one JSON document
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 /// The JSON document.
@@ -58,6 +58,11 @@ struct CaseResult {
 }
 
 impl Test {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
     /// Runs them, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         if self.sanitize {
