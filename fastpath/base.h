@@ -151,6 +151,22 @@ MR_INLINE void mr_pad_key(u64 *word, const u8 *key, u32 bytes)
     memcpy(word, key, bytes);
 }
 
+/* An index or a number as control sees it: `key_bytes` bytes, at most 8, least significant first. */
+MR_INLINE u64 mr_number(const struct shape *s, const u8 *key)
+{
+    u64 n = 0;
+
+    for (u32 i = 0; i < s->key_bytes && i < 8; i++)
+        n |= (u64)key[i] << 8 * i;
+    return n;
+}
+
+MR_INLINE void mr_number_out(const struct shape *s, u8 *key, u64 n)
+{
+    for (u32 i = 0; i < s->key_bytes && i < 8; i++)
+        key[i] = (u8)(n >> 8 * i);
+}
+
 /* ---- memory ---- */
 
 #define MR_PAGE 4096ull

@@ -260,7 +260,7 @@ MR_INLINE u64 allocator_allocator_free(struct allocator *a, const struct shape *
     return 1;
 }
 
-/* ---- control, between bursts; the key is the number, 64 bits ---- */
+/* ---- control, between bursts; the key is the number, as many of its bytes as `key_bytes` ---- */
 
 static inline u64 allocator_count(struct allocator *a, const struct shape *s, u64 now)
 {
@@ -274,7 +274,7 @@ static inline u64 allocator_count(struct allocator *a, const struct shape *s, u6
 static inline int allocator_get(struct allocator *a, const struct shape *s, const u8 *key, u8 *value,
                                 u64 now)
 {
-    u8 *entry = allocator_find(a, s, mr_load64(key), now);
+    u8 *entry = allocator_find(a, s, mr_number(s, key), now);
 
     if (!entry)
         return -ENOENT;
@@ -286,7 +286,7 @@ static inline int allocator_get(struct allocator *a, const struct shape *s, cons
 static inline int allocator_set(struct allocator *a, const struct shape *s, const u8 *key,
                                 const u8 *value, u64 now)
 {
-    u8 *entry = allocator_find(a, s, mr_load64(key), now);
+    u8 *entry = allocator_find(a, s, mr_number(s, key), now);
 
     if (!entry)
         return -ENOENT;
@@ -298,7 +298,7 @@ static inline int allocator_remove(struct allocator *a, const struct shape *s, c
 {
     struct mr_packet pkt = { .time = now };
 
-    return allocator_allocator_free(a, s, mr_load64(key), &pkt) ? 0 : -ENOENT;
+    return allocator_allocator_free(a, s, mr_number(s, key), &pkt) ? 0 : -ENOENT;
 }
 
 static inline int allocator_next(struct allocator *a, const struct shape *s, u64 *cursor, u8 *key,
@@ -307,7 +307,7 @@ static inline int allocator_next(struct allocator *a, const struct shape *s, u64
     for (u64 i = *cursor; i < a->fresh; i++) {
         if (!allocator_leased(a, s, (u32)i, now))
             continue;
-        mr_store64(key, s->first + i);
+        mr_number_out(s, key, s->first + i);
         memcpy(value, allocator_entry(a, s, (u32)i) + 8, s->value_bytes);
         *cursor = i + 1;
         return 0;

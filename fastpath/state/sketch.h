@@ -159,7 +159,7 @@ MR_INLINE u64 sketch_sketch_add(struct sketch *k, const struct shape *s, const u
     return least;
 }
 
-/* ---- control, between bursts: a key's estimate is its value, 4 bytes ---- */
+/* ---- control, between bursts: a key's estimate is its value, if that has 4 bytes ---- */
 
 /* How many counters are not 0. */
 static inline u64 sketch_count(struct sketch *k, const struct shape *s, u64 now)
@@ -179,6 +179,8 @@ static inline int sketch_get(struct sketch *k, const struct shape *s, const u8 *
     u64 word[MR_KEY_WORDS_MAX];
     struct mr_packet pkt = { .time = now };
 
+    if (s->value_bytes < 4)
+        return -EOPNOTSUPP;
     mr_pad_key(word, key, s->key_bytes);
     mr_store32(value, (u32)sketch_sketch_count(k, s, word, sketch_token(k, s, word), &pkt));
     return 0;

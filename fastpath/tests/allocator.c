@@ -41,7 +41,7 @@ static s64 model_pick(const struct model *m, const struct shape *s, u64 now)
 
 static void random_operations(u64 capacity, u64 first, u64 expire_after, int ageing)
 {
-    struct shape shape = { .value_bytes = 8, .capacity = capacity, .first = first, .expire_after = expire_after };
+    struct shape shape = { .key_bytes = 8, .value_bytes = 8, .capacity = capacity, .first = first, .expire_after = expire_after };
     const struct shape *s = &shape;
     struct mr_packet pkt = { .time = 5000 };
     static struct model m;
@@ -165,6 +165,24 @@ static void refused_declarations(void)
     CHECK(allocator_create(&a, &s, &check_config, NULL) == -EINVAL);
 }
 
+/* Control's keys have the bytes that the declaration says, no more are touched. */
+static void short_keys(void)
+{
+    static const struct shape s = { .key_bytes = 2, .value_bytes = 8, .capacity = 4, .first = 0x1230 };
+    struct mr_packet pkt = { 0 };
+    struct allocator a;
+    u64 value = 5, cursor = 0;
+    u8 *key = malloc(2); /* exactly, for AddressSanitizer to see */
+
+    CHECK(allocator_create(&a, &s, &check_config, NULL) == 0);
+    CHECK(allocator_allocator_lease(&a, &s, (u8 *)&value, &pkt) == 0x1230);
+    CHECK(allocator_next(&a, &s, &cursor, key, (u8 *)&value, 0) == 0 && mr_load16(key) == 0x1230);
+    CHECK(allocator_get(&a, &s, key, (u8 *)&value, 0) == 0 && value == 5);
+    CHECK(allocator_remove(&a, &s, key, 0) == 0 && allocator_count(&a, &s, 0) == 0);
+    allocator_destroy(&a, &s);
+    free(key);
+}
+
 int main(void)
 {
     for (int ageing = 0; ageing < 2; ageing++) {
@@ -175,6 +193,7 @@ int main(void)
         random_operations(200, 7, 0, ageing);
     }
     boundary();
+    short_keys();
     refused_declarations();
     return check_report();
 }

@@ -51,10 +51,11 @@ static void arrays(u64 capacity, u32 value_bytes)
 
 static void vectors(void)
 {
-    static const struct shape s = { .value_bytes = 12, .capacity = 10 };
+    static const struct shape s = { .key_bytes = 4, .value_bytes = 12, .capacity = 10 };
     struct mr_packet pkt = { 0 };
     struct vector v;
-    u8 *before = NULL;
+    u8 *before = NULL, key[4], value[12];
+    u64 cursor = 9;
 
     CHECK(vector_create(&v, &s, &check_config, NULL) == 0);
     for (u64 i = 0; i < 10; i++) {
@@ -68,6 +69,12 @@ static void vectors(void)
     CHECK(!vector_vector_at(&v, &s, 1ull << 32, &pkt));
     CHECK(!vector_vector_at(&v, &s, UINT64_MAX, &pkt));
     vector_prefetch(&v, &s, UINT64_MAX);
+    CHECK(vector_next(&v, &s, &cursor, key, value, 0) == 0 && mr_load32(key) == 9 && value[11] == 0xff);
+    CHECK(vector_next(&v, &s, &cursor, key, value, 0) == -ENOENT && vector_count(&v, &s, 0) == 10);
+    value[0] = 1;
+    CHECK(vector_set(&v, &s, key, value, 0) == 0 && *vector_vector_at(&v, &s, 9, &pkt) == 1);
+    mr_store32(key, 10);
+    CHECK(vector_set(&v, &s, key, value, 0) == -E2BIG && vector_get(&v, &s, key, value, 0) == -ENOENT);
     vector_destroy(&v, &s);
 }
 

@@ -6,7 +6,7 @@ enum { KEYS = 5000 };
 
 static void bounds(u32 rows, u64 columns, u64 window)
 {
-    struct shape shape = { .key_bytes = 12, .capacity = columns, .rows = rows, .window = window };
+    struct shape shape = { .key_bytes = 12, .value_bytes = 4, .capacity = columns, .rows = rows, .window = window };
     const struct shape *s = &shape;
     struct mr_config config = { .sketch_seed = 42, .time = 1763700000000000000ull };
     struct mr_packet pkt = { .time = config.time };

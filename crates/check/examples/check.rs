@@ -18,8 +18,8 @@ fn main() -> ExitCode {
         };
         let (result, s) = check_with_statistics(&program, &Options::default());
         println!(
-            "{path}: {} visits, {} states, {:?}",
-            s.visits, s.states, s.time
+            "{path}: {} rounds, {} visits, {} states, {:?}",
+            s.rounds, s.visits, s.states, s.time
         );
         if let Err(refusals) = result {
             all = false;

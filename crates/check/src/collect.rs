@@ -83,6 +83,8 @@ struct About {
     args: Vec<ArgFact>,
     holds: bool,
     fails: bool,
+    /// some visit could go one way only
+    decided: bool,
     reached: bool,
 }
 
@@ -106,6 +108,7 @@ impl Collector {
             args: Vec::new(),
             holds: false,
             fails: false,
+            decided: false,
             reached: false,
         };
         Collector {
@@ -153,6 +156,7 @@ impl Collector {
         if let Some(a) = self.steps.get_mut(at.0) {
             a.holds |= holds;
             a.fails |= fails;
+            a.decided |= holds != fails;
         }
     }
 
@@ -204,6 +208,17 @@ impl Collector {
             };
         }
         Ok(())
+    }
+
+    /// Branches that some visit could leave one way only, because of what was known.
+    #[must_use]
+    pub fn decided(&self) -> Vec<StepId> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| a.decided)
+            .map(|(i, _)| StepId(i))
+            .collect()
     }
 
     /// Writes everything into the flow.

@@ -10,15 +10,16 @@ pub mod domain;
 pub mod expand;
 pub mod explore;
 pub mod facts;
+pub mod flow;
 pub mod machine;
+pub mod prove;
 pub mod refuse;
 pub mod rules;
-pub mod shape;
 pub mod state;
 
 use std::time::{Duration, Instant};
 
-use millrace_object::program::{Entry, Program};
+use millrace_object::program::Program;
 
 pub use facts::{Checked, Refusal};
 
@@ -51,6 +52,8 @@ pub struct Statistics {
     pub visits: u64,
     /// states kept
     pub states: u64,
+    /// explorations, over all entries
+    pub rounds: u64,
     /// time
     pub time: Duration,
 }
@@ -73,7 +76,7 @@ pub fn check_with_statistics(
     let mut flows = Vec::new();
     let mut refusals = Vec::new();
     for entry in &program.entries {
-        match check_entry(program, entry, options, &mut statistics) {
+        match prove::prove(program, entry, options, &mut statistics) {
             Ok(flow) => flows.push(flow),
             Err(refusal) => refusals.push(*refusal),
         }
@@ -85,21 +88,4 @@ pub fn check_with_statistics(
         Err(refusals)
     };
     (result, statistics)
-}
-
-fn check_entry(
-    program: &Program,
-    entry: &Entry,
-    options: &Options,
-    statistics: &mut Statistics,
-) -> Result<facts::Flow, Box<Refusal>> {
-    let mut flow = expand::expand(program, entry, options)?;
-    let shape = shape::shape(&flow);
-    let explored = explore::Explorer::new(program, entry.role, &flow, options, &shape)
-        .run()
-        .map_err(|f| refuse::refusal(program, &flow, f.step, f.fault))?;
-    statistics.visits += explored.visits;
-    statistics.states += explored.states;
-    explored.facts.finish(&mut flow);
-    Ok(flow)
 }

@@ -1,5 +1,8 @@
 //! What every rule has at hand: the program, the flow, and where facts are gathered.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use millrace_object::program::{ObjectId, Program, Role, StateObject};
 
 use crate::Options;
@@ -21,6 +24,8 @@ pub struct Machine<'a> {
     pub facts: Collector,
     /// the step at hand
     pub at: StepId,
+    /// steps that have added a number to a pointer, or passed one as a size
+    pub numbers: RefCell<HashSet<StepId>>,
 }
 
 impl Machine<'_> {
@@ -37,6 +42,13 @@ impl Machine<'_> {
             Ok(())
         } else {
             Err(fault)
+        }
+    }
+
+    /// Notes that the step needs a number for a proof (a constant has nothing to lose).
+    pub fn needs_number(&self, constant: Option<u64>) {
+        if constant.is_none() {
+            self.numbers.borrow_mut().insert(self.at);
         }
     }
 

@@ -3,8 +3,11 @@
 
 use std::rc::Rc;
 
+use millrace_object::insn::{AluOp, Width};
+
+use crate::domain::alu::alu;
 use crate::domain::value::Id;
-use crate::domain::{Gone, Pointer, Region, Scalar, Value};
+use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::{FrameId, StepId};
 
 /// Bytes of a frame's stack; the offsets are `-STACK..0`.
@@ -64,8 +67,6 @@ pub struct State {
     pub bases: Vec<Base>,
     /// records held, and where they were reserved
     pub records: Vec<(Id, StepId)>,
-    /// for each loop that must be unrolled and has been entered, a number that no other round has
-    pub rounds: Vec<(u32, u64)>,
     /// the next free id
     next: Id,
 }
@@ -143,7 +144,9 @@ impl FrameState {
         let readable = !matches!(value, Value::Gone(_));
         self.mark(at, u16::from(size), readable);
         let keep = match value {
-            Value::Scalar(s, id) => id != 0 || !s.includes(&Scalar::of_bits(u32::from(size) * 8)),
+            Value::Scalar(s, link) => {
+                link.id != 0 || !s.includes(&Scalar::of_bits(u32::from(size) * 8))
+            }
             Value::Pointer(_) => true,
             Value::Gone(_) => true,
         };
@@ -213,7 +216,6 @@ impl State {
                 },
             ],
             records: Vec::new(),
-            rounds: Vec::new(),
             next: META_START + 1,
         }
     }
@@ -309,16 +311,29 @@ impl State {
         }
     }
 
-    /// Gives every copy of a number what a comparison taught about one of them.
-    pub fn learn(&mut self, id: Id, sharper: Scalar) {
-        if id != 0 {
-            self.rewrite(|v| match v {
-                Value::Scalar(old, i) if *i == id && *old != sharper => {
-                    Some(Value::Scalar(sharper, id))
-                }
-                _ => None,
-            });
+    /// Gives every number related to one what a comparison taught about that one.
+    pub fn learn(&mut self, link: Link, sharper: Scalar) {
+        if link.id == 0 {
+            return;
         }
+        self.rewrite(|v| match v {
+            Value::Scalar(old, l) if l.id == link.id => {
+                let distance = l.by.wrapping_sub(link.by) as u64;
+                let moved = alu(
+                    AluOp::Add,
+                    Width::W64,
+                    &sharper,
+                    &Scalar::constant(distance),
+                );
+                let new = if distance == 0 {
+                    sharper
+                } else {
+                    old.intersect(&moved)?
+                };
+                (new != *old).then_some(Value::Scalar(new, *l))
+            }
+            _ => None,
+        });
     }
 
     /// Forgets positions that nothing refers to.

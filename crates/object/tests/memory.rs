@@ -63,11 +63,6 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
     all
 }
 
-fn fastpath() -> std::path::PathBuf {
-    let given = std::env::var_os("MILLRACE_FASTPATH").map(std::path::PathBuf::from);
-    given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fastpath"))
-}
-
 #[test]
 fn every_kind_has_sane_declarations() {
     for kind in KINDS {
@@ -77,7 +72,7 @@ fn every_kind_has_sane_declarations() {
 
 #[test]
 fn bytes_equal_what_the_c_side_maps() {
-    let fastpath = fastpath();
+    let fastpath = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fastpath");
     let compiler = ["clang-19", "clang", "cc"]
         .into_iter()
         .find(|cc| Command::new(cc).arg("--version").output().is_ok());

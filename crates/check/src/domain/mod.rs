@@ -9,4 +9,4 @@ pub mod value;
 
 pub use scalar::Scalar;
 pub use tnum::Tnum;
-pub use value::{Gone, Pointer, Region, Value};
+pub use value::{Gone, Link, Pointer, Region, Value};

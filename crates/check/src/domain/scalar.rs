@@ -184,6 +184,28 @@ impl Scalar {
         let b = self.bits;
         self.r64.umin = self.r64.umin.max(b.value);
         self.r64.umax = self.r64.umax.min(b.value | b.mask);
+        // The lowest bits, as far as they are known, are the same for all: bounds that are not such
+        // numbers can be moved to the next that is.
+        let known = b.mask.trailing_zeros();
+        if known > 0 && known < 64 {
+            let period = low_mask(known);
+            let low = b.value & period;
+            if let Some(up) =
+                (self.r64.umin & !period | low).checked_add(if self.r64.umin & period > low {
+                    period + 1
+                } else {
+                    0
+                })
+            {
+                self.r64.umin = up;
+            }
+            let down = self.r64.umax & !period | low;
+            if self.r64.umax & period >= low {
+                self.r64.umax = down;
+            } else if let Some(down) = down.checked_sub(period + 1) {
+                self.r64.umax = down;
+            }
+        }
         let sign = 1u64 << 63;
         // Signed: the smallest sets an unknown sign bit and no other, the largest all others.
         self.r64.smin = self.r64.smin.max((b.value | (b.mask & sign)) as i64);

@@ -8,13 +8,40 @@ use crate::facts::{FrameId, StepId};
 /// A name shared by values that are known to be the same unknown thing; 0 means none.
 pub type Id = u32;
 
+/// A number's relation to others: it is the number named `id`, plus `by` (modulo 2^64).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// the name; 0: no relation is known
+    pub id: Id,
+    /// the distance
+    pub by: i64,
+}
+
+impl Link {
+    /// No relation.
+    pub const NONE: Link = Link { id: 0, by: 0 };
+
+    /// The relation of a number that is greater by `c`.
+    #[must_use]
+    pub fn plus(self, c: i64) -> Link {
+        if self.id == 0 {
+            Link::NONE
+        } else {
+            Link {
+                id: self.id,
+                by: self.by.wrapping_add(c),
+            }
+        }
+    }
+}
+
 /// What is held.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
     /// nothing that may be read
     Gone(Gone),
-    /// a number; values with the same non-zero id are equal in every execution
-    Scalar(Scalar, Id),
+    /// a number, and how it is related to others in every execution
+    Scalar(Scalar, Link),
     /// a pointer
     Pointer(Pointer),
 }
@@ -134,13 +161,13 @@ impl Value {
     /// A number that is the same in all executions.
     #[must_use]
     pub fn constant(x: u64) -> Self {
-        Value::Scalar(Scalar::constant(x), 0)
+        Value::Scalar(Scalar::constant(x), Link::NONE)
     }
 
     /// A number with no known relation to another.
     #[must_use]
     pub fn number(s: Scalar) -> Self {
-        Value::Scalar(s, 0)
+        Value::Scalar(s, Link::NONE)
     }
 
     /// The number, if it is one and always the same.

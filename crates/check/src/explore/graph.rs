@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
+use crate::domain::Link;
 use crate::facts::StepId;
+use crate::flow::loops::LoopId;
 use crate::state::State;
 
 /// Index of a node.
@@ -24,6 +26,23 @@ pub struct Node {
     pub hits: u32,
     /// ways that were compared in vain
     pub misses: u32,
+    /// the state was widened, because this loop has come round
+    pub widened: Option<LoopId>,
+    /// at a loop's head: how the counters are named here
+    pub links: Vec<Link>,
+    /// at a loop's head: which entry into the loop this belongs to
+    pub entry: u64,
+}
+
+/// One way from a node to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// from
+    pub from: NodeId,
+    /// to
+    pub to: NodeId,
+    /// `to` is at the head of a loop, and the way comes from outside it
+    pub entering: bool,
 }
 
 impl Node {
@@ -38,7 +57,9 @@ impl Node {
 #[derive(Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    edges: Vec<(NodeId, NodeId)>,
+    edges: Vec<Edge>,
+    /// some edge goes back to a node that is not finished
+    cyclic: bool,
 }
 
 impl Graph {
@@ -67,12 +88,24 @@ impl Graph {
 
     /// All edges: from a node to the next one on some way.
     #[must_use]
-    pub fn edges(&self) -> &[(NodeId, NodeId)] {
+    pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
+    /// Whether there may be cycles.
+    #[must_use]
+    pub fn cyclic(&self) -> bool {
+        self.cyclic
+    }
+
     /// Keeps a state; the way that comes from `parent` goes on from here.
-    pub fn add(&mut self, at: StepId, state: Rc<State>, parent: Option<NodeId>) -> NodeId {
+    pub fn add(
+        &mut self,
+        at: StepId,
+        state: Rc<State>,
+        parent: Option<NodeId>,
+        entering: bool,
+    ) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Node {
             at,
@@ -81,8 +114,11 @@ impl Graph {
             pending: 1,
             hits: 0,
             misses: 0,
+            widened: None,
+            links: Vec::new(),
+            entry: 0,
         });
-        self.edge(parent, id);
+        self.edge(parent, id, entering, false);
         id
     }
 
@@ -105,10 +141,11 @@ impl Graph {
         }
     }
 
-    /// A way from `from` arrives at `to`.
-    pub fn edge(&mut self, from: Option<NodeId>, to: NodeId) {
+    /// A way from `from` arrives at `to`; `back`: which is not finished.
+    pub fn edge(&mut self, from: Option<NodeId>, to: NodeId, entering: bool, back: bool) {
+        self.cyclic |= back;
         if let Some(from) = from {
-            self.edges.push((from, to));
+            self.edges.push(Edge { from, to, entering });
         }
     }
 }

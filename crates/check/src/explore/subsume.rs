@@ -2,14 +2,14 @@
 //! first holds for the second.
 
 use crate::domain::value::Id;
-use crate::domain::{Pointer, Region, Value};
-use crate::state::{FrameState, STACK, State};
+use crate::domain::{Link, Pointer, Region, Value};
+use crate::state::{FrameState, State};
 
 /// Which names of the newer state stand for which of the older one.
 #[derive(Default)]
 struct Names {
-    /// equal numbers, null together, records
-    ids: Vec<(Id, Id)>,
+    /// related numbers (and by how much the newer are greater), null together, records
+    ids: Vec<(Id, Id, i64)>,
     /// positions: old name, new name, and the new position's offset that is the old position
     bases: Vec<(Id, Id, i64)>,
 }
@@ -41,23 +41,28 @@ pub fn includes(old: &State, new: &State) -> bool {
             .records
             .iter()
             .zip(&new.records)
-            .all(|(a, b)| names.same(a.0, b.0))
+            .all(|(a, b)| names.same_id(a.0, b.0))
 }
 
 impl Names {
     /// An old name that occurs once binds nothing; where it occurs again, the newer values must be
-    /// known to be equal too.
-    fn same(&mut self, old: Id, new: Id) -> bool {
-        if old == 0 {
+    /// related in the same way.
+    fn same(&mut self, old: Link, new: Link) -> bool {
+        if old.id == 0 {
             return true;
         }
-        match self.ids.iter().find(|(o, _)| *o == old) {
-            Some((_, n)) => *n == new && new != 0,
+        let apart = new.by.wrapping_sub(old.by);
+        match self.ids.iter().find(|(o, _, _)| *o == old.id) {
+            Some((_, n, a)) => *n == new.id && new.id != 0 && *a == apart,
             None => {
-                self.ids.push((old, new));
+                self.ids.push((old.id, new.id, apart));
                 true
             }
         }
+    }
+
+    fn same_id(&mut self, old: Id, new: Id) -> bool {
+        self.same(Link { id: old, by: 0 }, Link { id: new, by: 0 })
     }
 
     /// What is proved about the packet's start matters even if no pointer is held: it can be
@@ -97,8 +102,7 @@ impl Names {
         match (old, new) {
             (Value::Gone(_), _) => true,
             (Value::Scalar(s, i), Value::Scalar(t, j)) => {
-                s.includes(t)
-                    && (self.same(*i, *j) || t.as_constant().is_some() && s.as_constant().is_some())
+                s.includes(t) && (s.as_constant().is_some() || self.same(*i, *j))
             }
             (Value::Pointer(p), Value::Pointer(q)) => self.pointer(p, q, a, b),
             _ => false,
@@ -106,7 +110,7 @@ impl Names {
     }
 
     fn pointer(&mut self, p: &Pointer, q: &Pointer, a: &State, b: &State) -> bool {
-        if q.nullable && !p.nullable || q.half != p.half || !self.same(p.id, q.id) {
+        if q.nullable && !p.nullable || q.half != p.half || !self.same_id(p.id, q.id) {
             return false;
         }
         match (p.region, q.region) {
@@ -165,6 +169,3 @@ fn q_aligned(p: &Pointer, q: &Pointer) -> bool {
     let ((po, pa), (qo, qa)) = (fixed(p), fixed(q));
     qa >= pa && (qo - po) & ((1 << pa) - 1) == 0
 }
-
-/// Bytes of stack, as an index.
-pub const BYTES: u16 = STACK as u16;

@@ -4,7 +4,7 @@ use millrace_object::insn::{AluOp, ByteOrder, Imm64, Operand, Reg, Size, Width};
 
 use super::packet::FARTHEST;
 use super::read;
-use crate::domain::{Pointer, Region, Scalar, Value, alu};
+use crate::domain::{Link, Pointer, Region, Scalar, Value, alu};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
 use crate::state::{Base, State};
@@ -51,12 +51,15 @@ pub fn binary(
     };
     let left = read(m, st, dst)?;
     let result = match (left, right) {
-        (Value::Scalar(a, _), Value::Scalar(b, _)) => {
+        (Value::Scalar(a, i), Value::Scalar(b, j)) => {
             let same = matches!(src, Operand::Reg(r) if r == dst);
             if same && matches!(op, AluOp::Xor | AluOp::Sub) {
                 Value::constant(0)
             } else {
-                Value::number(alu::alu(op, width, &a, &b))
+                Value::Scalar(
+                    alu::alu(op, width, &a, &b),
+                    moved(op, width, (&a, i), (&b, j)),
+                )
             }
         }
         (Value::Pointer(p), Value::Scalar(s, _)) if op == AluOp::Add => {
@@ -73,6 +76,31 @@ pub fn binary(
         _ => return Err(arithmetic(&format!("{op:?}"))),
     };
     write(m, st, dst, result)
+}
+
+/// How a sum is related to its terms: a number plus a constant keeps its name. At 32 bits only if
+/// nothing wraps, so that the sum is the same at 64.
+fn moved(op: AluOp, width: Width, a: (&Scalar, Link), b: (&Scalar, Link)) -> Link {
+    let (number, link, c) = match (op, a.0.as_constant(), b.0.as_constant()) {
+        (AluOp::Add, _, Some(c)) if a.1.id != 0 => (a.0, a.1, c as i64),
+        (AluOp::Add, Some(c), _) if b.1.id != 0 => (b.0, b.1, c as i64),
+        (AluOp::Sub, _, Some(c)) if a.1.id != 0 => (a.0, a.1, (c as i64).wrapping_neg()),
+        _ => return Link::NONE,
+    };
+    if width == Width::W32 {
+        // Addition modulo 2^32 of the constant read as a signed 32-bit number.
+        let c = i64::from(c as i32);
+        let top = u64::from(u32::MAX);
+        let exact = number.r64.umax <= top
+            && (number.r64.umin as i64)
+                .checked_add(c)
+                .is_some_and(|x| x >= 0)
+            && (number.r64.umax as i64)
+                .checked_add(c)
+                .is_some_and(|x| x as u64 <= top);
+        return if exact { link.plus(c) } else { Link::NONE };
+    }
+    link.plus(c)
 }
 
 fn arithmetic(op: &str) -> Fault {
@@ -100,18 +128,25 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
         Operand::Reg(reg) => reg,
     };
     let value = match read(m, st, reg)? {
-        Value::Scalar(s, id) => {
+        Value::Scalar(s, link) => {
             let cut = if width == Width::W32 {
                 alu::zero_extend(32, &s)
             } else {
                 s
             };
-            if s.as_constant().is_some() || cut != s {
+            if cut != s || s.as_constant().is_some() && link.id == 0 {
                 Value::number(cut)
             } else {
-                let id = if id == 0 { st.fresh() } else { id };
-                st.set(reg, Value::Scalar(s, id));
-                Value::Scalar(cut, id)
+                let link = if link.id == 0 {
+                    Link {
+                        id: st.fresh(),
+                        by: 0,
+                    }
+                } else {
+                    link
+                };
+                st.set(reg, Value::Scalar(s, link));
+                Value::Scalar(cut, link)
             }
         }
         Value::Pointer(p) if width == Width::W32 => {
@@ -160,6 +195,7 @@ fn shift(
             }));
         }
     }
+    m.needs_number(s.as_constant());
     let (lo, hi) = (s.r64.smin, s.r64.smax);
     let reach = |x: i64| (-REACH..=REACH).contains(&x);
     m.enforce(reach(lo) && reach(hi) && reach(p.least().saturating_add(lo)) && reach(p.most().saturating_add(hi)), || {

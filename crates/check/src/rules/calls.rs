@@ -254,6 +254,7 @@ fn count(m: &Machine<'_>, st: &State, helper: &Helper, i: usize) -> Verdict<Scal
             "Pass a number.",
         ));
     };
+    m.needs_number(n.as_constant());
     let n = if n.r64.umax <= MAX_BYTES {
         n
     } else {
@@ -355,6 +356,7 @@ fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Ve
         }
         Return::RecordOrNull => {
             let object = owner()?;
+            m.needs_number(None);
             let Some(ArgFact::Scalar(Some(bytes))) = found.facts.get(1).copied() else {
                 return Err(bad(
                     helper,

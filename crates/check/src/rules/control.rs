@@ -7,7 +7,7 @@ use millrace_object::program::Role;
 
 use super::{packet, read};
 use crate::domain::assume::assume;
-use crate::domain::{Gone, Pointer, Region, Scalar, Value};
+use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::FrameId;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
@@ -35,7 +35,7 @@ pub fn branch(
     };
     match (a, b) {
         (Value::Scalar(x, i), Value::Scalar(y, j)) => {
-            let same = matches!(right, Operand::Reg(r) if r == left) || i != 0 && i == j;
+            let same = matches!(right, Operand::Reg(r) if r == left) || i.id != 0 && i == j;
             let side = |holds: bool, mut st: State| {
                 if same && !reflexive(condition, holds, &x) {
                     return None;
@@ -90,9 +90,9 @@ fn reflexive(condition: Condition, holds: bool, x: &Scalar) -> bool {
     always.is_none_or(|a| a == holds)
 }
 
-fn sharpen(st: &mut State, reg: Reg, s: Scalar, id: u32) {
-    st.set(reg, Value::Scalar(s, id));
-    st.learn(id, s);
+fn sharpen(st: &mut State, reg: Reg, s: Scalar, link: Link) {
+    st.set(reg, Value::Scalar(s, link));
+    st.learn(link, s);
 }
 
 fn comparable(p: &Pointer, q: &Pointer) -> bool {

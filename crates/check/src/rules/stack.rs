@@ -1,7 +1,7 @@
 //! A frame's stack: in bounds, initialised before it is read, pointers kept whole.
 
 use crate::domain::alu::zero_extend;
-use crate::domain::{Gone, Pointer, Region, Scalar, Value};
+use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, FrameId};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
@@ -175,9 +175,9 @@ pub fn store(m: &Machine<'_>, st: &mut State, e: &Extent, size: u8, value: Value
         }
     }
     let value = match value {
-        Value::Scalar(s, id) => {
+        Value::Scalar(s, link) => {
             let cut = zero_extend(u32::from(size) * 8, &s);
-            Value::Scalar(cut, if cut == s { id } else { 0 })
+            Value::Scalar(cut, if cut == s { link } else { Link::NONE })
         }
         other => other,
     };

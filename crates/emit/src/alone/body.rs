@@ -171,7 +171,9 @@ impl<'a> Body<'a> {
                 }
                 Ok(out)
             }
-            Op::Exit if self.purpose == Purpose::Scout => Ok(vec!["return;".into()]),
+            Op::Exit if self.purpose == Purpose::Scout || !self.slice.verdict => {
+                Ok(vec!["return;".into()])
+            }
             Op::Exit => Ok(vec![format!("return {};", self.scalar(id, Reg(0))?)]),
         }
     }

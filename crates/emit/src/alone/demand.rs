@@ -186,7 +186,10 @@ impl Demand {
                     live[level].add(Reg(0), needs(step, Reg(0), forms));
                 }
             }
-            Op::Exit => live[level].add(Reg(0), needs(step, Reg(0), Forms::SCALAR)),
+            Op::Exit if slice.verdict => {
+                live[level].add(Reg(0), needs(step, Reg(0), Forms::SCALAR))
+            }
+            Op::Exit => {}
         }
         live
     }

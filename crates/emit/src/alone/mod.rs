@@ -65,10 +65,8 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     let random = helpers.iter().any(|h| h.effects.random);
     let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
 
-    let slices: Vec<Slice> = checked
-        .flows
-        .iter()
-        .map(|flow| Slice::whole(program, flow))
+    let slices: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
+        .map(|(entry, flow)| Slice::whole(program, flow, takes_packets(entry.role)))
         .collect::<Result<_, _>>()?;
     let scouts: Vec<Option<scout::Scout>> = (program.entries.iter().zip(&slices))
         .map(|(entry, slice)| {
@@ -119,8 +117,13 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         } else {
             ""
         };
+        let result = if takes_packets(entry.role) {
+            "u64"
+        } else {
+            "void"
+        };
         let signature = format!(
-            "{linkage} u64 {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
+            "{linkage} {result} {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
         );
         let title = format!("{name}: {}", describe_role(entry.role));
         function_text(

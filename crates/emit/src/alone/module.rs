@@ -271,7 +271,7 @@ pub fn table(program: &Program, entries: &[Entry]) -> String {
     let wrapper = |out: &mut String, name: &str, entry: &Entry| {
         let _ = write!(
             out,
-            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n\t(void){}(self, pkt);\n}}\n",
+            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n\t{}(self, pkt);\n}}\n",
             entry.function
         );
     };

@@ -38,6 +38,8 @@ pub struct Slice<'a> {
     pub program: &'a Program,
     /// the entry's steps and frames
     pub flow: &'a Flow,
+    /// whether `r0` is read at the end; what a timer leaves there is nobody's business
+    pub verdict: bool,
     roles: Vec<Role>,
     depths: Vec<usize>,
 }
@@ -47,10 +49,11 @@ impl<'a> Slice<'a> {
     ///
     /// # Errors
     /// [`Error::Facts`] if an index in the flow is out of range.
-    pub fn whole(program: &'a Program, flow: &'a Flow) -> Result<Self, Error> {
+    pub fn whole(program: &'a Program, flow: &'a Flow, verdict: bool) -> Result<Self, Error> {
         let mut slice = Slice {
             program,
             flow,
+            verdict,
             roles: vec![Role::Absent; flow.steps.len()],
             depths: Vec::new(),
         };

@@ -44,6 +44,11 @@ pub fn compile_nf(
     let list = object.with_extension("d");
     let mut command = Command::new(&toolchain.clang);
     command.args(FLAGS).arg("-I").arg(include);
+    // Line records and messages say <millrace/packet.h>, not where the cache keeps it.
+    let mut prefix = std::ffi::OsString::from("-ffile-prefix-map=");
+    prefix.push(include.join(""));
+    prefix.push("=");
+    command.arg(prefix);
     // The BPF target has no system headers of its own; <linux/types.h> needs the host's <asm/types.h>.
     for folder in multiarch() {
         command.arg("-idirafter").arg(folder);

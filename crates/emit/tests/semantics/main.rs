@@ -12,7 +12,7 @@ mod memory;
 use millrace_object::insn::Insn;
 use millrace_object::program::Function;
 use support::asm::around;
-use support::{Bench, Packet, function, program};
+use support::{Bench, Packet, Way, function, program};
 
 /// A body that computes `r0` from `r1` and `r2`, and what it must give.
 struct Case {
@@ -107,7 +107,16 @@ fn run_all(cases: Vec<Case>) {
     let bench = Bench::new();
     for sanitize in [false, true] {
         let module = bench.module(&program, sanitize);
-        let (outcomes, _) = bench.run(&module, sanitize, false, 32, &packets);
+        let (outcomes, _) = bench.run(
+            &program,
+            &module,
+            Way {
+                sanitize,
+                plain: false,
+                burst: 32,
+            },
+            &packets,
+        );
         for (packet, outcome) in packets.iter().zip(outcomes) {
             let word =
                 |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());

@@ -1,6 +1,7 @@
 /* Loads a module and feeds it packets, all by pipes, so that tests can run it under sanitizers.
  *
- * In: u32 plain, u32 burst size, u32 packets; per packet u32 program, u32 port, u64 time, u32 length,
+ * In: u32 plain, u32 burst size, u32 packets; per object u32 length of its initial value, bytes (none:
+ * zeros); per packet u32 program, u32 port, u64 time, u32 length,
  * bytes. Out: per packet u32 fate, u32 out, u32 length, bytes; then per object u64 count.
  * Each packet has a memory of exactly its length, so that a sanitizer sees the first byte too far.
  */
@@ -43,18 +44,29 @@ int main(int argc, char **argv)
 	struct mr_packet *packet, **pointers;
 	struct mr_instance *self;
 	u32 head[3], *program;
+	u8 **initial;
 	u64 now = 0;
 	int error;
 
 	*(void **)&entry = must(dlsym(library, "millrace_module"), "dlsym");
 	module = entry();
 	self = must(aligned_alloc(64, (module->instance_bytes + 63) / 64 * 64), "memory");
+	take(head, sizeof(head));
+	initial = calloc(module->objects + 1, sizeof(*initial));
+	for (u32 i = 0; i < module->objects; i++) {
+		u32 length;
+
+		take(&length, 4);
+		if (length)
+			initial[i] = must(malloc(length), "memory");
+		take(initial[i], length);
+	}
+	config.initial = (const u8 *const *)initial;
 	error = module->create(self, &config);
 	if (error) {
 		fprintf(stderr, "driver: create: %d\n", error);
 		return 6;
 	}
-	take(head, sizeof(head));
 	packet = calloc(head[2] + 1, sizeof(*packet));
 	pointers = calloc(head[2] + 1, sizeof(*pointers));
 	program = calloc(head[2] + 1, sizeof(*program));
@@ -102,6 +114,9 @@ int main(int argc, char **argv)
 		give(&count, 8);
 	}
 	module->destroy(self);
+	for (u32 i = 0; i < module->objects; i++)
+		free(initial[i]);
+	free(initial);
 	free(self);
 	free(packet);
 	free(pointers);

@@ -12,6 +12,7 @@ use millrace_object::insn::Insn;
 use millrace_object::program::{Dialect, Entry, Function, FunctionId, Program, Role};
 
 pub mod asm;
+pub mod nf;
 
 /// A function made of these instructions; each is one slot.
 pub fn function(name: &str, insns: Vec<Insn>) -> Function {
@@ -69,6 +70,15 @@ pub struct Outcome {
     pub bytes: Vec<u8>,
 }
 
+/// How packets are fed.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub sanitize: bool,
+    /// without the prefetching passes
+    pub plain: bool,
+    pub burst: u32,
+}
+
 /// Where the tests build: a cache of their own below the target folder.
 pub struct Bench {
     pub cache: Cache,
@@ -117,19 +127,23 @@ impl Bench {
         module
     }
 
-    /// Feeds packets to a module in a process of its own.
+    /// Feeds packets to a module in a process of its own; also says how many entries each object has.
     pub fn run(
         &self,
+        program: &Program,
         module: &Path,
-        sanitize: bool,
-        plain: bool,
-        burst: u32,
+        way: Way,
         packets: &[Packet],
     ) -> (Vec<Outcome>, Vec<u64>) {
-        let driver = self.driver(sanitize);
+        let driver = self.driver(way.sanitize);
         let mut input = Vec::new();
-        for word in [u32::from(plain), burst, packets.len() as u32] {
+        for word in [u32::from(way.plain), way.burst, packets.len() as u32] {
             input.extend(word.to_le_bytes());
+        }
+        for object in &program.objects {
+            let initial = object.initial.as_deref().unwrap_or_default();
+            input.extend((initial.len() as u32).to_le_bytes());
+            input.extend(initial);
         }
         for p in packets {
             input.extend(p.program.to_le_bytes());
