@@ -8,10 +8,10 @@ use crate::domain::{Pointer, Region};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rules::alu::REACH;
 use crate::state::{Base, PACKET_START, State};
 
-/// The largest distance from the packet's start at which a comparison still proves something; the
-/// kernel's figure. Packets are at most this long, so that no pointer compared here has wrapped.
+/// The longest packet, in bytes (`end - data` in `fastpath/abi.h`).
 pub const FARTHEST: i64 = 0xffff;
 
 /// Checks that `len` bytes at `off` from `p` are packet bytes that exist.
@@ -65,7 +65,7 @@ pub fn check(
                     "this {verb} touches bytes {from} to {to} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
                     b.lo, b.hi
                 ),
-                if b.hi > FARTHEST {
+                if b.hi > REACH {
                     format!("Bound the variable part of the offset (mask it, or compare it with a constant of at most {FARTHEST}) before it is added, then insert `if (position + {to} > {end}) return …;`.")
                 } else {
                     format!("After the variable part is added, insert `if (position + {to} > {end}) return …;`.")
@@ -117,7 +117,9 @@ fn bounded(st: &mut State, condition: Condition, p: &Pointer, base: Id) -> bool 
     let Some(b) = st.base_mut(base) else {
         return true;
     };
-    if b.hi + p.off > FARTHEST || b.lo + p.off < -FARTHEST {
+    // Further away the address might wrap; the kernel stops at 0xffff already, where its own counters
+    // of proven bytes end.
+    if b.hi + p.off > REACH || b.lo + p.off < -REACH {
         return true;
     }
     // position + off < end means that the byte at off is there: off + 1 bytes.
