@@ -186,7 +186,9 @@ MR_INLINE void table_prefetch_entry(const struct table *t, const struct shape *s
     mr_prefetch_range(entry, touched <= 256 ? touched : 256);
 }
 
-/* Whether what lookups touch outgrows the cache: the entries there are, not those there could be. */
+/* Whether what lookups touch outgrows the cache: the entries there are, not those there could be, so
+ * that few flows in a large table stay cheap. Lookups of keys that are not there touch buckets all over
+ * a nearly empty table; these are not counted, and not prefetched until the table fills. */
 MR_INLINE int table_cold(const struct table *t, const struct shape *s, u32 head)
 {
     u64 buckets = t->used <= t->mask ? t->used : (u64)t->mask + 1;

@@ -171,3 +171,82 @@ fn every_compiler_and_option_gives_the_same_program_shape() {
         }
     }
 }
+
+#[test]
+fn type_information_may_be_absent() {
+    let text = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\nint seen = 7;\n\
+                SEC(\"xdp\") int f(struct xdp_md *c) { return seen++ ? 2 : 1; }\n";
+    let map = "struct { __uint(type, 1); __uint(max_entries, 1); __type(key, int); __type(value, int); } \
+               m SEC(\".maps\");\n";
+    for clang in common::CLANGS {
+        let Some(bytes) = common::compile_text(clang, text, &["-g0"]) else {
+            continue;
+        };
+        let program = load(&bytes, "x").unwrap_or_else(|e| panic!("{clang}: {e}"));
+        assert!(
+            program.functions[0].lines.iter().all(Option::is_none),
+            "{clang}"
+        );
+        assert_eq!(
+            program.objects[0].initial.as_deref(),
+            Some(&[7, 0, 0, 0][..]),
+            "{clang}"
+        );
+        let Some(bytes) = common::compile_text(clang, &format!("{text}{map}"), &["-g0"]) else {
+            continue;
+        };
+        let error = load(&bytes, "x").unwrap_err();
+        assert_eq!(error.rule, "no-btf", "{clang}: {error}");
+        assert!(error.remedy.contains("-g"), "{error}");
+    }
+}
+
+#[test]
+fn functions_are_found_however_they_are_called() {
+    let text = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n\
+        static __noinline int unused_first(int x) { return x * 3; }\n\
+        static __noinline int of_text(int x) { return x * 5; }\n\
+        __weak int weak(int x) { return x * 7; }\n\
+        __noinline __hidden int hidden(int x) { return x * 11; }\n\
+        static __noinline SEC(\"xdp\") int beside(int x) { return x * 13; }\n\
+        static long visit(__u32 i, void *c) { *(int *)c += i; return 0; }\n\
+        SEC(\"xdp\") int f(struct xdp_md *c) {\n\
+            int x = c->rx_queue_index, y = 0;\n\
+            bpf_loop(3, visit, &y, 0);\n\
+            return of_text(x) + weak(x) + hidden(x) + beside(x) + y; }\n\
+        SEC(\"xdp.frags\") int g(struct xdp_md *c) { return of_text(c->rx_queue_index); }\n\
+        SEC(\"xdp/cpumap\") int h(struct xdp_md *c) { return unused_first(1); }\n";
+    for clang in common::CLANGS {
+        let Some(bytes) = common::compile_text(clang, text, &[]) else {
+            continue;
+        };
+        let program = load(&bytes, "x").unwrap_or_else(|e| panic!("{clang}: {e}"));
+        let name = |id: millrace_object::program::FunctionId| program.functions[id.0].name.as_str();
+        let entries: Vec<_> = program.entries.iter().map(|e| name(e.function)).collect();
+        assert_eq!(entries, ["f", "g", "h"], "{clang}");
+        let mut called = Vec::new();
+        for insn in &program.functions[0].insns {
+            match insn {
+                Insn::CallLocal { function } => called.push(name(*function)),
+                Insn::LoadImm {
+                    value: Imm64::Function(function),
+                    ..
+                } => called.push(name(*function)),
+                _ => {}
+            }
+        }
+        called.sort_unstable();
+        assert_eq!(
+            called,
+            ["beside", "hidden", "of_text", "visit", "weak"],
+            "{clang}"
+        );
+        let by_name: std::collections::HashSet<_> =
+            program.functions.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(
+            by_name.len(),
+            program.functions.len(),
+            "{clang}: each function once"
+        );
+    }
+}

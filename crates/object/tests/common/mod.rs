@@ -2,6 +2,8 @@
 // Every test uses a part of this.
 #![allow(dead_code)]
 
+pub mod refusal;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
