@@ -55,9 +55,9 @@ MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, _
 MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f)
 {
 	struct ipv6 *ip = ipv6_at(p, at);
+	struct transport transport;
 	struct ipv6_transport found;
 	enum flow_kind kind;
-	void *header;
 	__u32 limit;
 
 	if (!ip)
@@ -71,7 +71,8 @@ MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct
 	if (found.protocol == PROTOCOL_ICMP)
 		return FLOW_NONE;
 	flow6_name_hosts(f, ip, found.protocol);
-	kind = ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport, &header);
+	kind = ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport,
+			&transport);
 	if (kind == FLOW_CARRIED)
 		return flow6_carried(p, found.at + sizeof(struct icmp), limit, f);
 	return kind;

@@ -17,12 +17,12 @@ struct flow4 {
 
 /* Where the headers stand that the tuple was read from. */
 struct flow4_headers {
-	struct ipv4 *ip;          /* checked: 20 bytes */
-	void *transport;          /* struct tcp, udp or icmp, whole */
-	struct ipv4 *carried_ip;  /* of an error's packet: 20 bytes, unchecked … */
-	void *carried_transport;  /* … and 8 bytes */
-	__u32 carried_at;         /* offset of those 8 … */
-	__u32 limit;              /* … and of the packet's end */
+	struct ipv4 *ip; /* checked: 20 bytes */
+	struct transport transport;
+	struct ipv4 *carried_ip; /* of an error's packet: 20 bytes, unchecked … */
+	void *carried_transport; /* … and 8 bytes of the header that follows … */
+	__u32 carried_at;        /* … at this offset */
+	__u32 limit;             /* offset of the packet's end */
 };
 
 /* All of the tuple but its ports. */

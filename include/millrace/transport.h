@@ -15,6 +15,13 @@ enum flow_kind {
 	FLOW_BAD,      /* a header that is cut short or contradicts itself */
 };
 
+/* A transport header: `protocol` says how much of it is there, a whole struct tcp, udp or icmp. It is
+ * to be asked instead of the IP header, whose protocol could be another when it is read again. */
+struct transport {
+	void *header;
+	__u32 protocol;
+};
+
 /* An echo has an identifier instead of ports: a request has it as its source port, a reply as its
  * destination port, and the other is 0, so that reversing a reply's flow gives its request's. */
 MILLRACE_INLINE enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool request, _Bool reply,
@@ -28,10 +35,11 @@ MILLRACE_INLINE enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool requ
 }
 
 /* The ports of a packet whose transport header stands at `at` and may reach to `limit`; FLOW_CARRIED
- * for an ICMP error, of whose ports nothing is said. `*header` is where it stands. A first fragment
- * that does not hold the whole header is malformed (RFC 1858). */
+ * for an ICMP error, of whose ports nothing is said. A first fragment that does not hold the whole
+ * header is malformed (RFC 1858). */
 MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 limit,
-					__u8 protocol, __be16 *sport, __be16 *dport, void **header)
+					__u8 protocol, __be16 *sport, __be16 *dport,
+					struct transport *transport)
 {
 	_Bool v4 = protocol == PROTOCOL_ICMP;
 
@@ -43,7 +51,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 			return FLOW_BAD;
 		*sport = tcp->sport;
 		*dport = tcp->dport;
-		*header = tcp;
+		*transport = (struct transport){ tcp, PROTOCOL_TCP };
 		return FLOW_OWN;
 	}
 	if (protocol == PROTOCOL_UDP) {
@@ -53,7 +61,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 			return FLOW_BAD;
 		*sport = udp->sport;
 		*dport = udp->dport;
-		*header = udp;
+		*transport = (struct transport){ udp, PROTOCOL_UDP };
 		return FLOW_OWN;
 	}
 	if (v4 || protocol == PROTOCOL_ICMPV6) {
@@ -61,7 +69,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 
 		if (!icmp || at + sizeof(struct icmp) > limit)
 			return FLOW_BAD;
-		*header = icmp;
+		*transport = (struct transport){ icmp, PROTOCOL_ICMP };
 		if (v4 ? icmp_is_error(icmp->type) : icmpv6_is_error(icmp->type))
 			return FLOW_CARRIED;
 		return ports_of_echo(icmp, icmp->type == (v4 ? ICMP_ECHO : ICMPV6_ECHO),
