@@ -86,6 +86,10 @@ MILLRACE_INLINE enum flow_kind carried_ports_at(const struct packet *p, __u32 at
 	if (!first8 || at + sizeof(struct icmp) > limit)
 		return FLOW_BAD;
 	*header = first8;
+	/* Nobody answers an error with an error (RFC 1122, 3.2.2; RFC 4443, 2.4). */
+	if (protocol == PROTOCOL_ICMP ? icmp_is_error(first8->type) :
+	    protocol == PROTOCOL_ICMPV6 && icmpv6_is_error(first8->type))
+		return FLOW_BAD;
 	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) {
 		*ports = (struct ports){ load16(first8), load16((__u8 *)first8 + 2) };
 		return FLOW_OWN;
