@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 
+use crate::packet::Burst;
+use crate::port::CAPTURE_BYTES;
+use crate::runner::BURST;
+
 /// What the process takes before any state, buffer or port exists: the program's own pages and the C
 /// library's, the module's code, the heap that reading and checking leave behind. Measured as VmRSS
 /// of `millrace run` on `nop` less its buffers (see this crate's README for how); it differs by some
@@ -39,6 +43,12 @@ impl Memory {
             resident: 0,
             peak: 0,
         }
+    }
+
+    /// The prediction for the plainest run: bursts of the usual size, from one capture to another.
+    #[must_use]
+    pub fn from_capture_to_capture(objects: u64) -> Self {
+        Self::predict(objects, Burst::bytes(BURST).saturating_add(CAPTURE_BYTES))
     }
 
     /// The same with what the system measures now.

@@ -186,14 +186,13 @@ impl Burst {
         true
     }
 
-    /// Bytes that its buffers and descriptors take now.
+    /// Bytes that the buffers and descriptors of a burst of this capacity take. What a giant packet
+    /// adds to its slot is not in it.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        let each = size_of::<Slot>() + size_of::<abi::Packet>() + size_of::<*mut abi::Packet>();
-        self.slots
-            .iter()
-            .map(|s| (s.memory.capacity() + each) as u64)
-            .sum()
+    pub fn bytes(capacity: usize) -> u64 {
+        let each =
+            SLOT + size_of::<Slot>() + size_of::<abi::Packet>() + size_of::<*mut abi::Packet>();
+        (capacity.clamp(1, MAX_BURST) * each) as u64
     }
 
     /// Writes the descriptors and gives the array that the module gets. The pointers are valid until

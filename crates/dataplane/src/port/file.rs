@@ -17,9 +17,9 @@ pub const KIND: Kind = Kind {
 };
 
 /// What a reader keeps: its window of 1 MiB.
-const READER_BYTES: u64 = 1 << 20;
+pub const READER_BYTES: u64 = 1 << 20;
 /// What a writer keeps: its buffer of two largest packets.
-const WRITER_BYTES: u64 = 512 << 10;
+pub const WRITER_BYTES: u64 = 512 << 10;
 
 struct File {
     reader: Reader,

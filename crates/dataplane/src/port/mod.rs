@@ -11,6 +11,9 @@ use std::sync::atomic::AtomicBool;
 
 use millrace_traffic::capture::{Error as CaptureError, Record, WriteError, Written};
 
+/// Bytes that a capture read from a file and one written to a file keep resident together.
+pub const CAPTURE_BYTES: u64 = file::READER_BYTES + file::WRITER_BYTES;
+
 /// What a kind of port offers.
 pub struct Kind {
     /// what stands before the colon; empty for capture files

@@ -296,7 +296,7 @@ impl Worker {
 
     /// Completes the outputs and the account.
     fn report(mut self, rate: &Rate) -> Account {
-        let runtime = self.burst.bytes()
+        let runtime = Burst::bytes(self.run.burst)
             + self.run.sources.bytes()
             + self
                 .run
