@@ -5,4 +5,6 @@
 //! bounded by constants named where they apply.
 
 pub mod capture;
+pub mod checksum;
+pub mod language;
 pub mod split;
