@@ -92,12 +92,16 @@ impl Generator {
         let (at, turn) = self.choose(elapsed_ns);
         self.made += 1;
         let time_ns = self.spec.start_ns.saturating_add(elapsed_ns);
-        let (saying, number, data) = self.go_on(at, turn);
+        let (mut saying, number, data) = self.go_on(at, turn);
         let identity = self.identities.identity(number);
         // Only data has the length asked for.
         let length = if data { self.draw_length() } else { 0 };
         let headers = Frame::headers(&identity, saying.flags & SYN != 0);
         let length = length.max(headers);
+        if length == headers {
+            // There is nothing to push.
+            saying.flags &= !PSH;
+        }
         if data && identity.protocol == Protocol::Tcp {
             self.advance(at, saying.answer, (length - headers) as u32);
         }
