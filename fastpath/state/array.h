@@ -102,14 +102,14 @@ static inline u64 array_count(struct array *a, const struct shape *s, u64 now)
 static inline int array_get(struct array *a, const struct shape *s, const u8 *key, u8 *value, u64 now)
 {
     (void)now;
-    return elements_get(&a->elements, s, mr_load32(key), value);
+    return elements_get(&a->elements, s, mr_number(s, key), value);
 }
 
 static inline int array_set(struct array *a, const struct shape *s, const u8 *key, const u8 *value,
                             u64 now)
 {
     (void)now;
-    return elements_set(&a->elements, s, mr_load32(key), value);
+    return elements_set(&a->elements, s, mr_number(s, key), value);
 }
 
 static inline int array_remove(struct array *a, const struct shape *s, const u8 *key, u64 now)

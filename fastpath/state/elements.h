@@ -74,7 +74,6 @@ static inline int elements_set(struct elements *e, const struct shape *s, u64 in
     return 0;
 }
 
-/* The key is the index, 32 bits, as control sees it. */
 static inline int elements_next(const struct elements *e, const struct shape *s, u64 *cursor, u8 *key,
                                 u8 *value)
 {
@@ -82,7 +81,7 @@ static inline int elements_next(const struct elements *e, const struct shape *s,
 
     if (elements_get(e, s, index, value))
         return -ENOENT;
-    mr_store32(key, (u32)index);
+    mr_number_out(s, key, index);
     *cursor = index + 1;
     return 0;
 }

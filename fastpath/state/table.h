@@ -124,6 +124,15 @@ MR_INLINE u64 table_token(const struct table *t, const struct shape *s, const u6
 MR_INLINE u16 table_signature(u64 token) { return (u16)(token >> 48) | 1; }
 
 /* The ways with this signature, bit 2i for way i. */
+MR_INLINE u32 table_match_portable(const struct table_bucket *b, u16 signature)
+{
+    u32 match = 0;
+
+    for (u32 i = 0; i < TABLE_WAYS; i++)
+        match |= (u32)(b->signature[i] == signature) << 2 * i;
+    return match;
+}
+
 MR_INLINE u32 table_match(const struct table_bucket *b, u16 signature)
 {
 #ifdef __SSE2__
@@ -133,11 +142,7 @@ MR_INLINE u32 table_match(const struct table_bucket *b, u16 signature)
 
     return (u32)__builtin_ia32_pmovmskb128((bytes)(*(const ways *)b->signature == wanted)) & 0x5555;
 #else
-    u32 match = 0;
-
-    for (u32 i = 0; i < TABLE_WAYS; i++)
-        match |= (u32)(b->signature[i] == signature) << 2 * i;
-    return match;
+    return table_match_portable(b, signature);
 #endif
 }
 
@@ -181,7 +186,9 @@ MR_INLINE void table_prefetch_entry(const struct table *t, const struct shape *s
     mr_prefetch_range(entry, touched <= 256 ? touched : 256);
 }
 
-/* Whether what lookups touch outgrows the cache: the entries there are, not those there could be. */
+/* Whether what lookups touch outgrows the cache: the entries there are, not those there could be, so
+ * that few flows in a large table stay cheap. Lookups of keys that are not there touch buckets all over
+ * a nearly empty table; these are not counted, and not prefetched until the table fills. */
 MR_INLINE int table_cold(const struct table *t, const struct shape *s, u32 head)
 {
     u64 buckets = t->used <= t->mask ? t->used : (u64)t->mask + 1;

@@ -1,7 +1,7 @@
 /* vector: the handlers' VECTOR, elements by a 64-bit index.
  *
  * Contract. All `capacity` elements are there from the start, zero; `vector_at` beyond the last gives
- * null. Nothing is ever full, nothing expires. Control sees 32-bit indices as keys.
+ * null. Nothing is ever full, nothing expires. Control sees indices as keys of `key_bytes`.
  *
  * Cost: a multiplication by a constant, and the element's line. Memory: elements.h.
  */
@@ -72,14 +72,14 @@ static inline u64 vector_count(struct vector *v, const struct shape *s, u64 now)
 static inline int vector_get(struct vector *v, const struct shape *s, const u8 *key, u8 *value, u64 now)
 {
     (void)now;
-    return elements_get(&v->elements, s, mr_load32(key), value);
+    return elements_get(&v->elements, s, mr_number(s, key), value);
 }
 
 static inline int vector_set(struct vector *v, const struct shape *s, const u8 *key, const u8 *value,
                              u64 now)
 {
     (void)now;
-    return elements_set(&v->elements, s, mr_load32(key), value);
+    return elements_set(&v->elements, s, mr_number(s, key), value);
 }
 
 static inline int vector_remove(struct vector *v, const struct shape *s, const u8 *key, u64 now)

@@ -400,6 +400,56 @@ static void spread(void)
     }
 }
 
+/* The order of `next` and every place are the same under another secret. */
+static void secret_is_unobservable(void)
+{
+    static const struct shape s = { .key_bytes = 8, .value_bytes = 8, .capacity = 500, .expire_after = 300 };
+    struct mr_config one = { .hash_seed = 1 }, two = { .hash_seed = 2 };
+    struct hash a, b;
+    u64 now = 0;
+
+    CHECK(hash_create(&a, &s, &one, NULL) == 0 && hash_create(&b, &s, &two, NULL) == 0);
+    for (u64 i = 0; i < 20000; i++) {
+        u64 key = draw(700), at = 0, bt = 0, ak, bk, av, bv;
+
+        now += draw(2);
+        if (draw(3)) {
+            CHECK(!put(&a, &s, key, i, now) == !put(&b, &s, key, i, now));
+        } else {
+            CHECK(hash_remove(&a, &s, (u8 *)&key, now) == hash_remove(&b, &s, (u8 *)&key, now));
+        }
+        if (i % 500)
+            continue;
+        hash_age(&a, &s, now);
+        hash_age(&b, &s, now);
+        for (;;) {
+            int more = hash_next(&a, &s, &at, (u8 *)&ak, (u8 *)&av, now);
+
+            CHECK(hash_next(&b, &s, &bt, (u8 *)&bk, (u8 *)&bv, now) == more);
+            if (more)
+                break;
+            CHECK(ak == bk && av == bv && at == bt);
+        }
+    }
+    hash_destroy(&a, &s);
+    hash_destroy(&b, &s);
+}
+
+static void signatures(void)
+{
+    struct table_bucket bucket = { 0 };
+
+    for (u32 i = 0; i < 10000; i++) {
+        u16 signature = (u16)(draw(4) * 2 + 1);
+
+        for (u32 w = 0; w < TABLE_WAYS; w++)
+            bucket.signature[w] = (u16)draw(8);
+        CHECK(table_match(&bucket, signature) == table_match_portable(&bucket, signature));
+    }
+    bucket.signature[2] = bucket.signature[7] = 0xffff;
+    CHECK(table_match(&bucket, 0xffff) == (1u << 4 | 1u << 14));
+}
+
 static void refused_declarations(void)
 {
     struct shape s = { .key_bytes = 0, .value_bytes = 8, .capacity = 1 };
@@ -430,6 +480,8 @@ int main(void)
     ageing_is_unobservable();
     one_chain();
     spread();
+    secret_is_unobservable();
+    signatures();
     refused_declarations();
     return check_report();
 }

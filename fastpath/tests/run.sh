@@ -20,6 +20,7 @@ for source in ${*:-*.c}; do
         fi
         "$out/$name" >"$out/log" 2>&1
         status=$?
+        grep '^skipped: ' "$out/log" | sed "s/^/$name: /"
         last=$(tail -n 1 "$out/log")
         case $last in
         *" passed, "*" failed")

@@ -37,6 +37,7 @@ MILLRACE_INLINE __u32 packet_network(const struct packet *p, __be16 *type)
 	struct ethernet *ethernet = packet_at(p, 0, struct ethernet);
 	__u32 at = sizeof(struct ethernet);
 
+	*type = 0;
 	if (!ethernet)
 		return 0;
 	*type = ethernet->type;

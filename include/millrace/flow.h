@@ -21,12 +21,21 @@ struct session {
 	__u64 note;
 };
 
+/* All of the tuple but its ports. */
+MILLRACE_INLINE void flow6_name_hosts(struct flow *f, const struct ipv6 *ip, __u8 protocol)
+{
+	f->src = address_from_ipv6(ip->src);
+	f->dst = address_from_ipv6(ip->dst);
+	f->protocol = protocol;
+	f->version = 6;
+	f->zero[0] = f->zero[1] = 0;
+}
+
 MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, __u32 limit,
 					     struct flow *f)
 {
 	struct ipv6 *ip = packet_at(p, at, struct ipv6);
 	struct ipv6_transport found;
-	struct ports ports;
 	enum flow_kind kind;
 	void *header;
 
@@ -38,21 +47,17 @@ MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, _
 		return FLOW_BAD;
 	if (found.later)
 		return FLOW_FRAGMENT;
-	kind = carried_ports_at(p, found.at, limit, found.protocol, &ports, &header);
-	if (kind != FLOW_OWN)
-		return kind;
-	*f = (struct flow){ address_from_ipv6(ip->src), address_from_ipv6(ip->dst), ports.sport,
-			    ports.dport, found.protocol, 6, {} };
-	return FLOW_CARRIED;
+	flow6_name_hosts(f, ip, found.protocol);
+	kind = carried_ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport, &header);
+	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
 
 MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f)
 {
 	struct ipv6 *ip = ipv6_at(p, at);
+	struct transport transport;
 	struct ipv6_transport found;
-	struct ports ports;
 	enum flow_kind kind;
-	void *header;
 	__u32 limit;
 
 	if (!ip)
@@ -65,12 +70,11 @@ MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct
 		return FLOW_FRAGMENT;
 	if (found.protocol == PROTOCOL_ICMP)
 		return FLOW_NONE;
-	kind = ports_at(p, found.at, limit, found.protocol, &ports, &header);
+	flow6_name_hosts(f, ip, found.protocol);
+	kind = ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport,
+			&transport);
 	if (kind == FLOW_CARRIED)
 		return flow6_carried(p, found.at + sizeof(struct icmp), limit, f);
-	if (kind == FLOW_OWN)
-		*f = (struct flow){ address_from_ipv6(ip->src), address_from_ipv6(ip->dst),
-				    ports.sport, ports.dport, found.protocol, 6, {} };
 	return kind;
 }
 
@@ -78,8 +82,10 @@ MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct
 MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct flow *f)
 {
 	__be16 type;
-	__u32 at = packet_network(p, &type);
+	__u32 at;
 
+	MILLRACE_IN_MEMORY(f);
+	at = packet_network(p, &type);
 	if (!at)
 		return FLOW_NONE;
 	if (type == htons(ETHERTYPE_IPV4)) {
@@ -87,10 +93,10 @@ MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct f
 		struct flow4 four;
 		enum flow_kind kind = flow4_at(p, at, &four, &headers);
 
-		if (kind == FLOW_OWN || kind == FLOW_CARRIED)
-			*f = (struct flow){ address_from_ipv4(four.src),
-					    address_from_ipv4(four.dst), four.sport, four.dport,
-					    four.protocol, 4, {} };
+		if (kind != FLOW_OWN && kind != FLOW_CARRIED)
+			return kind;
+		*f = (struct flow){ address_from_ipv4(four.src), address_from_ipv4(four.dst),
+				    four.sport, four.dport, four.protocol, 4, {} };
 		return kind;
 	}
 	if (type == htons(ETHERTYPE_IPV6))

@@ -17,19 +17,27 @@ struct flow4 {
 
 /* Where the headers stand that the tuple was read from. */
 struct flow4_headers {
-	struct ipv4 *ip;          /* checked: 20 bytes */
-	void *transport;          /* struct tcp, udp or icmp, whole */
-	struct ipv4 *carried_ip;  /* of an error's packet: 20 bytes, unchecked … */
-	void *carried_transport;  /* … and 8 bytes */
-	__u32 carried_at;         /* offset of those 8 … */
-	__u32 limit;              /* … and of the packet's end */
+	struct ipv4 *ip; /* checked: 20 bytes */
+	struct transport transport;
+	struct ipv4 *carried_ip; /* of an error's packet: 20 bytes, unchecked … */
+	void *carried_transport; /* … and 8 bytes of the header that follows … */
+	__u32 carried_at;        /* … at this offset */
+	__u32 limit;             /* offset of the packet's end */
 };
+
+/* All of the tuple but its ports. */
+MILLRACE_INLINE void flow4_name_hosts(struct flow4 *f, const struct ipv4 *ip)
+{
+	f->src = ip->src;
+	f->dst = ip->dst;
+	f->protocol = ip->protocol;
+	f->zero[0] = f->zero[1] = f->zero[2] = 0;
+}
 
 MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, __u32 limit,
 					     struct flow4 *f, struct flow4_headers *headers)
 {
 	struct ipv4 *ip = packet_at(p, at, struct ipv4);
-	struct ports ports;
 	enum flow_kind kind;
 	__u32 header;
 
@@ -40,43 +48,42 @@ MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, _
 		return FLOW_BAD;
 	if (ipv4_later_fragment(ip))
 		return FLOW_FRAGMENT;
-	kind = carried_ports_at(p, at + header, limit, ip->protocol, &ports,
-				&headers->carried_transport);
-	if (kind != FLOW_OWN)
-		return kind;
-	*f = (struct flow4){ ip->src, ip->dst, ports.sport, ports.dport, ip->protocol, {} };
+	flow4_name_hosts(f, ip);
 	headers->carried_ip = ip;
 	headers->carried_at = at + header;
-	return FLOW_CARRIED;
+	kind = carried_ports_at(p, at + header, limit, ip->protocol, &f->sport, &f->dport,
+				&headers->carried_transport);
+	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
 
-/* The tuple of the IPv4 packet at an offset. `f` and `headers` are complete for FLOW_OWN and
- * FLOW_CARRIED; for all but FLOW_BAD and FLOW_NONE, headers->ip is set. */
+/* The tuple of the IPv4 packet at an offset; complete, with its headers, for FLOW_OWN and
+ * FLOW_CARRIED. */
 MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct flow4 *f,
 					struct flow4_headers *headers)
 {
-	struct ipv4 *ip = ipv4_at(p, at);
-	struct ports ports;
 	enum flow_kind kind;
+	struct ipv4 *ip;
 	__u32 transport;
 
+	MILLRACE_IN_MEMORY(f);
+	MILLRACE_IN_MEMORY(headers);
+	ip = ipv4_at(p, at);
 	if (!ip)
 		return FLOW_BAD;
-	headers->ip = ip;
-	headers->limit = at + ntohs(ip->length);
 	if (ip->protocol != PROTOCOL_TCP && ip->protocol != PROTOCOL_UDP &&
 	    ip->protocol != PROTOCOL_ICMP)
 		return FLOW_NONE;
 	if (ipv4_later_fragment(ip))
 		return FLOW_FRAGMENT;
+	headers->ip = ip;
+	headers->limit = at + ntohs(ip->length);
+	flow4_name_hosts(f, ip);
 	transport = at + ipv4_header_bytes(ip);
-	kind = ports_at(p, transport, headers->limit, ip->protocol, &ports, &headers->transport);
+	kind = ports_at(p, transport, headers->limit, ip->protocol, &f->sport, &f->dport,
+			&headers->transport);
 	if (kind == FLOW_CARRIED)
 		return flow4_carried(p, transport + sizeof(struct icmp), headers->limit, f,
 				     headers);
-	if (kind == FLOW_OWN)
-		*f = (struct flow4){ ip->src, ip->dst, ports.sport, ports.dport, ip->protocol,
-				     {} };
 	return kind;
 }
 

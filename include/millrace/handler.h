@@ -24,7 +24,11 @@
 #define MILLRACE_HANDLER(section_name, name, ...)                                              \
 	void name(struct packet *);                                                            \
 	__attribute__((section(section_name), used)) void name(                                \
-		struct packet *__VA_ARGS__ __attribute__((unused)))
+		struct packet *MILLRACE_NAMED(__VA_ARGS__) __attribute__((unused)))
+
+/* The packet's name, or one that nobody asks for. */
+#define MILLRACE_NAMED(...)              MILLRACE_SECOND(0, ##__VA_ARGS__, millrace_packet, 0)
+#define MILLRACE_SECOND(first, name, ...) name
 
 #define MILLRACE_JOIN(a, b)  MILLRACE_JOIN_(a, b)
 #define MILLRACE_JOIN_(a, b) a##b
@@ -35,7 +39,8 @@
 			(period_ns), MILLRACE_JOIN(millrace_every_, number)                    \
 	};                                                                                     \
 	__attribute__((section("millrace/every"), used)) void                                  \
-	MILLRACE_JOIN(millrace_every_, number)(struct packet *__VA_ARGS__ __attribute__((unused)))
+	MILLRACE_JOIN(millrace_every_, number)(                                                \
+		struct packet *MILLRACE_NAMED(__VA_ARGS__) __attribute__((unused)))
 
 struct millrace_timer {
 	__u64 period; /* ns */

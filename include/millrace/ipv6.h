@@ -47,11 +47,29 @@ MILLRACE_INLINE struct ipv6 *ipv6_at(const struct packet *p, __u32 at)
 
 /* Where the extension headers end. */
 struct ipv6_transport {
-	__u32 at;      /* offset of the first header that is not an extension, 0: malformed */
+	__u32 at;      /* offset of the first header that is not an extension; 0: malformed */
 	__u8 protocol; /* its number */
-	__u8 more;     /* a fragment, and others follow */
 	__u8 later;    /* a fragment, and others came before: what is at `at` is not a header */
 };
+
+/* Which header numbers, all below 64, are extension headers: a bit each. */
+#define IPV6_EXTENSIONS                                                                        \
+	(1ull << IPV6_HOP_BY_HOP | 1ull << IPV6_ROUTING | 1ull << IPV6_FRAGMENT |              \
+	 1ull << IPV6_AUTHENTICATION | 1ull << IPV6_DESTINATION)
+
+/* All ones if `next` is `number`, else 0, by shifts whose constant is hidden from clang, which would
+ * make branches of them. The walk is arithmetic as far as it can be: every branch in it is a choice at
+ * each of eight headers, and whoever follows all ways through a program has them all to follow. */
+MILLRACE_INLINE __u32 ipv6_is(__u8 next, __u8 number)
+{
+	__u64 set = 1ull << number;
+	__u32 mask;
+
+	__asm__("" : "+r"(set));
+	mask = -(__u32)(set >> (next & 63) & 1);
+	__asm__("" : "+r"(mask));
+	return mask;
+}
 
 /* Walks from offset `at`, where header number `next` stands, no further than `limit`. Encrypted
  * payload (ESP) and "no next header" are what the walk ends at, like a transport. */
@@ -62,11 +80,10 @@ MILLRACE_INLINE struct ipv6_transport ipv6_walk(const struct packet *p, __u32 at
 
 	MILLRACE_ROLLED
 	for (int headers = 0; headers <= IPV6_MOST_EXTENSIONS; headers++) {
+		__u32 fragment, authentication, length;
 		__u8 *header;
-		__u32 bytes;
 
-		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_FRAGMENT &&
-		    next != IPV6_AUTHENTICATION && next != IPV6_DESTINATION) {
+		if (next > 63 || !(IPV6_EXTENSIONS >> next & 1)) {
 			found.at = at;
 			found.protocol = next;
 			return found;
@@ -74,26 +91,21 @@ MILLRACE_INLINE struct ipv6_transport ipv6_walk(const struct packet *p, __u32 at
 		header = packet_bytes(p, at, 8);
 		if (!header || at + 8 > limit)
 			return found;
-		if (next == IPV6_FRAGMENT) {
-			__u16 offset = ntohs(load16(header + 2));
-
-			bytes = 8;
-			found.more = offset & 1;
-			found.later = offset >= 8;
-		} else if (next == IPV6_AUTHENTICATION) {
-			bytes = (header[1] + 2u) * 4; /* RFC 4302, 2.2 */
-		} else {
-			bytes = (header[1] + 1u) * 8;
+		fragment = ipv6_is(next, IPV6_FRAGMENT);
+		authentication = ipv6_is(next, IPV6_AUTHENTICATION);
+		/* The fragment's offset is in the upper 13 bits. */
+		if (ntohs(load16(header + 2)) >> 3 & fragment) {
+			found.at = at;
+			found.later = 1;
+			return found;
 		}
+		/* Units of 8 bytes beyond the first; for fragments one; for authentication units of 4
+		 * beyond the second (RFC 4302, 2.2). */
+		length = header[1] & ~fragment;
+		at += (length + 1 - authentication) << (3 + authentication);
 		next = header[0];
-		at += bytes;
 		if (at > limit)
 			return found;
-		if (found.later) {
-			found.at = at;
-			found.protocol = next;
-			return found;
-		}
 	}
 	return found;
 }

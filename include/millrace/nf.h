@@ -12,6 +12,7 @@
  *     time.h       SECONDS, MILLISECONDS …
  *     word.h       load32, ntohs …
  *     intrinsics.h crc32c, multiply_high, rotate64
+ *     sequential.h what a function may not use
  */
 #ifndef MILLRACE_NF_H
 #define MILLRACE_NF_H
@@ -33,16 +34,6 @@
 
 static const char millrace_license[] __attribute__((section("license"), used)) = "Dual MIT/GPL";
 
-/* A function is written for one packet at a time; how it runs on many cores is decided later, and a
- * lock, an atomic operation or a thread of its own would only hide from that decision what it needs
- * to know. Using one of these is an error at the author's line. */
-#pragma GCC poison _Atomic _Thread_local __thread
-#pragma GCC poison __sync_fetch_and_add __sync_fetch_and_sub __sync_fetch_and_or
-#pragma GCC poison __sync_fetch_and_and __sync_fetch_and_xor __sync_add_and_fetch
-#pragma GCC poison __sync_lock_test_and_set __sync_val_compare_and_swap
-#pragma GCC poison __sync_bool_compare_and_swap __sync_synchronize
-#pragma GCC poison __atomic_fetch_add __atomic_fetch_sub __atomic_add_fetch __atomic_load_n
-#pragma GCC poison __atomic_store_n __atomic_exchange_n __atomic_compare_exchange_n
-#pragma GCC poison bpf_spin_lock bpf_spin_unlock pthread_create pthread_mutex_lock
+#include <millrace/sequential.h>
 
 #endif

@@ -10,6 +10,11 @@
  * would be most of the function's code. */
 #define MILLRACE_ROLLED _Pragma("clang loop unroll(disable)")
 
+/* Keeps what a pointer points to in memory. A struct that is filled in on some paths only would otherwise
+ * be spread over registers, and clang saves those on all paths, the ones that never set them included:
+ * a read of nothing, for which a program is refused. */
+#define MILLRACE_IN_MEMORY(pointer) __asm__ volatile("" : : "r"(pointer))
+
 /* Read-only: a packet changes only through pointers that packet_at gives. */
 struct packet {
 	const __u32 data;     /* first byte of the frame; use packet_at */
@@ -27,7 +32,11 @@ MILLRACE_INLINE void *packet_bytes(const struct packet *p, __u32 offset, __u32 s
 {
 	__u8 *at = (__u8 *)(long)p->data + offset;
 
-	return at + size <= (__u8 *)(long)p->data_end ? at : (void *)0;
+	if (at + size > (__u8 *)(long)p->data_end)
+		return (void *)0;
+	/* Else clang would ask again, for the packet that begins at address 0. */
+	__builtin_assume(at != (void *)0);
+	return at;
 }
 
 /* The same, as a TYPE: struct udp *udp = packet_at(p, 34, struct udp); */

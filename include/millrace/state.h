@@ -34,6 +34,10 @@ static void *(*const millrace_lpm_get)(void *, const void *) = (void *)0x10040;
 static void *(*const millrace_lpm_put)(void *, const void *, __u64, const void *) = (void *)0x10041;
 static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *)0x10042;
 
+/* The value of what only counts. */
+struct millrace_nothing {
+};
+
 /* The arrays of no elements make clang keep the members of the types, so that reports name them. */
 #define MILLRACE_STATE(name, KIND, K, V, ...)                                                  \
 	static struct {                                                                        \
@@ -51,25 +55,29 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 		},                                                                             \
 	}
 
-#define MAP(name, K, V, ...)       MILLRACE_STATE(name, MILLRACE_MAP, K, V, __VA_ARGS__)
-#define VECTOR(name, V, ...)       MILLRACE_STATE(name, MILLRACE_VECTOR, __u32, V, __VA_ARGS__)
-#define ALLOCATOR(name, V, ...)    MILLRACE_STATE(name, MILLRACE_ALLOCATOR, __u32, V, __VA_ARGS__)
-#define SKETCH(name, K, ...)       MILLRACE_STATE(name, MILLRACE_SKETCH, K, __u32, __VA_ARGS__)
-#define LPM(name, K, V, ...)       MILLRACE_STATE(name, MILLRACE_LPM, K, V, __VA_ARGS__)
+#define MAP(name, K, V, ...)    MILLRACE_STATE(name, MILLRACE_MAP, K, V, __VA_ARGS__)
+#define VECTOR(name, V, ...)    MILLRACE_STATE(name, MILLRACE_VECTOR, __u32, V, __VA_ARGS__)
+#define ALLOCATOR(name, V, ...) MILLRACE_STATE(name, MILLRACE_ALLOCATOR, __u32, V, __VA_ARGS__)
+#define SKETCH(name, K, ...) \
+	MILLRACE_STATE(name, MILLRACE_SKETCH, K, struct millrace_nothing, __VA_ARGS__)
+#define LPM(name, K, V, ...)    MILLRACE_STATE(name, MILLRACE_LPM, K, V, __VA_ARGS__)
 
 #define MILLRACE_VALUE(object) typeof((object)->value)
-#define MILLRACE_KEYED(object, k, call)                                                        \
+/* The key comes last: a literal like &(struct pair){ a, b } has commas of its own. */
+#define MILLRACE_KEYED(object, call, ...)                                                      \
 	({                                                                                     \
-		const typeof(*(object)->key) *millrace_key = (k);                              \
+		const typeof(*(object)->key) *millrace_key = (__VA_ARGS__);                    \
 		call;                                                                          \
 	})
 
 /* The value, or NULL. */
-#define map_get(map, k) \
-	MILLRACE_KEYED(map, k, (MILLRACE_VALUE(map))millrace_map_get((map), millrace_key))
+#define map_get(map, ...)                                                                      \
+	MILLRACE_KEYED(map, (MILLRACE_VALUE(map))millrace_map_get((map), millrace_key),        \
+		       __VA_ARGS__)
 /* The value, its age now zero, or NULL. */
-#define map_refresh(map, k) \
-	MILLRACE_KEYED(map, k, (MILLRACE_VALUE(map))millrace_map_refresh((map), millrace_key))
+#define map_refresh(map, ...)                                                                  \
+	MILLRACE_KEYED(map, (MILLRACE_VALUE(map))millrace_map_refresh((map), millrace_key),    \
+		       __VA_ARGS__)
 /* Stores a copy, over an older value if there is one; the stored value, or NULL: full. */
 #define map_put(map, k, ...)                                                                   \
 	({                                                                                     \
@@ -78,8 +86,8 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 		(MILLRACE_VALUE(map))millrace_map_put((map), millrace_key, millrace_value);    \
 	})
 /* Whether it was there. */
-#define map_delete(map, k) \
-	MILLRACE_KEYED(map, k, (_Bool)millrace_map_delete((map), millrace_key))
+#define map_delete(map, ...) \
+	MILLRACE_KEYED(map, (_Bool)millrace_map_delete((map), millrace_key), __VA_ARGS__)
 
 /* The element, or NULL beyond the last. Elements begin as zeros. */
 #define vector_at(vector, index) \
@@ -104,15 +112,16 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 
 /* How often a key was added since the window began: never less than the truth, at times more
  * (count-min: Cormode and Muthukrishnan, J. Algorithms 55(1), 2005). */
-#define sketch_count(sketch, k) \
-	MILLRACE_KEYED(sketch, k, millrace_sketch_count((sketch), millrace_key))
+#define sketch_count(sketch, ...) \
+	MILLRACE_KEYED(sketch, millrace_sketch_count((sketch), millrace_key), __VA_ARGS__)
 /* Adds; the estimate afterwards. */
 #define sketch_add(sketch, k, amount) \
-	MILLRACE_KEYED(sketch, k, millrace_sketch_add((sketch), millrace_key, (amount)))
+	MILLRACE_KEYED(sketch, millrace_sketch_add((sketch), millrace_key, (amount)), k)
 
 /* Keys are addresses in network byte order. The value of the longest prefix that matches, or NULL. */
-#define lpm_get(lpm, k) \
-	MILLRACE_KEYED(lpm, k, (MILLRACE_VALUE(lpm))millrace_lpm_get((lpm), millrace_key))
+#define lpm_get(lpm, ...)                                                                      \
+	MILLRACE_KEYED(lpm, (MILLRACE_VALUE(lpm))millrace_lpm_get((lpm), millrace_key),        \
+		       __VA_ARGS__)
 /* Stores a copy for a prefix of so many bits; the stored value, or NULL: full, or too many bits. */
 #define lpm_put(lpm, k, bits, ...)                                                             \
 	({                                                                                     \
@@ -123,6 +132,6 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 	})
 /* Whether that very prefix was there. */
 #define lpm_delete(lpm, k, bits) \
-	MILLRACE_KEYED(lpm, k, (_Bool)millrace_lpm_delete((lpm), millrace_key, (bits)))
+	MILLRACE_KEYED(lpm, (_Bool)millrace_lpm_delete((lpm), millrace_key, (bits)), k)
 
 #endif

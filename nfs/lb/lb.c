@@ -19,6 +19,11 @@ MILLRACE_INLINE void copy_mac(__u16 *to, const __u16 *from)
 	to[2] = from[2];
 }
 
+MILLRACE_INLINE _Bool same_mac(const __u16 *a, const __u16 *b)
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 /* A packet from a backend says that it lives, and at which Ethernet address. */
 MILLRACE_INLINE int from_lan(const struct packet *p)
 {
@@ -26,6 +31,7 @@ MILLRACE_INLINE int from_lan(const struct packet *p)
 	struct backend announced = {};
 	__be16 type;
 	__u32 *slot, at = packet_network(p, &type);
+	struct progress *state;
 	struct ipv4 *ip;
 
 	if (!at || !ethernet || type != htons(ETHERTYPE_IPV4))
@@ -41,13 +47,15 @@ MILLRACE_INLINE int from_lan(const struct packet *p)
 	if (slot) {
 		struct backend *known = vector_at(&slots, *slot);
 
-		if (known)
+		if (known && !same_mac(known->mac, announced.mac))
 			copy_mac(known->mac, announced.mac);
 		return FORWARD(WAN);
 	}
-	if (!map_put(&backends, &announced.address, &(__u32){ 0 }))
+	state = vector_at(&progress, 0);
+	if (!state || !map_put(&backends, &announced.address, &(__u32){ 0 }))
 		return DROP_BECAUSE(table_full);
-	rebuild(&announced);
+	keep_living(state, announced.address);
+	insert(state, &announced);
 	return FORWARD(WAN);
 }
 
@@ -69,6 +77,7 @@ MILLRACE_INLINE int from_wan(const struct packet *p)
 {
 	struct flow4_headers headers;
 	struct assignment *assignment, fresh = {};
+	struct progress *state;
 	struct backend *backend;
 	struct flow4 f;
 
@@ -91,7 +100,8 @@ MILLRACE_INLINE int from_wan(const struct packet *p)
 		if (backend)
 			return to_backend(p, headers.ip, backend);
 	}
-	backend = choose_backend(&f);
+	state = vector_at(&progress, 0);
+	backend = state ? choose_backend(state, &f) : NULL;
 	if (!backend)
 		return DROP_BECAUSE(no_backend);
 	if (assignment) {
@@ -110,8 +120,15 @@ ON_PACKET(p)
 }
 
 /* A backend that falls silent is no packet's business; this is when its share goes to the others. */
-EVERY(SECONDS(1), p)
+EVERY(MILLISECONDS(10), p)
 {
-	if (any_backend_gone())
-		rebuild(NULL);
+	struct progress *state = vector_at(&progress, 0);
+
+	if (!state)
+		return;
+	if (any_backend_gone(state))
+		keep_living(state, 0);
+	if (state->changed)
+		begin_table(state);
+	continue_table(state);
 }

@@ -1,40 +1,33 @@
-/* The backends, and the table by which new flows are spread over them: Maglev hashing (Eisenbud et
- * al., NSDI 2016, 3.4). Each backend has its own order of preference over the table's entries, and
- * they take turns in claiming their next free one. So all get the same share to within one entry, and
- * when one leaves nearly all flows of the others stay.
+/* The table by which new flows are spread over the backends: Maglev hashing (Eisenbud et al., NSDI 2016,
+ * 3.4). Each backend has its own order of preference over the table's entries, and they take turns in
+ * claiming their next free one. So all get the same share to within one entry, and when one leaves
+ * nearly all flows of the others stay.
+ *
+ * Building takes about TABLE_SIZE ln TABLE_SIZE tries, far too long for the time of one packet, so a
+ * timer does it in pieces, in the half of `table` that does not serve, and then the halves change
+ * places. Until then the old half serves: an entry whose backend is gone is stood in for.
  */
 #ifndef LB_MAGLEV_H
 #define LB_MAGLEV_H
 
-#include <millrace/nf.h>
+#include "backends.h"
 
-/* A prime, so that every step width visits every entry; the paper asks for a table much larger than
- * the number of backends. */
+/* A prime, so that every step width visits every entry. */
 #define TABLE_SIZE    1021
-#define MOST_BACKENDS 64
+#define TRIES_A_PIECE 512
 
-struct backend {
+struct entry {
 	__be32 address;
-	__u16 mac[3];
-	__u16 zero;
+	__u32 build; /* that claimed it */
 };
+VECTOR(table, struct entry, .capacity = 2 * TABLE_SIZE);
 
-/* A backend's place in its permutation while the table is being built. */
-struct turn {
-	__u32 at;   /* the entry it prefers next */
-	__u32 skip; /* from there to the one after */
+/* A backend's way through the entries, in the order of its preference. */
+struct walk {
+	__u32 at;
+	__u32 step;
 };
-
-/* Who is alive, and its index in `slots`. Every packet of a backend refreshes it. */
-MAP(backends, __be32, __u32, .capacity = MOST_BACKENDS, .expire_after = SECONDS(10));
-
-/* The backends as of the last rebuild, by ascending address: the table then depends on who is there
- * and not on who came first, and every load balancer before the same backends builds the same. */
-VECTOR(slots, struct backend, .capacity = MOST_BACKENDS);
-VECTOR(turns, struct turn, .capacity = MOST_BACKENDS);
-VECTOR(table, __u32, .capacity = TABLE_SIZE); /* index in `slots` plus 1; 0: free */
-
-static __u32 backend_count; /* of `slots` */
+VECTOR(walks, struct walk, .capacity = MOST_BACKENDS);
 
 /* The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit depends on every bit. */
 MILLRACE_INLINE __u64 mix(__u64 x)
@@ -50,182 +43,85 @@ MILLRACE_INLINE __u32 reduce(__u64 hash, __u32 range)
 	return (hash >> 32) * range >> 32;
 }
 
-/* The backend with an address if it is alive, else NULL. */
-MILLRACE_INLINE struct backend *find_backend(__be32 address)
-{
-	__u32 *slot = map_get(&backends, &address);
-
-	return slot ? vector_at(&slots, *slot) : NULL;
-}
-
-/* Removes from `slots` who is gone, and who is `new`: one who went and came back between two rebuilds
- * still stands there. */
-MILLRACE_INLINE __u32 keep_living(const struct backend *new)
-{
-	__u32 kept = 0;
-
-	MILLRACE_ROLLED
-	for (__u32 i = 0; i < MOST_BACKENDS; i++) {
-		struct backend *from, *to;
-		__be32 address;
-
-		if (i >= backend_count)
-			break;
-		from = vector_at(&slots, i);
-		to = vector_at(&slots, kept);
-		if (!from || !to)
-			break;
-		address = from->address;
-		if (!map_get(&backends, &address) || (new && address == new->address))
-			continue;
-		*to = *from;
-		kept++;
-	}
-	return kept;
-}
-
-/* Puts one in its place among `count` that are in order. */
-MILLRACE_INLINE void insert(const struct backend *new, __u32 count)
-{
-	__u32 place = count;
-
-	MILLRACE_ROLLED
-	for (__u32 i = 0; i < MOST_BACKENDS; i++) {
-		struct backend *before, *here;
-
-		if (!place)
-			break;
-		before = vector_at(&slots, place - 1);
-		here = vector_at(&slots, place);
-		if (!before || !here || ntohl(before->address) < ntohl(new->address))
-			break;
-		*here = *before;
-		place--;
-	}
-	{
-		struct backend *here = vector_at(&slots, place);
-
-		if (here)
-			*here = *new;
-	}
-}
-
-/* Tells `backends` the new indices, and gives each its permutation: offset and skip are two
+/* Begins a table for those in `slots`: where each starts, and how wide its steps are, are two
  * independent hashes of its address. */
-MILLRACE_INLINE void number_backends(void)
+MILLRACE_INLINE void begin_table(struct progress *state)
 {
 	MILLRACE_ROLLED
 	for (__u32 i = 0; i < MOST_BACKENDS; i++) {
-		struct backend *backend;
-		struct turn *turn;
-		__be32 address;
-		__u32 *slot;
+		struct backend *backend = vector_at(&slots, i);
+		struct walk *walk = vector_at(&walks, i);
 		__u64 hash;
 
-		if (i >= backend_count)
+		if (!backend || !walk || i >= state->backends)
 			break;
-		backend = vector_at(&slots, i);
-		turn = vector_at(&turns, i);
-		if (!backend || !turn)
-			break;
-		address = backend->address;
-		slot = map_get(&backends, &address);
-		if (slot)
-			*slot = i;
-		hash = mix(ntohl(address));
-		turn->at = reduce(hash, TABLE_SIZE);
-		turn->skip = 1 + reduce(hash << 32, TABLE_SIZE - 1);
+		hash = mix(ntohl(backend->address));
+		walk->at = reduce(hash, TABLE_SIZE);
+		walk->step = 1 + reduce(hash << 32, TABLE_SIZE - 1);
 	}
+	state->changed = 0;
+	state->turn = 0;
+	state->build++;
+	state->left = state->backends ? TABLE_SIZE : 0;
 }
 
-/* Lets the backends claim entries in turn until none is free. Each meets every entry once, so the
- * tries are no more than backends times entries. */
-MILLRACE_INLINE void fill_table(void)
+/* Lets the backends claim entries in turn. Each meets every entry once in its walk, so they find one
+ * as long as there is one. */
+MILLRACE_INLINE void continue_table(struct progress *state)
 {
-	__u32 left = TABLE_SIZE, who = 0;
-
 	MILLRACE_ROLLED
-	for (__u32 i = 0; i < TABLE_SIZE; i++) {
-		__u32 *entry = vector_at(&table, i);
+	for (__u32 tries = 0; tries < TRIES_A_PIECE; tries++) {
+		struct walk *walk = vector_at(&walks, state->turn);
+		struct backend *backend = vector_at(&slots, state->turn);
+		struct entry *entry;
 
-		if (entry)
-			*entry = 0;
-	}
-	if (!backend_count)
-		return;
-	MILLRACE_ROLLED
-	for (__u32 tries = 0; tries < MOST_BACKENDS * TABLE_SIZE; tries++) {
-		struct turn *turn = vector_at(&turns, who);
-		__u32 *entry;
-
-		if (!turn)
+		if (!state->left || !walk || !backend)
 			break;
-		entry = vector_at(&table, turn->at);
-		turn->at += turn->skip;
-		if (turn->at >= TABLE_SIZE)
-			turn->at -= TABLE_SIZE;
-		if (!entry || *entry)
+		entry = vector_at(&table, walk->at + (state->serving ? 0 : TABLE_SIZE));
+		walk->at += walk->step;
+		if (walk->at >= TABLE_SIZE)
+			walk->at -= TABLE_SIZE;
+		if (!entry || entry->build == state->build)
 			continue;
-		*entry = who + 1;
-		if (!--left)
-			break;
-		if (++who >= backend_count)
-			who = 0;
+		entry->build = state->build;
+		entry->address = backend->address;
+		if (++state->turn >= state->backends)
+			state->turn = 0;
+		if (!--state->left)
+			state->serving ^= 1;
 	}
 }
 
-/* Makes the table anew for those who are alive, one of them new or none. Rare and long, so it is a
- * function of its own. */
-static __attribute__((noinline)) void rebuild(const struct backend *new)
+/* Stands in for an entry whose backend is gone or that was never claimed: the first living backend from
+ * a place that the flow's hash gives. */
+MILLRACE_INLINE struct backend *stand_in(const struct progress *state, __u64 hash)
 {
-	backend_count = keep_living(new);
-	if (new && backend_count < MOST_BACKENDS) {
-		insert(new, backend_count);
-		backend_count++;
-	}
-	number_backends();
-	fill_table();
-}
+	__u32 place = reduce(hash << 32, state->backends);
 
-/* Whether one of `slots` is gone. */
-MILLRACE_INLINE _Bool any_backend_gone(void)
-{
 	MILLRACE_ROLLED
 	for (__u32 i = 0; i < MOST_BACKENDS; i++) {
-		struct backend *backend;
+		struct backend *backend = vector_at(&slots, place);
 
-		if (i >= backend_count)
+		if (!backend || i >= state->backends)
 			break;
-		backend = vector_at(&slots, i);
-		if (!backend || !find_backend(backend->address))
-			return 1;
+		backend = find_backend(backend->address);
+		if (backend)
+			return backend;
+		if (++place >= state->backends)
+			place = 0;
 	}
-	return 0;
-}
-
-/* The backend that the table has for a flow, or NULL when there is none. */
-MILLRACE_INLINE struct backend *look_up(__u64 hash)
-{
-	__u32 *entry = vector_at(&table, reduce(hash, TABLE_SIZE));
-	struct backend *backend;
-
-	if (!entry || !*entry)
-		return NULL;
-	backend = vector_at(&slots, *entry - 1);
-	return backend ? find_backend(backend->address) : NULL;
+	return NULL;
 }
 
 /* The backend for a new flow, always a living one; NULL when there is none. */
-MILLRACE_INLINE struct backend *choose_backend(const struct flow4 *f)
+MILLRACE_INLINE struct backend *choose_backend(const struct progress *state, const struct flow4 *f)
 {
 	__u64 hash = mix(mix(load64(&f->src)) ^ load64(&f->sport));
-	struct backend *backend = look_up(hash);
+	struct entry *entry =
+		vector_at(&table, reduce(hash, TABLE_SIZE) + (state->serving ? TABLE_SIZE : 0));
+	struct backend *backend = entry ? find_backend(entry->address) : NULL;
 
-	if (backend || !backend_count)
-		return backend;
-	/* The table names one that has just gone. */
-	rebuild(NULL);
-	return look_up(hash);
+	return backend ? backend : stand_in(state, hash);
 }
 
 #endif

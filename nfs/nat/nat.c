@@ -42,7 +42,8 @@ MILLRACE_INLINE int from_lan(struct flow4 *f, struct flow4_headers *headers)
 	__s64 lease;
 
 	/* An echo reply answers nobody: the WAN cannot ping through us. */
-	if (f->protocol == PROTOCOL_ICMP && ((struct icmp *)headers->transport)->type != ICMP_ECHO)
+	if (f->protocol == PROTOCOL_ICMP &&
+	    ((struct icmp *)headers->transport.header)->type != ICMP_ECHO)
 		return DROP_BECAUSE(no_flow);
 	binding = map_refresh(&flows, f);
 	if (binding) {
@@ -60,7 +61,7 @@ MILLRACE_INLINE int from_lan(struct flow4 *f, struct flow4_headers *headers)
 		outside.port = htons(fresh.port);
 	}
 	outside.address = htonl(public_address);
-	rewrite_source(headers->ip, headers->transport, outside);
+	rewrite_source(headers, outside);
 	return FORWARD(WAN);
 }
 
@@ -74,8 +75,7 @@ MILLRACE_INLINE int from_wan(struct flow4 *f, struct flow4_headers *headers)
 	lan = *lease;
 	map_refresh(&flows, &lan);
 	allocator_refresh(&leases, ntohs(f->dport));
-	rewrite_destination(headers->ip, headers->transport,
-			    (struct endpoint){ lan.src, lan.sport });
+	rewrite_destination(headers, (struct endpoint){ lan.src, lan.sport });
 	return FORWARD(LAN);
 }
 

@@ -13,11 +13,11 @@ struct endpoint {
 
 /* The transport header after its port, or identifier, and one of the addresses changed. TCP's and
  * UDP's checksums cover the addresses too (the pseudo-header); ICMP's does not. */
-MILLRACE_INLINE void rewrite_transport(__u8 protocol, void *transport, _Bool source, __be32 old,
+MILLRACE_INLINE void rewrite_transport(const struct transport *transport, _Bool source, __be32 old,
 				       struct endpoint new)
 {
-	if (protocol == PROTOCOL_TCP) {
-		struct tcp *tcp = transport;
+	if (transport->protocol == PROTOCOL_TCP) {
+		struct tcp *tcp = transport->header;
 		__be16 port = source ? tcp->sport : tcp->dport;
 
 		tcp->checksum = checksum_replace16(
@@ -26,8 +26,8 @@ MILLRACE_INLINE void rewrite_transport(__u8 protocol, void *transport, _Bool sou
 			tcp->sport = new.port;
 		else
 			tcp->dport = new.port;
-	} else if (protocol == PROTOCOL_UDP) {
-		struct udp *udp = transport;
+	} else if (transport->protocol == PROTOCOL_UDP) {
+		struct udp *udp = transport->header;
 		__be16 port = source ? udp->sport : udp->dport;
 
 		udp->checksum = checksum_udp_replace16(
@@ -37,23 +37,23 @@ MILLRACE_INLINE void rewrite_transport(__u8 protocol, void *transport, _Bool sou
 		else
 			udp->dport = new.port;
 	} else {
-		struct icmp *icmp = transport;
+		struct icmp *icmp = transport->header;
 
 		icmp->checksum = checksum_replace16(icmp->checksum, icmp->id, new.port);
 		icmp->id = new.port;
 	}
 }
 
-MILLRACE_INLINE void rewrite_source(struct ipv4 *ip, void *transport, struct endpoint new)
+MILLRACE_INLINE void rewrite_source(struct flow4_headers *headers, struct endpoint new)
 {
-	rewrite_transport(ip->protocol, transport, 1, ip->src, new);
-	ipv4_set_src(ip, new.address);
+	rewrite_transport(&headers->transport, 1, headers->ip->src, new);
+	ipv4_set_src(headers->ip, new.address);
 }
 
-MILLRACE_INLINE void rewrite_destination(struct ipv4 *ip, void *transport, struct endpoint new)
+MILLRACE_INLINE void rewrite_destination(struct flow4_headers *headers, struct endpoint new)
 {
-	rewrite_transport(ip->protocol, transport, 0, ip->dst, new);
-	ipv4_set_dst(ip, new.address);
+	rewrite_transport(&headers->transport, 0, headers->ip->dst, new);
+	ipv4_set_dst(headers->ip, new.address);
 }
 
 /* The packet inside an error. The error's own checksum covers all of it: the address, the header
@@ -64,7 +64,7 @@ MILLRACE_INLINE void rewrite_carried(const struct packet *p, struct flow4_header
 				     struct endpoint new, _Bool source)
 {
 	struct ipv4 *ip = headers->carried_ip;
-	struct icmp *error = headers->transport;
+	struct icmp *error = headers->transport.header;
 	__u8 *transport = headers->carried_transport;
 	__be32 old = source ? ip->src : ip->dst;
 	__u16 header_sum = ip->checksum, sum = error->checksum;

@@ -105,6 +105,17 @@ pub enum Op {
 }
 
 /// What a register holds.
+///
+/// Kinds say what may be *read*: for a register that no later instruction reads before writing it,
+/// the kind is of no meaning. The number 0 is also the null pointer: joined with [`Kind::Value`] or
+/// [`Kind::Record`] it leaves them as they are, joined with any other pointer it gives
+/// [`Kind::Pointer`], with a number [`Kind::Scalar`]. So where a step writes a constant 0 (or a
+/// register that holds one), a later step may know the register as a pointer that is null.
+///
+/// A 32-bit copy of a packet pointer, and 32-bit subtraction of two, are admitted (compilers write
+/// them for `(__u32)(data_end - data)`): the copy has the pointer's kind, holds the whole pointer,
+/// and its only use is in such a subtraction, whose result is the difference modulo 2^32. Likewise a
+/// 32-bit comparison of a packet pointer with 0 asks whether it is null; `outcomes` says no.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Kind {
     /// nothing that may be read; the bottom of joins

@@ -5,6 +5,87 @@
 //! way (which region each access touches, which branches can happen) is handed on as [`facts`], so
 //! that `emit` decides nothing again.
 
+pub mod collect;
+pub mod domain;
+pub mod expand;
+pub mod explore;
 pub mod facts;
+pub mod flow;
+pub mod machine;
+pub mod prove;
+pub mod refuse;
+pub mod rules;
+pub mod state;
 
-pub use facts::Checked;
+use std::time::{Duration, Instant};
+
+use millrace_object::program::Program;
+
+pub use facts::{Checked, Refusal};
+
+/// How far to go.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// most instructions of an entry with its local calls expanded
+    pub max_steps: usize,
+    /// most steps followed for one entry
+    pub max_visits: u64,
+    /// rules that are switched off, by name: only for tests that show a rule to be needed
+    #[doc(hidden)]
+    pub disabled: Vec<&'static str>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            max_steps: 1_000_000,
+            max_visits: 1_000_000,
+            disabled: Vec::new(),
+        }
+    }
+}
+
+/// What a check took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// steps followed
+    pub visits: u64,
+    /// states kept
+    pub states: u64,
+    /// explorations, over all entries
+    pub rounds: u64,
+    /// time
+    pub time: Duration,
+}
+
+/// Proves a program safe.
+///
+/// # Errors
+/// One refusal an entry that breaks a rule; all of them come first in the entries' order.
+pub fn check(program: &Program, options: &Options) -> Result<Checked, Vec<Refusal>> {
+    check_with_statistics(program, options).0
+}
+
+/// The same, and what it took.
+pub fn check_with_statistics(
+    program: &Program,
+    options: &Options,
+) -> (Result<Checked, Vec<Refusal>>, Statistics) {
+    let begin = Instant::now();
+    let mut statistics = Statistics::default();
+    let mut flows = Vec::new();
+    let mut refusals = Vec::new();
+    for entry in &program.entries {
+        match prove::prove(program, entry, options, &mut statistics) {
+            Ok(flow) => flows.push(flow),
+            Err(refusal) => refusals.push(*refusal),
+        }
+    }
+    statistics.time = begin.elapsed();
+    let result = if refusals.is_empty() {
+        Ok(Checked { flows })
+    } else {
+        Err(refusals)
+    };
+    (result, statistics)
+}

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::program::{FunctionId, ObjectId};
+pub use crate::text::text;
 
 /// A register, `r0` to `r10`; `r10` is the read-only frame pointer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]

@@ -7,10 +7,29 @@
 //! Also here is the vocabulary that every later room shares: one file a helper in [`helper`], one
 //! file a state kind in [`state`].
 
+mod btf;
+mod bytes;
+mod decode;
+mod elf;
+mod error;
+mod functions;
+mod globals;
+mod handlers;
 pub mod helper;
 pub mod insn;
+mod layout;
+mod link;
+mod load;
+mod maps;
+mod params;
 pub mod program;
+mod reloc;
 pub mod state;
+mod text;
+mod xdp;
 
+pub use error::{Fault, LoadError};
 pub use insn::Insn;
+pub use load::{load, load_file};
+pub use params::ParamError;
 pub use program::Program;

@@ -5,6 +5,46 @@
 //! `helper_<name>(…)` of `fastpath/helpers/<name>.h`. Adding one is a file here, a C function there,
 //! and a line in [`HELPERS`].
 
+pub mod allocator_free;
+pub mod allocator_get;
+pub mod allocator_lease;
+pub mod allocator_refresh;
+pub mod crc32c;
+pub mod csum_diff;
+pub mod get_prandom_u32;
+pub mod get_smp_processor_id;
+pub mod jiffies64;
+pub mod ktime_get_boot_ns;
+pub mod ktime_get_coarse_ns;
+pub mod ktime_get_ns;
+pub mod lpm_delete;
+pub mod lpm_get;
+pub mod lpm_put;
+pub mod map_delete;
+pub mod map_delete_elem;
+pub mod map_get;
+pub mod map_lookup_elem;
+pub mod map_put;
+pub mod map_refresh;
+pub mod map_update_elem;
+pub mod multiply_high;
+pub mod redirect;
+pub mod ringbuf_discard;
+pub mod ringbuf_output;
+pub mod ringbuf_query;
+pub mod ringbuf_reserve;
+pub mod ringbuf_submit;
+pub mod sketch_add;
+pub mod sketch_count;
+pub mod trace_printk;
+pub mod vector_at;
+pub mod xdp_adjust_head;
+pub mod xdp_adjust_meta;
+pub mod xdp_adjust_tail;
+pub mod xdp_get_buff_len;
+pub mod xdp_load_bytes;
+pub mod xdp_store_bytes;
+
 /// What an argument must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arg {
@@ -72,6 +112,17 @@ pub struct Effects {
     pub other: bool,
 }
 
+impl Effects {
+    /// None at all: a pure function of the arguments.
+    pub const NONE: Effects = Effects {
+        moves_packet: false,
+        state: false,
+        time: false,
+        random: false,
+        other: false,
+    };
+}
+
 /// The contract of a helper.
 #[derive(Debug)]
 pub struct Helper {
@@ -90,10 +141,51 @@ pub struct Helper {
 }
 
 /// Every helper there is, by ascending number.
-pub const HELPERS: &[&Helper] = &[];
+pub const HELPERS: &[&Helper] = &[
+    &map_lookup_elem::HELPER,
+    &map_update_elem::HELPER,
+    &map_delete_elem::HELPER,
+    &ktime_get_ns::HELPER,
+    &trace_printk::HELPER,
+    &get_prandom_u32::HELPER,
+    &get_smp_processor_id::HELPER,
+    &redirect::HELPER,
+    &csum_diff::HELPER,
+    &xdp_adjust_head::HELPER,
+    &xdp_adjust_meta::HELPER,
+    &xdp_adjust_tail::HELPER,
+    &jiffies64::HELPER,
+    &ktime_get_boot_ns::HELPER,
+    &ringbuf_output::HELPER,
+    &ringbuf_reserve::HELPER,
+    &ringbuf_submit::HELPER,
+    &ringbuf_discard::HELPER,
+    &ringbuf_query::HELPER,
+    &ktime_get_coarse_ns::HELPER,
+    &xdp_get_buff_len::HELPER,
+    &xdp_load_bytes::HELPER,
+    &xdp_store_bytes::HELPER,
+    &map_get::HELPER,
+    &map_refresh::HELPER,
+    &map_put::HELPER,
+    &map_delete::HELPER,
+    &vector_at::HELPER,
+    &allocator_lease::HELPER,
+    &allocator_get::HELPER,
+    &allocator_refresh::HELPER,
+    &allocator_free::HELPER,
+    &sketch_count::HELPER,
+    &sketch_add::HELPER,
+    &lpm_get::HELPER,
+    &lpm_put::HELPER,
+    &lpm_delete::HELPER,
+    &crc32c::HELPER,
+    &multiply_high::HELPER,
+];
 
 /// The helper with this number.
 #[must_use]
 pub fn by_number(number: u32) -> Option<&'static Helper> {
-    HELPERS.iter().copied().find(|h| h.number == number)
+    let index = HELPERS.binary_search_by_key(&number, |h| h.number).ok()?;
+    HELPERS.get(index).copied()
 }

@@ -4,6 +4,27 @@
 //! capacity. Its code is `fastpath/state/<c>.h`. Adding one is a file here, a header there, and a
 //! line in [`KINDS`].
 
+mod elements;
+mod keyed;
+pub mod limits;
+mod memory;
+mod prefixes;
+
+pub mod allocator;
+pub mod array;
+pub mod global;
+pub mod hash;
+pub mod lpm;
+pub mod lpm_trie;
+pub mod lru_hash;
+pub mod lru_percpu_hash;
+pub mod map;
+pub mod percpu_array;
+pub mod percpu_hash;
+pub mod ringbuf;
+pub mod sketch;
+pub mod vector;
+
 use crate::program::StateObject;
 
 /// How an object is addressed.
@@ -49,4 +70,85 @@ impl PartialEq for StateKind {
 }
 
 /// Every kind there is.
-pub const KINDS: &[&StateKind] = &[];
+pub const KINDS: &[&StateKind] = &[
+    &hash::KIND,
+    &lru_hash::KIND,
+    &array::KIND,
+    &percpu_array::KIND,
+    &percpu_hash::KIND,
+    &lru_percpu_hash::KIND,
+    &lpm_trie::KIND,
+    &ringbuf::KIND,
+    &map::KIND,
+    &vector::KIND,
+    &allocator::KIND,
+    &sketch::KIND,
+    &lpm::KIND,
+    &global::KIND,
+];
+
+/// The kind that XDP programs declare by this `enum bpf_map_type`.
+#[must_use]
+pub fn by_bpf_type(number: u32) -> Option<&'static StateKind> {
+    KINDS.iter().copied().find(|k| k.bpf_type == Some(number))
+}
+
+/// The kind that handlers declare by this `enum millrace_kind`.
+#[must_use]
+pub fn by_handler_kind(number: u32) -> Option<&'static StateKind> {
+    KINDS
+        .iter()
+        .copied()
+        .find(|k| k.handler_kind == Some(number))
+}
+
+/// The kind of this name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static StateKind> {
+    KINDS.iter().copied().find(|k| k.name == name)
+}
+
+/// What the kernel calls a map type, without `BPF_MAP_TYPE_` (include/uapi/linux/bpf.h).
+#[must_use]
+pub fn bpf_type_name(number: u32) -> String {
+    const NAMES: &[&str] = &[
+        "UNSPEC",
+        "HASH",
+        "ARRAY",
+        "PROG_ARRAY",
+        "PERF_EVENT_ARRAY",
+        "PERCPU_HASH",
+        "PERCPU_ARRAY",
+        "STACK_TRACE",
+        "CGROUP_ARRAY",
+        "LRU_HASH",
+        "LRU_PERCPU_HASH",
+        "LPM_TRIE",
+        "ARRAY_OF_MAPS",
+        "HASH_OF_MAPS",
+        "DEVMAP",
+        "SOCKMAP",
+        "CPUMAP",
+        "XSKMAP",
+        "SOCKHASH",
+        "CGROUP_STORAGE",
+        "REUSEPORT_SOCKARRAY",
+        "PERCPU_CGROUP_STORAGE",
+        "QUEUE",
+        "STACK",
+        "SK_STORAGE",
+        "DEVMAP_HASH",
+        "STRUCT_OPS",
+        "RINGBUF",
+        "INODE_STORAGE",
+        "TASK_STORAGE",
+        "BLOOM_FILTER",
+        "USER_RINGBUF",
+        "CGRP_STORAGE",
+        "ARENA",
+    ];
+    match NAMES.get(number as usize) {
+        Some(name) => (*name).to_owned(),
+        None => format!("number {number}"),
+    }
+}

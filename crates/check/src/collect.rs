@@ -1,0 +1,243 @@
+//! Gathers the facts of all visits to a step.
+
+use crate::domain::{Region, Value};
+use crate::facts::{Access, ArgFact, Flow, Kind, StepId};
+use crate::refuse::{Fault, Verdict};
+
+/// A kind, with the number 0 apart: it is also the null pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Seen {
+    Kind(Kind),
+    Null,
+}
+
+fn seen(v: &Value) -> Seen {
+    Seen::Kind(match v {
+        Value::Gone(_) => Kind::Unset,
+        Value::Scalar(s, _) if s.as_constant() == Some(0) => return Seen::Null,
+        Value::Scalar(..) => Kind::Scalar,
+        Value::Pointer(p) => match p.region {
+            Region::Context => Kind::Context,
+            Region::Packet(_) => Kind::Packet,
+            Region::Meta(_) => Kind::PacketMeta,
+            Region::PacketEnd => Kind::PacketEnd,
+            Region::Stack(frame) => Kind::Stack {
+                frame,
+                offset: p.fixed().and_then(|o| i32::try_from(o).ok()),
+            },
+            Region::Object(o) => Kind::Object(o),
+            Region::Value(o) => Kind::Value(o),
+            Region::Record { object, .. } => Kind::Record(object),
+        },
+    })
+}
+
+fn join(a: Seen, b: Seen) -> Seen {
+    use Seen::{Kind as K, Null};
+    if a == b {
+        return a;
+    }
+    match (a, b) {
+        (K(Kind::Unset), other) | (other, K(Kind::Unset)) => other,
+        (Null, K(k)) | (K(k), Null) => K(match k {
+            // These stay themselves, possibly null; the others have no null of their own.
+            Kind::Value(_) | Kind::Record(_) | Kind::Scalar | Kind::Mixed | Kind::Pointer => k,
+            _ => Kind::Pointer,
+        }),
+        (K(Kind::Stack { frame: f, .. }), K(Kind::Stack { frame: g, .. })) if f == g => {
+            K(Kind::Stack {
+                frame: f,
+                offset: None,
+            })
+        }
+        (K(Kind::Scalar | Kind::Mixed), _) | (_, K(Kind::Scalar | Kind::Mixed)) => K(Kind::Mixed),
+        _ => K(Kind::Pointer),
+    }
+}
+
+fn join_access(a: Access, b: Access) -> Access {
+    match (a, b) {
+        _ if a == b => a,
+        (
+            Access::Stack { frame, from, to },
+            Access::Stack {
+                frame: g,
+                from: h,
+                to: i,
+            },
+        ) if frame == g => Access::Stack {
+            frame,
+            from: from.min(h),
+            to: to.max(i),
+        },
+        _ => Access::Several,
+    }
+}
+
+/// The facts of one step so far.
+#[derive(Clone, Debug)]
+struct About {
+    before: [Seen; 11],
+    after: Seen,
+    access: Option<Access>,
+    args: Vec<ArgFact>,
+    holds: bool,
+    fails: bool,
+    /// some visit could go one way only
+    decided: bool,
+    reached: bool,
+}
+
+/// The facts of one flow so far.
+#[derive(Debug, Default)]
+pub struct Collector {
+    steps: Vec<About>,
+    /// bytes of stack touched, by frame
+    deepest: Vec<u32>,
+}
+
+impl Collector {
+    /// Nothing known about any step.
+    #[must_use]
+    pub fn new(flow: &Flow) -> Self {
+        let unset = Seen::Kind(Kind::Unset);
+        let none = About {
+            before: [unset; 11],
+            after: unset,
+            access: None,
+            args: Vec::new(),
+            holds: false,
+            fails: false,
+            decided: false,
+            reached: false,
+        };
+        Collector {
+            steps: vec![none; flow.steps.len()],
+            deepest: vec![0; flow.frames.len()],
+        }
+    }
+
+    /// A visit begins with these registers.
+    pub fn before(&mut self, at: StepId, regs: &[Value; 11]) {
+        if let Some(a) = self.steps.get_mut(at.0) {
+            a.reached = true;
+            for (k, v) in a.before.iter_mut().zip(regs) {
+                *k = join(*k, seen(v));
+            }
+        }
+    }
+
+    /// The instruction writes this to its register.
+    pub fn after(&mut self, at: StepId, value: &Value) {
+        if let Some(a) = self.steps.get_mut(at.0) {
+            a.after = join(a.after, seen(value));
+        }
+    }
+
+    /// The instruction touches this.
+    pub fn access(&mut self, at: StepId, access: Access) {
+        self.deepen(access);
+        if let Some(a) = self.steps.get_mut(at.0) {
+            a.access = Some(a.access.map_or(access, |old| join_access(old, access)));
+        }
+    }
+
+    /// Every single access counts: joined with another region's, a stack's extent is forgotten.
+    fn deepen(&mut self, access: Access) {
+        if let Access::Stack { frame, from, .. } = access
+            && let Some(d) = self.deepest.get_mut(frame.0)
+        {
+            *d = (*d).max(from.unsigned_abs());
+        }
+    }
+
+    /// A branch can go these ways.
+    pub fn outcomes(&mut self, at: StepId, holds: bool, fails: bool) {
+        if let Some(a) = self.steps.get_mut(at.0) {
+            a.holds |= holds;
+            a.fails |= fails;
+            a.decided |= holds != fails;
+        }
+    }
+
+    /// A helper is called with these.
+    ///
+    /// # Errors
+    /// `several-objects`: another visit passed another object.
+    pub fn args(&mut self, at: StepId, args: &[ArgFact]) -> Verdict<()> {
+        for arg in args {
+            if let ArgFact::Memory { access, .. } = arg {
+                self.deepen(*access);
+            }
+        }
+        let Some(a) = self.steps.get_mut(at.0) else {
+            return Ok(());
+        };
+        if a.args.is_empty() {
+            a.args = args.to_vec();
+            return Ok(());
+        }
+        for (old, new) in a.args.iter_mut().zip(args) {
+            *old = match (*old, *new) {
+                (x, y) if x == y => x,
+                (ArgFact::Object(_), _) => {
+                    return Err(Fault::new(
+                        "several-objects",
+                        "this call works on one state object in some executions and on another in others",
+                        "Write one call for each object, inside the branch that chooses it.",
+                    ));
+                }
+                (ArgFact::Scalar(_), ArgFact::Scalar(_)) => ArgFact::Scalar(None),
+                (
+                    ArgFact::Memory {
+                        access: a,
+                        bytes: m,
+                    },
+                    ArgFact::Memory {
+                        access: b,
+                        bytes: n,
+                    },
+                ) => ArgFact::Memory {
+                    access: join_access(a, b),
+                    bytes: if m == n { m } else { None },
+                },
+                _ => ArgFact::Memory {
+                    access: Access::Several,
+                    bytes: None,
+                },
+            };
+        }
+        Ok(())
+    }
+
+    /// Branches that some visit could leave one way only, because of what was known.
+    #[must_use]
+    pub fn decided(&self) -> Vec<StepId> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| a.decided)
+            .map(|(i, _)| StepId(i))
+            .collect()
+    }
+
+    /// Writes everything into the flow.
+    pub fn finish(self, flow: &mut Flow) {
+        let kind = |s: Seen| match s {
+            Seen::Kind(k) => k,
+            Seen::Null => Kind::Scalar,
+        };
+        for (step, about) in flow.steps.iter_mut().zip(self.steps) {
+            step.reached = about.reached;
+            step.before = about.before.map(kind);
+            step.after = kind(about.after);
+            step.access = about.access;
+            step.outcomes.holds = about.holds;
+            step.outcomes.fails = about.fails;
+            step.args = about.args;
+        }
+        for (frame, bytes) in flow.frames.iter_mut().zip(self.deepest) {
+            frame.stack_bytes = bytes;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What a register or an 8-byte stack slot holds: nothing, a number, or a pointer.
+
+use millrace_object::program::ObjectId;
+
+use super::scalar::Scalar;
+use crate::facts::{FrameId, StepId};
+
+/// A name shared by values that are known to be the same unknown thing; 0 means none.
+pub type Id = u32;
+
+/// A number's relation to others: it is the number named `id`, plus `by` (modulo 2^64).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// the name; 0: no relation is known
+    pub id: Id,
+    /// the distance
+    pub by: i64,
+}
+
+impl Link {
+    /// No relation.
+    pub const NONE: Link = Link { id: 0, by: 0 };
+
+    /// The relation of a number that is greater by `c`.
+    #[must_use]
+    pub fn plus(self, c: i64) -> Link {
+        if self.id == 0 {
+            Link::NONE
+        } else {
+            Link {
+                id: self.id,
+                by: self.by.wrapping_add(c),
+            }
+        }
+    }
+}
+
+/// What is held.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// nothing that may be read
+    Gone(Gone),
+    /// a number, and how it is related to others in every execution
+    Scalar(Scalar, Link),
+    /// a pointer
+    Pointer(Pointer),
+}
+
+/// Why a register may not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// never written
+    Never,
+    /// overwritten by a call (`r1` to `r5`)
+    Call(StepId),
+    /// a packet pointer of before a call that may move the packet
+    PacketMoved(StepId),
+    /// a record that was given back
+    GivenBack(StepId),
+    /// loaded from bytes of the stack that had not been written: the first such byte, from `r10`,
+    /// and the load
+    Stack(i16, StepId),
+    /// different kinds of value met at the head of a loop
+    Join,
+}
+
+/// What memory a pointer points into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Region {
+    /// the context
+    Context,
+    /// the packet: `off` counts from the position named by this id, see `Base`
+    Packet(Id),
+    /// metadata before the packet: `off` counts likewise, from the start of the metadata
+    Meta(Id),
+    /// one past the packet's last byte
+    PacketEnd,
+    /// a frame's stack, counted from its `r10`
+    Stack(FrameId),
+    /// a state object itself
+    Object(ObjectId),
+    /// a value of a state object
+    Value(ObjectId),
+    /// a reserved record
+    Record {
+        /// the ring buffer
+        object: ObjectId,
+        /// how many bytes were reserved
+        bytes: u32,
+    },
+}
+
+/// A pointer. Its offset into the region is `off` plus something in `lo..=hi`; for packet regions
+/// `lo` and `hi` are 0 and the base carries what varies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pointer {
+    /// into what
+    pub region: Region,
+    /// fixed part of the offset
+    pub off: i64,
+    /// least variable part
+    pub lo: i64,
+    /// greatest variable part
+    pub hi: i64,
+    /// log2 of the alignment of the variable part
+    pub align: u8,
+    /// only the lower 32 bits are there (a 32-bit copy of a packet pointer): good for a difference,
+    /// and for nothing else
+    pub half: bool,
+    /// may be null; pointers with the same id are null together
+    pub nullable: bool,
+    /// who is null together, or which record it is
+    pub id: Id,
+}
+
+impl Pointer {
+    /// A pointer to the region's start that is not null.
+    #[must_use]
+    pub fn to(region: Region) -> Self {
+        Pointer {
+            region,
+            off: 0,
+            lo: 0,
+            hi: 0,
+            align: 63,
+            half: false,
+            nullable: false,
+            id: 0,
+        }
+    }
+
+    /// The offset, if it is the same in all executions.
+    #[must_use]
+    pub fn fixed(&self) -> Option<i64> {
+        (self.lo == self.hi).then_some(self.off + self.lo)
+    }
+
+    /// Least offset.
+    #[must_use]
+    pub fn least(&self) -> i64 {
+        self.off + self.lo
+    }
+
+    /// Greatest offset.
+    #[must_use]
+    pub fn most(&self) -> i64 {
+        self.off + self.hi
+    }
+
+    /// Whether it moves with the packet.
+    #[must_use]
+    pub fn of_packet(&self) -> bool {
+        matches!(
+            self.region,
+            Region::Packet(_) | Region::Meta(_) | Region::PacketEnd
+        )
+    }
+}
+
+impl Value {
+    /// A number that is the same in all executions.
+    #[must_use]
+    pub fn constant(x: u64) -> Self {
+        Value::Scalar(Scalar::constant(x), Link::NONE)
+    }
+
+    /// A number with no known relation to another.
+    #[must_use]
+    pub fn number(s: Scalar) -> Self {
+        Value::Scalar(s, Link::NONE)
+    }
+
+    /// The number, if it is one and always the same.
+    #[must_use]
+    pub fn as_constant(&self) -> Option<u64> {
+        match self {
+            Value::Scalar(s, _) => s.as_constant(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! One entry, from instructions to facts: explore, and where that fails, remember more or take
+//! loops round by round, and explore again.
+
+use millrace_object::program::{Entry, Program};
+
+use crate::explore::plan::Plan;
+use crate::explore::{Explored, Explorer, Failure, Why};
+use crate::facts::{Access, Flow, Op, Refusal, StepId};
+use crate::flow::loops::LoopId;
+use crate::refuse::{Fault, refusal};
+use crate::{Options, Statistics, expand};
+
+/// Explorations before everything is remembered.
+const PATIENCE: u32 = 24;
+
+/// Proves one entry safe.
+///
+/// # Errors
+/// The rule that it breaks, when everything has been tried.
+pub fn prove(
+    program: &Program,
+    entry: &Entry,
+    options: &Options,
+    statistics: &mut Statistics,
+) -> Result<Flow, Box<Refusal>> {
+    let mut flow = expand::expand(program, entry, options)?;
+    let mut plan = Plan::new(program, &flow, entry.role);
+    let explored = search(program, entry, &flow, options, &mut plan, statistics)
+        .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
+    let carrying = plan.carrying_loads(&explored.numbers, &explored.facts.decided());
+    drop(plan);
+    explored.facts.finish(&mut flow);
+    for (step, carries) in flow.steps.iter_mut().zip(carrying) {
+        step.load_once = carries
+            && matches!(
+                step.access,
+                Some(Access::Packet | Access::Value(_) | Access::Record(_) | Access::Several)
+            );
+    }
+    Ok(flow)
+}
+
+fn search(
+    program: &Program,
+    entry: &Entry,
+    flow: &Flow,
+    options: &Options,
+    plan: &mut Plan<'_>,
+    statistics: &mut Statistics,
+) -> Result<Explored, (StepId, Fault)> {
+    // What went wrong while loops were still taken together says more than an exhausted budget.
+    let mut first: Option<(StepId, Fault)> = None;
+    let mut round = 0;
+    loop {
+        round += 1;
+        statistics.rounds += 1;
+        let failure = match Explorer::new(program, entry.role, flow, options, plan).run() {
+            Ok(explored) => {
+                statistics.visits += explored.visits;
+                statistics.states += explored.states;
+                return Ok(explored);
+            }
+            Err(f) => { eprintln!("round {round} why {:?} at {} line {:?} undecided {} widened {:?} numbers {} visits {} unroll {:?}", f.why, flow.steps[f.step.0].pc, flow.steps[f.step.0].line.as_ref().map(|l| (l.line, l.text.clone())), f.undecided.len(), f.widened, f.numbers.len(), f.visits, plan.unroll); f }
+        };
+        statistics.visits += failure.visits;
+        statistics.states += failure.states;
+        if mend(plan, &failure, round) {
+            continue;
+        }
+        if !matches!(failure.why, Why::Budget(_)) && unroll(plan, &failure.widened) {
+            first = first.or_else(|| Some(fault(flow, plan, options, *failure)));
+            continue;
+        }
+        let last = fault(flow, plan, options, *failure);
+        return Err(match first {
+            Some(f) if matches!(last.1.rule, "unbounded-loop" | "too-complex") => f,
+            _ => last,
+        });
+    }
+}
+
+/// Whether the plan could be changed so that the same failure may not happen again.
+fn mend(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
+    match failure.why {
+        Why::Uncounted(l) => plan.unroll.insert(l),
+        Why::Budget(_) => false,
+        Why::Rule(_) | Why::Endless => {
+            round < PATIENCE && plan.refine(&failure.undecided, &failure.numbers)
+                || plan.remember_all()
+        }
+    }
+}
+
+fn unroll(plan: &mut Plan<'_>, loops: &[LoopId]) -> bool {
+    let mut new = false;
+    for &l in loops {
+        new |= plan.unroll.insert(l);
+    }
+    new
+}
+
+fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (StepId, Fault) {
+    match failure.why {
+        Why::Rule(f) => (failure.step, f),
+        Why::Endless => (
+            loop_step(flow, plan, failure.step),
+            unbounded(
+                "comes round without any change in what is known, so nothing shows that it ends"
+                    .to_owned(),
+            ),
+        ),
+        Why::Uncounted(_) => (
+            loop_step(flow, plan, failure.step),
+            unbounded("has no counter that shows that it ends".to_owned()),
+        ),
+        Why::Budget(Some(l)) => {
+            let head = plan
+                .loops
+                .all
+                .get(l)
+                .and_then(|l| plan.blocks.starts.get(l.head))
+                .copied()
+                .unwrap_or(0);
+            (
+                loop_step(flow, plan, StepId(head)),
+                unbounded(format!(
+                    "was followed round by round, and had not ended when {} instructions had been followed in all",
+                    options.max_visits
+                )),
+            )
+        }
+        Why::Budget(None) => (
+            failure.step,
+            Fault::new(
+                "too-complex",
+                format!(
+                    "after {} instructions not every way through the program had been followed to its end",
+                    options.max_visits
+                ),
+                "Split the program into fewer combinations of conditions, or give loops a smaller constant bound.",
+            ),
+        ),
+    }
+}
+
+fn unbounded(what: String) -> Fault {
+    Fault::new(
+        "unbounded-loop",
+        format!("this loop {what}"),
+        "Count its rounds up to a constant: `for (int i = 0; i < 64; i++)`, with every other way out as a `break`.",
+    )
+}
+
+/// The instruction that an author would point at for the loop around a step: the branch that goes
+/// back, or the head.
+fn loop_step(flow: &Flow, plan: &Plan<'_>, step: StepId) -> StepId {
+    let Some(&block) = plan.blocks.of.get(step.0) else {
+        return step;
+    };
+    let Some(l) = plan
+        .loops
+        .at_head(block)
+        .and_then(|l| plan.loops.all.get(l))
+    else {
+        return step;
+    };
+    let back = l
+        .latches
+        .first()
+        .map(|&b| plan.blocks.steps(b).end.saturating_sub(1));
+    match back {
+        Some(at) if matches!(flow.steps.get(at).map(|s| s.op), Some(Op::Branch { .. })) => {
+            StepId(at)
+        }
+        _ => step,
+    }
+}

@@ -1,0 +1,377 @@
+//! Arithmetic: on numbers as the domain says, on pointers only what keeps their region known.
+
+use millrace_object::insn::{AluOp, ByteOrder, Imm64, Operand, Reg, Size, Width};
+
+use super::packet::FARTHEST;
+use super::read;
+use crate::domain::{Link, Pointer, Region, Scalar, Value, alu};
+use crate::machine::Machine;
+use crate::refuse::{Fault, Verdict};
+use crate::state::{Base, State};
+
+/// The farthest from its region's start that a pointer may be moved; the kernel's figure.
+pub const REACH: i64 = 1 << 29;
+
+/// Writes a register.
+///
+/// # Errors
+/// `frame-pointer`.
+pub fn write(m: &mut Machine<'_>, st: &mut State, dst: Reg, value: Value) -> Verdict<()> {
+    if dst.0 >= 10 {
+        return Err(Fault::new(
+            "frame-pointer",
+            "this instruction writes to r10, the frame pointer",
+            "Compile the object again; compilers do not write this.",
+        ));
+    }
+    m.facts.after(m.at, &value);
+    st.set(dst, value);
+    Ok(())
+}
+
+/// `dst = dst op src`
+///
+/// # Errors
+/// `pointer-arithmetic`, `pointer-reach`, and those of reading the operands.
+pub fn binary(
+    m: &mut Machine<'_>,
+    st: &mut State,
+    op: AluOp,
+    width: Width,
+    dst: Reg,
+    src: Operand,
+) -> Verdict<()> {
+    if op == AluOp::Mov {
+        return copy(m, st, width, dst, src);
+    }
+    // `r ^= r` and `r -= r` are zero whatever the register held, if it held a number.
+    let right = match src {
+        Operand::Reg(r) => read(m, st, r)?,
+        Operand::Imm(i) => Value::constant(i as u64),
+    };
+    let left = read(m, st, dst)?;
+    let result = match (left, right) {
+        (Value::Scalar(a, i), Value::Scalar(b, j)) => {
+            let same = matches!(src, Operand::Reg(r) if r == dst);
+            if same && matches!(op, AluOp::Xor | AluOp::Sub) {
+                Value::constant(0)
+            } else {
+                Value::Scalar(
+                    alu::alu(op, width, &a, &b),
+                    moved(op, width, (&a, i), (&b, j)),
+                )
+            }
+        }
+        (Value::Pointer(p), Value::Scalar(s, _)) if op == AluOp::Add => {
+            Value::Pointer(shift(m, st, width, p, s)?)
+        }
+        (Value::Scalar(s, _), Value::Pointer(p)) if op == AluOp::Add => {
+            Value::Pointer(shift(m, st, width, p, s)?)
+        }
+        (Value::Pointer(p), Value::Scalar(s, _)) if op == AluOp::Sub => {
+            let minus = alu::neg(Width::W64, &s);
+            Value::Pointer(shift(m, st, width, p, minus)?)
+        }
+        (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub => distance(st, &p, &q, width)?,
+        _ => return Err(arithmetic(&format!("{op:?}"))),
+    };
+    write(m, st, dst, result)
+}
+
+/// How a sum is related to its terms: a number plus a constant keeps its name. At 32 bits only if
+/// nothing wraps, so that the sum is the same at 64.
+fn moved(op: AluOp, width: Width, a: (&Scalar, Link), b: (&Scalar, Link)) -> Link {
+    let (number, link, c) = match (op, a.0.as_constant(), b.0.as_constant()) {
+        (AluOp::Add, _, Some(c)) if a.1.id != 0 => (a.0, a.1, c as i64),
+        (AluOp::Add, Some(c), _) if b.1.id != 0 => (b.0, b.1, c as i64),
+        (AluOp::Sub, _, Some(c)) if a.1.id != 0 => (a.0, a.1, (c as i64).wrapping_neg()),
+        _ => return Link::NONE,
+    };
+    if width == Width::W32 {
+        // Addition modulo 2^32 of the constant read as a signed 32-bit number.
+        let c = i64::from(c as i32);
+        let top = u64::from(u32::MAX);
+        let exact = number.r64.umax <= top
+            && (number.r64.umin as i64)
+                .checked_add(c)
+                .is_some_and(|x| x >= 0)
+            && (number.r64.umax as i64)
+                .checked_add(c)
+                .is_some_and(|x| x as u64 <= top);
+        return if exact { link.plus(c) } else { Link::NONE };
+    }
+    link.plus(c)
+}
+
+fn arithmetic(op: &str) -> Fault {
+    Fault::new(
+        "pointer-arithmetic",
+        format!(
+            "`{}` on a pointer gives something that is no longer known to be inside its memory",
+            op.to_lowercase()
+        ),
+        "On pointers, only add and subtract 64-bit numbers, and subtract pointers into the same memory.",
+    )
+}
+
+/// A copy links both numbers, so that a comparison of one teaches about the other.
+fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operand) -> Verdict<()> {
+    let reg = match src {
+        Operand::Imm(i) => {
+            let x = if width == Width::W32 {
+                u64::from(i as u32)
+            } else {
+                i as u64
+            };
+            return write(m, st, dst, Value::constant(x));
+        }
+        Operand::Reg(reg) => reg,
+    };
+    let value = match read(m, st, reg)? {
+        Value::Scalar(s, link) => {
+            let cut = if width == Width::W32 {
+                alu::zero_extend(32, &s)
+            } else {
+                s
+            };
+            if cut != s || s.as_constant().is_some() && link.id == 0 {
+                Value::number(cut)
+            } else {
+                let link = if link.id == 0 {
+                    Link {
+                        id: st.fresh(),
+                        by: 0,
+                    }
+                } else {
+                    link
+                };
+                st.set(reg, Value::Scalar(s, link));
+                Value::Scalar(cut, link)
+            }
+        }
+        Value::Pointer(p) if width == Width::W32 => {
+            if !p.of_packet() {
+                return Err(arithmetic("a 32-bit copy"));
+            }
+            Value::Pointer(Pointer { half: true, ..p })
+        }
+        other => other,
+    };
+    write(m, st, dst, value)
+}
+
+/// `p + s`
+fn shift(
+    m: &Machine<'_>,
+    st: &mut State,
+    width: Width,
+    mut p: Pointer,
+    s: Scalar,
+) -> Verdict<Pointer> {
+    if width != Width::W64 {
+        return Err(arithmetic("32-bit arithmetic"));
+    }
+    m.enforce(!p.nullable, || {
+        Fault::new(
+            "unchecked-null",
+            "this instruction moves a pointer that may be null",
+            "Before it, insert `if (!pointer) return …;`.",
+        )
+    })?;
+    if p.half {
+        return Err(arithmetic("arithmetic on half"));
+    }
+    let fixed_only = matches!(
+        p.region,
+        Region::Context | Region::PacketEnd | Region::Object(_)
+    );
+    if fixed_only && s.as_constant() != Some(0) {
+        // The context is often passed on as `ctx + 0`; everything else has no use.
+        if !(p.region == Region::Context && s.as_constant().is_some()) {
+            return Err(arithmetic(match p.region {
+                Region::PacketEnd => "moving `data_end`",
+                Region::Context => "a variable offset into the context",
+                _ => "moving the address of a state object",
+            }));
+        }
+    }
+    m.needs_number(s.as_constant());
+    let (lo, hi) = (s.r64.smin, s.r64.smax);
+    let reach = |x: i64| (-REACH..=REACH).contains(&x);
+    m.enforce(reach(lo) && reach(hi) && reach(p.least().saturating_add(lo)) && reach(p.most().saturating_add(hi)), || {
+        Fault::new(
+            "pointer-reach",
+            format!("a number that is not bounded ({s}) is added to a pointer"),
+            format!("Bound it first, e.g. `if (n > LIMIT) return …;` or `n &= LIMIT;`; in a packet the limit is {FARTHEST}."),
+        )
+    })?;
+    if let Some(c) = s.as_constant() {
+        p.off = p.off.saturating_add(c as i64).clamp(-4 * REACH, 4 * REACH);
+        return Ok(p);
+    }
+    let (lo, hi) = (lo.clamp(-REACH, REACH), hi.clamp(-REACH, REACH));
+    if let Region::Packet(id) | Region::Meta(id) = p.region {
+        let new = st.fresh();
+        let old = st.base(id).copied().unwrap_or(Base {
+            id,
+            lo: 0,
+            hi: 0,
+            proven: None,
+            beyond: None,
+        });
+        // What was proved to be there after the old position is there after the new one, less the
+        // farthest that the new one may be on.
+        let proven = old.proven.map(|n| n - p.off - hi);
+        let beyond = old.beyond.map(|n| n - p.off - lo);
+        let base = Base {
+            id: new,
+            lo: old.lo + p.off + lo,
+            hi: old.hi + p.off + hi,
+            proven,
+            beyond,
+        };
+        m.enforce(reach(base.lo) && reach(base.hi), || {
+            Fault::new(
+                "pointer-reach",
+                "this position in the packet is not bounded",
+                "Bound the number that is added first.",
+            )
+        })?;
+        st.bases.push(base);
+        p.region = if matches!(p.region, Region::Packet(_)) {
+            Region::Packet(new)
+        } else {
+            Region::Meta(new)
+        };
+        p.off = 0;
+        return Ok(p);
+    }
+    p.lo = p.lo.saturating_add(lo).clamp(-4 * REACH, 4 * REACH);
+    p.hi = p.hi.saturating_add(hi).clamp(-4 * REACH, 4 * REACH);
+    let zeros = (s.bits.value | s.bits.mask).trailing_zeros().min(63) as u8;
+    p.align = p.align.min(zeros);
+    Ok(p)
+}
+
+/// `p - q` in bytes
+fn distance(st: &State, p: &Pointer, q: &Pointer, width: Width) -> Verdict<Value> {
+    let bytes = if p.of_packet() && q.of_packet() {
+        packet_distance(st, p, q)
+    } else if p.region == q.region && matches!(p.region, Region::Stack(_)) {
+        Scalar::within(p.least() - q.most(), p.most() - q.least())
+    } else {
+        return Err(arithmetic("subtracting pointers into different memory"));
+    };
+    match width {
+        Width::W32 => Ok(Value::number(alu::zero_extend(32, &bytes))),
+        Width::W64 if p.half || q.half => Err(arithmetic("64-bit arithmetic on half")),
+        Width::W64 => Ok(Value::number(bytes)),
+    }
+}
+
+fn packet_distance(st: &State, p: &Pointer, q: &Pointer) -> Scalar {
+    let base = |p: &Pointer| match p.region {
+        Region::Packet(b) => st.base(b).copied(),
+        _ => None,
+    };
+    let span = |p: &Pointer| match p.region {
+        Region::PacketEnd => Some((0, FARTHEST)),
+        _ => base(p).map(|b| (b.lo + p.off, b.hi + p.off)),
+    };
+    let (Some((a, b)), Some((c, d))) = (span(p), span(q)) else {
+        return Scalar::unknown();
+    };
+    let mut least = a.saturating_sub(d);
+    if p.region == Region::PacketEnd
+        && let Some(proven) = base(q).and_then(|b| b.proven)
+    {
+        least = least.max(proven.saturating_sub(q.off));
+    }
+    Scalar::within(least, b.saturating_sub(c).max(least))
+}
+
+/// `dst = -dst`
+///
+/// # Errors
+/// `pointer-arithmetic`, and those of reading.
+pub fn neg(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg) -> Verdict<()> {
+    unary(m, st, dst, dst, |s| alu::neg(width, s))
+}
+
+/// movsx
+///
+/// # Errors
+/// `pointer-arithmetic`, and those of reading.
+pub fn sign_extend(
+    m: &mut Machine<'_>,
+    st: &mut State,
+    width: Width,
+    from: Size,
+    dst: Reg,
+    src: Reg,
+) -> Verdict<()> {
+    unary(m, st, dst, src, |s| alu::sign_extend(width, from, s))
+}
+
+/// Byte order.
+///
+/// # Errors
+/// `pointer-arithmetic`, and those of reading.
+pub fn byte_order(
+    m: &mut Machine<'_>,
+    st: &mut State,
+    order: ByteOrder,
+    bits: u32,
+    dst: Reg,
+) -> Verdict<()> {
+    if !matches!(bits, 16 | 32 | 64) {
+        return Err(Fault::new(
+            "bad-instruction",
+            "a byte-order instruction works on 16, 32 or 64 bits",
+            "Compile the object again.",
+        ));
+    }
+    unary(m, st, dst, dst, |s| alu::byte_order(order, bits, s))
+}
+
+fn unary(
+    m: &mut Machine<'_>,
+    st: &mut State,
+    dst: Reg,
+    src: Reg,
+    f: impl Fn(&Scalar) -> Scalar,
+) -> Verdict<()> {
+    match read(m, st, src)? {
+        Value::Scalar(s, _) => write(m, st, dst, Value::number(f(&s))),
+        _ => Err(arithmetic("this operation")),
+    }
+}
+
+/// `dst = value`
+///
+/// # Errors
+/// `unknown-object`, `function-pointer`, `value-bounds`.
+pub fn load_imm(m: &mut Machine<'_>, st: &mut State, dst: Reg, value: Imm64) -> Verdict<()> {
+    let value = match value {
+        Imm64::Number(n) => Value::constant(n),
+        Imm64::Object(o) => {
+            m.object(o)?;
+            Value::Pointer(Pointer::to(Region::Object(o)))
+        }
+        Imm64::ObjectValue { object, offset } => {
+            m.object(object)?;
+            Value::Pointer(Pointer {
+                off: i64::from(offset),
+                ..Pointer::to(Region::Value(object))
+            })
+        }
+        Imm64::Function(_) => {
+            return Err(Fault::new(
+                "function-pointer",
+                "the address of a function is taken",
+                "Call the function directly, or choose with `switch`.",
+            ));
+        }
+    };
+    write(m, st, dst, value)
+}

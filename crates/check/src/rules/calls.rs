@@ -1,0 +1,388 @@
+//! Helper calls: the contract of `millrace_object::helper`, argument by argument.
+
+use millrace_object::helper::{self, Arg, Helper, MAX_BYTES, Return};
+use millrace_object::insn::Reg;
+use millrace_object::program::ObjectId;
+
+use super::{memory, read, stack};
+use crate::domain::{Gone, Pointer, Region, Scalar, Value};
+use crate::facts::{Access, ArgFact};
+use crate::machine::Machine;
+use crate::refuse::{Fault, Verdict};
+use crate::state::State;
+
+/// What the arguments of one call have been found to be.
+#[derive(Default)]
+struct Found {
+    facts: Vec<ArgFact>,
+    object: Option<ObjectId>,
+    given_back: Option<u32>,
+    /// stack memory that the helper writes: where, and how many bytes for certain
+    written: Vec<(stack::Extent, u16)>,
+}
+
+/// Calls a helper.
+///
+/// # Errors
+/// `unknown-helper`, `helper-argument`, and those of the memory that its pointers name.
+pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
+    let Some(helper) = helper::by_number(number) else {
+        return Err(Fault::new(
+            "unknown-helper",
+            format!("this instruction calls helper number {number}, which does not exist here"),
+            "Use a helper that `docs/dialect.md` lists, or one of the kernel's that Millrace supports.",
+        ));
+    };
+    let mut found = Found::default();
+    for (i, &arg) in helper.args.iter().enumerate() {
+        let fact = argument(m, st, helper, i, arg, &mut found)?;
+        found.facts.push(fact);
+    }
+    m.facts.args(m.at, &found.facts)?;
+    for (e, certain) in &found.written {
+        stack::overwrite(st, e, *certain);
+    }
+    let at = m.at;
+    if let Some(id) = found.given_back {
+        st.records.retain(|r| r.0 != id);
+        st.rewrite(|v| match v {
+            Value::Pointer(p) if p.id == id && matches!(p.region, Region::Record { .. }) => {
+                Some(Value::Gone(Gone::GivenBack(at)))
+            }
+            _ => None,
+        });
+    }
+    if helper.effects.moves_packet {
+        st.rewrite(|v| match v {
+            Value::Pointer(p) if p.of_packet() => Some(Value::Gone(Gone::PacketMoved(at))),
+            _ => None,
+        });
+        // The metadata may have grown or gone; the packet's start is a new place.
+        st.tidy();
+        for b in &mut st.bases {
+            b.proven = Some(0);
+            b.beyond = None;
+        }
+    }
+    let result = result(m, st, helper, &found)?;
+    for r in 1..=5 {
+        st.set(Reg(r), Value::Gone(Gone::Call(at)));
+    }
+    super::alu::write(m, st, Reg(0), result)
+}
+
+fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
+    Fault::new(
+        "helper-argument",
+        format!("argument {} of `{}` {what}", i + 1, helper.name),
+        remedy,
+    )
+}
+
+fn argument(
+    m: &Machine<'_>,
+    st: &State,
+    helper: &Helper,
+    i: usize,
+    arg: Arg,
+    found: &mut Found,
+) -> Verdict<ArgFact> {
+    let reg = Reg(i as u8 + 1);
+    let value = read(m, st, reg)?;
+    let verb = format!("call of `{}`", helper.name);
+    let pointer = |wanted: &str| match value {
+        Value::Pointer(p) => memory::follow(m, p, &verb),
+        Value::Scalar(s, _) => Err(bad(
+            helper,
+            i,
+            &format!("is a number ({s}) instead of {wanted}"),
+            "Pass the address of a variable, of packet bytes or of a map value.",
+        )),
+        Value::Gone(why) => Err(super::gone(m, "this argument", why)),
+    };
+    let sized = |len: u64, found: &Found| -> Verdict<ArgFact> {
+        let _ = found;
+        let p = pointer("a pointer")?;
+        let access = memory::readable(m, st, &p, len as i64, &verb)?;
+        Ok(ArgFact::Memory {
+            access,
+            bytes: u32::try_from(len).ok(),
+        })
+    };
+    match arg {
+        Arg::Context => match value {
+            Value::Pointer(p) if p.region == Region::Context && p.fixed() == Some(0) => {
+                Ok(ArgFact::Context)
+            }
+            _ => Err(bad(
+                helper,
+                i,
+                "is not the context",
+                "Pass the pointer that the program was called with.",
+            )),
+        },
+        Arg::Object => object(m, helper, i, &value, found),
+        Arg::Scalar => match value {
+            Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
+            _ => Err(bad(
+                helper,
+                i,
+                "is a pointer instead of a number",
+                "Pass a number.",
+            )),
+        },
+        Arg::Bytes { .. } => match value {
+            // Checked together with the pointer before it.
+            Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
+            _ => Err(bad(
+                helper,
+                i,
+                "is a pointer instead of a number of bytes",
+                "Pass a number.",
+            )),
+        },
+        Arg::Key => sized(u64::from(object_of(m, helper, found)?.key_bytes), found),
+        Arg::Value => sized(u64::from(object_of(m, helper, found)?.value_bytes), found),
+        Arg::Read { nullable } => {
+            let n = count(m, st, helper, i)?;
+            if nullable && value.as_constant() == Some(0) {
+                m.enforce(n.r64.umax == 0, || {
+                    bad(
+                        helper,
+                        i,
+                        &format!("is null, but its size is {n}"),
+                        "Pass null only together with size 0.",
+                    )
+                })?;
+                return Ok(ArgFact::Null);
+            }
+            let p = pointer("a pointer")?;
+            let access = memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: fixed_count(&n),
+            })
+        }
+        Arg::Write => {
+            let n = count(m, st, helper, i)?;
+            let p = pointer("a pointer")?;
+            let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: fixed_count(&n),
+            })
+        }
+        Arg::Out(n) => {
+            let p = pointer("a pointer")?;
+            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: Some(n),
+            })
+        }
+        Arg::Record => {
+            let p = pointer("a reserved record")?;
+            let Region::Record { object, bytes } = p.region else {
+                return Err(bad(
+                    helper,
+                    i,
+                    "is not a reserved record",
+                    "Pass the pointer that the reservation returned.",
+                ));
+            };
+            if p.fixed() != Some(0) {
+                return Err(bad(
+                    helper,
+                    i,
+                    "points into the middle of a record",
+                    "Pass the pointer that the reservation returned.",
+                ));
+            }
+            m.enforce(st.records.iter().any(|r| r.0 == p.id), || {
+                bad(
+                    helper,
+                    i,
+                    "is a record that is not held",
+                    "Give each record back once.",
+                )
+            })?;
+            found.given_back = Some(p.id);
+            Ok(ArgFact::Memory {
+                access: Access::Record(object),
+                bytes: Some(bytes),
+            })
+        }
+    }
+}
+
+fn fixed_count(n: &Scalar) -> Option<u32> {
+    n.as_constant().and_then(|c| u32::try_from(c).ok())
+}
+
+fn written(
+    m: &Machine<'_>,
+    st: &State,
+    p: &Pointer,
+    most: u64,
+    least: u64,
+    verb: &str,
+    found: &mut Found,
+) -> Verdict<Access> {
+    let access = memory::writable(m, st, p, 0, most as i64, verb)?;
+    if let Region::Stack(frame) = p.region {
+        let e = stack::extent(m, p, frame, 0, most as i64, verb)?;
+        found.written.push((e, least.min(512) as u16));
+    }
+    Ok(access)
+}
+
+/// The number of bytes that the argument after this one gives.
+fn count(m: &Machine<'_>, st: &State, helper: &Helper, i: usize) -> Verdict<Scalar> {
+    let Some(Arg::Bytes { zero }) = helper.args.get(i + 1).copied() else {
+        return Err(bad(
+            helper,
+            i,
+            "has no size in the helper's contract",
+            "Report this; the contract is wrong.",
+        ));
+    };
+    let Value::Scalar(n, _) = read(m, st, Reg(i as u8 + 2))? else {
+        return Err(bad(
+            helper,
+            i + 1,
+            "is a pointer instead of a number of bytes",
+            "Pass a number.",
+        ));
+    };
+    m.needs_number(n.as_constant());
+    let n = if n.r64.umax <= MAX_BYTES {
+        n
+    } else {
+        m.enforce(false, || {
+            bad(
+                helper,
+                i + 1,
+                &format!("is a size that is not bounded ({n})"),
+                "Bound it first: `if (size > LIMIT) return …;`, with an unsigned variable.",
+            )
+        })?;
+        Scalar::between(0, MAX_BYTES)
+    };
+    m.enforce(zero || n.r64.umin > 0, || {
+        bad(
+            helper,
+            i + 1,
+            &format!("is a size that may be zero ({n})"),
+            "Before the call, insert `if (size == 0) return …;`.",
+        )
+    })?;
+    Ok(n)
+}
+
+fn object(
+    m: &Machine<'_>,
+    helper: &Helper,
+    i: usize,
+    value: &Value,
+    found: &mut Found,
+) -> Verdict<ArgFact> {
+    let Value::Pointer(Pointer {
+        region: Region::Object(id),
+        off: 0,
+        ..
+    }) = *value
+    else {
+        return Err(bad(
+            helper,
+            i,
+            "is not a state object",
+            "Pass the address of an object that the file declares.",
+        ));
+    };
+    let o = m.object(id)?;
+    if !helper.kinds.contains(&o.kind.name) {
+        return Err(bad(
+            helper,
+            i,
+            &format!(
+                "is `{}`, a {}; it works on: {}",
+                o.name,
+                o.kind.name,
+                helper.kinds.join(", ")
+            ),
+            "Use the helper that belongs to this kind of object, or declare the object as one of these kinds.",
+        ));
+    }
+    found.object = Some(id);
+    Ok(ArgFact::Object(id))
+}
+
+fn object_of<'m>(
+    m: &'m Machine<'_>,
+    helper: &Helper,
+    found: &Found,
+) -> Verdict<&'m millrace_object::program::StateObject> {
+    match found.object {
+        Some(id) => m.object(id),
+        None => Err(bad(
+            helper,
+            0,
+            "names no state object",
+            "Report this; the contract is wrong.",
+        )),
+    }
+}
+
+fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Verdict<Value> {
+    let owner = || {
+        found.object.ok_or_else(|| {
+            bad(
+                helper,
+                0,
+                "names no state object",
+                "Report this; the contract is wrong.",
+            )
+        })
+    };
+    Ok(match helper.returns {
+        Return::Scalar { min, max } => Value::number(Scalar::within(min, max)),
+        Return::ValueOrNull => {
+            let id = st.fresh();
+            Value::Pointer(Pointer {
+                nullable: true,
+                id,
+                ..Pointer::to(Region::Value(owner()?))
+            })
+        }
+        Return::RecordOrNull => {
+            let object = owner()?;
+            m.needs_number(None);
+            let Some(ArgFact::Scalar(Some(bytes))) = found.facts.get(1).copied() else {
+                return Err(bad(
+                    helper,
+                    1,
+                    "is not a constant",
+                    "Reserve records of a constant size: `sizeof(struct …)`.",
+                ));
+            };
+            let bytes = u32::try_from(bytes)
+                .ok()
+                .filter(|&b| u64::from(b) < m.object(object).map_or(0, |o| o.capacity));
+            let Some(bytes) = bytes else {
+                return Err(bad(
+                    helper,
+                    1,
+                    "is more than the ring buffer holds",
+                    "Declare a larger ring buffer, or reserve less.",
+                ));
+            };
+            let id = st.fresh();
+            st.records.push((id, m.at));
+            Value::Pointer(Pointer {
+                nullable: true,
+                id,
+                ..Pointer::to(Region::Record { object, bytes })
+            })
+        }
+    })
+}

@@ -1,0 +1,208 @@
+//! Branches, calls within the program, returns and the end.
+
+use std::rc::Rc;
+
+use millrace_object::insn::{Condition, Operand, Reg, Width};
+use millrace_object::program::Role;
+
+use super::{packet, read};
+use crate::domain::assume::assume;
+use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
+use crate::facts::FrameId;
+use crate::machine::Machine;
+use crate::refuse::{Fault, Verdict};
+use crate::state::{FrameState, State};
+
+/// What is known where a branch's condition holds, and where it fails; none where that cannot be.
+pub type Sides = (Option<State>, Option<State>);
+
+/// A conditional branch.
+///
+/// # Errors
+/// `pointer-comparison`, and those of reading.
+pub fn branch(
+    m: &Machine<'_>,
+    st: State,
+    condition: Condition,
+    width: Width,
+    left: Reg,
+    right: Operand,
+) -> Verdict<Sides> {
+    let a = read(m, &st, left)?;
+    let b = match right {
+        Operand::Reg(r) => read(m, &st, r)?,
+        Operand::Imm(i) => Value::constant(i as u64),
+    };
+    match (a, b) {
+        (Value::Scalar(x, i), Value::Scalar(y, j)) => {
+            let same = matches!(right, Operand::Reg(r) if r == left) || i.id != 0 && i == j;
+            let side = |holds: bool, mut st: State| {
+                if same && !reflexive(condition, holds, &x) {
+                    return None;
+                }
+                let (p, q) = assume(condition, width, holds, &x, &y)?;
+                sharpen(&mut st, left, p, i);
+                if let Operand::Reg(r) = right {
+                    sharpen(&mut st, r, q, j);
+                }
+                Some(st)
+            };
+            Ok((side(true, st.clone()), side(false, st)))
+        }
+        (Value::Pointer(p), Value::Scalar(s, _)) | (Value::Scalar(s, _), Value::Pointer(p))
+            if s.as_constant() == Some(0)
+                && (width == Width::W64 || p.of_packet())
+                && matches!(condition, Condition::Eq | Condition::Ne) =>
+        {
+            // `data` and `data_end` are declared as 32-bit fields, so compilers test them at 32 bits;
+            // the author asks whether the pointer is null, and it never is.
+            Ok(null_test(st, &p, condition))
+        }
+        (Value::Pointer(p), Value::Pointer(q)) if width == Width::W64 && comparable(&p, &q) => {
+            let side = |holds: bool, mut st: State| {
+                packet::compare(&mut st, condition, width, holds, &p, &q).then_some(st)
+            };
+            Ok((side(true, st.clone()), side(false, st)))
+        }
+        _ => Err(Fault::new(
+            "pointer-comparison",
+            "this branch compares a pointer with something that is not a pointer into the same memory",
+            "Compare packet pointers with `data_end`, and results of lookups with null.",
+        )),
+    }
+}
+
+/// Whether `x condition x` can hold (or fail).
+fn reflexive(condition: Condition, holds: bool, x: &Scalar) -> bool {
+    let always = match condition {
+        Condition::Eq
+        | Condition::Ge
+        | Condition::Le
+        | Condition::SignedGe
+        | Condition::SignedLe => Some(true),
+        Condition::Ne
+        | Condition::Gt
+        | Condition::Lt
+        | Condition::SignedGt
+        | Condition::SignedLt => Some(false),
+        Condition::Test => x.as_constant().map(|c| c != 0),
+    };
+    always.is_none_or(|a| a == holds)
+}
+
+fn sharpen(st: &mut State, reg: Reg, s: Scalar, link: Link) {
+    st.set(reg, Value::Scalar(s, link));
+    st.learn(link, s);
+}
+
+fn comparable(p: &Pointer, q: &Pointer) -> bool {
+    if p.nullable || q.nullable || p.half || q.half {
+        return false;
+    }
+    match (p.region, q.region) {
+        (Region::Stack(a), Region::Stack(b)) => a == b,
+        (Region::Value(a), Region::Value(b)) => a == b,
+        _ => p.of_packet() && q.of_packet(),
+    }
+}
+
+fn null_test(st: State, p: &Pointer, condition: Condition) -> Sides {
+    let (null, other) = if p.nullable {
+        let id = p.id;
+        let mut null = st.clone();
+        null.rewrite(|v| match v {
+            Value::Pointer(p) if p.nullable && p.id == id => Some(Value::constant(0)),
+            _ => None,
+        });
+        null.records.retain(|r| r.0 != id);
+        let mut other = st;
+        other.rewrite(|v| match v {
+            Value::Pointer(p) if p.nullable && p.id == id => Some(Value::Pointer(Pointer {
+                nullable: false,
+                ..*p
+            })),
+            _ => None,
+        });
+        (Some(null), Some(other))
+    } else {
+        (None, Some(st))
+    };
+    if condition == Condition::Eq {
+        (null, other)
+    } else {
+        (other, null)
+    }
+}
+
+/// Enters a function of the program.
+pub fn enter(st: &mut State, frame: FrameId) {
+    let mut callee = FrameState::new(frame);
+    let caller = st.frame();
+    for r in 1..=5 {
+        callee.regs[r] = caller.regs[r];
+    }
+    st.frames.push(Rc::new(callee));
+}
+
+/// Returns from a function of the program; `at` is the step after the call.
+///
+/// # Errors
+/// `pointer-return`, and those of reading `r0`.
+pub fn leave(m: &mut Machine<'_>, st: &mut State) -> Verdict<()> {
+    // A function without a result leaves r0 unset; that is wrong only if the caller reads it.
+    let value = st.reg(Reg(0));
+    let own = st.frame().id;
+    if let Value::Pointer(p) = value {
+        m.enforce(p.region != Region::Stack(own), || {
+            Fault::new(
+                "pointer-return",
+                "a function returns the address of its own local variable",
+                "Let the caller own the variable.",
+            )
+        })?;
+    }
+    m.facts.after(m.at, &value);
+    st.frames.pop();
+    st.rewrite(|v| match v {
+        Value::Pointer(p) if p.region == Region::Stack(own) => Some(Value::Gone(Gone::Never)),
+        _ => None,
+    });
+    for r in 1..=5 {
+        st.set(Reg(r), Value::Gone(Gone::Call(m.at)));
+    }
+    st.set(Reg(0), value);
+    Ok(())
+}
+
+/// The end of an entry.
+///
+/// # Errors
+/// `pointer-return`, `record-leak`, and those of reading `r0`.
+pub fn exit(m: &Machine<'_>, st: &State) -> Verdict<()> {
+    let verdict = match m.role {
+        // What these return is not looked at; in C they return nothing.
+        Role::OnStart | Role::OnStop | Role::Every { .. } => Value::constant(0),
+        Role::Xdp | Role::OnPacket => read(m, st, Reg(0))?,
+    };
+    match verdict {
+        Value::Scalar(..) => {}
+        _ => {
+            return Err(Fault::new(
+                "pointer-return",
+                "the program returns a pointer",
+                "Return a verdict.",
+            ));
+        }
+    }
+    let held = st.records.first().map(|r| m.place(r.1));
+    m.enforce(held.is_none(), || {
+        Fault::new(
+            "record-leak",
+            format!(
+                "the program ends here with the record that it reserved at {}",
+                held.unwrap_or_default()
+            ),
+            "On this way too, call `bpf_ringbuf_submit` or `bpf_ringbuf_discard`.",
+        )
+    })
+}

@@ -1,0 +1,204 @@
+//! Loads and stores: which family of memory the address is in decides which rules apply.
+
+use millrace_object::insn::{Operand, Reg, Size};
+
+use super::{context, packet, read, stack, value};
+use crate::domain::{Pointer, Region, Scalar, Value, alu};
+use crate::facts::Access;
+use crate::machine::Machine;
+use crate::refuse::{Fault, Verdict};
+use crate::state::State;
+
+/// The address in a register, if it is one that may be followed.
+///
+/// # Errors
+/// `not-a-pointer`, `unchecked-null`, `opaque-pointer`.
+pub fn address(m: &Machine<'_>, st: &State, base: Reg, verb: &str) -> Verdict<Pointer> {
+    match read(m, st, base)? {
+        Value::Pointer(p) => follow(m, p, verb),
+        Value::Scalar(s, _) => Err(Fault::new(
+            "not-a-pointer",
+            format!("this {verb} uses a number ({s}) as an address"),
+            "Derive the address from the context, a map value or a variable; numbers cannot become pointers.",
+        )),
+        Value::Gone(why) => Err(super::gone(m, "the address", why)),
+    }
+}
+
+/// A pointer, if it may be followed.
+///
+/// # Errors
+/// `unchecked-null`, `opaque-pointer`.
+pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
+    m.enforce(!p.nullable, || {
+        let what = match p.region {
+            Region::Value(o) => m.object(o).map_or("a lookup".to_owned(), |o| {
+                format!("a lookup in `{}`", o.name)
+            }),
+            Region::Record { object, .. } => {
+                m.object(object).map_or("a reservation".to_owned(), |o| {
+                    format!("a reservation in `{}`", o.name)
+                })
+            }
+            _ => "a helper".to_owned(),
+        };
+        Fault::new(
+            "unchecked-null",
+            format!("this {verb} follows the result of {what}, which may be null"),
+            "Before it, insert `if (!pointer) return …;`.",
+        )
+    })?;
+    if p.half {
+        return Err(Fault::new(
+            "not-a-pointer",
+            format!("this {verb} uses the lower half of an address"),
+            "Keep addresses in 64-bit variables (pointers, or `long`).",
+        ));
+    }
+    match p.region {
+        Region::Object(_) => Err(Fault::new(
+            "opaque-pointer",
+            format!("this {verb} follows the address of a state object itself"),
+            "Look an entry up first; the object's own memory cannot be seen.",
+        )),
+        Region::PacketEnd => Err(Fault::new(
+            "packet-bounds",
+            format!("this {verb} follows `data_end`, which is one past the packet's last byte"),
+            "Start from `data`.",
+        )),
+        _ => Ok(p),
+    }
+}
+
+/// A load into `dst`.
+///
+/// # Errors
+/// Those of the memory's family.
+pub fn load(
+    m: &mut Machine<'_>,
+    st: &mut State,
+    size: Size,
+    signed: bool,
+    dst: Reg,
+    base: Reg,
+    off: i16,
+) -> Verdict<()> {
+    let p = address(m, st, base, "load")?;
+    let (off, len) = (i64::from(off), i64::from(size.bytes()));
+    let number = Value::number(Scalar::of_bits(size.bytes() * 8));
+    let (access, found) = match p.region {
+        Region::Context => context::load(m, &p, off, size, signed)?,
+        Region::Packet(b) | Region::Meta(b) => {
+            (packet::check(m, st, &p, b, off, len, "load")?, number)
+        }
+        Region::Value(o) => {
+            let access = value::check(m, &p, o, off, len, false, "load")?;
+            (
+                access,
+                value::constant(m, &p, o, off, len).unwrap_or(number),
+            )
+        }
+        Region::Record { object, bytes } => (
+            value::check_record(m, &p, object, bytes, off, len, "load")?,
+            number,
+        ),
+        Region::Stack(frame) => {
+            let e = stack::extent(m, &p, frame, off, len, "load")?;
+            (e.access(), stack::load(m, st, &e, size.bytes() as u8)?)
+        }
+        Region::Object(_) | Region::PacketEnd => return Ok(()),
+    };
+    let found = match found {
+        Value::Scalar(s, _) if signed => Value::number(alu::sign_extend(
+            millrace_object::insn::Width::W64,
+            size,
+            &s,
+        )),
+        other => other,
+    };
+    m.facts.access(m.at, access);
+    super::alu::write(m, st, dst, found)
+}
+
+/// A store.
+///
+/// # Errors
+/// Those of the memory's family, `pointer-leak`.
+pub fn store(
+    m: &mut Machine<'_>,
+    st: &mut State,
+    size: Size,
+    base: Reg,
+    off: i16,
+    src: Operand,
+) -> Verdict<()> {
+    let value = match src {
+        Operand::Reg(r) => read(m, st, r)?,
+        Operand::Imm(i) => Value::constant(i as u64),
+    };
+    let p = address(m, st, base, "store")?;
+    let (off, len) = (i64::from(off), i64::from(size.bytes()));
+    if !matches!(p.region, Region::Stack(_) | Region::Context) {
+        m.enforce(!matches!(value, Value::Pointer(_)), || {
+            Fault::new(
+                "pointer-leak",
+                "a pointer is stored into memory that outlives the packet or leaves with it",
+                "Store the value that it points to, or a key that finds it again.",
+            )
+        })?;
+    }
+    let access = writable(m, st, &p, off, len, "store")?;
+    if let Region::Stack(frame) = p.region {
+        let e = stack::extent(m, &p, frame, off, len, "store")?;
+        stack::store(m, st, &e, size.bytes() as u8, value)?;
+    }
+    m.facts.access(m.at, access);
+    Ok(())
+}
+
+/// Checks that `len` bytes may be written; for a stack, without doing it.
+///
+/// # Errors
+/// Those of the memory's family.
+pub fn writable(
+    m: &Machine<'_>,
+    st: &State,
+    p: &Pointer,
+    off: i64,
+    len: i64,
+    verb: &str,
+) -> Verdict<Access> {
+    match p.region {
+        Region::Context => Err(context::write_fault()),
+        Region::Packet(b) | Region::Meta(b) => packet::check(m, st, p, b, off, len, verb),
+        Region::Value(o) => value::check(m, p, o, off, len, true, verb),
+        Region::Record { object, bytes } => {
+            value::check_record(m, p, object, bytes, off, len, verb)
+        }
+        Region::Stack(frame) => Ok(stack::extent(m, p, frame, off, len, verb)?.access()),
+        Region::Object(_) | Region::PacketEnd => follow(m, *p, verb).map(|_| Access::Several),
+    }
+}
+
+/// Checks that `len` bytes may be read as bytes (by a helper).
+///
+/// # Errors
+/// Those of the memory's family.
+pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) -> Verdict<Access> {
+    match p.region {
+        Region::Packet(b) | Region::Meta(b) => packet::check(m, st, p, b, 0, len, verb),
+        Region::Value(o) => value::check(m, p, o, 0, len, false, verb),
+        Region::Record { object, bytes } => value::check_record(m, p, object, bytes, 0, len, verb),
+        Region::Stack(frame) => {
+            let e = stack::extent(m, p, frame, 0, len, verb)?;
+            stack::require_bytes(m, st, &e)?;
+            Ok(e.access())
+        }
+        Region::Context => Err(Fault::new(
+            "helper-argument",
+            format!("this {verb} would read the context as bytes"),
+            "Pass a pointer to the stack, a map value or the packet.",
+        )),
+        Region::Object(_) | Region::PacketEnd => follow(m, *p, verb).map(|_| Access::Several),
+    }
+}

@@ -1,0 +1,81 @@
+//! The rules, one family a file. Each is a function from what is known before an instruction to
+//! what is known after it, or a [`Fault`](crate::refuse::Fault).
+
+pub mod alu;
+pub mod atomic;
+pub mod calls;
+pub mod context;
+pub mod control;
+pub mod memory;
+pub mod packet;
+pub mod stack;
+pub mod value;
+
+use millrace_object::insn::Reg;
+
+use crate::domain::{Gone, Value};
+use crate::machine::Machine;
+use crate::refuse::{Fault, Verdict};
+use crate::state::State;
+
+/// What a register holds, if it may be read.
+///
+/// # Errors
+/// `uninitialised-register`, `stale-packet-pointer`, `record-used-after`.
+pub fn read(m: &Machine<'_>, st: &State, reg: Reg) -> Verdict<Value> {
+    match st.reg(reg) {
+        Value::Gone(why) => Err(gone(m, &format!("r{}", reg.0), why)),
+        v => Ok(v),
+    }
+}
+
+/// The fault of reading something that is not there.
+#[must_use]
+pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
+    match why {
+        Gone::Never => Fault::new(
+            "uninitialised-register",
+            format!(
+                "{what} is read, but on this way through the program nothing has been written to it"
+            ),
+            "Give the variable a value where it is declared.",
+        ),
+        Gone::Call(at) => Fault::new(
+            "uninitialised-register",
+            format!(
+                "{what} is read, but the call at {} has overwritten it",
+                m.place(at)
+            ),
+            "Declare the called function with its true result and arguments.",
+        ),
+        Gone::PacketMoved(at) => Fault::new(
+            "stale-packet-pointer",
+            format!(
+                "{what} is a pointer into the packet of before the call at {}, which may have moved the packet",
+                m.place(at)
+            ),
+            "After the call, load `data` and `data_end` from the context again and repeat the bounds check.",
+        ),
+        Gone::GivenBack(at) => Fault::new(
+            "record-used-after",
+            format!(
+                "{what} is a pointer into a record that was given back at {}",
+                m.place(at)
+            ),
+            "Use the record only before it is submitted or discarded.",
+        ),
+        Gone::Stack(byte, at) => Fault::new(
+            "uninitialised-stack",
+            format!(
+                "{what} was loaded at {} from the stack, where byte {byte} had not been written on this way",
+                m.place(at)
+            ),
+            "Give the variable a value where it is declared.",
+        ),
+        Gone::Join => Fault::new(
+            "uninitialised-register",
+            format!("{what} holds different kinds of value in different rounds of a loop"),
+            "Give the variable a value of one kind before the loop.",
+        ),
+    }
+}

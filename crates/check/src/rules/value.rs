@@ -1,0 +1,118 @@
+//! Values of state objects, globals, and reserved records: memory of a fixed size.
+
+use millrace_object::program::ObjectId;
+
+use crate::domain::{Pointer, Value};
+use crate::facts::Access;
+use crate::machine::Machine;
+use crate::refuse::{Fault, Verdict};
+
+/// Checks that `len` bytes at `off` from `p` lie in a value of the object.
+///
+/// # Errors
+/// `value-bounds`, `constant-write`.
+pub fn check(
+    m: &Machine<'_>,
+    p: &Pointer,
+    object: ObjectId,
+    off: i64,
+    len: i64,
+    write: bool,
+    verb: &str,
+) -> Verdict<Access> {
+    let o = m.object(object)?;
+    inside(
+        m,
+        "value-bounds",
+        p,
+        off,
+        len,
+        i64::from(o.value_bytes),
+        &format!("a value of `{}`", o.name),
+        verb,
+    )?;
+    m.enforce(!(write && o.read_only), || {
+        Fault::new(
+            "constant-write",
+            format!("this {verb} writes to `{}`, which is constant", o.name),
+            "Declare the variable without `const`.",
+        )
+    })?;
+    Ok(Access::Value(object))
+}
+
+/// Checks that `len` bytes at `off` from `p` lie in a reserved record.
+///
+/// # Errors
+/// `record-bounds`.
+pub fn check_record(
+    m: &Machine<'_>,
+    p: &Pointer,
+    object: ObjectId,
+    bytes: u32,
+    off: i64,
+    len: i64,
+    verb: &str,
+) -> Verdict<Access> {
+    let name = &m.object(object)?.name;
+    inside(
+        m,
+        "record-bounds",
+        p,
+        off,
+        len,
+        i64::from(bytes),
+        &format!("a record of `{name}`"),
+        verb,
+    )?;
+    Ok(Access::Record(object))
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one sentence of the message"
+)]
+fn inside(
+    m: &Machine<'_>,
+    rule: &'static str,
+    p: &Pointer,
+    off: i64,
+    len: i64,
+    bytes: i64,
+    what: &str,
+    verb: &str,
+) -> Verdict<()> {
+    let (from, to) = (p.least() + off, p.most() + off + len);
+    m.enforce(from >= 0 && to <= bytes, || {
+        let reason = format!("this {verb} touches bytes {from} to {to} of {what}, which has bytes 0 to {bytes}");
+        let remedy = if p.fixed().is_some() {
+            format!("Stay below {bytes} bytes, or make the declared type larger.")
+        } else {
+            let room = (bytes - len - off - p.off).max(0);
+            format!("Before the index is used, bound it so that its offset in bytes is 0 to {room}, e.g. `if (index >= COUNT) return …;` or `index &= COUNT - 1;`.")
+        };
+        Fault::new(rule, reason, remedy)
+    })
+}
+
+/// The number that a load finds, if the object's content cannot change.
+#[must_use]
+pub fn constant(
+    m: &Machine<'_>,
+    p: &Pointer,
+    object: ObjectId,
+    off: i64,
+    len: i64,
+) -> Option<Value> {
+    let o = m.object(object).ok()?;
+    if !o.read_only || o.settable {
+        return None;
+    }
+    let from = usize::try_from(p.fixed()? + off).ok()?;
+    let bytes = o
+        .initial
+        .as_ref()?
+        .get(from..from + usize::try_from(len).ok()?)?;
+    let number = bytes.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
+    Some(Value::constant(number))
+}

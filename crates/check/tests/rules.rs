@@ -1,0 +1,245 @@
+//! Each rule on the smallest program that keeps it, next to the one that just breaks it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use millrace_check::{Options, check};
+use support::assemble;
+
+/// The rule that the program breaks, or "ok".
+fn verdict(text: &str) -> String {
+    match check(&assemble(text), &Options::default()) {
+        Ok(_) => "ok".to_owned(),
+        Err(r) => format!("{}", r[0].rule),
+    }
+}
+
+#[track_caller]
+fn accepts(text: &str) {
+    if let Err(r) = check(&assemble(text), &Options::default()) {
+        panic!("refused: {r:#?}");
+    }
+}
+
+#[track_caller]
+fn refuses(rule: &str, text: &str) {
+    assert_eq!(verdict(text), rule, "{text}");
+}
+
+/// `BODY` runs with r1 = data, r2 = data_end, r6 = context.
+fn packet(body: &str) -> String {
+    format!(
+        "r6 = r1\nr2 = *(u32 *)(r6 + 4)\nr1 = *(u32 *)(r6 + 0)\n{body}\nr0 = 2\nexit\nout:\nr0 = 1\nexit"
+    )
+}
+
+#[test]
+fn packet_bounds_are_exact_in_every_form_of_the_comparison() {
+    // (condition with r3 = data + 14, what the fall-through way proves)
+    let forms = [
+        ("if r3 > r2 goto out", 14),
+        ("if r3 >= r2 goto out", 15),
+        ("if r2 < r3 goto out", 14),
+        ("if r2 <= r3 goto out", 15),
+    ];
+    for (form, proven) in forms {
+        let with = |last: i32| {
+            packet(&format!(
+                "r3 = r1\nr3 += 14\n{form}\nr4 = *(u8 *)(r1 + {last})"
+            ))
+        };
+        accepts(&with(proven - 1));
+        refuses("packet-bounds", &with(proven));
+    }
+    let taken = [("<", 15), ("<=", 14)];
+    for (op, proven) in taken {
+        let with = |last: i32| {
+            packet(&format!(
+                "r3 = r1\nr3 += 14\nif r3 {op} r2 goto in\ngoto out\nin:\nr4 = *(u8 *)(r1 + {last})"
+            ))
+        };
+        accepts(&with(proven - 1));
+        refuses("packet-bounds", &with(proven));
+    }
+}
+
+#[test]
+fn variable_offsets_into_the_packet() {
+    let with = |mask: &str, last: i32| {
+        packet(&format!(
+            "r3 = r1\nr3 += 14\nif r3 > r2 goto out\nr4 = *(u8 *)(r1 + 0)\n{mask}\nr1 += r4\nr5 = r1\nr5 += 20\nif r5 > r2 goto out\nr0 = *(u32 *)(r1 + {last})"
+        ))
+    };
+    accepts(&with("r4 &= 60", 16));
+    refuses("packet-bounds", &with("r4 &= 60", 17));
+    accepts(&with("r4 <<= 6", 16));
+    refuses("packet-bounds", &with("r4 <<= 9", 16));
+    refuses(
+        "pointer-reach",
+        &packet("r4 = *(u32 *)(r6 + 12)\nr4 <<= 32\nr1 += r4"),
+    );
+    // A bounded index into what has been proved already needs no comparison of its own.
+    let table = |mask: i32| {
+        packet(&format!(
+            "r3 = r1\nr3 += 16\nif r3 > r2 goto out\nr4 = *(u8 *)(r1 + 0)\nr4 &= {mask}\nr1 += r4\nr0 = *(u8 *)(r1 + 0)"
+        ))
+    };
+    accepts(&table(15));
+    refuses("packet-bounds", &table(31));
+}
+
+#[test]
+fn metadata_ends_at_the_packet() {
+    let with = |n: i32| {
+        packet(&format!(
+            "r3 = *(u32 *)(r6 + 8)\nr4 = r3\nr4 += 4\nif r4 > r1 goto out\nr0 = *(u32 *)(r3 + {n})"
+        ))
+    };
+    accepts(&with(0));
+    refuses("packet-bounds", &with(1));
+}
+
+#[test]
+fn stack() {
+    accepts("r1 = 7\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit");
+    refuses(
+        "uninitialised-stack",
+        "*(u32 *)(r10 - 8) = 1\nr0 = *(u64 *)(r10 - 8)\nexit",
+    );
+    accepts("*(u32 *)(r10 - 8) = 1\n*(u32 *)(r10 - 4) = 2\nr0 = *(u64 *)(r10 - 8)\nexit");
+    accepts("*(u64 *)(r10 - 512) = 1\nr0 = 0\nexit");
+    refuses("stack-bounds", "*(u64 *)(r10 - 513) = 1\nr0 = 0\nexit");
+    refuses("stack-bounds", "*(u64 *)(r10 - 7) = 1\nr0 = 0\nexit");
+    // A spilled pointer comes back as a pointer, a part of it does not come back at all.
+    accepts("*(u64 *)(r10 - 8) = r1\nr1 = *(u64 *)(r10 - 8)\nr0 = *(u32 *)(r1 + 12)\nexit");
+    refuses(
+        "partial-pointer",
+        "*(u64 *)(r10 - 8) = r1\nr0 = *(u32 *)(r10 - 8)\nexit",
+    );
+    refuses("pointer-leak", "*(u64 *)(r10 - 12) = r1\nr0 = 0\nexit");
+    // Constants survive being stored in parts.
+    let parts = |n: i32| {
+        packet(&format!(
+            "*(u8 *)(r10 - 8) = {n}\n*(u8 *)(r10 - 7) = 0\nr4 = *(u16 *)(r10 - 8)\nr3 = r1\nr3 += 14\nif r3 > r2 goto out\nr1 += r4\nr0 = *(u8 *)(r1 + 0)"
+        ))
+    };
+    accepts(&parts(13));
+    refuses("packet-bounds", &parts(14));
+}
+
+#[test]
+fn globals() {
+    let object = "object table global value=16\n";
+    accepts(&format!(
+        "{object}r1 = value table + 8\nr0 = *(u64 *)(r1 + 0)\nexit"
+    ));
+    refuses(
+        "value-bounds",
+        &format!("{object}r1 = value table + 9\nr0 = *(u64 *)(r1 + 0)\nexit"),
+    );
+    let indexed = |mask: i32| {
+        format!(
+            "{object}r2 = *(u32 *)(r1 + 16)\nr2 &= {mask}\nr1 = value table\nr1 += r2\nr0 = *(u8 *)(r1 + 0)\nexit"
+        )
+    };
+    accepts(&indexed(15));
+    refuses("value-bounds", &indexed(31));
+    let constant = |flags: &str, n: &str| {
+        format!(
+            "object limit global value=4 {flags} init={n}000000\n{object}r3 = value limit\nr2 = *(u32 *)(r3 + 0)\nr1 = value table\nr1 += r2\nr0 = *(u8 *)(r1 + 0)\nexit"
+        )
+    };
+    accepts(&constant("ro", "0f"));
+    refuses("value-bounds", &constant("ro", "10"));
+    refuses("pointer-reach", &constant("ro settable", "0f"));
+    refuses(
+        "constant-write",
+        "object limit global value=4 ro init=00000000\nr1 = value limit\n*(u32 *)(r1 + 0) = 1\nr0 = 0\nexit",
+    );
+    refuses(
+        "pointer-leak",
+        &format!("{object}r2 = value table\n*(u64 *)(r2 + 0) = r1\nr0 = 0\nexit"),
+    );
+}
+
+#[test]
+fn atomics() {
+    let with = |s: &str| {
+        format!("object table global value=16\nr2 = 1\nr1 = value table\n{s}\nr0 = 0\nexit")
+    };
+    accepts(&with("lock *(u64 *)(r1 + 8) += r2"));
+    refuses("atomic", &with("lock *(u64 *)(r1 + 4) += r2"));
+    refuses("value-bounds", &with("lock *(u64 *)(r1 + 16) += r2"));
+    refuses(
+        "atomic",
+        &packet("r3 = r1\nr3 += 8\nif r3 > r2 goto out\nr4 = 1\nlock *(u64 *)(r1 + 0) += r4"),
+    );
+}
+
+#[test]
+fn context() {
+    accepts("r0 = *(u32 *)(r1 + 16)\nexit");
+    refuses("context-field", "r0 = *(u32 *)(r1 + 20)\nexit");
+    refuses("context-field", "r0 = *(u8 *)(r1 + 16)\nexit");
+    refuses("context-field", "r0 = *(u64 *)(r1 + 24)\nexit");
+    accepts("handlers\nr0 = *(u64 *)(r1 + 24)\nexit");
+    refuses("context-write", "*(u32 *)(r1 + 16) = 1\nr0 = 0\nexit");
+}
+
+#[test]
+fn registers_and_control() {
+    refuses("uninitialised-register", "exit");
+    refuses("uninitialised-register", "r0 = r3\nexit");
+    refuses("pointer-return", "r0 = r1\nexit");
+    refuses("falls-off", "r0 = 1");
+    refuses("frame-pointer", "r10 = 1\nr0 = 0\nexit");
+    refuses("not-a-pointer", "r1 = 4096\nr0 = *(u32 *)(r1 + 0)\nexit");
+    refuses("pointer-arithmetic", "r1 &= -8\nr0 = 0\nexit");
+    refuses("pointer-arithmetic", "w1 = w1\nr0 = 0\nexit");
+    refuses("unknown-helper", "call 4000\nr0 = 0\nexit");
+    refuses("call-register", "call r1\nr0 = 0\nexit");
+    refuses("legacy-packet-load", "legacy\nr0 = 0\nexit");
+    refuses(
+        "pointer-comparison",
+        "if r1 > 5 goto out\nout:\nr0 = 0\nexit",
+    );
+    refuses(
+        "pointer-comparison",
+        "if r1 == r10 goto out\nout:\nr0 = 0\nexit",
+    );
+}
+
+#[test]
+fn local_calls() {
+    accepts("r1 = 3\ncall fn twice\nexit\nfn twice\nr0 = r1\nr0 += r1\nexit");
+    refuses(
+        "uninitialised-register",
+        "r1 = 3\ncall fn twice\nr0 = r1\nexit\nfn twice\nr0 = r1\nexit",
+    );
+    refuses(
+        "recursion",
+        "call fn a\nexit\nfn a\ncall fn b\nexit\nfn b\ncall fn a\nexit",
+    );
+    refuses(
+        "pointer-return",
+        "call fn a\nr0 = 0\nexit\nfn a\nr0 = r10\nexit",
+    );
+    // The callee writes through a pointer to its caller's stack.
+    accepts(
+        "r1 = r10\nr1 += -8\ncall fn fill\nr0 = *(u64 *)(r10 - 8)\nexit\nfn fill\n*(u64 *)(r1 + 0) = 5\nr0 = 0\nexit",
+    );
+    refuses(
+        "pointer-leak",
+        "r1 = r10\nr1 += -8\ncall fn fill\nr0 = 0\nexit\nfn fill\n*(u64 *)(r1 + 0) = r10\nr0 = 0\nexit",
+    );
+    let chain = |n: usize| {
+        let mut text = "call fn f1\nexit\n".to_owned();
+        for i in 1..n {
+            text += &format!("fn f{i}\ncall fn f{}\nexit\n", i + 1);
+        }
+        text + &format!("fn f{n}\nr0 = 0\nexit\n")
+    };
+    accepts(&chain(7));
+    refuses("call-depth", &chain(8));
+}

@@ -1,0 +1,93 @@
+//! `millrace/state`: one record a state object, `{ K *key; V *value; struct millrace_object; }`
+//! (include/millrace/object.h).
+
+use crate::bytes::{u32_at, u64_at};
+use crate::elf::{Elf, SymbolKind};
+use crate::error::{LoadError, printable};
+use crate::layout::{Declaration, admits, blank, too_many};
+use crate::state;
+
+/// The section's name.
+pub(crate) const SECTION: &str = "millrace/state";
+
+/// Bytes of a record: two pointers, four 32-bit fields, the options.
+const RECORD: u64 = 72;
+
+/// Reads every record: each is a variable of the section.
+pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, LoadError> {
+    let section = elf.section(index)?;
+    let mut declarations = Vec::new();
+    for symbol in &elf.symbols {
+        if symbol.section != Some(index) || symbol.kind != SymbolKind::Object {
+            continue;
+        }
+        let place = |e: LoadError| e.in_section(SECTION).at_symbol(symbol.name);
+        // A type of the author's that is aligned to more than 8 bytes pads the variable at its end.
+        if symbol.size < RECORD {
+            return Err(place(LoadError::new(
+                "state-declaration",
+                format!("a record of {} bytes instead of {RECORD}", symbol.size),
+                "declare it with MAP, VECTOR and their kin; compile with the headers of this release",
+            )));
+        }
+        let end = symbol.value.checked_add(RECORD);
+        let bytes = end.and_then(|end| section.data.get(symbol.value as usize..end as usize));
+        let (Some(end), Some(bytes)) = (end, bytes) else {
+            return Err(place(LoadError::malformed(
+                "a record beyond the end of its section",
+            )));
+        };
+        let object = record(symbol.name, bytes).map_err(place)?;
+        if !admits(declarations.len() + 1) {
+            return Err(too_many().in_section(SECTION));
+        }
+        declarations.push(Declaration {
+            start: symbol.value,
+            end,
+            object,
+        });
+    }
+    if declarations.is_empty() {
+        return Err(LoadError::new(
+            "state-declaration",
+            "no symbol names the records of state objects",
+            "do not strip the object file",
+        )
+        .in_section(SECTION));
+    }
+    Ok(declarations)
+}
+
+fn record(name: &str, bytes: &[u8]) -> Result<crate::program::StateObject, LoadError> {
+    let cut = || LoadError::malformed("a record is cut short");
+    let word = |at| u32_at(bytes, at).ok_or_else(cut);
+    let long = |at| u64_at(bytes, at).ok_or_else(cut);
+    let number = word(16)?;
+    let kind = state::by_handler_kind(number).ok_or_else(|| {
+        let kinds = state::KINDS.iter().filter(|k| k.handler_kind.is_some());
+        let exist = kinds.map(|k| k.name).collect::<Vec<_>>().join(", ");
+        LoadError::new(
+            "unknown-state-kind",
+            format!("`{}` is of the unknown kind {number}", printable(name)),
+            format!("there are {exist}"),
+        )
+    })?;
+    for (at, what) in [(28, "the record"), (68, "its options")] {
+        if word(at)? != 0 {
+            return Err(LoadError::new(
+                "state-declaration",
+                format!("the reserved field of {what} is not zero"),
+                "compile with the headers of this release",
+            ));
+        }
+    }
+    let mut object = blank(name, kind);
+    object.key_bytes = word(20)?;
+    object.value_bytes = word(24)?;
+    object.capacity = long(32)?;
+    object.expire_after = long(40)?;
+    object.first = long(48)?;
+    object.window = long(56)?;
+    object.rows = word(64)?;
+    Ok(object)
+}

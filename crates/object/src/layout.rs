@@ -1,0 +1,189 @@
+//! What each section of an object is to a program, and the state objects found there.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::btf::Btf;
+use crate::elf::Elf;
+use crate::error::LoadError;
+use crate::program::{ObjectId, StateObject};
+use crate::state::StateKind;
+use crate::{globals, handlers, maps};
+
+/// What an address into a section means.
+pub(crate) enum Content {
+    /// functions
+    Code,
+    /// variables: the section is one state object
+    Global {
+        object: ObjectId,
+        bytes: u32,
+        /// its initial values contain addresses, so they are not known
+        holds_pointers: bool,
+    },
+    /// declarations of state objects, ascending
+    Objects(Vec<Record>),
+    /// names of drop reasons: where each begins, and its index
+    Reasons(BTreeMap<u64, u32>),
+    /// nothing a program may address
+    Other,
+}
+
+/// A declaration of a state object at bytes `start..end` of its section.
+pub(crate) struct Record {
+    pub start: u64,
+    pub end: u64,
+    pub object: ObjectId,
+}
+
+/// Most state objects of a program; the kernel admits 64.
+const MAX_OBJECTS: usize = 1024;
+
+/// Sections that there is one of.
+const DECLARING: [&str; 3] = [
+    maps::declared::SECTION,
+    handlers::state::SECTION,
+    handlers::names::REASONS,
+];
+
+/// The sections of one object file.
+pub(crate) struct Layout {
+    /// by section index
+    contents: Vec<Content>,
+    pub objects: Vec<StateObject>,
+    pub reasons: Vec<String>,
+}
+
+/// A declaration as its section's reader found it.
+pub(crate) struct Declaration {
+    pub start: u64,
+    pub end: u64,
+    pub object: StateObject,
+}
+
+impl Layout {
+    pub fn of(elf: &Elf<'_>, btf: Option<&Btf>) -> Result<Layout, LoadError> {
+        let mut layout = Layout {
+            contents: Vec::with_capacity(elf.sections.len()),
+            objects: Vec::new(),
+            reasons: vec!["dropped".to_owned()],
+        };
+        let mut globals_left = globals::MAX_BYTES;
+        let mut seen = HashSet::new();
+        for (index, section) in elf.sections.iter().enumerate() {
+            if DECLARING.contains(&section.name) && !seen.insert(section.name) {
+                return Err(LoadError::malformed("there are two sections of this name")
+                    .in_section(section.name));
+            }
+            let content = if section.executable {
+                Content::Code
+            } else if !section.loaded || section.size == 0 {
+                Content::Other
+            } else if section.name == maps::declared::SECTION {
+                let declarations = maps::declared::read(elf, index, btf)?;
+                layout
+                    .declare(declarations)
+                    .map_err(|e| e.in_section(section.name))?
+            } else if maps::legacy::is_section(section.name) {
+                return Err(maps::legacy::refusal(section.name).in_section(section.name));
+            } else if section.name == handlers::state::SECTION {
+                let declarations = handlers::state::read(elf, index)?;
+                layout
+                    .declare(declarations)
+                    .map_err(|e| e.in_section(section.name))?
+            } else if section.name == handlers::names::REASONS {
+                let (names, starts) = handlers::names::reasons(section)?;
+                layout.reasons = names;
+                Content::Reasons(starts)
+            } else if globals::is_section(section.name) {
+                let object = globals::read(section, &mut globals_left)?;
+                let bytes = object.value_bytes;
+                let holds_pointers = !section.relocations.is_empty();
+                let object = layout.add(object).map_err(|e| e.in_section(section.name))?;
+                Content::Global {
+                    object,
+                    bytes,
+                    holds_pointers,
+                }
+            } else {
+                Content::Other
+            };
+            layout.contents.push(content);
+        }
+        Ok(layout)
+    }
+
+    pub fn content(&self, section: usize) -> &Content {
+        self.contents.get(section).unwrap_or(&Content::Other)
+    }
+
+    fn add(&mut self, object: StateObject) -> Result<ObjectId, LoadError> {
+        (object.kind.validate)(&object).map_err(|problem| {
+            LoadError::new(
+                "absurd-size",
+                format!("{} `{}`: {problem}", object.kind.name, object.name),
+                "change the declaration",
+            )
+            .at_symbol(&object.name)
+        })?;
+        if self.objects.len() == MAX_OBJECTS {
+            return Err(too_many());
+        }
+        self.objects.push(object);
+        Ok(ObjectId(self.objects.len() - 1))
+    }
+
+    fn declare(&mut self, mut declarations: Vec<Declaration>) -> Result<Content, LoadError> {
+        declarations.sort_by_key(|d| d.start);
+        let mut records: Vec<Record> = Vec::with_capacity(declarations.len());
+        for Declaration { start, end, object } in declarations {
+            if records.last().is_some_and(|r| start < r.end) {
+                return Err(LoadError::malformed("its declaration overlaps another")
+                    .at_symbol(&object.name));
+            }
+            let object = self.add(object)?;
+            records.push(Record { start, end, object });
+        }
+        Ok(Content::Objects(records))
+    }
+}
+
+/// More state objects than a program may have.
+pub(crate) fn too_many() -> LoadError {
+    LoadError::new(
+        "too-many-objects",
+        format!("more than {MAX_OBJECTS} state objects"),
+        "split the program",
+    )
+}
+
+/// Whether so many declarations are admitted; asked before they are read.
+pub(crate) fn admits(declarations: usize) -> bool {
+    declarations <= MAX_OBJECTS
+}
+
+/// The record that contains an offset.
+pub(crate) fn record_at(records: &[Record], offset: i64) -> Option<ObjectId> {
+    let offset = u64::try_from(offset).ok()?;
+    let after = records.partition_point(|r| r.start <= offset);
+    let record = records.get(after.checked_sub(1)?)?;
+    (offset < record.end).then_some(record.object)
+}
+
+/// An object of a kind with everything else zero.
+pub(crate) fn blank(name: &str, kind: &'static StateKind) -> StateObject {
+    StateObject {
+        name: crate::error::printable(name),
+        kind,
+        key_bytes: 0,
+        value_bytes: 0,
+        capacity: 0,
+        flags: 0,
+        expire_after: 0,
+        first: 0,
+        rows: 0,
+        window: 0,
+        initial: None,
+        read_only: false,
+        settable: false,
+    }
+}

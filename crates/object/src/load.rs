@@ -1,0 +1,104 @@
+//! The reader from end to end.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::btf::Btf;
+use crate::btf::ext::{Ext, Lines};
+use crate::elf::{Elf, MAX_FILE};
+use crate::error::LoadError;
+use crate::functions::Functions;
+use crate::layout::Layout;
+use crate::link::Linker;
+use crate::program::{Dialect, Entry, Program, Role};
+use crate::{handlers, params, xdp};
+
+/// Reads an object file.
+///
+/// # Errors
+/// The file cannot be read, or see [`load`].
+pub fn load_file(path: &Path) -> Result<Program, LoadError> {
+    let shown = path.display().to_string();
+    let stem = path
+        .file_stem()
+        .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let unreadable = |e: std::io::Error| {
+        LoadError::new(
+            "unreadable",
+            format!("the file cannot be read ({e})"),
+            "give the object file",
+        )
+        .in_file(&shown)
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    // One byte more than is admitted, so that `load` sees that there is more.
+    file.take(MAX_FILE as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    read(&bytes, &stem).map_err(|e| e.in_file(&shown))
+}
+
+/// Reads the bytes of an object file; `name` becomes the program's.
+///
+/// Work and memory are bounded by the length of `bytes`, which is at most 64 MiB.
+///
+/// # Errors
+/// The bytes are not a BPF object, contradict their format, or ask for what does not exist: the
+/// error names the place, what was wrong and what to do.
+pub fn load(bytes: &[u8], name: &str) -> Result<Program, LoadError> {
+    read(bytes, name).map_err(|e| e.in_file(name))
+}
+
+fn read(bytes: &[u8], name: &str) -> Result<Program, LoadError> {
+    let elf = Elf::parse(bytes)?;
+    let btf = Btf::of(&elf)?;
+    let btf = btf.as_ref();
+    let ext = match btf {
+        Some(btf) => Ext::of(&elf, btf)?,
+        None => Ext::default(),
+    };
+    let dialect = if handlers::is_dialect(&elf) {
+        Dialect::Handlers
+    } else {
+        Dialect::Xdp
+    };
+    let mut layout = Layout::of(&elf, btf)?;
+    let spans = Functions::of(&elf);
+    let starts = match dialect {
+        Dialect::Handlers => handlers::entries::find(&elf, &spans, btf, &ext)?,
+        Dialect::Xdp => {
+            let found = xdp::find(&elf, &spans, btf, &ext)?;
+            found.into_iter().map(|span| (Role::Xdp, span)).collect()
+        }
+    };
+    let params = params::find(&elf, btf, &mut layout, dialect)?;
+    let ports = handlers::names::ports(&elf)?;
+    let mut linker = Linker::new(&elf, &spans, &layout, Lines::new(btf, &ext));
+    let entry = |(role, span)| Entry {
+        role,
+        function: linker.function(span),
+    };
+    let entries = starts.into_iter().map(entry).collect();
+    let functions = linker.finish()?;
+    Ok(Program {
+        name: name.to_owned(),
+        dialect,
+        functions,
+        entries,
+        objects: layout.objects,
+        ports,
+        params,
+        reasons: layout.reasons,
+        license: license(&elf),
+    })
+}
+
+fn license(elf: &Elf<'_>) -> String {
+    let data = elf
+        .section_named("license")
+        .map_or(&[][..], |(_, s)| s.data);
+    let text = data.split(|b| *b == 0).next().unwrap_or(&[]);
+    crate::error::printable(&String::from_utf8_lossy(text))
+}

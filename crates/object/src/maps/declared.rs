@@ -1,0 +1,228 @@
+//! Maps declared in `.maps`: the type of each variable there spells its definition
+//! (`__uint` is a pointer to an array of so many, `__type` a pointer to the type).
+
+use std::collections::HashMap;
+
+use crate::btf::{Btf, Kind, Member, Variable};
+use crate::elf::{Elf, SymbolKind};
+use crate::error::{LoadError, printable};
+use crate::layout::{Declaration, admits, blank, too_many};
+use crate::program::StateObject;
+use crate::state::{self, Addressing};
+
+/// The section's name.
+pub(crate) const SECTION: &str = ".maps";
+
+/// More members than there are names for.
+const MAX_MEMBERS: usize = 16;
+
+/// Reads every declaration of the section.
+pub(crate) fn read(
+    elf: &Elf<'_>,
+    index: usize,
+    btf: Option<&Btf>,
+) -> Result<Vec<Declaration>, LoadError> {
+    let no_types = || {
+        LoadError::new(
+            "no-btf",
+            "maps are declared by their types, and the object has no type information",
+            "compile with `-g`, and do not strip the section .BTF",
+        )
+        .in_section(SECTION)
+    };
+    let btf = btf.ok_or_else(no_types)?;
+    // The offsets of variables in the type information are wrong in unlinked objects of some
+    // compilers, so the symbol has precedence.
+    let symbols: HashMap<&str, u64> = elf
+        .symbols
+        .iter()
+        .filter(|s| s.section == Some(index) && s.kind == SymbolKind::Object)
+        .map(|s| (s.name, s.value))
+        .collect();
+    let section = elf.section(index)?;
+    let variables = btf.variables(SECTION);
+    if !admits(variables.len()) {
+        return Err(too_many().in_section(SECTION));
+    }
+    let mut declarations = Vec::new();
+    for variable in variables {
+        let place = |e: LoadError| e.in_section(SECTION).at_symbol(variable.name);
+        let start = symbols
+            .get(variable.name)
+            .copied()
+            .unwrap_or(u64::from(variable.offset));
+        let bytes = btf
+            .bytes(variable.ty)
+            .filter(|b| *b > 0)
+            .ok_or_else(|| place(LoadError::malformed("a map whose declaration has no size")))?;
+        let end = start
+            .checked_add(bytes)
+            .filter(|e| *e <= section.size)
+            .ok_or_else(|| {
+                place(LoadError::malformed(
+                    "a map declared beyond the end of its section",
+                ))
+            })?;
+        let object = declaration(btf, &variable).map_err(place)?;
+        declarations.push(Declaration { start, end, object });
+    }
+    if declarations.is_empty() {
+        return Err(no_types());
+    }
+    Ok(declarations)
+}
+
+/// What a declaration may say; everything is optional until the kind is known.
+#[derive(Default)]
+struct Spelled {
+    kind: Option<u32>,
+    key_bytes: Option<u32>,
+    value_bytes: Option<u32>,
+    capacity: u32,
+    flags: u32,
+}
+
+fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<StateObject, LoadError> {
+    let Some(Kind::Struct {
+        members,
+        union: false,
+        ..
+    }) = btf.stripped(variable.ty)
+    else {
+        return Err(LoadError::new(
+            "map-declaration",
+            format!("`{}` is not a structure", printable(variable.name)),
+            "declare it as `struct { __uint(type, …); … } name SEC(\".maps\")`",
+        ));
+    };
+    if members.len() > MAX_MEMBERS {
+        return Err(LoadError::new(
+            "map-declaration",
+            format!("a declaration of {} members", members.len()),
+            format!("at most {MAX_MEMBERS} have a meaning"),
+        ));
+    }
+    let mut spelled = Spelled::default();
+    for member in members {
+        read_member(btf, member, &mut spelled)?;
+    }
+    let kind = kind(spelled.kind)?;
+    let mut object = blank(variable.name, kind);
+    object.key_bytes = spelled.key_bytes.unwrap_or(0);
+    object.value_bytes = spelled.value_bytes.unwrap_or(0);
+    object.capacity = u64::from(spelled.capacity);
+    object.flags = spelled.flags;
+    if kind.addressing == Addressing::None && (object.key_bytes, object.value_bytes) != (0, 0) {
+        return Err(LoadError::new(
+            "map-declaration",
+            format!("a {} has neither keys nor values", kind.name),
+            "leave out key and value",
+        ));
+    }
+    Ok(object)
+}
+
+fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), LoadError> {
+    let name = btf.string(member.name);
+    match name {
+        "type" => spelled.kind = Some(number(btf, member)?),
+        "max_entries" => spelled.capacity = number(btf, member)?,
+        "map_flags" => spelled.flags = number(btf, member)?,
+        "key_size" => set(&mut spelled.key_bytes, number(btf, member)?, "key")?,
+        "value_size" => set(&mut spelled.value_bytes, number(btf, member)?, "value")?,
+        "key" => set(&mut spelled.key_bytes, size(btf, member)?, "key")?,
+        "value" => set(&mut spelled.value_bytes, size(btf, member)?, "value")?,
+        // By name or not at all; there is no file system of maps to pin it in, so that it makes no
+        // difference to a program that runs once.
+        "pinning" => match number(btf, member)? {
+            0 | 1 => {}
+            other => {
+                return Err(unreadable(
+                    "pinning",
+                    &format!("{other}"),
+                    "use LIBBPF_PIN_BY_NAME",
+                ));
+            }
+        },
+        // A bound on memory placement, not on meaning.
+        "numa_node" => {}
+        "map_extra" => match number(btf, member)? {
+            0 => {}
+            other => return Err(unreadable("map_extra", &format!("{other}"), "leave it out")),
+        },
+        "values" => {
+            return Err(LoadError::new(
+                "map-in-map",
+                "maps that hold maps or programs (`__array(values, …)`) are not supported",
+                "use one map with the outer key as a part of its key",
+            ));
+        }
+        other => return Err(unreadable(&printable(other), "unknown", "leave it out")),
+    }
+    Ok(())
+}
+
+fn unreadable(member: &str, what: &str, remedy: &str) -> LoadError {
+    LoadError::new(
+        "map-declaration",
+        format!("the declaration's `{member}` is {what}"),
+        remedy,
+    )
+}
+
+fn set(place: &mut Option<u32>, bytes: u32, what: &str) -> Result<(), LoadError> {
+    match place.replace(bytes) {
+        Some(before) if before != bytes => Err(LoadError::new(
+            "map-declaration",
+            format!("its {what} is declared with {before} and with {bytes} bytes"),
+            format!("give either the {what}'s type or its size"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn number(btf: &Btf, member: &Member) -> Result<u32, LoadError> {
+    match btf.pointee(member.ty).and_then(|to| btf.stripped(to)) {
+        Some(Kind::Array { count, .. }) => Ok(*count),
+        _ => Err(unreadable(
+            btf.string(member.name),
+            "not a number",
+            "use `__uint(name, number)`",
+        )),
+    }
+}
+
+fn size(btf: &Btf, member: &Member) -> Result<u32, LoadError> {
+    let bytes = btf.pointee(member.ty).and_then(|to| btf.bytes(to));
+    bytes.and_then(|b| u32::try_from(b).ok()).ok_or_else(|| {
+        unreadable(
+            btf.string(member.name),
+            "of no known size",
+            "use `__type(name, type)`, the type defined in this file",
+        )
+    })
+}
+
+fn kind(number: Option<u32>) -> Result<&'static state::StateKind, LoadError> {
+    let exist = || {
+        let kinds = state::KINDS.iter().filter(|k| k.bpf_type.is_some());
+        kinds.map(|k| k.name).collect::<Vec<_>>().join(", ")
+    };
+    let Some(number) = number else {
+        return Err(LoadError::new(
+            "unknown-map-type",
+            "the declaration has no `type`",
+            format!("add `__uint(type, BPF_MAP_TYPE_…)`; there are {}", exist()),
+        ));
+    };
+    state::by_bpf_type(number).ok_or_else(|| {
+        LoadError::new(
+            "unknown-map-type",
+            format!(
+                "the map type {} is not supported",
+                state::bpf_type_name(number)
+            ),
+            format!("there are {}", exist()),
+        )
+    })
+}

@@ -1,0 +1,261 @@
+//! Settings: where they are, and how text becomes their bytes.
+
+use std::collections::HashMap;
+
+use crate::btf::{Btf, Kind};
+use crate::elf::{Elf, SymbolKind};
+use crate::error::{LoadError, printable};
+use crate::globals::PARAMS;
+use crate::layout::{Content, Layout};
+use crate::program::{Dialect, Param, Program};
+
+/// Most settings of a program.
+const MAX_PARAMS: usize = 1024;
+
+/// Finds the settings of a program: the variables of `.rodata.params`, and in XDP programs the
+/// `const volatile` numbers of `.rodata`, which is how their authors mean it.
+pub(crate) fn find(
+    elf: &Elf<'_>,
+    btf: Option<&Btf>,
+    layout: &mut Layout,
+    dialect: Dialect,
+) -> Result<Vec<Param>, LoadError> {
+    let mut params = Vec::new();
+    let (Some(btf), globals) = (btf, global_sections(elf, layout)) else {
+        return Ok(params);
+    };
+    let mut symbols = symbols(elf);
+    for section in [PARAMS, ".rodata"] {
+        if section == ".rodata" && dialect != Dialect::Xdp {
+            continue;
+        }
+        for variable in btf.variables(section) {
+            if !btf.is_volatile(variable.ty) {
+                continue;
+            }
+            // A variable that is listed twice is one setting.
+            let Some(place) = symbols.remove(variable.name) else {
+                continue;
+            };
+            let (index, value) = match place {
+                // Static variables of different functions may share a name; then it is nobody's.
+                None => continue,
+                Some(place) => place,
+            };
+            let Some((object, bytes)) = globals.get(&index) else {
+                continue;
+            };
+            let Some((size, signed)) = number(btf, variable.ty) else {
+                if section == PARAMS {
+                    return Err(LoadError::new(
+                        "parameter-type",
+                        format!(
+                            "parameter `{}` is {}",
+                            printable(variable.name),
+                            btf.written(variable.ty)
+                        ),
+                        "use an integer, a boolean or an enumeration of at most 8 bytes",
+                    )
+                    .in_section(section)
+                    .at_symbol(variable.name));
+                }
+                continue;
+            };
+            let end = value.checked_add(u64::from(size));
+            if end.is_none_or(|end| end > u64::from(*bytes)) {
+                return Err(
+                    LoadError::malformed("a parameter beyond the end of its section")
+                        .in_section(section)
+                        .at_symbol(variable.name),
+                );
+            }
+            if params.len() == MAX_PARAMS {
+                return Err(LoadError::new(
+                    "too-many-parameters",
+                    format!("more than {MAX_PARAMS} parameters"),
+                    "read a table from a map instead",
+                )
+                .in_section(section));
+            }
+            params.push(Param {
+                name: printable(variable.name),
+                object: *object,
+                offset: value as u32,
+                bytes: size,
+                signed,
+                type_name: btf.written(variable.ty),
+            });
+            if let Some(object) = layout.objects.get_mut(object.0) {
+                object.settable = true;
+            }
+        }
+    }
+    Ok(params)
+}
+
+type Globals = HashMap<usize, (crate::program::ObjectId, u32)>;
+
+fn global_sections(elf: &Elf<'_>, layout: &Layout) -> Globals {
+    let sections = elf.sections.iter().enumerate();
+    let read_only = sections.filter(|(_, s)| s.name.starts_with(".rodata"));
+    read_only
+        .filter_map(|(index, _)| match layout.content(index) {
+            Content::Global { object, bytes, .. } => Some((index, (*object, *bytes))),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Section and offset of each variable by name; `None` when several have it.
+fn symbols<'a>(elf: &Elf<'a>) -> HashMap<&'a str, Option<(usize, u64)>> {
+    let mut symbols = HashMap::new();
+    for symbol in &elf.symbols {
+        if let (SymbolKind::Object, Some(section)) = (symbol.kind, symbol.section) {
+            symbols
+                .entry(symbol.name)
+                .and_modify(|place| *place = None)
+                .or_insert(Some((section, symbol.value)));
+        }
+    }
+    symbols
+}
+
+/// Bytes and signedness of a number's type.
+fn number(btf: &Btf, ty: u32) -> Option<(u32, bool)> {
+    let (bytes, signed) = match btf.stripped(ty)? {
+        Kind::Int {
+            bytes,
+            signed,
+            boolean,
+        } => (*bytes, *signed && !boolean),
+        Kind::Enum { bytes, signed } => (*bytes, *signed),
+        _ => return None,
+    };
+    matches!(bytes, 1 | 2 | 4 | 8).then_some((bytes, signed))
+}
+
+/// Why a setting was not changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParamError {
+    /// the program has no parameter of this name
+    #[error("there is no parameter `{name}`; there {exist}")]
+    Unknown {
+        /// the name that was asked for
+        name: String,
+        /// those that exist, e.g. `are limit, timeout`
+        exist: String,
+    },
+    /// the text is not a number
+    #[error(
+        "`{text}` is not a number: give `{name}` ({type_name}) a decimal or 0x… number, true or false"
+    )]
+    NotANumber {
+        /// the parameter
+        name: String,
+        /// the text
+        text: String,
+        /// the parameter's type
+        type_name: String,
+    },
+    /// the number does not fit the parameter's type
+    #[error("{text} is out of range: `{name}` ({type_name}) takes {min} to {max}")]
+    OutOfRange {
+        /// the parameter
+        name: String,
+        /// the text
+        text: String,
+        /// the parameter's type
+        type_name: String,
+        /// smallest value
+        min: i128,
+        /// largest value
+        max: i128,
+    },
+}
+
+/// A decimal or hexadecimal number with an optional sign, or `true` or `false`.
+fn parse(text: &str) -> Option<i128> {
+    match text {
+        "true" => return Some(1),
+        "false" => return Some(0),
+        _ => {}
+    }
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (digits, radix) = match digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
+        Some(rest) => (rest, 16),
+        None => (digits, 10),
+    };
+    // `from_str_radix` would take a second sign.
+    if !digits.starts_with(|c: char| c.is_digit(radix)) {
+        return None;
+    }
+    let value = i128::from_str_radix(digits, radix).ok()?;
+    Some(if negative { -value } else { value })
+}
+
+impl Program {
+    /// Sets a parameter before start: `text` is a decimal or 0x… number, possibly negative, or
+    /// `true` or `false`. It changes the initial bytes of the object that holds the parameter.
+    ///
+    /// # Errors
+    /// No such parameter, not a number, or beyond the range of the parameter's type.
+    pub fn set_param(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
+        let Some(param) = self.params.iter().find(|p| p.name == name) else {
+            let names: Vec<&str> = self.params.iter().map(|p| p.name.as_str()).collect();
+            let exist = match names.as_slice() {
+                [] => "are none".to_owned(),
+                _ => format!("are {}", names.join(", ")),
+            };
+            return Err(ParamError::Unknown {
+                name: name.to_owned(),
+                exist,
+            });
+        };
+        let value = parse(text.trim()).ok_or_else(|| ParamError::NotANumber {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            type_name: param.type_name.clone(),
+        })?;
+        let (min, max) = param.range();
+        let initial = self
+            .objects
+            .get_mut(param.object.0)
+            .and_then(|o| o.initial.as_mut());
+        let start = param.offset as usize;
+        let place = initial.and_then(|i| i.get_mut(start..start + param.bytes as usize));
+        let (true, Some(place)) = ((min..=max).contains(&value), place) else {
+            return Err(ParamError::OutOfRange {
+                name: name.to_owned(),
+                text: text.to_owned(),
+                type_name: param.type_name.clone(),
+                min,
+                max,
+            });
+        };
+        for (byte, from) in place.iter_mut().zip(value.to_le_bytes()) {
+            *byte = from;
+        }
+        Ok(())
+    }
+}
+
+impl Param {
+    /// The smallest and the largest value of the parameter's type.
+    #[must_use]
+    pub fn range(&self) -> (i128, i128) {
+        let bits = self.bytes.min(8) * 8;
+        if matches!(self.type_name.as_str(), "_Bool" | "bool") {
+            (0, 1)
+        } else if self.signed {
+            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        } else {
+            (0, (1 << bits) - 1)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A handler's `ALLOCATOR`: leases numbers, each with a value kept with it, until they expire or are
+//! given back.
+
+use super::{Addressing, StateKind, limits, memory};
+use crate::program::StateObject;
+
+/// `MILLRACE_ALLOCATOR`
+pub static KIND: StateKind = StateKind {
+    name: "allocator",
+    c: "allocator",
+    bpf_type: None,
+    handler_kind: Some(3),
+    addressing: Addressing::Lease,
+    hashed: false,
+    at_capacity: "no number is leased (-1)",
+    validate,
+    bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    let rows = u64::from(object.rows);
+    limits::without(&[(object.window, "window"), (rows, "rows")])?;
+    limits::value_or_none(object)?;
+    limits::capacity(object)?;
+    // A lease is a non-negative signed number, -1 is none.
+    let last = object.first.checked_add(object.capacity - 1);
+    if last.is_none_or(|last| last > i64::MAX as u64) {
+        return Err(format!(
+            "numbers from {} on, {} of them; the last must be below 2^63",
+            object.first, object.capacity
+        ));
+    }
+    limits::total(bytes(object))
+}
+
+/// Entries with a stamp, links, and the queue of those that expire.
+fn bytes(object: &StateObject) -> u64 {
+    let stride = memory::stride(8 + memory::words(object.value_bytes));
+    let slab = memory::part(object.capacity.saturating_mul(stride));
+    let links = memory::part(object.capacity.saturating_mul(4));
+    memory::mapped(
+        slab.saturating_add(links)
+            .saturating_add(memory::expiry(object)),
+    )
+}

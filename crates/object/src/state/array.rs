@@ -1,0 +1,23 @@
+//! The kernel's array: values by an index below the capacity, all there from the start, all zero.
+
+use super::{Addressing, StateKind, elements, limits};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_ARRAY`
+pub static KIND: StateKind = StateKind {
+    name: "array",
+    c: "array",
+    bpf_type: Some(2),
+    handler_kind: None,
+    addressing: Addressing::Index,
+    hashed: false,
+    at_capacity: "is always full: an index beyond it is absent (null) and cannot be written (-E2BIG)",
+    validate,
+    bytes: elements::bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(object, elements::FLAGS)?;
+    limits::index_key(object)?;
+    elements::validate(object)
+}

@@ -1,0 +1,22 @@
+//! Values in a row: what arrays and vectors have in common (fastpath/state/elements.h).
+
+use super::{limits, memory};
+use crate::program::StateObject;
+
+/// Map flags that change nothing here: `BPF_F_MMAPABLE` is about access from outside.
+pub(super) const FLAGS: &[(u32, &str)] = &[(1 << 10, "BPF_F_MMAPABLE")];
+
+pub(super) fn validate(object: &StateObject) -> Result<(), String> {
+    limits::value(object)?;
+    limits::capacity(object)?;
+    limits::total(bytes(object))
+}
+
+/// Elements stand `value_bytes` apart, rounded up to 8.
+pub(super) fn bytes(object: &StateObject) -> u64 {
+    memory::mapped(
+        object
+            .capacity
+            .saturating_mul(memory::words(object.value_bytes)),
+    )
+}

@@ -1,0 +1,22 @@
+//! The kernel's hash map: each entry stays until it is deleted.
+
+use super::{Addressing, StateKind, keyed, limits};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_HASH`
+pub static KIND: StateKind = StateKind {
+    name: "hash",
+    c: "hash",
+    bpf_type: Some(1),
+    handler_kind: None,
+    addressing: Addressing::Key,
+    hashed: true,
+    at_capacity: "a new key is refused with -E2BIG; present ones can be overwritten",
+    validate,
+    bytes: keyed::bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(object, keyed::FLAGS)?;
+    keyed::validate(object)
+}

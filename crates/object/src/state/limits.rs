@@ -1,0 +1,88 @@
+//! What declarations of every kind have in common: which sizes are sane.
+
+use crate::program::StateObject;
+
+/// Longest key, in bytes: the kernel's `MAX_BPF_STACK`, as a key is built on the stack.
+pub const MAX_KEY: u32 = 512;
+/// Longest value, in bytes. The kernel admits more, but a value is copied at each update.
+pub const MAX_VALUE: u32 = 1 << 20;
+/// Most entries.
+pub const MAX_CAPACITY: u64 = 1 << 26;
+/// Most bytes of one object.
+pub const MAX_BYTES: u64 = 64 << 30;
+
+pub(super) fn key(object: &StateObject) -> Result<(), String> {
+    match object.key_bytes {
+        1..=MAX_KEY => Ok(()),
+        other => Err(format!(
+            "a key of {other} bytes; 1 to {MAX_KEY} are possible"
+        )),
+    }
+}
+
+pub(super) fn index_key(object: &StateObject) -> Result<(), String> {
+    match object.key_bytes {
+        4 => Ok(()),
+        other => Err(format!(
+            "a key of {other} bytes; an index is a __u32, 4 bytes"
+        )),
+    }
+}
+
+pub(super) fn value(object: &StateObject) -> Result<(), String> {
+    match object.value_bytes {
+        1..=MAX_VALUE => Ok(()),
+        other => Err(format!(
+            "a value of {other} bytes; 1 to {MAX_VALUE} are possible (the kernel admits more)"
+        )),
+    }
+}
+
+/// Handlers may declare an empty structure: presence of the key is all there is to know.
+pub(super) fn value_or_none(object: &StateObject) -> Result<(), String> {
+    match object.value_bytes {
+        0 => Ok(()),
+        _ => value(object),
+    }
+}
+
+pub(super) fn capacity(object: &StateObject) -> Result<(), String> {
+    match object.capacity {
+        1..=MAX_CAPACITY => Ok(()),
+        other => Err(format!("{other} entries; 1 to {MAX_CAPACITY} are possible")),
+    }
+}
+
+pub(super) fn total(bytes: u64) -> Result<(), String> {
+    match bytes {
+        0..=MAX_BYTES => Ok(()),
+        other => Err(format!(
+            "it would take {other} bytes; at most {MAX_BYTES} (64 GiB) are possible, with fewer entries"
+        )),
+    }
+}
+
+/// Only the named map flags may be set.
+pub(super) fn flags(object: &StateObject, known: &[(u32, &str)]) -> Result<(), String> {
+    let all = known.iter().fold(0, |all, (bit, _)| all | bit);
+    match object.flags & !all {
+        0 => Ok(()),
+        other => {
+            let names: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
+            let names = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
+            Err(format!("unknown map flags {other:#x}; there are: {names}"))
+        }
+    }
+}
+
+/// Options that a handler may give only to other kinds.
+pub(super) fn without(options: &[(u64, &str)]) -> Result<(), String> {
+    match options.iter().find(|(value, _)| *value != 0) {
+        Some((_, name)) => Err(format!("it takes no .{name}; leave it out")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,39 @@
+//! A handler's `LPM`: values by address prefixes, looked up by the longest that matches.
+
+use super::{Addressing, StateKind, limits, prefixes};
+use crate::program::StateObject;
+
+/// `MILLRACE_LPM`
+pub static KIND: StateKind = StateKind {
+    name: "lpm",
+    c: "lpm",
+    bpf_type: None,
+    handler_kind: Some(5),
+    addressing: Addressing::Key,
+    hashed: false,
+    at_capacity: "a new prefix is refused (null); present ones can be overwritten",
+    validate,
+    bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::without(&[
+        (object.expire_after, "expire_after"),
+        (object.first, "first"),
+        (object.window, "window"),
+        (u64::from(object.rows), "rows"),
+    ])?;
+    match object.key_bytes {
+        1..=16 => {}
+        other => {
+            return Err(format!(
+                "a key of {other} bytes; it is an address: 4 bytes (IPv4), 16 (IPv6), or fewer"
+            ));
+        }
+    }
+    prefixes::validate(object, bytes(object))
+}
+
+fn bytes(object: &StateObject) -> u64 {
+    prefixes::bytes(object, object.key_bytes)
+}

@@ -1,0 +1,45 @@
+//! The kernel's longest-prefix trie: the key is a `__u32` prefix length and the address after it.
+
+use super::{Addressing, StateKind, limits, prefixes};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_LPM_TRIE`
+pub static KIND: StateKind = StateKind {
+    name: "lpm_trie",
+    c: "lpm",
+    bpf_type: Some(11),
+    handler_kind: None,
+    addressing: Addressing::Key,
+    hashed: false,
+    at_capacity: "a new prefix is refused with -ENOSPC; present ones can be overwritten",
+    validate,
+    bytes,
+};
+
+const NO_PREALLOC: u32 = 1;
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(
+        object,
+        &[
+            (NO_PREALLOC, "BPF_F_NO_PREALLOC"),
+            (1 << 2, "BPF_F_NUMA_NODE"),
+        ],
+    )?;
+    if object.flags & NO_PREALLOC == 0 {
+        return Err("it needs `__uint(map_flags, BPF_F_NO_PREALLOC)`, as in the kernel".to_owned());
+    }
+    match object.key_bytes {
+        5..=260 => {}
+        other => {
+            return Err(format!(
+                "a key of {other} bytes; 4 for the prefix length and 1 to 256 of an address are possible"
+            ));
+        }
+    }
+    prefixes::validate(object, bytes(object))
+}
+
+fn bytes(object: &StateObject) -> u64 {
+    prefixes::bytes(object, object.key_bytes.saturating_sub(4))
+}

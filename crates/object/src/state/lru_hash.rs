@@ -1,0 +1,22 @@
+//! The kernel's LRU hash map: an entry that was not used lately makes room for a new one.
+
+use super::{Addressing, StateKind, keyed, limits};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_LRU_HASH`
+pub static KIND: StateKind = StateKind {
+    name: "lru_hash",
+    c: "lru_hash",
+    bpf_type: Some(9),
+    handler_kind: None,
+    addressing: Addressing::Key,
+    hashed: true,
+    at_capacity: "an entry that was not used lately is evicted",
+    validate,
+    bytes: keyed::lru_bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(object, keyed::LRU_FLAGS)?;
+    keyed::validate(object)
+}

@@ -1,0 +1,27 @@
+//! A handler's `VECTOR`: elements by an index below the capacity, all there from the start, all zero.
+
+use super::{Addressing, StateKind, elements, limits};
+use crate::program::StateObject;
+
+/// `MILLRACE_VECTOR`
+pub static KIND: StateKind = StateKind {
+    name: "vector",
+    c: "vector",
+    bpf_type: None,
+    handler_kind: Some(2),
+    addressing: Addressing::Index,
+    hashed: false,
+    at_capacity: "is always full: an index beyond the last is absent (null)",
+    validate,
+    bytes: elements::bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::without(&[
+        (object.expire_after, "expire_after"),
+        (object.first, "first"),
+        (object.window, "window"),
+        (u64::from(object.rows), "rows"),
+    ])?;
+    elements::validate(object)
+}
