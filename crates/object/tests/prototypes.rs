@@ -8,9 +8,6 @@ use std::process::Command;
 use millrace_object::helper::{Arg, HELPERS, Helper, Return};
 use millrace_object::state;
 
-/// Its C function also takes the three values that the contract, as the kernel's, does not cover.
-const UNSETTLED: &[&str] = &["trace_printk"];
-
 /// What the emitter passes for an argument of this kind.
 fn parameters(helper: &Helper, kind: Option<&str>) -> String {
     let mut list: Vec<String> = Vec::new();
@@ -79,13 +76,6 @@ fn contracts_are_prototypes() {
     let mut includes = std::collections::BTreeSet::new();
     let mut body = String::new();
     for helper in HELPERS {
-        if UNSETTLED.contains(&helper.name) {
-            eprintln!(
-                "skipped: {} has parameters beyond its contract",
-                helper.name
-            );
-            continue;
-        }
         for (header, function, kind) in functions(helper) {
             let parameters = parameters(helper, kind);
             writeln!(
