@@ -1,1 +1,11 @@
 //! Turns a checked Program into C and the C into a shared object.
+
+pub mod alone;
+mod build;
+pub mod cache;
+mod error;
+pub mod headers;
+pub mod toolchain;
+
+pub use build::{Built, Options, Stage, Timings, build};
+pub use error::Error;

@@ -93,10 +93,12 @@ impl<'a> Elf<'a> {
                 "give the file that `clang -c` writes",
             ));
         }
-        Ok(Elf {
-            sections: sections(&file, bytes.len())?,
-            symbols: symbols(&file)?,
-        })
+        let mut names = Names {
+            left: bytes.len().saturating_mul(4),
+        };
+        let sections = sections(&file, bytes.len(), &mut names)?;
+        let symbols = symbols(&file, &sections, &mut names)?;
+        Ok(Elf { sections, symbols })
     }
 
     pub fn section_named(&self, name: &str) -> Option<(usize, &Section<'a>)> {
@@ -149,9 +151,27 @@ fn check_identity(bytes: &[u8]) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// A budget for names: they may share their bytes, so that a file of many long ones would take the
+/// square of its size to read.
+struct Names {
+    left: usize,
+}
+
+impl Names {
+    fn take<'a>(&mut self, name: object::Result<&'a str>) -> Result<&'a str, LoadError> {
+        let name = name.unwrap_or("");
+        self.left = self
+            .left
+            .checked_sub(name.len())
+            .ok_or_else(|| LoadError::malformed("its names overlap"))?;
+        Ok(name)
+    }
+}
+
 fn sections<'a>(
     file: &ElfFile64<'a, LittleEndian>,
     file_bytes: usize,
+    names: &mut Names,
 ) -> Result<Vec<Section<'a>>, LoadError> {
     let damaged = |what: &str, e: object::Error| LoadError::malformed(format!("{what}: {e}"));
     let mut sections: Vec<Section<'a>> = Vec::new();
@@ -165,7 +185,7 @@ fn sections<'a>(
         let Some(slot) = sections.get_mut(index) else {
             continue;
         };
-        slot.name = section.name().unwrap_or("");
+        slot.name = names.take(section.name())?;
         slot.size = section.size();
         let flags = section.elf_section_header().sh_flags(LittleEndian);
         slot.executable = flags.contains(elf::SHF_EXECINSTR);
@@ -206,7 +226,11 @@ fn sections<'a>(
     Ok(sections)
 }
 
-fn symbols<'a>(file: &ElfFile64<'a, LittleEndian>) -> Result<Vec<Symbol<'a>>, LoadError> {
+fn symbols<'a>(
+    file: &ElfFile64<'a, LittleEndian>,
+    sections: &[Section<'a>],
+    names: &mut Names,
+) -> Result<Vec<Symbol<'a>>, LoadError> {
     let mut symbols = Vec::new();
     for symbol in file.symbols() {
         let index = symbol.index().0;
@@ -224,7 +248,7 @@ fn symbols<'a>(file: &ElfFile64<'a, LittleEndian>) -> Result<Vec<Symbol<'a>>, Lo
         let Some(slot) = symbols.get_mut(index) else {
             continue;
         };
-        slot.name = symbol.name().unwrap_or("");
+        slot.name = names.take(symbol.name())?;
         slot.section = match symbol.section() {
             SymbolSection::Section(section) => Some(section.0),
             _ => None,
@@ -240,12 +264,8 @@ fn symbols<'a>(file: &ElfFile64<'a, LittleEndian>) -> Result<Vec<Symbol<'a>>, Lo
         };
         slot.global = symbol.is_global() || symbol.is_weak();
         if slot.kind == SymbolKind::Section && slot.name.is_empty() {
-            let index = slot.section.unwrap_or(0);
-            slot.name = file
-                .section_by_index(object::SectionIndex(index))
-                .ok()
-                .and_then(|section| section.name().ok())
-                .unwrap_or("");
+            let section = slot.section.and_then(|index| sections.get(index));
+            slot.name = section.map_or("", |section| section.name);
         }
     }
     Ok(symbols)

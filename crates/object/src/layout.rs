@@ -1,6 +1,6 @@
 //! What each section of an object is to a program, and the state objects found there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::btf::Btf;
 use crate::elf::Elf;
@@ -35,6 +35,16 @@ pub(crate) struct Record {
     pub object: ObjectId,
 }
 
+/// Most state objects of a program; the kernel admits 64.
+const MAX_OBJECTS: usize = 1024;
+
+/// Sections that there is one of.
+const DECLARING: [&str; 3] = [
+    maps::declared::SECTION,
+    handlers::state::SECTION,
+    handlers::names::REASONS,
+];
+
 /// The sections of one object file.
 pub(crate) struct Layout {
     /// by section index
@@ -58,7 +68,12 @@ impl Layout {
             reasons: vec!["dropped".to_owned()],
         };
         let mut globals_left = globals::MAX_BYTES;
+        let mut seen = HashSet::new();
         for (index, section) in elf.sections.iter().enumerate() {
+            if DECLARING.contains(&section.name) && !seen.insert(section.name) {
+                return Err(LoadError::malformed("there are two sections of this name")
+                    .in_section(section.name));
+            }
             let content = if section.executable {
                 Content::Code
             } else if !section.loaded || section.size == 0 {
@@ -110,6 +125,9 @@ impl Layout {
             )
             .at_symbol(&object.name)
         })?;
+        if self.objects.len() == MAX_OBJECTS {
+            return Err(too_many());
+        }
         self.objects.push(object);
         Ok(ObjectId(self.objects.len() - 1))
     }
@@ -127,6 +145,20 @@ impl Layout {
         }
         Ok(Content::Objects(records))
     }
+}
+
+/// More state objects than a program may have.
+pub(crate) fn too_many() -> LoadError {
+    LoadError::new(
+        "too-many-objects",
+        format!("more than {MAX_OBJECTS} state objects"),
+        "split the program",
+    )
+}
+
+/// Whether so many declarations are admitted; asked before they are read.
+pub(crate) fn admits(declarations: usize) -> bool {
+    declarations <= MAX_OBJECTS
 }
 
 /// The record that contains an offset.

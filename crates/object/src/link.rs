@@ -73,7 +73,7 @@ impl<'a> Linker<'a> {
     fn link(&mut self, span: &Span<'a>) -> Result<Function, LoadError> {
         let length = span.end.saturating_sub(span.start);
         let count = length / SLOT;
-        if count == 0 || length % SLOT != 0 || span.start % SLOT != 0 {
+        if count == 0 || !length.is_multiple_of(SLOT) || !span.start.is_multiple_of(SLOT) {
             return Err(LoadError::malformed(format!(
                 "a function of {length} bytes"
             )));
@@ -270,9 +270,10 @@ impl Body {
                     to - 1
                 )));
             };
-            match self.insns.get_mut(index) {
-                Some(Insn::Jump { target } | Insn::Branch { target, .. }) => *target = found,
-                _ => {}
+            if let Some(Insn::Jump { target } | Insn::Branch { target, .. }) =
+                self.insns.get_mut(index)
+            {
+                *target = found;
             }
         }
         match self.insns.last() {

@@ -9,6 +9,9 @@ use crate::globals::PARAMS;
 use crate::layout::{Content, Layout};
 use crate::program::{Dialect, Param, Program};
 
+/// Most settings of a program.
+const MAX_PARAMS: usize = 1024;
+
 /// Finds the settings of a program: the variables of `.rodata.params`, and in XDP programs the
 /// `const volatile` numbers of `.rodata`, which is how their authors mean it.
 pub(crate) fn find(
@@ -21,7 +24,7 @@ pub(crate) fn find(
     let (Some(btf), globals) = (btf, global_sections(elf, layout)) else {
         return Ok(params);
     };
-    let symbols = symbols(elf);
+    let mut symbols = symbols(elf);
     for section in [PARAMS, ".rodata"] {
         if section == ".rodata" && dialect != Dialect::Xdp {
             continue;
@@ -30,10 +33,11 @@ pub(crate) fn find(
             if !btf.is_volatile(variable.ty) {
                 continue;
             }
-            let Some(place) = symbols.get(variable.name) else {
+            // A variable that is listed twice is one setting.
+            let Some(place) = symbols.remove(variable.name) else {
                 continue;
             };
-            let (index, value) = match *place {
+            let (index, value) = match place {
                 // Static variables of different functions may share a name; then it is nobody's.
                 None => continue,
                 Some(place) => place,
@@ -64,6 +68,14 @@ pub(crate) fn find(
                         .in_section(section)
                         .at_symbol(variable.name),
                 );
+            }
+            if params.len() == MAX_PARAMS {
+                return Err(LoadError::new(
+                    "too-many-parameters",
+                    format!("more than {MAX_PARAMS} parameters"),
+                    "read a table from a map instead",
+                )
+                .in_section(section));
             }
             params.push(Param {
                 name: printable(variable.name),

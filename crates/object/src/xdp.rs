@@ -7,7 +7,7 @@ use crate::error::{LoadError, printable};
 use crate::functions::{Functions, Signature};
 
 /// Whether a section is for XDP by its name, as libbpf has it.
-fn is_xdp(section: &str) -> bool {
+pub(crate) fn is_xdp(section: &str) -> bool {
     ["xdp", "xdp.frags"].iter().any(|name| {
         section
             .strip_prefix(name)

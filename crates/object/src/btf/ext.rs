@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::{Btf, header, part, relocated};
 use crate::bytes::{u32_at, until_zero};
+use crate::decode::SLOT;
 use crate::elf::Elf;
 use crate::error::LoadError;
 use crate::program::Line;
 
-/// Most bytes of a source line or file name that are kept: file names share their bytes with
-/// other strings, so a small file could otherwise ask for its square.
+/// Most bytes of a source line or file name that are kept.
 const MAX_TEXT: usize = 1024;
 
 /// What `.BTF.ext` knows, by section name and byte offset of the instruction.
@@ -76,7 +76,17 @@ impl Ext {
             });
         })?;
         for records in ext.lines.values_mut() {
+            // One record an instruction, the last: functions may overlap, and each looks at the
+            // records of its bytes.
+            records.retain(|r| u64::from(r.offset).is_multiple_of(SLOT));
             records.sort_by_key(|r| r.offset);
+            records.dedup_by(|next, kept| {
+                let same = next.offset == kept.offset;
+                if same {
+                    std::mem::swap(next, kept);
+                }
+                same
+            });
         }
         Ok(ext)
     }
@@ -106,7 +116,7 @@ fn records(bytes: &[u8], least: usize, mut each: impl FnMut(u32, &[u8])) -> Resu
     }
     let cut = || "ends inside a record".to_owned();
     let size = u32_at(bytes, 0).ok_or_else(cut)? as usize;
-    if size < least || size % 4 != 0 {
+    if size < least || !size.is_multiple_of(4) {
         return Err(format!("has records of {size} bytes instead of {least}"));
     }
     let mut at = 4;
@@ -128,6 +138,9 @@ pub(crate) struct Lines<'a> {
     btf: Option<&'a Btf>,
     ext: &'a Ext,
     strings: HashMap<u32, Arc<str>>,
+    /// bytes that further strings may take: compilers write each string once, so that all of them
+    /// together are no more than the section
+    left: usize,
 }
 
 impl<'a> Lines<'a> {
@@ -136,6 +149,7 @@ impl<'a> Lines<'a> {
             btf,
             ext,
             strings: HashMap::new(),
+            left: btf.map_or(0, |btf| btf.strings.len()),
         }
     }
 
@@ -143,10 +157,13 @@ impl<'a> Lines<'a> {
         let Some(btf) = self.btf else {
             return Arc::from("");
         };
+        let left = &mut self.left;
         let text = self.strings.entry(offset).or_insert_with(|| {
             let tail = btf.strings.get(offset as usize..).unwrap_or(&[]);
             let bytes = until_zero(tail, 0).unwrap_or(&[]);
             let bytes = bytes.get(..MAX_TEXT).unwrap_or(bytes);
+            let bytes = if bytes.len() <= *left { bytes } else { &[] };
+            *left -= bytes.len();
             Arc::from(String::from_utf8_lossy(bytes).trim())
         });
         Arc::clone(text)

@@ -61,7 +61,7 @@ pub(crate) fn relocated(elf: &Elf<'_>, section: &Section<'_>) -> Vec<u8> {
 }
 
 /// A section of a `.BTF` or `.BTF.ext` file by offset and length, both counted from the end of the header.
-fn part<'a>(bytes: &'a [u8], header: usize, offset: u32, length: u32) -> Option<&'a [u8]> {
+fn part(bytes: &[u8], header: usize, offset: u32, length: u32) -> Option<&[u8]> {
     let start = header.checked_add(offset as usize)?;
     bytes.get(start..start.checked_add(length as usize)?)
 }

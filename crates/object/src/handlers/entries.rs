@@ -7,6 +7,7 @@ use crate::elf::Elf;
 use crate::error::LoadError;
 use crate::functions::{Functions, Signature, Span};
 use crate::program::Role;
+use crate::xdp::is_xdp;
 
 const SECTIONS: &[(&str, Role)] = &[
     ("millrace/on_packet", Role::OnPacket),
@@ -25,6 +26,17 @@ pub(crate) fn find(
     unknown_handlers(elf)?;
     let mut entries: Vec<(Role, usize)> = Vec::new();
     for (index, span) in functions.spans.iter().enumerate() {
+        if span.global && is_xdp(span.section_name) {
+            let line = lines.first(span.section_name, span.start, span.end);
+            return Err(LoadError::new(
+                "mixed-dialects",
+                "an XDP program beside handlers",
+                "put it into a file of its own",
+            )
+            .in_section(span.section_name)
+            .at_symbol(span.name)
+            .at_line(line));
+        }
         let Some((_, role)) = SECTIONS.iter().find(|(name, _)| *name == span.section_name) else {
             continue;
         };

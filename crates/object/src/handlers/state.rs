@@ -4,7 +4,7 @@
 use crate::bytes::{u32_at, u64_at};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
-use crate::layout::{Declaration, blank};
+use crate::layout::{Declaration, admits, blank, too_many};
 use crate::state;
 
 /// The section's name.
@@ -22,7 +22,8 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             continue;
         }
         let place = |e: LoadError| e.in_section(SECTION).at_symbol(symbol.name);
-        if symbol.size != RECORD {
+        // A type of the author's that is aligned to more than 8 bytes pads the variable at its end.
+        if symbol.size < RECORD {
             return Err(place(LoadError::new(
                 "state-declaration",
                 format!("a record of {} bytes instead of {RECORD}", symbol.size),
@@ -37,6 +38,9 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             )));
         };
         let object = record(symbol.name, bytes).map_err(place)?;
+        if !admits(declarations.len() + 1) {
+            return Err(too_many().in_section(SECTION));
+        }
         declarations.push(Declaration {
             start: symbol.value,
             end,

@@ -2,7 +2,7 @@
 //!
 //! `long bpf_ringbuf_output(ringbuf, data, size, flags)`; flags are `BPF_RB_NO_WAKEUP` 1 and
 //! `BPF_RB_FORCE_WAKEUP` 2 and change nothing here. Returns 0, `-EAGAIN` if there is no room, `-E2BIG`
-//! if there never can be, `-EINVAL` for other flags.
+//! above 2^30 - 1 bytes, `-EINVAL` for other flags.
 
 use super::{Arg, Effects, Helper, Return};
 

@@ -11,7 +11,7 @@ pub static HELPER: Helper = Helper {
     name: "ringbuf_submit",
     args: &[Arg::Record, Arg::Scalar],
     returns: Return::Scalar { min: 0, max: 0 },
-    kinds: &["ringbuf"],
+    kinds: &[],
     effects: Effects {
         state: true,
         ..Effects::NONE

@@ -1,8 +1,9 @@
 //! `trace_printk`: a line for debugging.
 //!
-//! `long bpf_trace_printk(fmt, fmt_size, ...)`. Returns the bytes written, or `-EINVAL` for a format
-//! that is not admitted. The values for the format are in `r3` to `r5` as far as it asks for them;
-//! the contract, like the kernel's, does not cover them, so they are not printed.
+//! `long bpf_trace_printk(fmt, fmt_size, ...)`. There is no trace pipe here, so nothing is written. Returns
+//! the format's length, or `-EINVAL` for one that does not end in a zero byte. The values for the
+//! format, in `r3` to `r5` as far as it asks for them, are no part of the contract, as in the kernel:
+//! registers that it does not ask for need not be set.
 
 use super::{Arg, Effects, Helper, Return};
 

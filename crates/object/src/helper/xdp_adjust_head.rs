@@ -1,8 +1,8 @@
 //! `xdp_adjust_head`: moves the packet's first byte.
 //!
 //! `long bpf_xdp_adjust_head(xdp_md, delta)`: negative makes room, positive cuts. Returns 0, or `-EINVAL`
-//! if that leaves less than an Ethernet header or exceeds the headroom. Pointers into the packet are
-//! invalid afterwards, whatever it returned.
+//! if that leaves less than an Ethernet header, exceeds the headroom, or makes a frame longer than 65535
+//! bytes. Pointers into the packet are invalid afterwards, whatever it returned.
 
 use super::{Arg, Effects, Helper, Return};
 

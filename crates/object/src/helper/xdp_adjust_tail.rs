@@ -1,8 +1,9 @@
 //! `xdp_adjust_tail`: moves the packet's end.
 //!
 //! `long bpf_xdp_adjust_tail(xdp_md, delta)`: negative cuts, positive appends zeros. Returns 0, or
-//! `-EINVAL` if that leaves less than an Ethernet header or exceeds the room behind the packet.
-//! Pointers into the packet are invalid afterwards, whatever it returned.
+//! `-EINVAL` if that leaves less than an Ethernet header, exceeds the room behind the packet, or makes
+//! a frame longer than 65535 bytes. Pointers into the packet are invalid afterwards, whatever it
+//! returned.
 
 use super::{Arg, Effects, Helper, Return};
 

@@ -1,7 +1,7 @@
 //! `xdp_load_bytes`: copies bytes out of the packet.
 //!
-//! `long bpf_xdp_load_bytes(xdp_md, offset, buf, len)`. Returns 0, or `-EINVAL` if the packet is too
-//! short; then the buffer is filled with zeros.
+//! `long bpf_xdp_load_bytes(xdp_md, offset, buf, len)`. Returns 0; `-EFAULT` if offset or length is above
+//! 65535; `-EINVAL` if the packet is too short. After an error the buffer holds zeros.
 
 use super::{Arg, Effects, Helper, Return};
 

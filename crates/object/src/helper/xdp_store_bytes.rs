@@ -1,7 +1,8 @@
 //! `xdp_store_bytes`: copies bytes into the packet.
 //!
-//! `long bpf_xdp_store_bytes(xdp_md, offset, buf, len)`. Returns 0, or `-EINVAL` if the packet is too
-//! short; then it is unchanged. Pointers into the packet stay valid.
+//! `long bpf_xdp_store_bytes(xdp_md, offset, buf, len)`. Returns 0; `-EFAULT` if offset or length is above
+//! 65535; `-EINVAL` if the packet is too short. After an error the packet is unchanged. Pointers into
+//! the packet stay valid.
 
 use super::{Arg, Effects, Helper, Return};
 

@@ -6,12 +6,15 @@ use std::collections::HashMap;
 use crate::btf::{Btf, Kind, Member, Variable};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
-use crate::layout::{Declaration, blank};
+use crate::layout::{Declaration, admits, blank, too_many};
 use crate::program::StateObject;
 use crate::state::{self, Addressing};
 
 /// The section's name.
 pub(crate) const SECTION: &str = ".maps";
+
+/// More members than there are names for.
+const MAX_MEMBERS: usize = 16;
 
 /// Reads every declaration of the section.
 pub(crate) fn read(
@@ -37,8 +40,12 @@ pub(crate) fn read(
         .map(|s| (s.name, s.value))
         .collect();
     let section = elf.section(index)?;
+    let variables = btf.variables(SECTION);
+    if !admits(variables.len()) {
+        return Err(too_many().in_section(SECTION));
+    }
     let mut declarations = Vec::new();
-    for variable in btf.variables(SECTION) {
+    for variable in variables {
         let place = |e: LoadError| e.in_section(SECTION).at_symbol(variable.name);
         let start = symbols
             .get(variable.name)
@@ -88,6 +95,13 @@ fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<StateObject, LoadEr
             "declare it as `struct { __uint(type, …); … } name SEC(\".maps\")`",
         ));
     };
+    if members.len() > MAX_MEMBERS {
+        return Err(LoadError::new(
+            "map-declaration",
+            format!("a declaration of {} members", members.len()),
+            format!("at most {MAX_MEMBERS} have a meaning"),
+        ));
+    }
     let mut spelled = Spelled::default();
     for member in members {
         read_member(btf, member, &mut spelled)?;

@@ -1,7 +1,7 @@
 //! A handler's `ALLOCATOR`: leases numbers, each with a value kept with it, until they expire or are
 //! given back.
 
-use super::{Addressing, StateKind, limits};
+use super::{Addressing, StateKind, limits, memory};
 use crate::program::StateObject;
 
 /// `MILLRACE_ALLOCATOR`
@@ -20,7 +20,7 @@ pub static KIND: StateKind = StateKind {
 fn validate(object: &StateObject) -> Result<(), String> {
     let rows = u64::from(object.rows);
     limits::without(&[(object.window, "window"), (rows, "rows")])?;
-    limits::value(object)?;
+    limits::value_or_none(object)?;
     limits::capacity(object)?;
     // A lease is a non-negative signed number, -1 is none.
     let last = object.first.checked_add(object.capacity - 1);
@@ -33,7 +33,13 @@ fn validate(object: &StateObject) -> Result<(), String> {
     limits::total(bytes(object))
 }
 
+/// Entries with a stamp, links, and the queue of those that expire.
 fn bytes(object: &StateObject) -> u64 {
-    let value = u64::from(object.value_bytes).next_multiple_of(8);
-    object.capacity.saturating_mul(value + 16)
+    let stride = memory::stride(8 + memory::words(object.value_bytes));
+    let slab = memory::part(object.capacity.saturating_mul(stride));
+    let links = memory::part(object.capacity.saturating_mul(4));
+    memory::mapped(
+        slab.saturating_add(links)
+            .saturating_add(memory::expiry(object)),
+    )
 }

@@ -1,6 +1,6 @@
 //! Values in a row: what arrays and vectors have in common (fastpath/state/elements.h).
 
-use super::limits;
+use super::{limits, memory};
 use crate::program::StateObject;
 
 /// Map flags that change nothing here: `BPF_F_MMAPABLE` is about access from outside.
@@ -12,8 +12,11 @@ pub(super) fn validate(object: &StateObject) -> Result<(), String> {
     limits::total(bytes(object))
 }
 
-/// Elements are `value_bytes` rounded up to 8 apart.
+/// Elements stand `value_bytes` apart, rounded up to 8.
 pub(super) fn bytes(object: &StateObject) -> u64 {
-    let stride = u64::from(object.value_bytes).next_multiple_of(8);
-    object.capacity.saturating_mul(stride)
+    memory::mapped(
+        object
+            .capacity
+            .saturating_mul(memory::words(object.value_bytes)),
+    )
 }

@@ -1,6 +1,6 @@
 //! A section of variables: `.data`, `.bss` or `.rodata`.
 
-use super::{Addressing, StateKind};
+use super::{Addressing, StateKind, memory};
 use crate::globals::MAX_BYTES;
 use crate::program::StateObject;
 
@@ -25,5 +25,5 @@ fn validate(object: &StateObject) -> Result<(), String> {
 }
 
 fn bytes(object: &StateObject) -> u64 {
-    u64::from(object.value_bytes).next_multiple_of(8)
+    memory::mapped(u64::from(object.value_bytes))
 }

@@ -1,6 +1,6 @@
 //! Entries by key: what hash maps have in common (fastpath/state/table.h).
 
-use super::limits;
+use super::{limits, memory};
 use crate::program::StateObject;
 
 /// Map flags that change nothing here: how the kernel allocates entries, and where.
@@ -12,17 +12,23 @@ pub(super) const LRU_FLAGS: &[(u32, &str)] =
 
 pub(super) fn validate(object: &StateObject) -> Result<(), String> {
     limits::key(object)?;
-    limits::value(object)?;
+    if object.kind.handler_kind.is_some() {
+        limits::value_or_none(object)?;
+    } else {
+        limits::value(object)?;
+    }
     limits::capacity(object)?;
     limits::total(bytes(object))
 }
 
+/// The stamp of an entry that expires takes 8 bytes.
 pub(super) fn bytes(object: &StateObject) -> u64 {
-    let key = u64::from(object.key_bytes).next_multiple_of(8);
-    let value = u64::from(object.value_bytes).next_multiple_of(8);
-    object.capacity.saturating_mul(key + value + 16)
+    let head = if object.expire_after == 0 { 0 } else { 8 };
+    memory::mapped(memory::table(object, head).saturating_add(memory::expiry(object)))
 }
 
+/// A bit an entry says whether it was used lately.
 pub(super) fn lru_bytes(object: &StateObject) -> u64 {
-    bytes(object)
+    let used = memory::part(object.capacity.div_ceil(64).saturating_mul(8));
+    memory::mapped(memory::table(object, 0).saturating_add(used))
 }

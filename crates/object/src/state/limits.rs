@@ -38,6 +38,14 @@ pub(super) fn value(object: &StateObject) -> Result<(), String> {
     }
 }
 
+/// Handlers may declare an empty structure: presence of the key is all there is to know.
+pub(super) fn value_or_none(object: &StateObject) -> Result<(), String> {
+    match object.value_bytes {
+        0 => Ok(()),
+        _ => value(object),
+    }
+}
+
 pub(super) fn capacity(object: &StateObject) -> Result<(), String> {
     match object.capacity {
         1..=MAX_CAPACITY => Ok(()),

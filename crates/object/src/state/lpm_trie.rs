@@ -30,10 +30,10 @@ fn validate(object: &StateObject) -> Result<(), String> {
         return Err("it needs `__uint(map_flags, BPF_F_NO_PREALLOC)`, as in the kernel".to_owned());
     }
     match object.key_bytes {
-        5..=20 => {}
+        5..=260 => {}
         other => {
             return Err(format!(
-                "a key of {other} bytes; 4 for the prefix length and 1 to 16 of an address are possible"
+                "a key of {other} bytes; 4 for the prefix length and 1 to 256 of an address are possible"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! The kernel's LRU hash map: the entry that was not used for longest makes room for a new one.
+//! The kernel's LRU hash map: an entry that was not used lately makes room for a new one.
 
 use super::{Addressing, StateKind, keyed, limits};
 use crate::program::StateObject;
@@ -11,7 +11,7 @@ pub static KIND: StateKind = StateKind {
     handler_kind: None,
     addressing: Addressing::Key,
     hashed: true,
-    at_capacity: "the entry that was not used for longest is evicted",
+    at_capacity: "an entry that was not used lately is evicted",
     validate,
     bytes: keyed::lru_bytes,
 };

@@ -12,7 +12,7 @@ pub static KIND: StateKind = StateKind {
     handler_kind: None,
     addressing: Addressing::Key,
     hashed: true,
-    at_capacity: "the entry that was not used for longest is evicted",
+    at_capacity: "an entry that was not used lately is evicted",
     validate,
     bytes: keyed::lru_bytes,
 };

@@ -7,6 +7,7 @@
 mod elements;
 mod keyed;
 pub mod limits;
+mod memory;
 mod prefixes;
 
 pub mod allocator;

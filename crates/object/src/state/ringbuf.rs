@@ -1,6 +1,6 @@
 //! The kernel's ring buffer: records for the host, in order.
 
-use super::{Addressing, StateKind, limits};
+use super::{Addressing, StateKind, limits, memory};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_RINGBUF`
@@ -25,7 +25,7 @@ fn validate(object: &StateObject) -> Result<(), String> {
         return Err("it has neither keys nor values; leave them out".to_owned());
     }
     let bytes = object.capacity;
-    if !bytes.is_power_of_two() || bytes < PAGE || bytes > limits::MAX_CAPACITY {
+    if !bytes.is_power_of_two() || !(PAGE..=limits::MAX_CAPACITY).contains(&bytes) {
         return Err(format!(
             "max_entries (its bytes) is {bytes}; a power of two from {PAGE} to {} is possible",
             limits::MAX_CAPACITY
@@ -34,6 +34,7 @@ fn validate(object: &StateObject) -> Result<(), String> {
     Ok(())
 }
 
+/// Twice the ring: a record that would wrap goes on behind its end.
 fn bytes(object: &StateObject) -> u64 {
-    object.capacity
+    memory::mapped(object.capacity.saturating_mul(2))
 }

@@ -1,7 +1,7 @@
 //! A handler's `SKETCH`: counts by key in little memory, never too low, a little too high (count-min:
 //! Cormode and Muthukrishnan, J. Algorithms 55(1), 2005).
 
-use super::{Addressing, StateKind, limits};
+use super::{Addressing, StateKind, limits, memory};
 use crate::program::StateObject;
 
 /// Most rows: the error probability is exp(-rows).
@@ -26,9 +26,9 @@ fn validate(object: &StateObject) -> Result<(), String> {
         (object.first, "first"),
     ])?;
     limits::key(object)?;
-    if object.value_bytes != 0 {
+    if !matches!(object.value_bytes, 0 | 4) {
         return Err(format!(
-            "a value of {} bytes; a sketch only counts",
+            "a value of {} bytes; a sketch counts in a __u32",
             object.value_bytes
         ));
     }
@@ -42,9 +42,9 @@ fn validate(object: &StateObject) -> Result<(), String> {
     limits::total(bytes(object))
 }
 
+/// Columns are rounded up to a power of two; with a window each counter remembers which it counts.
 fn bytes(object: &StateObject) -> u64 {
-    object
-        .capacity
-        .saturating_mul(u64::from(object.rows))
-        .saturating_mul(4)
+    let counter = if object.window == 0 { 4 } else { 8 };
+    let row = memory::power_of_two(object.capacity).saturating_mul(counter);
+    memory::mapped(row.saturating_mul(u64::from(object.rows)))
 }

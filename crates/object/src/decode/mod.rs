@@ -8,7 +8,7 @@ use crate::insn::{AluOp, AtomicOp, ByteOrder, Condition, Insn, Operand, Reg, Siz
 pub(crate) const SLOT: u64 = 8;
 
 /// The fields of one 8-byte slot.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     pub opcode: u8,
     pub dst: u8,
@@ -341,3 +341,6 @@ fn without_condition(slot: Slot) -> Result<Decoded, String> {
         _ => Err(unknown(slot)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+/* What the C of treatment `alone` is written with, beyond fastpath/: arithmetic as RFC 9669 defines
+ * it where C does not, and the slot that a scout leaves for the program.
+ *
+ * Conventions of the emitted functions: r3_1 is register 3 of call frame 1 as a number, p3_1 the same
+ * register as a pointer; s1_24 is the stack object that begins 24 bytes below frame 1's r10. A frame
+ * is one call path; frame 0 is the entry's. Loads through `volatile` are of values that a check has
+ * been made on: read once, nobody can change them between the check and the use.
+ */
+#ifndef MR_ALONE_H
+#define MR_ALONE_H
+
+#include "base.h"
+#include "context.h"
+
+typedef s16 __attribute__((may_alias, aligned(1))) mr_s16;
+typedef s32 __attribute__((may_alias, aligned(1))) mr_s32;
+typedef s64 __attribute__((may_alias, aligned(1))) mr_s64;
+/* A pointer that was spilled to memory. */
+typedef u8 *__attribute__((may_alias, aligned(1))) mr_pointer;
+
+/* Division by zero gives 0, its remainder the dividend; the minimum by -1 wraps. */
+MR_INLINE u64 divide64(u64 a, u64 b) { return b ? a / b : 0; }
+MR_INLINE u32 divide32(u32 a, u32 b) { return b ? a / b : 0; }
+MR_INLINE u64 modulo64(u64 a, u64 b) { return b ? a % b : a; }
+MR_INLINE u32 modulo32(u32 a, u32 b) { return b ? a % b : a; }
+
+MR_INLINE u64 signed_divide64(u64 a, u64 b)
+{
+	return b + 1 < 2 ? b * a : (u64)((s64)a / (s64)b); /* b is 0 or -1: a * b is what is asked for */
+}
+
+MR_INLINE u32 signed_divide32(u32 a, u32 b)
+{
+	return b + 1 < 2 ? b * a : (u32)((s32)a / (s32)b);
+}
+
+MR_INLINE u64 signed_modulo64(u64 a, u64 b)
+{
+	return b + 1 < 2 ? (b ? 0 : a) : (u64)((s64)a % (s64)b);
+}
+
+MR_INLINE u32 signed_modulo32(u32 a, u32 b)
+{
+	return b + 1 < 2 ? (b ? 0 : a) : (u32)((s32)a % (s32)b);
+}
+
+/* Packets whose state is fetched together: enough misses in flight to fill the core's buffers, few
+ * enough that what was fetched is still in the first-level cache when its packet runs. */
+#define MR_BATCH 32u
+
+#endif

@@ -1,0 +1,186 @@
+//! Arithmetic, RFC 9669 sections 4.1 and 4.2, in C without undefined behaviour: shifts are masked,
+//! division by zero is defined, 32-bit results are zero-extended, everything wraps.
+
+use millrace_check::facts::StepId;
+use millrace_object::insn::{AluOp, ByteOrder, Insn, Operand, Size, Width};
+
+use super::body::Body;
+use super::demand::{Base, pointer_base};
+use super::text::unsigned;
+use crate::error::Error;
+
+/// The result as a number.
+pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
+    match *insn {
+        Insn::Alu {
+            op,
+            width: Width::W64,
+            dst,
+            src,
+        } => {
+            let left = if op == AluOp::Mov {
+                String::new()
+            } else {
+                body.scalar(id, dst)?
+            };
+            wide(op, &left, &body.operand(id, src)?, src)
+        }
+        Insn::Alu {
+            op,
+            width: Width::W32,
+            dst,
+            src,
+        } => {
+            let left = if op == AluOp::Mov {
+                String::new()
+            } else {
+                format!("(u32){}", body.scalar(id, dst)?)
+            };
+            narrow(op, &left, &body.operand32(id, src)?, src)
+        }
+        Insn::Neg { width, dst } => Ok(match width {
+            Width::W64 => format!("-{}", body.scalar(id, dst)?),
+            Width::W32 => format!("-(u32){}", body.scalar(id, dst)?),
+        }),
+        Insn::SignExtend {
+            width, from, src, ..
+        } => {
+            let source = body.scalar(id, src)?;
+            let bits = from.bytes() * 8;
+            Ok(match (width, from) {
+                (_, Size::B8) => source,
+                (Width::W64, _) => format!("(u64)(s{bits}){source}"),
+                (Width::W32, _) => format!("(u32)(s{bits}){source}"),
+            })
+        }
+        Insn::ByteOrder { order, bits, dst } => {
+            let value = body.scalar(id, dst)?;
+            match (order, bits) {
+                (ByteOrder::ToLittle, 64) => Ok(value),
+                (ByteOrder::ToLittle, 16 | 32) => Ok(format!("(u{bits}){value}")),
+                (ByteOrder::ToBig | ByteOrder::Swap, 16 | 32 | 64) => {
+                    Ok(format!("__builtin_bswap{bits}((u{bits}){value})"))
+                }
+                _ => Err(body
+                    .slice
+                    .contradiction(body.slice.step(id), format!("a byte swap of {bits} bits"))),
+            }
+        }
+        _ => Err(body
+            .slice
+            .unsupported(body.slice.step(id), format!("{insn:?}"))),
+    }
+}
+
+/// The result as a pointer, where the instruction moves one.
+pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<String>, Error> {
+    let Insn::Alu {
+        op,
+        width,
+        dst,
+        src,
+    } = *insn
+    else {
+        return Ok(None);
+    };
+    if let (AluOp::Mov, Width::W64, Operand::Reg(src)) = (op, width, src) {
+        return Ok(Some(body.pointer(id, src)?));
+    }
+    let minus = op == AluOp::Sub;
+    Ok(
+        match (pointer_base(body.slice.step(id), op, width, dst, src), src) {
+            (Some(Base::Left), Operand::Imm(by)) => {
+                // The immediate's sign and the operation's together: distances are said as they are.
+                let backwards = minus != (by < 0);
+                Some(format!(
+                    "{} {} {}",
+                    body.pointer(id, dst)?,
+                    if backwards { '-' } else { '+' },
+                    by.unsigned_abs()
+                ))
+            }
+            (Some(Base::Left), Operand::Reg(by)) => {
+                let distance = body.scalar(id, by)?;
+                // As a signed distance: a negative one in u64 would be an offset beyond the address space.
+                Some(format!(
+                    "{} {} (s64){distance}",
+                    body.pointer(id, dst)?,
+                    if minus { '-' } else { '+' }
+                ))
+            }
+            (Some(Base::Right), Operand::Reg(base)) => Some(format!(
+                "{} + (s64){}",
+                body.pointer(id, base)?,
+                body.scalar(id, dst)?
+            )),
+            _ => None,
+        },
+    )
+}
+
+fn wide(op: AluOp, left: &str, right: &str, src: Operand) -> Result<String, Error> {
+    let constant = immediate(src);
+    Ok(match op {
+        AluOp::Mov => right.into(),
+        AluOp::Add => sum(left, '+', '-', right, constant),
+        AluOp::Sub => sum(left, '-', '+', right, constant),
+        AluOp::Mul => format!("{left} * {right}"),
+        AluOp::Or => format!("{left} | {right}"),
+        AluOp::And => format!("{left} & {right}"),
+        AluOp::Xor => format!("{left} ^ {right}"),
+        AluOp::Lsh => format!("{left} << {}", amount(right, constant, 63)),
+        AluOp::Rsh => format!("{left} >> {}", amount(right, constant, 63)),
+        AluOp::Arsh => format!("(u64)((s64){left} >> {})", amount(right, constant, 63)),
+        AluOp::Div if constant.is_some_and(|c| c != 0) => format!("{left} / {right}"),
+        AluOp::Mod if constant.is_some_and(|c| c != 0) => format!("{left} % {right}"),
+        AluOp::Div => format!("divide64({left}, {right})"),
+        AluOp::Mod => format!("modulo64({left}, {right})"),
+        AluOp::SignedDiv => format!("signed_divide64({left}, {right})"),
+        AluOp::SignedMod => format!("signed_modulo64({left}, {right})"),
+    })
+}
+
+fn narrow(op: AluOp, left: &str, right: &str, src: Operand) -> Result<String, Error> {
+    let constant = immediate(src).map(|c| c as u32);
+    let wide = constant.map(i64::from);
+    Ok(match op {
+        AluOp::Mov => right.into(),
+        AluOp::Add => format!("{left} + {right}"),
+        AluOp::Sub => format!("{left} - {right}"),
+        AluOp::Mul => format!("{left} * {right}"),
+        AluOp::Or => format!("{left} | {right}"),
+        AluOp::And => format!("{left} & {right}"),
+        AluOp::Xor => format!("{left} ^ {right}"),
+        AluOp::Lsh => format!("{left} << {}", amount(right, wide, 31)),
+        AluOp::Rsh => format!("{left} >> {}", amount(right, wide, 31)),
+        AluOp::Arsh => format!("(u32)((s32){left} >> {})", amount(right, wide, 31)),
+        AluOp::Div if constant.is_some_and(|c| c != 0) => format!("{left} / {right}"),
+        AluOp::Mod if constant.is_some_and(|c| c != 0) => format!("{left} % {right}"),
+        AluOp::Div => format!("divide32({left}, {right})"),
+        AluOp::Mod => format!("modulo32({left}, {right})"),
+        AluOp::SignedDiv => format!("signed_divide32({left}, {right})"),
+        AluOp::SignedMod => format!("signed_modulo32({left}, {right})"),
+    })
+}
+
+fn immediate(src: Operand) -> Option<i64> {
+    match src {
+        Operand::Imm(value) => Some(value),
+        Operand::Reg(_) => None,
+    }
+}
+
+/// Adding a negative constant reads better as a subtraction.
+fn sum(left: &str, plus: char, minus: char, right: &str, constant: Option<i64>) -> String {
+    match constant {
+        Some(c) if c < 0 => format!("{left} {minus} {}", unsigned(c.unsigned_abs())),
+        _ => format!("{left} {plus} {right}"),
+    }
+}
+
+fn amount(right: &str, constant: Option<i64>, mask: i64) -> String {
+    match constant {
+        Some(c) => format!("{}", c & mask),
+        None => format!("({right} & {mask})"),
+    }
+}

@@ -1,0 +1,323 @@
+//! One C function from one slice: locals, stack objects, labels, statements in layout order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_check::facts::{FrameId, Kind, Op, StepId};
+use millrace_object::insn::{Insn, Reg};
+
+use super::demand::{Demand, Forms};
+use super::layout_stores::runs;
+use super::objects::Names;
+use super::slice::{Role, Slice};
+use super::stack::Stack;
+use super::text::Text;
+use super::{branch, statement};
+use crate::error::Error;
+
+/// What a function is emitted for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// to run: returns the verdict
+    Program,
+    /// to find and prefetch what the program will look up: fills a slot
+    Scout,
+}
+
+/// Everything the statements of one function are made from.
+pub struct Body<'a> {
+    /// the steps
+    pub slice: &'a Slice<'a>,
+    /// which forms of registers are needed
+    pub demand: Demand,
+    /// the stack objects
+    pub stack: Stack,
+    /// the state objects in C
+    pub names: &'a Names,
+    /// what the function is for
+    pub purpose: Purpose,
+    /// keyed operations for which a slot may hold the token, with their numbers
+    pub sites: &'a BTreeMap<StepId, u32>,
+}
+
+impl<'a> Body<'a> {
+    /// Analyses a slice.
+    ///
+    /// # Errors
+    /// [`Error::Facts`] when the facts contradict each other.
+    pub fn new(
+        slice: &'a Slice<'a>,
+        names: &'a Names,
+        purpose: Purpose,
+        sites: &'a BTreeMap<StepId, u32>,
+    ) -> Result<Self, Error> {
+        let demand = Demand::solve(slice);
+        let stack = Stack::split(slice, &demand)?;
+        Ok(Body {
+            slice,
+            demand,
+            stack,
+            names,
+            purpose,
+            sites,
+        })
+    }
+
+    /// Writes the function's inside, braces excluded. `file` is the generated file's name.
+    ///
+    /// # Errors
+    /// [`Error::Facts`] or [`Error::Unsupported`], with the place in the author's program.
+    pub fn write(&self, out: &mut Text, file: &str) -> Result<(), Error> {
+        let order = self.slice.layout();
+        let mut statements = Vec::with_capacity(order.len());
+        for &id in &order {
+            statements.push(self.step(id)?);
+        }
+        let gotos = self.gotos(&order)?;
+        self.locals(out, &statements, &gotos);
+        let labels: BTreeSet<StepId> = gotos
+            .iter()
+            .flat_map(|g| g.iter().map(|(_, to)| *to))
+            .collect();
+        let runs = runs(self, &order, &labels)?;
+        let mut at = 0;
+        while let Some(&id) = order.get(at) {
+            if labels.contains(&id) {
+                out.lines(&format!("L{}:", id.0));
+            }
+            if let Some(run) = runs.get(&at) {
+                out.statement(1, "{", "stores in the order of addresses");
+                for (step, text) in &run.statements {
+                    self.emit(out, 2, *step, text);
+                }
+                out.statement(1, "}", "");
+                at += run.length;
+                // Only the run's last step can lead elsewhere than to the step behind it.
+                if let Some((condition, target)) = gotos.get(at - 1).and_then(|g| g.first()) {
+                    debug_assert!(condition.is_empty(), "a store does not branch");
+                    out.statement(1, &format!("goto L{};", target.0), "");
+                }
+                continue;
+            }
+            let mut lines = statements[at].clone();
+            for (condition, target) in &gotos[at] {
+                lines.push(if condition.is_empty() {
+                    format!("goto L{};", target.0)
+                } else {
+                    format!("if ({condition}) goto L{};", target.0)
+                });
+            }
+            self.emit(out, 1, id, &lines);
+            at += 1;
+        }
+        out.own_numbering(file);
+        Ok(())
+    }
+
+    /// The C name of a form of a register.
+    pub fn local(frame: FrameId, reg: Reg, form: Forms) -> String {
+        format!(
+            "{}{}_{}",
+            if form.pointer { 'p' } else { 'r' },
+            reg.0,
+            frame.0
+        )
+    }
+
+    fn emit(&self, out: &mut Text, depth: usize, id: StepId, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        let step = self.slice.step(id);
+        let function =
+            &self.slice.program.functions[self.slice.flow.frames[step.frame.0].function.0];
+        let slot = function.slots.get(step.pc).copied().unwrap_or_default();
+        let mut comment = format!(
+            "{slot}: {}",
+            self.slice
+                .program
+                .text(self.slice.flow.frames[step.frame.0].function, step.pc)
+        );
+        for line in lines {
+            out.at(step.line.as_ref());
+            out.statement(depth, line, &comment);
+            comment.clear();
+        }
+    }
+
+    /// What a step does, its jumps excluded.
+    fn step(&self, id: StepId) -> Result<Vec<String>, Error> {
+        let step = self.slice.step(id);
+        match self.slice.role(id) {
+            Role::Absent => return Ok(Vec::new()),
+            Role::Stop => return Ok(vec!["return;".into()]),
+            Role::Site(site) => return super::call::scout_site(self, id, site),
+            Role::Run => {}
+        }
+        match step.op {
+            Op::Plain(insn) => statement::plain(self, id, &insn),
+            Op::Jump { .. } => Ok(Vec::new()),
+            Op::Branch { .. } if !step.outcomes.holds && !step.outcomes.fails => {
+                Ok(vec!["__builtin_trap();".into()])
+            }
+            Op::Branch { .. } => Ok(Vec::new()),
+            Op::Enter { frame, target } => {
+                let mut out = Vec::new();
+                for reg in (1..=5).map(Reg) {
+                    let forms = self.demand.before(self.slice, target, frame, reg);
+                    self.copy(id, reg, frame, forms, &mut out)?;
+                }
+                Ok(out)
+            }
+            Op::Leave { target } => {
+                let mut out = Vec::new();
+                if let Some(caller) = self.slice.flow.frames[step.frame.0].caller {
+                    let forms = self.demand.before(self.slice, target, caller, Reg(0));
+                    self.copy(id, Reg(0), caller, forms, &mut out)?;
+                }
+                Ok(out)
+            }
+            Op::Exit if self.purpose == Purpose::Scout || !self.slice.verdict => {
+                Ok(vec!["return;".into()])
+            }
+            Op::Exit => Ok(vec![format!("return {};", self.scalar(id, Reg(0))?)]),
+        }
+    }
+
+    /// A register into the same register of another frame.
+    fn copy(
+        &self,
+        id: StepId,
+        reg: Reg,
+        to: FrameId,
+        forms: Forms,
+        out: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        if forms.scalar {
+            out.push(format!(
+                "{} = {};",
+                Self::local(to, reg, Forms::SCALAR),
+                self.scalar(id, reg)?
+            ));
+        }
+        if forms.pointer {
+            out.push(format!(
+                "{} = {};",
+                Self::local(to, reg, Forms::POINTER),
+                self.pointer(id, reg)?
+            ));
+        }
+        Ok(())
+    }
+
+    /// The jumps behind each step: a condition (empty: always) and where to.
+    fn gotos(&self, order: &[StepId]) -> Result<Vec<Vec<(String, StepId)>>, Error> {
+        let mut all = Vec::with_capacity(order.len());
+        for (at, &id) in order.iter().enumerate() {
+            let successors = self.slice.successors(id);
+            let mut jumps = Vec::new();
+            if let (Op::Branch { insn, .. }, [_, target]) =
+                (self.slice.step(id).op, successors.as_slice())
+            {
+                jumps.push((branch::condition(self, id, &insn)?, *target));
+            }
+            if let Some(first) = successors.first()
+                && order.get(at + 1) != Some(first)
+            {
+                jumps.push((String::new(), *first));
+            }
+            all.push(jumps);
+        }
+        Ok(all)
+    }
+
+    /// Declarations: the stack objects, then the registers that some statement names.
+    fn locals(&self, out: &mut Text, statements: &[Vec<String>], gotos: &[Vec<(String, StepId)>]) {
+        for object in self.stack.objects() {
+            out.lines(&format!(
+                "\t_Alignas(8) u8 {}[{}];",
+                object.name(),
+                object.to - object.from
+            ));
+        }
+        let mut scalars = Vec::new();
+        let mut pointers = Vec::new();
+        let mut assigned = BTreeSet::new();
+        for text in statements
+            .iter()
+            .flatten()
+            .chain(gotos.iter().flatten().map(|(condition, _)| condition))
+        {
+            assigned.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        }
+        for (index, unwritten) in self.demand.unwritten.iter().enumerate() {
+            let frame = FrameId(index);
+            for reg in (0..=10).map(Reg) {
+                let start = unwritten.forms(reg);
+                let is_context = index == 0
+                    && self.slice.step(StepId(0)).before[usize::from(reg.0)] == Kind::Context;
+                for (form, list, needed) in [
+                    (Forms::SCALAR, &mut scalars, start.scalar),
+                    (Forms::POINTER, &mut pointers, start.pointer),
+                ] {
+                    let name = Self::local(frame, reg, form);
+                    let value = match (is_context, form.pointer) {
+                        (true, true) => "(u8 *)pkt",
+                        (true, false) => "(u64)(uintptr_t)pkt",
+                        // Read on a path of the graph that no execution takes, or the compiler cannot see so.
+                        _ => "0",
+                    };
+                    if needed {
+                        list.push(format!("{name} = {value}"));
+                    } else if assigned.contains(name.as_str()) {
+                        list.push(name);
+                    }
+                }
+            }
+        }
+        if !scalars.is_empty() {
+            out.lines(&format!("\tu64 {};", scalars.join(", ")));
+        }
+        if !pointers.is_empty() {
+            out.lines(&format!("\tu8 *{};", pointers.join(", *")));
+        }
+        out.blank();
+        let parameters = ["self", "pkt", "slot"];
+        let given = if self.purpose == Purpose::Scout || !self.sites.is_empty() {
+            3
+        } else {
+            2
+        };
+        for parameter in &parameters[..given] {
+            let start = scalars
+                .iter()
+                .chain(&pointers)
+                .any(|p| p.ends_with(parameter));
+            if !start && !assigned.contains(parameter) {
+                out.lines(&format!("\t(void){parameter};"));
+            }
+        }
+    }
+
+    /// Whether a step only computes a register and touches no stack memory.
+    pub fn only_computes(&self, id: StepId) -> bool {
+        let step = self.slice.step(id);
+        let Op::Plain(insn) = step.op else {
+            return false;
+        };
+        match insn {
+            Insn::Alu { .. }
+            | Insn::Neg { .. }
+            | Insn::SignExtend { .. }
+            | Insn::ByteOrder { .. }
+            | Insn::LoadImm { .. } => true,
+            Insn::Load { .. } => !matches!(
+                step.access,
+                None | Some(
+                    millrace_check::facts::Access::Stack { .. }
+                        | millrace_check::facts::Access::Several
+                )
+            ),
+            _ => false,
+        }
+    }
+}

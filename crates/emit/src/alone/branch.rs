@@ -1,0 +1,74 @@
+//! Conditions of branches.
+
+use millrace_check::facts::StepId;
+use millrace_object::insn::{Condition, Insn, Operand, Width};
+
+use super::body::Body;
+use super::demand::compares_pointers;
+use super::text::signed;
+use crate::error::Error;
+
+/// The condition as a C expression.
+///
+/// # Errors
+/// [`Error::Facts`] when an operand is a stack address that nothing touches.
+pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
+    let step = body.slice.step(id);
+    let Insn::Branch {
+        condition,
+        width,
+        left,
+        right,
+        ..
+    } = *insn
+    else {
+        return Err(body.slice.contradiction(step, "a branch that is none"));
+    };
+    let (operator, is_signed) = match condition {
+        Condition::Eq => ("==", false),
+        Condition::Ne => ("!=", false),
+        Condition::Gt => (">", false),
+        Condition::Ge => (">=", false),
+        Condition::Lt => ("<", false),
+        Condition::Le => ("<=", false),
+        Condition::SignedGt => (">", true),
+        Condition::SignedGe => (">=", true),
+        Condition::SignedLt => ("<", true),
+        Condition::SignedLe => ("<=", true),
+        Condition::Test => ("&", false),
+    };
+    if compares_pointers(step, insn) {
+        let pointer = body.pointer(id, left)?;
+        return Ok(match (right, condition) {
+            (Operand::Reg(right), _) => {
+                format!("{pointer} {operator} {}", body.pointer(id, right)?)
+            }
+            (Operand::Imm(_), Condition::Eq) => format!("!{pointer}"),
+            (Operand::Imm(_), _) => pointer,
+        });
+    }
+    if is_signed {
+        let bits = if width == Width::W64 { 64 } else { 32 };
+        let right = match right {
+            Operand::Imm(value) if bits == 64 => signed(value),
+            Operand::Imm(value) => signed(i64::from(value as i32)),
+            Operand::Reg(right) => format!("(s{bits}){}", body.scalar(id, right)?),
+        };
+        return Ok(format!(
+            "(s{bits}){} {operator} {right}",
+            body.scalar(id, left)?
+        ));
+    }
+    Ok(match width {
+        Width::W64 => format!(
+            "{} {operator} {}",
+            body.scalar(id, left)?,
+            body.operand(id, right)?
+        ),
+        Width::W32 => format!(
+            "(u32){} {operator} {}",
+            body.scalar(id, left)?,
+            body.operand32(id, right)?
+        ),
+    })
+}

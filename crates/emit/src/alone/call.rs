@@ -1,0 +1,193 @@
+//! Helper calls, by the contract of each argument (fastpath/README.md).
+//!
+//! Keys and values are copied into fresh temporaries: nothing else can point to them, so they stay
+//! in registers whatever the callee does. A key goes in whole zero-padded words together with its
+//! token; where a scout may have left the token, it is used if the scout's key was this one.
+
+use millrace_check::facts::{ArgFact, Kind, StepId};
+use millrace_object::helper::{self, Arg, Helper, Return};
+use millrace_object::insn::Reg;
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::body::Body;
+use super::demand::{Forms, is_pure};
+use crate::error::Error;
+
+/// A call and what it needs beforehand.
+struct Call {
+    /// declarations and copies
+    before: Vec<String>,
+    /// the call itself
+    expression: String,
+}
+
+/// `r0 = helper(r1, …)`.
+pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> {
+    let step = body.slice.step(id);
+    let Some(helper) = helper::by_number(number) else {
+        return Err(body.slice.unsupported(step, format!("helper {number}")));
+    };
+    let demanded = body.demand.after(body.slice, id, Reg(0));
+    if !demanded.any() && is_pure(number) {
+        return Ok(Vec::new());
+    }
+    let call = arguments(body, id, helper)?;
+    let natural = match helper.returns {
+        Return::Scalar { .. } => Forms::SCALAR,
+        Return::ValueOrNull | Return::RecordOrNull => Forms::POINTER,
+    };
+    let mut result = body.assign(id, Reg(0), natural, &call.expression);
+    if result.is_empty() {
+        result.push(format!("{};", call.expression));
+    }
+    Ok(block(call.before, result))
+}
+
+/// Where a scout ends: the token of the key, kept in the slot, and the first prefetch.
+pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Error> {
+    let (object, declaration) = object(body, id)?;
+    let key = Reg(key_position(body, id)? + 1);
+    let operands = body.names.operands(object);
+    let prefix = declaration.kind.c;
+    let mut before = copy_key(body, id, key, declaration)?;
+    before.extend([
+        format!("slot->token = {prefix}_token({operands}, key);"),
+        "memcpy(slot->key, key, sizeof(key));".into(),
+        format!("slot->site = {site};"),
+        format!("{prefix}_prefetch({operands}, slot->token);"),
+        "return;".into(),
+    ]);
+    Ok(block(before, Vec::new()))
+}
+
+/// The object a call works on.
+pub fn object<'a>(body: &Body<'a>, id: StepId) -> Result<(ObjectId, &'a StateObject), Error> {
+    let step = body.slice.step(id);
+    match (step.args.first(), step.before[1]) {
+        (Some(&ArgFact::Object(object)), _) | (_, Kind::Object(object)) => {
+            Ok((object, &body.slice.program.objects[object.0]))
+        }
+        _ => Err(body.slice.contradiction(step, "a call on no state object")),
+    }
+}
+
+fn key_position(body: &Body, id: StepId) -> Result<u8, Error> {
+    let step = body.slice.step(id);
+    let position = match step.op {
+        millrace_check::facts::Op::Plain(millrace_object::Insn::Call { helper }) => {
+            helper::by_number(helper).and_then(|h| h.args.iter().position(|a| *a == Arg::Key))
+        }
+        _ => None,
+    };
+    position
+        .and_then(|p| u8::try_from(p).ok())
+        .ok_or_else(|| body.slice.contradiction(step, "a call without a key"))
+}
+
+fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
+    let step = body.slice.step(id);
+    let mut before = Vec::new();
+    let mut arguments = Vec::new();
+    let mut function = format!("helper_{}", helper.name);
+    let has_object = helper.args.first() == Some(&Arg::Object);
+    for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
+        match arg {
+            Arg::Context => {}
+            Arg::Object => {
+                let (object, declaration) = object(body, id)?;
+                function = format!("{}_{}", declaration.kind.c, helper.name);
+                arguments.push(body.names.operands(object));
+            }
+            Arg::Key if has_object => {
+                let (object, declaration) = object(body, id)?;
+                before.extend(copy_key(body, id, reg, declaration)?);
+                let token = format!(
+                    "{}_token({}, key)",
+                    declaration.kind.c,
+                    body.names.operands(object)
+                );
+                arguments.push("key".into());
+                match body.sites.get(&id) {
+                    Some(site) => {
+                        let words = key_words(declaration);
+                        before.push(format!(
+                            "const u64 token = slot_holds(slot, {site}, key, {words}) ? slot->token : {token};"
+                        ));
+                        arguments.push("token".into());
+                    }
+                    None => arguments.push(token),
+                }
+            }
+            Arg::Value if has_object => {
+                let (_, declaration) = object(body, id)?;
+                let bytes = declaration.value_bytes;
+                before.push(format!("_Alignas(8) u8 value[{}];", bytes.max(1)));
+                if bytes > 0 {
+                    before.push(format!(
+                        "memcpy(value, {}, {bytes});",
+                        body.address(id, reg, 0)?
+                    ));
+                }
+                arguments.push("value".into());
+            }
+            Arg::Key | Arg::Value => {
+                return Err(body.slice.unsupported(step, "a key without an object"));
+            }
+            Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
+            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
+                arguments.push(body.address(id, reg, 0)?);
+            }
+        }
+    }
+    if helper.effects.random {
+        arguments.push("self->sketch_seed".into());
+    }
+    arguments.push("pkt".into());
+    Ok(Call {
+        before,
+        expression: format!("{function}({})", arguments.join(", ")),
+    })
+}
+
+/// Whole words that hold a key.
+pub fn key_words(declaration: &StateObject) -> u32 {
+    declaration.key_bytes.div_ceil(8).max(1)
+}
+
+fn copy_key(
+    body: &Body,
+    id: StepId,
+    reg: Reg,
+    declaration: &StateObject,
+) -> Result<Vec<String>, Error> {
+    let bytes = declaration.key_bytes;
+    let padding = if bytes.is_multiple_of(8) && bytes > 0 {
+        ""
+    } else {
+        " = { 0 }"
+    };
+    let mut copy = vec![format!("u64 key[{}]{padding};", key_words(declaration))];
+    if bytes > 0 {
+        copy.push(format!(
+            "memcpy(key, {}, {bytes});",
+            body.address(id, reg, 0)?
+        ));
+    }
+    Ok(copy)
+}
+
+/// Statements in a block of their own when they declare something.
+fn block(before: Vec<String>, result: Vec<String>) -> Vec<String> {
+    if before.is_empty() {
+        return result;
+    }
+    let mut out = vec!["{".to_owned()];
+    out.extend(
+        before
+            .into_iter()
+            .chain(result)
+            .map(|line| format!("\t{line}")),
+    );
+    out.push("}".into());
+    out
+}

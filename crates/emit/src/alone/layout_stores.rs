@@ -1,0 +1,157 @@
+//! Stores to the stack in the order of their addresses.
+//!
+//! Compilers fill a key in any order, in narrow pieces. LLVM merges neighbouring narrow accesses into
+//! wide ones only when they come in order, and a wide load of a key that was stored in pieces stalls
+//! on store forwarding. Within a run of instructions that touch no other stack memory, constant
+//! stack stores commute if they do not overlap, so they are moved to the run's end and sorted; a
+//! value whose register changes meanwhile is kept in a constant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_check::facts::{Kind, Op, StepId};
+use millrace_object::insn::{Insn, Operand};
+
+use super::body::Body;
+use super::memory;
+use super::statement;
+use crate::error::Error;
+
+/// A rewritten run.
+pub struct Run {
+    /// how many steps of the layout it replaces
+    pub length: usize,
+    /// statements with the step each belongs to
+    pub statements: Vec<(StepId, Vec<String>)>,
+}
+
+/// A store at a constant place of the stack.
+struct Store {
+    at: usize,
+    id: StepId,
+    frame: usize,
+    from: i32,
+    to: i32,
+}
+
+/// The runs of a layout that are worth rewriting, by where they begin.
+pub fn runs(
+    body: &Body,
+    order: &[StepId],
+    labels: &BTreeSet<StepId>,
+) -> Result<BTreeMap<usize, Run>, Error> {
+    let mut found = BTreeMap::new();
+    let mut start = 0;
+    while start < order.len() {
+        let mut end = start;
+        let mut stores = Vec::new();
+        while let Some(&id) = order.get(end) {
+            let joined = end > start && (labels.contains(&id) || order[end - 1].0 + 1 != id.0);
+            if joined {
+                break;
+            }
+            match store(body, end, id) {
+                Some(store) => stores.push(store),
+                None if body.only_computes(id) => {}
+                None => break,
+            }
+            end += 1;
+        }
+        if let (Some(first), Some(last)) = (stores.first(), stores.last()) {
+            let (from, to) = (first.at, last.at + 1);
+            // A run begins where it needs to: with its first store. A label there is written before it.
+            if worthwhile(&stores) {
+                found.insert(from, rewrite(body, &order[from..to], from, stores)?);
+            }
+        }
+        start = end.max(start + 1);
+    }
+    Ok(found)
+}
+
+fn store(body: &Body, at: usize, id: StepId) -> Option<Store> {
+    let step = body.slice.step(id);
+    let Op::Plain(Insn::Store {
+        size, base, offset, ..
+    }) = step.op
+    else {
+        return None;
+    };
+    let Kind::Stack {
+        frame,
+        offset: Some(place),
+    } = step.before[usize::from(base.0)]
+    else {
+        return None;
+    };
+    let from = place.checked_add(i32::from(offset))?;
+    Some(Store {
+        at,
+        id,
+        frame: frame.0,
+        from,
+        to: from.checked_add(size.bytes() as i32)?,
+    })
+}
+
+/// Out of order, and none over another.
+fn worthwhile(stores: &[Store]) -> bool {
+    let order = |s: &Store| (s.frame, s.from);
+    let mut places: Vec<_> = stores.iter().map(|s| (s.frame, s.from, s.to)).collect();
+    places.sort_unstable();
+    let apart = places
+        .windows(2)
+        .all(|w| w[0].0 != w[1].0 || w[0].2 <= w[1].1);
+    apart && stores.windows(2).any(|w| order(&w[0]) > order(&w[1]))
+}
+
+fn rewrite(
+    body: &Body,
+    steps: &[StepId],
+    first: usize,
+    mut stores: Vec<Store>,
+) -> Result<Run, Error> {
+    let mut statements = Vec::new();
+    let mut values = BTreeMap::new();
+    for (position, &id) in steps.iter().enumerate() {
+        let step = body.slice.step(id);
+        let Op::Plain(insn) = step.op else { continue };
+        let Insn::Store { size, src, .. } = insn else {
+            statements.push((id, statement::plain(body, id, &insn)?));
+            continue;
+        };
+        let (value, kind) = memory::stored(body, id, size, src)?;
+        let changes = |later: &StepId| match (body.slice.step(*later).op, src) {
+            (Op::Plain(later), Operand::Reg(src)) => {
+                millrace_check::facts::written(&later) == Some(src)
+            }
+            _ => false,
+        };
+        let kept = if steps[position + 1..].iter().any(changes) {
+            let holder = if kind == "mr_pointer" {
+                "u8 *const".to_owned()
+            } else {
+                format!("const u{}", size.bytes() * 8)
+            };
+            statements.push((id, vec![format!("{holder} v{} = {value};", id.0)]));
+            format!("v{}", id.0)
+        } else {
+            value
+        };
+        values.insert(first + position, (kept, kind));
+    }
+    stores.sort_by_key(|s| (s.frame, s.from));
+    for store in stores {
+        let step = body.slice.step(store.id);
+        let (Some((value, kind)), Op::Plain(Insn::Store { base, offset, .. })) =
+            (values.get(&store.at), step.op)
+        else {
+            continue;
+        };
+        let address = body.address(store.id, base, offset)?;
+        statements.push((store.id, vec![format!("*({kind} *){address} = {value};")]));
+    }
+    Ok(Run {
+        length: steps.len(),
+        statements,
+    })
+}

@@ -1,0 +1,163 @@
+//! Loads, stores and atomics.
+//!
+//! Memory is untyped bytes to BPF: every access goes through a type that may alias anything at any
+//! alignment. Pointers that are spilled keep their type, so that LLVM sees what they point to when
+//! they come back.
+//!
+//! In the treatment `alone` one thread owns the instance, so an atomic is a plain read, operation
+//! and write with the same result.
+
+use millrace_check::facts::{Access, StepId};
+use millrace_object::insn::{AtomicOp, Insn, Operand, Reg, Size};
+
+use super::body::Body;
+use super::context;
+use super::demand::Forms;
+use super::operand::memory_type;
+use super::text::unsigned;
+use crate::error::Error;
+
+/// `dst = *(size *)(base + offset)`.
+pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<String>, Error> {
+    let step = body.slice.step(id);
+    let Insn::Load {
+        size,
+        signed,
+        dst,
+        base,
+        offset,
+    } = *insn
+    else {
+        return Err(body.slice.contradiction(step, "a load that is none"));
+    };
+    if let Some(Access::Context { offset }) = step.access {
+        let expression = context::load(body, id, offset, size, signed, form)?;
+        return Ok(body.assign(id, dst, form, &expression));
+    }
+    let address = body.address(id, base, offset)?;
+    if form == Forms::POINTER {
+        if size != Size::B8 {
+            return Err(body.slice.contradiction(step, "a pointer loaded in part"));
+        }
+        return Ok(body.assign(id, dst, form, &format!("*(mr_pointer *){address}")));
+    }
+    // A value that carries a proof is read once: were it read again after the check, somebody else
+    // could have changed it. `volatile` is what forbids the compiler the second read.
+    let volatile = if step.load_once { "volatile " } else { "" };
+    Ok(body.assign(
+        id,
+        dst,
+        form,
+        &format!(
+            "*(const {volatile}{} *){address}",
+            memory_type(size, signed)
+        ),
+    ))
+}
+
+/// The value a store writes, and the type through which it does.
+pub fn stored(
+    body: &Body,
+    id: StepId,
+    size: Size,
+    src: Operand,
+) -> Result<(String, &'static str), Error> {
+    match src {
+        Operand::Reg(src) if body.stores_pointer(id, src) => {
+            if size != Size::B8 {
+                return Ok((
+                    format!("(u{}){}", size.bytes() * 8, body.scalar(id, src)?),
+                    memory_type(size, false),
+                ));
+            }
+            Ok((body.pointer(id, src)?, "mr_pointer"))
+        }
+        Operand::Reg(src) => {
+            let value = body.scalar(id, src)?;
+            let narrowed = if size == Size::B8 {
+                value
+            } else {
+                format!("(u{}){value}", size.bytes() * 8)
+            };
+            Ok((narrowed, memory_type(size, false)))
+        }
+        Operand::Imm(value) => {
+            let mask = u64::MAX >> (64 - 8 * size.bytes());
+            Ok((unsigned(value as u64 & mask), memory_type(size, false)))
+        }
+    }
+}
+
+/// `*(size *)(base + offset) = src`.
+pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+    let Insn::Store {
+        size,
+        base,
+        offset,
+        src,
+    } = *insn
+    else {
+        return Err(body
+            .slice
+            .contradiction(body.slice.step(id), "a store that is none"));
+    };
+    let (value, kind) = stored(body, id, size, src)?;
+    Ok(vec![format!(
+        "*({kind} *){} = {value};",
+        body.address(id, base, offset)?
+    )])
+}
+
+/// `*(size *)(base + offset) op= src`, and the old value where it is fetched.
+pub fn atomic(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+    let Insn::Atomic {
+        op,
+        fetch,
+        size,
+        base,
+        offset,
+        src,
+    } = *insn
+    else {
+        return Err(body
+            .slice
+            .contradiction(body.slice.step(id), "an atomic that is none"));
+    };
+    let address = body.address(id, base, offset)?;
+    let place = format!("*({} *){address}", memory_type(size, false));
+    let value = |reg: Reg| -> Result<String, Error> {
+        let value = body.scalar(id, reg)?;
+        Ok(if size == Size::B8 {
+            value
+        } else {
+            format!("(u32){value}")
+        })
+    };
+    let operator = match op {
+        AtomicOp::Add => Some('+'),
+        AtomicOp::Or => Some('|'),
+        AtomicOp::And => Some('&'),
+        AtomicOp::Xor => Some('^'),
+        AtomicOp::Exchange | AtomicOp::CompareExchange => None,
+    };
+    let source = value(src)?;
+    let fetched = if op == AtomicOp::CompareExchange {
+        Reg(0)
+    } else {
+        src
+    };
+    let update = match operator {
+        Some(operator) if !fetch => return Ok(vec![format!("{place} {operator}= {source};")]),
+        Some(operator) => format!("{place} = old {operator} {source};"),
+        None if op == AtomicOp::Exchange => format!("{place} = {source};"),
+        None => format!("if (old == {}) {place} = {source};", value(Reg(0))?),
+    };
+    let old = format!("const u{} old = {place};", size.bytes() * 8);
+    let result = body.assign(id, fetched, Forms::SCALAR, "old");
+    if result.is_empty() && op != AtomicOp::CompareExchange && operator.is_none() {
+        return Ok(vec![update]);
+    }
+    Ok(vec![
+        format!("{{ {old} {update} {} }}", result.join(" ")).replace("  ", " "),
+    ])
+}

@@ -1,0 +1,251 @@
+//! Treatment `alone`: one thread owns an instance. The reference for all others, and the fastest on
+//! one core.
+//!
+//! A checked program becomes C with two typed locals a register ([`demand`]), a stack split into
+//! independent objects ([`stack`]), calls of state objects that inline ([`call`]), and, where the
+//! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What
+//! each of these gains is measured in docs/performance.md.
+
+mod arithmetic;
+mod body;
+mod branch;
+mod call;
+mod context;
+mod demand;
+mod layout_stores;
+mod memory;
+mod module;
+mod objects;
+mod operand;
+mod origin;
+mod scout;
+mod slice;
+mod stack;
+mod statement;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_check::Checked;
+use millrace_check::facts::{Flow, Op};
+use millrace_object::helper::{self, Arg};
+use millrace_object::insn::Insn;
+use millrace_object::{Program, program};
+
+use body::{Body, Purpose};
+use module::{Entry, Prefetch, takes_packets};
+use objects::Names;
+use slice::Slice;
+use text::Text;
+pub use text::identifier;
+
+use crate::error::Error;
+use crate::headers;
+
+/// Above this many steps a program is emitted once, for both passes, and not twice, specialised:
+/// the instruction cache is worth more than a branch saved.
+const SPECIALISE_UP_TO: usize = 3000;
+
+/// C source of a module with the interface of fastpath/abi.h.
+///
+/// `file` is the name that the source will have, for its own line numbers.
+///
+/// # Errors
+/// [`Error::Unsupported`] for constructs this treatment has no code for; [`Error::Facts`] when the
+/// facts do not fit the program.
+pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, Error> {
+    if program.entries.len() != checked.flows.len() {
+        return Err(Error::Facts {
+            place: program.name.clone(),
+            what: "not one flow an entry".into(),
+        });
+    }
+    let names = Names::new(program)?;
+    let helpers = helpers(program, checked)?;
+    let random = helpers.iter().any(|h| h.effects.random);
+    let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
+
+    let slices: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
+        .map(|(entry, flow)| Slice::whole(program, flow, takes_packets(entry.role)))
+        .collect::<Result<_, _>>()?;
+    let scouts: Vec<Option<scout::Scout>> = (program.entries.iter().zip(&slices))
+        .map(|(entry, slice)| {
+            if takes_packets(entry.role) {
+                scout::scout(slice)
+            } else {
+                None
+            }
+        })
+        .collect();
+
+    let mut out = Text::default();
+    out.lines(&module::header(program, &describe(program)));
+    out.lines(&includes(program, &helpers));
+    out.lines(&objects::declarations(program, &names, random));
+    let words = scouts
+        .iter()
+        .flatten()
+        .flat_map(|s| &s.objects)
+        .map(|o| call::key_words(&program.objects[o.0]))
+        .max();
+    if let Some(words) = words {
+        out.lines(&module::slot(words));
+    }
+
+    let mut entries = Vec::new();
+    for (index, (entry, (slice, scout))) in program
+        .entries
+        .iter()
+        .zip(slices.iter().zip(&scouts))
+        .enumerate()
+    {
+        let name = program
+            .functions
+            .get(entry.function.0)
+            .map_or("entry", |f| f.name.as_str());
+        let function = format!("run{index}_{}", identifier(name));
+        let none = BTreeMap::new();
+        let sites = scout.as_ref().map_or(&none, |s| &s.sites);
+        let specialised = slice.flow.steps.len() <= SPECIALISE_UP_TO;
+        let linkage = if specialised {
+            "MR_INLINE"
+        } else {
+            "static __attribute__((noinline))"
+        };
+        let slot = if scout.is_some() {
+            ", const struct slot *slot"
+        } else {
+            ""
+        };
+        let result = if takes_packets(entry.role) {
+            "u64"
+        } else {
+            "void"
+        };
+        let signature = format!(
+            "{linkage} {result} {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
+        );
+        let title = format!("{name}: {}", describe_role(entry.role));
+        function_text(
+            &mut out,
+            file,
+            &title,
+            &signature,
+            &Body::new(slice, &names, Purpose::Program, sites)?,
+        )?;
+        let prefetch = match scout {
+            None => None,
+            Some(scout) => {
+                let function = format!("scout{index}_{}", identifier(name));
+                let signature = format!(
+                    "static inline void {function}(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)"
+                );
+                let title =
+                    format!("{name} up to its first keyed operation: finds what to prefetch.");
+                let body = Body::new(&scout.slice, &names, Purpose::Scout, &none)?;
+                function_text(&mut out, file, &title, &signature, &body)?;
+                Some(Prefetch::of(scout, function))
+            }
+        };
+        entries.push(Entry {
+            function,
+            role: entry.role,
+            prefetch,
+        });
+    }
+
+    out.lines(&module::lifetime(program, &names, random));
+    let ageing = module::ageing(program, &names);
+    out.lines(&ageing);
+    for (index, entry) in entries.iter().filter(|e| takes_packets(e.role)).enumerate() {
+        out.lines(&module::bursts(
+            program,
+            &names,
+            index,
+            entry,
+            !ageing.is_empty(),
+            redirects,
+        ));
+    }
+    out.lines(&objects::control(program, &names));
+    out.lines(&module::table(program, &entries));
+    Ok(out.finish())
+}
+
+fn function_text(
+    out: &mut Text,
+    file: &str,
+    title: &str,
+    signature: &str,
+    body: &Body,
+) -> Result<(), Error> {
+    out.blank();
+    out.lines(&format!("/* {} */", text::comment_text(title)));
+    out.lines(signature);
+    out.lines("{");
+    body.write(out, file)?;
+    out.lines("}");
+    Ok(())
+}
+
+/// Every helper that some execution can call.
+fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::Helper>, Error> {
+    let mut found: BTreeMap<u32, &'static helper::Helper> = BTreeMap::new();
+    let calls = |flow: &'_ Flow| -> BTreeSet<u32> {
+        let call = |s: &millrace_check::facts::Step| match s.op {
+            Op::Plain(Insn::Call { helper }) if s.reached => Some(helper),
+            _ => None,
+        };
+        flow.steps.iter().filter_map(call).collect()
+    };
+    for number in checked.flows.iter().flat_map(calls) {
+        let unsupported = |what: String| Error::Unsupported {
+            place: program.name.clone(),
+            what,
+        };
+        let helper =
+            helper::by_number(number).ok_or_else(|| unsupported(format!("helper {number}")))?;
+        let free = helper.args.first() != Some(&Arg::Object);
+        if free && headers::text(&format!("helpers/{}.h", helper.name)).is_none() {
+            return Err(unsupported(format!("the helper {}", helper.name)));
+        }
+        found.insert(number, helper);
+    }
+    Ok(found.into_values().collect())
+}
+
+fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {
+    let kinds: BTreeSet<&str> = program.objects.iter().map(|o| o.kind.c).collect();
+    let free = helpers
+        .iter()
+        .filter(|h| h.args.first() != Some(&Arg::Object));
+    let mut out = String::from("#include \"alone.h\"\n");
+    for name in free.map(|h| h.name).collect::<BTreeSet<_>>() {
+        out.push_str(&format!("#include \"helpers/{name}.h\"\n"));
+    }
+    for kind in kinds {
+        out.push_str(&format!("#include \"state/{kind}.h\"\n"));
+    }
+    out
+}
+
+fn describe(program: &Program) -> Vec<String> {
+    let line = |entry: &program::Entry| {
+        let name = program
+            .functions
+            .get(entry.function.0)
+            .map_or("?", |f| f.name.as_str());
+        format!("{name}: {}", describe_role(entry.role))
+    };
+    program.entries.iter().map(line).collect()
+}
+
+fn describe_role(role: program::Role) -> String {
+    match role {
+        program::Role::Xdp => "every packet, XDP".into(),
+        program::Role::OnPacket => "every packet".into(),
+        program::Role::OnStart => "before the first packet".into(),
+        program::Role::OnStop => "after the last packet".into(),
+        program::Role::Every { period } => format!("every {period} ns"),
+    }
+}

@@ -1,0 +1,363 @@
+//! The module around the programs: creation, entries, bursts, the table that the host reads.
+
+use std::fmt::Write;
+
+use millrace_object::Program;
+use millrace_object::program::{Dialect, ObjectId, Role};
+
+use super::objects::{Names, offers};
+use super::scout::Scout;
+use super::text::comment_text;
+
+/// One entry as emitted.
+pub struct Entry {
+    /// its C function
+    pub function: String,
+    /// what starts it
+    pub role: Role,
+    /// what its scout can find, for packet entries
+    pub prefetch: Option<Prefetch>,
+}
+
+/// A scout's result, without its steps.
+pub struct Prefetch {
+    /// the scout's C function
+    pub function: String,
+    /// by site number less 1
+    pub objects: Vec<ObjectId>,
+}
+
+impl Prefetch {
+    /// What is needed of a scout once it is written.
+    pub fn of(scout: &Scout, function: String) -> Prefetch {
+        Prefetch {
+            function,
+            objects: scout.objects.clone(),
+        }
+    }
+}
+
+/// Whether an entry is for packets.
+pub fn takes_packets(role: Role) -> bool {
+    matches!(role, Role::Xdp | Role::OnPacket)
+}
+
+/// The opening comment: what the module is of.
+pub fn header(program: &Program, entries: &[String]) -> String {
+    let mut out = format!(
+        "/* {}: emitted by millrace, treatment alone (one thread owns an instance).\n *\n",
+        comment_text(&program.name)
+    );
+    for entry in entries {
+        let _ = writeln!(out, " * {}", comment_text(entry));
+    }
+    for object in &program.objects {
+        let _ = writeln!(
+            out,
+            " * {}: {}",
+            comment_text(&object.name),
+            comment_text(object.kind.name)
+        );
+    }
+    out.push_str(
+        " *\n * How to read it: crates/emit/README.md, and alone.h for the names of locals.\n */\n",
+    );
+    out
+}
+
+/// The slot that a scout fills, and what it is good for.
+pub fn slot(words: u32) -> String {
+    format!(
+        "
+/* What a scout found of one packet: at which operation (0: none), with which key, and its token. */
+struct slot {{
+	u64 token;
+	u64 key[{words}];
+	u32 site;
+}};
+
+/* Whether the slot's token is the one of this key at this operation. */
+MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 words)
+{{
+	return slot && slot->site == site && mr_words_equal(slot->key, key, words);
+}}
+"
+    )
+}
+
+/// Creation and destruction of an instance: what was made is unmade when something later fails.
+pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
+    let objects: Vec<(usize, &str)> = (program.objects.iter().enumerate())
+        .filter(|(index, _)| !names.is_constant(ObjectId(*index)))
+        .map(|(index, object)| (index, object.kind.c))
+        .collect();
+    let mut out = String::from(
+        "\nstatic int create(struct mr_instance *self, const struct mr_config *config)\n{\n",
+    );
+    if random {
+        out.push_str("\tself->sketch_seed = config->sketch_seed;\n");
+    }
+    let mut undo = String::new();
+    for (position, (index, c)) in objects.iter().enumerate() {
+        let operands = names.operands(ObjectId(*index));
+        let previous = position.checked_sub(1).map(|p| objects[p].0);
+        if position == 0 {
+            out.insert_str(out.find("{\n").map_or(0, |at| at + 2), "\tint error;\n\n");
+        }
+        let _ = writeln!(
+            out,
+            "\terror = {c}_create({operands}, config, config->initial ? config->initial[{index}] : NULL);"
+        );
+        let _ = match previous {
+            Some(previous) => writeln!(out, "\tif (error)\n\t\tgoto undo{previous};"),
+            None => writeln!(out, "\tif (error)\n\t\treturn error;"),
+        };
+        if position + 1 < objects.len() {
+            undo.insert_str(0, &format!("undo{index}:\n\t{c}_destroy({operands});\n"));
+        }
+    }
+    if objects.is_empty() {
+        out.push_str("\t(void)self;\n\t(void)config;\n");
+    }
+    out.push_str("\treturn 0;\n");
+    if !undo.is_empty() {
+        let _ = write!(out, "\n{undo}\treturn error;\n");
+    }
+    out.push_str("}\n\nstatic void destroy(struct mr_instance *self)\n{\n");
+    for (index, c) in objects.iter().rev() {
+        let _ = writeln!(out, "\t{c}_destroy({});", names.operands(ObjectId(*index)));
+    }
+    if objects.is_empty() {
+        out.push_str("\t(void)self;\n");
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// What a burst begins with: bounded reclaiming of what has expired.
+pub fn ageing(program: &Program, names: &Names) -> String {
+    let mut calls = String::new();
+    for (index, object) in program.objects.iter().enumerate() {
+        if object.expire_after > 0 && offers(object, "age") {
+            let _ = writeln!(
+                calls,
+                "\t{}_age({}, now);",
+                object.kind.c,
+                names.operands(ObjectId(index))
+            );
+        }
+    }
+    if calls.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n/* Once a burst, at its first packet's time. */\nstatic void age(struct mr_instance *self, u64 now)\n{{\n{calls}}}\n"
+    )
+}
+
+/// The functions of one packet entry.
+pub fn bursts(
+    program: &Program,
+    names: &Names,
+    index: usize,
+    entry: &Entry,
+    ages: bool,
+    redirects: bool,
+) -> String {
+    let verdict = match program.dialect {
+        Dialect::Xdp => "mr_verdict_xdp",
+        Dialect::Handlers => "mr_verdict_handlers",
+    };
+    let begin = |depth: usize| {
+        if redirects {
+            format!("{}mr_packet_begin(packets[i]);\n", "\t".repeat(depth))
+        } else {
+            String::new()
+        }
+    };
+    let age = if ages {
+        "\tif (n > 0)\n\t\tage(self, packets[0]->time);\n"
+    } else {
+        ""
+    };
+    let run = &entry.function;
+    let slot = if entry.prefetch.is_some() {
+        ", NULL"
+    } else {
+        ""
+    };
+    let mut out = format!(
+        "
+static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+{age}	for (u32 i = 0; i < n; i++) {{
+{begin}		{verdict}(packets[i], {run}(self, packets[i]{slot}));
+	}}
+}}
+",
+        begin = begin(2),
+    );
+    let Some(prefetch) = &entry.prefetch else {
+        return out;
+    };
+    let mut objects = prefetch.objects.clone();
+    objects.sort_unstable();
+    objects.dedup();
+    let kind = |object: ObjectId| program.objects[object.0].kind.c;
+    let cold: Vec<String> = objects
+        .iter()
+        .map(|o| format!("{}_cold({})", kind(*o), names.operands(*o)))
+        .collect();
+    let mut second = String::new();
+    for object in &objects {
+        for (site, _) in (1..).zip(&prefetch.objects).filter(|(_, at)| *at == object) {
+            let _ = writeln!(second, "\tcase {site}:");
+        }
+        let _ = writeln!(
+            second,
+            "\t\t{}_prefetch_entry({}, slot->token);\n\t\tbreak;",
+            kind(*object),
+            names.operands(*object)
+        );
+    }
+    let scout = &prefetch.function;
+    let _ = write!(
+        out,
+        "
+static inline void {scout}_entry(struct mr_instance *self, const struct slot *slot)
+{{
+	switch (slot->site) {{
+{second}	default:
+		break;
+	}}
+}}
+
+/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
+ * cost more than they save. */
+static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	struct slot slots[MR_BATCH];
+
+	if (!({cold})) {{
+		burst{index}_plain(self, packets, n);
+		return;
+	}}
+{age}	while (n > 0) {{
+		const u32 count = n < MR_BATCH ? n : MR_BATCH;
+
+		for (u32 i = 0; i < count; i++) {{
+			slots[i].site = 0;
+			{scout}(self, packets[i], &slots[i]);
+		}}
+		for (u32 i = 0; i < count; i++)
+			{scout}_entry(self, &slots[i]);
+		for (u32 i = 0; i < count; i++) {{
+{begin}			{verdict}(packets[i], {run}(self, packets[i], &slots[i]));
+		}}
+		packets += count;
+		n -= count;
+	}}
+}}
+",
+        cold = cold.join(" || "),
+        begin = begin(3),
+    );
+    out
+}
+
+/// The table that the host reads.
+pub fn table(program: &Program, entries: &[Entry]) -> String {
+    let mut out = String::new();
+    let wrapper = |out: &mut String, name: &str, entry: &Entry| {
+        let _ = write!(
+            out,
+            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n\t{}(self, pkt);\n}}\n",
+            entry.function
+        );
+    };
+    let mut timers = String::new();
+    let (mut start, mut stop, mut timer_count) = ("NULL", "NULL", 0);
+    for entry in entries {
+        match entry.role {
+            Role::OnStart => {
+                wrapper(&mut out, "start", entry);
+                start = "start";
+            }
+            Role::OnStop => {
+                wrapper(&mut out, "stop", entry);
+                stop = "stop";
+            }
+            Role::Every { period } => {
+                wrapper(&mut out, &format!("fire{timer_count}"), entry);
+                let _ = writeln!(
+                    timers,
+                    "\t{{ .period = {period}ull, .fire = fire{timer_count} }},"
+                );
+                timer_count += 1;
+            }
+            Role::Xdp | Role::OnPacket => {}
+        }
+    }
+    if timer_count > 0 {
+        let _ = write!(
+            out,
+            "\nstatic const struct mr_timer timers[] = {{\n{timers}}};\n"
+        );
+    }
+    let packets: Vec<&Entry> = entries.iter().filter(|e| takes_packets(e.role)).collect();
+    for (table, suffix) in [("bursts", ""), ("bursts_plain", "_plain")] {
+        let _ = writeln!(
+            out,
+            "\nstatic void (*const {table}[])(struct mr_instance *, struct mr_packet *const *, u32) = {{"
+        );
+        for (index, entry) in packets.iter().enumerate() {
+            let suffix = if entry.prefetch.is_some() {
+                suffix
+            } else {
+                "_plain"
+            };
+            let _ = writeln!(out, "\tburst{index}{suffix},");
+        }
+        if packets.is_empty() {
+            out.push_str("\tNULL,\n");
+        }
+        out.push_str("};\n");
+    }
+    let _ = write!(
+        out,
+        "
+static const struct mr_module module = {{
+	.abi = MR_ABI,
+	.objects = {objects},
+	.timers = {timer_count},
+	.programs = {programs},
+	.instance_bytes = sizeof(struct mr_instance),
+	.instance_align = _Alignof(struct mr_instance),
+	.object = {object},
+	.timer = {timer},
+	.create = create,
+	.destroy = destroy,
+	.start = {start},
+	.stop = {stop},
+	.burst = bursts,
+	.burst_plain = bursts_plain,
+}};
+
+__attribute__((visibility(\"default\"))) const struct mr_module *millrace_module(void);
+
+const struct mr_module *millrace_module(void)
+{{
+	return &module;
+}}
+",
+        objects = program.objects.len(),
+        programs = packets.len(),
+        object = if program.objects.is_empty() {
+            "NULL"
+        } else {
+            "objects"
+        },
+        timer = if timer_count == 0 { "NULL" } else { "timers" },
+    );
+    out
+}

@@ -1,0 +1,150 @@
+//! The scout: the part of a program up to its first keyed operation, to run ahead over a burst.
+//!
+//! A packet's state is mostly not in the cache. So each burst is passed three times: a scout runs the
+//! program's own steps up to the first operation with a key, keeps the key with its token and
+//! prefetches the first line; then each entry is prefetched; then the program runs.
+//!
+//! Why the program may use the scout's token. The scout is a slice of the same steps and stops
+//! before anything with an effect, or that reads what another packet's run may write; it only reads
+//! the packet, the context, constants and settings, and writes its own stack. Nothing in between
+//! writes those, so the program comes to the same operation with the same key. But a packet's bytes
+//! are not always ours alone (a shared ring can be written by who filled it), so this is not relied
+//! upon: the program compares its key with the scout's, a register or two, and takes the token only
+//! if they are equal. A token is a function of object, shape and key alone, so then it is right
+//! whatever happened. A scout that went astray costs a useless prefetch. Its loads and stores are as
+//! safe as the program's: each is reached through the same checks, made by the scout itself.
+
+use std::collections::BTreeMap;
+
+use millrace_check::facts::{Access, ArgFact, Op, Step, StepId};
+use millrace_object::helper::{self, Arg};
+use millrace_object::insn::Insn;
+use millrace_object::program::ObjectId;
+
+use super::demand::is_pure;
+use super::objects::offers;
+use super::slice::{Role, Slice};
+
+/// A scout and what it can find.
+pub struct Scout<'a> {
+    /// its steps
+    pub slice: Slice<'a>,
+    /// where it ends with a token: numbers from 1
+    pub sites: BTreeMap<StepId, u32>,
+    /// the object of each site, by number less 1
+    pub objects: Vec<ObjectId>,
+}
+
+/// The scout of a program, or none if no execution comes to a keyed operation first.
+pub fn scout<'a>(whole: &Slice<'a>) -> Option<Scout<'a>> {
+    let steps = whole.flow.steps.len();
+    let mut roles = vec![Role::Absent; steps];
+    let mut predecessors = vec![Vec::new(); steps];
+    let mut sites = BTreeMap::new();
+    let mut objects = Vec::new();
+    let mut pending = vec![StepId(0)];
+    while let Some(id) = pending.pop() {
+        if roles[id.0] != Role::Absent {
+            continue;
+        }
+        roles[id.0] = role(whole, whole.step(id));
+        if let Role::Site(_) = roles[id.0] {
+            sites.insert(id, 0);
+        }
+        if roles[id.0] == Role::Run {
+            for next in whole.successors(id) {
+                predecessors[next.0].push(id);
+                pending.push(next);
+            }
+        }
+    }
+    for (number, (id, site)) in (1..).zip(&mut sites) {
+        *site = number;
+        roles[id.0] = Role::Site(number);
+        if let Some(ArgFact::Object(object)) = whole.step(*id).args.first() {
+            objects.push(*object);
+        }
+    }
+    if sites.is_empty() || objects.len() != sites.len() {
+        return None;
+    }
+    // What leads to no site is not worth running.
+    let mut leads = vec![false; steps];
+    let mut pending: Vec<StepId> = sites.keys().copied().collect();
+    while let Some(id) = pending.pop() {
+        if !std::mem::replace(&mut leads[id.0], true) {
+            pending.extend(&predecessors[id.0]);
+        }
+    }
+    for (role, leads) in roles.iter_mut().zip(leads) {
+        if *role == Role::Run && !leads {
+            *role = Role::Stop;
+        }
+    }
+    Some(Scout {
+        slice: whole.with_roles(roles),
+        sites,
+        objects,
+    })
+}
+
+fn role(slice: &Slice, step: &Step) -> Role {
+    let pure = match step.op {
+        Op::Plain(Insn::Load { .. }) => step.access.is_some_and(|a| readable(slice, a)),
+        Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => {
+            matches!(step.access, Some(Access::Stack { .. }))
+        }
+        Op::Plain(Insn::Call { helper }) => return call(slice, step, helper),
+        Op::Plain(Insn::CallRegister { .. } | Insn::LegacyPacketLoad) => false,
+        _ => true,
+    };
+    if pure { Role::Run } else { Role::Stop }
+}
+
+/// Memory that no packet's run changes but this packet's own.
+fn readable(slice: &Slice, access: Access) -> bool {
+    match access {
+        Access::Context { .. } | Access::Packet | Access::Stack { .. } => true,
+        Access::Value(object) => slice
+            .program
+            .objects
+            .get(object.0)
+            .is_some_and(|o| o.read_only),
+        Access::Record(_) | Access::Several => false,
+    }
+}
+
+fn call(slice: &Slice, step: &Step, number: u32) -> Role {
+    let Some(helper) = helper::by_number(number) else {
+        return Role::Stop;
+    };
+    let memory = step.args.iter().all(|arg| match arg {
+        ArgFact::Memory { access, .. } => readable(slice, *access),
+        _ => true,
+    });
+    let key = helper
+        .args
+        .iter()
+        .position(|a| *a == Arg::Key)
+        .and_then(|at| step.args.get(at));
+    if let (Some(ArgFact::Object(object)), Some(ArgFact::Memory { access, .. })) =
+        (step.args.first(), key)
+    {
+        let declaration = slice.program.objects.get(object.0);
+        let prefetches = declaration.is_some_and(|o| {
+            ["token", "prefetch", "prefetch_entry", "cold"]
+                .iter()
+                .all(|f| offers(o, f))
+        });
+        return if prefetches && readable(slice, *access) {
+            Role::Site(0)
+        } else {
+            Role::Stop
+        };
+    }
+    if is_pure(number) && memory && helper.args.first() != Some(&Arg::Object) {
+        Role::Run
+    } else {
+        Role::Stop
+    }
+}

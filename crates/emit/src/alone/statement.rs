@@ -1,0 +1,60 @@
+//! What one instruction does, as C statements.
+
+use millrace_check::facts::StepId;
+use millrace_object::insn::{Imm64, Insn};
+
+use super::body::Body;
+use super::demand::{Forms, is_address, natural};
+use super::{arithmetic, call, memory};
+use crate::error::Error;
+
+/// The statements of an instruction that goes on to the next step; none if nobody reads its result.
+pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+    match *insn {
+        Insn::Store { .. } => return memory::store(body, id, insn),
+        Insn::Atomic { .. } => return memory::atomic(body, id, insn),
+        Insn::Call { helper } => return call::call(body, id, helper),
+        _ => {}
+    }
+    let step = body.slice.step(id);
+    let Some(dst) = millrace_check::facts::written(insn) else {
+        return Err(body.slice.unsupported(step, format!("{insn:?}")));
+    };
+    let demanded = body.demand.after(body.slice, id, dst);
+    if !demanded.any() {
+        return Ok(Vec::new());
+    }
+    if is_address(step.after) {
+        let Some(address) = body.constant(id, step.after)? else {
+            return Ok(Vec::new());
+        };
+        return Ok(body.assign(id, dst, Forms::POINTER, &address));
+    }
+    let form = natural(step.after, demanded);
+    let expression = match *insn {
+        Insn::LoadImm { value, .. } => {
+            return match value {
+                Imm64::Number(number) => {
+                    Ok(body.assign(id, dst, Forms::SCALAR, &super::text::unsigned(number)))
+                }
+                Imm64::ObjectValue { object, offset } => {
+                    Ok(body.assign(id, dst, Forms::POINTER, &body.names.value(object, offset)))
+                }
+                Imm64::Object(object) => {
+                    let address = format!("(u8 *)&{}", body.names.instance(object));
+                    Ok(body.assign(id, dst, Forms::POINTER, &address))
+                }
+                Imm64::Function(_) => {
+                    Err(body.slice.unsupported(step, "the address of a function"))
+                }
+            };
+        }
+        Insn::Load { .. } => return memory::load(body, id, insn, form),
+        _ if form == Forms::POINTER => match arithmetic::pointer(body, id, insn)? {
+            Some(expression) => return Ok(body.assign(id, dst, Forms::POINTER, &expression)),
+            None => arithmetic::scalar(body, id, insn)?,
+        },
+        _ => arithmetic::scalar(body, id, insn)?,
+    };
+    Ok(body.assign(id, dst, Forms::SCALAR, &expression))
+}

@@ -1,0 +1,324 @@
+//! From an NF's source or object to a module that can be loaded, through the cache.
+//!
+//! Three shelves, each entry named by what it was made from:
+//!
+//! - `sources`: for a source, flags and compiler: the files it includes with their hashes, and the
+//!   object that came of it. If every file still has its hash, clang is not asked again.
+//! - `objects`: BPF objects.
+//! - `modules`: for an object, its constants, the emitter, compiler, flags and CPU: the emitted C and
+//!   the shared object. What is there has passed the check, so a warm start does neither check nor emit.
+//!
+//! Parameters (`.rodata.params`) are handed in when an instance is made; their values are not in the
+//! key, and one module serves all settings. Other constants are compiled in.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use millrace_check::Checked;
+use millrace_object::Program;
+
+use crate::cache::{Cache, key};
+use crate::error::Error;
+use crate::toolchain::{self, ModuleOptions, Toolchain};
+use crate::{alone, headers};
+
+/// What building is at; for showing progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// clang turns the source into a BPF object
+    Compile,
+    /// the object is read
+    Load,
+    /// the program is proved safe
+    Check,
+    /// C is emitted
+    Emit,
+    /// clang turns the C into a shared object
+    Module,
+}
+
+/// How to build.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// how the module is compiled
+    pub module: ModuleOptions,
+    /// the checker's limits
+    pub check: millrace_check::Options,
+    /// state objects by name, and the capacity each is to have instead of the declared one
+    pub capacities: Vec<(String, u64)>,
+}
+
+/// How long each stage took; zero for what the cache spared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timings {
+    /// source to object
+    pub compile: Duration,
+    /// object to program
+    pub load: Duration,
+    /// program to facts
+    pub check: Duration,
+    /// facts to C
+    pub emit: Duration,
+    /// C to shared object
+    pub module: Duration,
+    /// everything, cache look-ups included
+    pub total: Duration,
+}
+
+/// A module, and what it was made from.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// the shared object, with the interface of fastpath/abi.h
+    pub module: PathBuf,
+    /// the emitted C
+    pub source: PathBuf,
+    /// the BPF object
+    pub object: PathBuf,
+    /// the program, settings applied: `initial` of each global is what `create` is to be given
+    pub program: Program,
+    /// the facts, if the check had to be made
+    pub checked: Option<Checked>,
+    /// clang's warnings about the NF, if it had to be compiled
+    pub warnings: String,
+    /// how long it took
+    pub timings: Timings,
+    /// whether the module was there already
+    pub from_cache: bool,
+}
+
+/// Builds an NF. `input` is C source if its name ends in `.c`, else a BPF object; `settings` are the
+/// names and values of `--set`.
+///
+/// # Errors
+/// Whatever a stage finds: see [`Error`].
+pub fn build(
+    cache: &Cache,
+    input: &Path,
+    settings: &[(String, String)],
+    options: &Options,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Built, Error> {
+    let begin = Instant::now();
+    let mut timings = Timings::default();
+    let toolchain = toolchain::find(cache)?;
+
+    let mut warnings = String::new();
+    let object = if input.extension().is_some_and(|e| e == "c") {
+        let (object, said) = compiled(cache, &toolchain, input, &mut timings, progress)?;
+        warnings = said;
+        object
+    } else {
+        input.to_owned()
+    };
+
+    progress(Stage::Load);
+    let at = Instant::now();
+    let bytes = std::fs::read(&object).map_err(Error::io(&object))?;
+    let name = input
+        .file_stem()
+        .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let mut program = millrace_object::load(&bytes, &name).map_err(|e| Error::Object {
+        file: input.to_owned(),
+        reason: e.to_string(),
+    })?;
+    for (name, value) in settings {
+        let fault = |e: millrace_object::ParamError| Error::Setting {
+            setting: format!("{name}={value}"),
+            reason: e.to_string(),
+        };
+        program.set_param(name, value).map_err(fault)?;
+    }
+    for (name, capacity) in &options.capacities {
+        let fault = |e: millrace_object::CapacityError| Error::Capacity {
+            setting: format!("{name}={capacity}"),
+            reason: e.to_string(),
+        };
+        program.set_capacity(name, *capacity).map_err(fault)?;
+    }
+    timings.load = at.elapsed();
+
+    let key = module_key(&toolchain, &program, &bytes, options);
+    let module = cache.entry("modules", &key, "so");
+    let source = cache.entry("modules", &key, "c");
+    let mut checked = None;
+    let from_cache = cache.has(&module) && cache.has(&source);
+    if !from_cache {
+        progress(Stage::Check);
+        let at = Instant::now();
+        let facts =
+            millrace_check::check(&program, &options.check).map_err(|refusals| Error::Refused {
+                file: input.to_owned(),
+                refusals,
+            })?;
+        timings.check = at.elapsed();
+
+        progress(Stage::Emit);
+        let at = Instant::now();
+        let text = alone::emit(&program, &facts, &source.display().to_string())?;
+        timings.emit = at.elapsed();
+
+        progress(Stage::Module);
+        let at = Instant::now();
+        let work = cache.workplace(&module)?;
+        let (c, so) = (
+            work.path().join(format!("{}.c", alone::identifier(&name))),
+            work.path().join("module.so"),
+        );
+        std::fs::write(&c, text).map_err(Error::io(&c))?;
+        let fastpath = cache.headers()?.join("fastpath");
+        toolchain::compile_module(&toolchain, &c, &fastpath, &so, options.module)?;
+        cache.place(&c, &source)?;
+        cache.place(&so, &module)?;
+        timings.module = at.elapsed();
+        checked = Some(facts);
+        cache.trim();
+    }
+    timings.total = begin.elapsed();
+    Ok(Built {
+        module,
+        source,
+        object,
+        program,
+        checked,
+        warnings,
+        timings,
+        from_cache,
+    })
+}
+
+/// The object of a source, from the cache if no file that it includes has changed.
+fn compiled(
+    cache: &Cache,
+    toolchain: &Toolchain,
+    source: &Path,
+    timings: &mut Timings,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<(PathBuf, String), Error> {
+    let begin = Instant::now();
+    let place = std::path::absolute(source).map_err(Error::io(source))?;
+    // The name as given is in the diagnostics and the line records, the place says which file it is.
+    let flags = toolchain::NF_FLAGS.join(" ");
+    let identity = [
+        toolchain.version.as_bytes(),
+        flags.as_bytes(),
+        headers::digest().as_bytes(),
+        place.as_os_str().as_encoded_bytes(),
+        source.as_os_str().as_encoded_bytes(),
+    ];
+    let list = cache.entry("sources", &key(&identity), "txt");
+    if let Some(object) = known(cache, &list) {
+        timings.compile = begin.elapsed();
+        return Ok((object, String::new()));
+    }
+
+    progress(Stage::Compile);
+    if !source.is_file() {
+        let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
+        return Err(Error::Io {
+            path: source.to_owned(),
+            source: missing,
+        });
+    }
+    let include = cache.headers()?.join("include");
+    let work = cache.workplace(&list)?;
+    let made = work.path().join("nf.o");
+    let compiled = toolchain::compile_nf(toolchain, source, &include, &made)?;
+    let bytes = std::fs::read(&made).map_err(Error::io(&made))?;
+    let name = key(&[&bytes]);
+    let object = cache.entry("objects", &name, "o");
+    cache.write(&object, &bytes)?;
+    let mut text = format!("{name}\n");
+    for file in &compiled.dependencies {
+        // A file that changes while it is compiled makes the list differ from what clang saw; the
+        // window is the length of one compilation.
+        let file = std::path::absolute(file).map_err(Error::io(file))?;
+        let content = std::fs::read(&file).map_err(Error::io(&file))?;
+        if let Some(shown) = file.to_str().filter(|f| !f.contains('\n')) {
+            let _ = writeln!(text, "{} {shown}", key(&[&content]));
+        }
+    }
+    // With warnings it is compiled again each time, so that they are seen each time.
+    if compiled.warnings.is_empty() {
+        cache.write(&list, text.as_bytes())?;
+    }
+    timings.compile = begin.elapsed();
+    Ok((object, compiled.warnings))
+}
+
+/// The object that a list names, if everything in it is as it was.
+fn known(cache: &Cache, list: &Path) -> Option<PathBuf> {
+    if !cache.has(list) {
+        return None;
+    }
+    let text = std::fs::read_to_string(list).ok()?;
+    let mut lines = text.lines();
+    let object = cache.entry("objects", lines.next()?, "o");
+    for line in lines {
+        let (hash, file) = line.split_once(' ')?;
+        if key(&[&std::fs::read(file).ok()?]) != hash {
+            return None;
+        }
+    }
+    cache.has(&object).then_some(object)
+}
+
+/// Everything that decides what the module is.
+fn module_key(
+    toolchain: &Toolchain,
+    program: &Program,
+    object: &[u8],
+    options: &Options,
+) -> String {
+    let mut constants = Vec::new();
+    for object in program
+        .objects
+        .iter()
+        .filter(|o| o.read_only && !o.settable)
+    {
+        constants.extend(object.initial.as_deref().unwrap_or_default());
+    }
+    let flags: Vec<&str> = options.module.flags().collect();
+    let limits = format!("{:?} {:?}", options.check, options.capacities);
+    key(&[
+        env!("MILLRACE_EMITTER").as_bytes(),
+        program.name.as_bytes(),
+        object,
+        &constants,
+        toolchain.version.as_bytes(),
+        flags.join(" ").as_bytes(),
+        headers::digest().as_bytes(),
+        limits.as_bytes(),
+        cpu().as_bytes(),
+    ])
+}
+
+/// The CPU that `-march=native` means: the first processor's model and flags.
+fn cpu() -> String {
+    use std::io::Read;
+    let mut text = String::new();
+    if let Ok(file) = std::fs::File::open("/proc/cpuinfo") {
+        // One processor's part; the kernel computes the text as it is read, for every processor there is.
+        let mut bytes = Vec::new();
+        if file.take(8192).read_to_end(&mut bytes).is_ok() {
+            text = String::from_utf8_lossy(&bytes).into_owned();
+        }
+    }
+    let of = |name: &str| {
+        text.lines()
+            .find(|l| l.starts_with(name))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let names = [
+        "vendor_id",
+        "cpu family",
+        "model",
+        "stepping",
+        "flags",
+        "CPU implementer",
+        "CPU part",
+        "Features",
+    ];
+    names.map(of).join("\n")
+}

@@ -1,0 +1,41 @@
+//! The C headers, carried in the binary so that it runs anywhere.
+
+/// Path below the headers' folder, and text, of everything a module or an NF may include.
+pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+
+/// The text of a header of the fast path, e.g. `state/hash.h`.
+#[must_use]
+pub fn text(path: &str) -> Option<&'static str> {
+    let find = |(name, _): &&(&str, &str)| name.strip_prefix("fastpath/") == Some(path);
+    FILES.iter().find(find).map(|(_, text)| *text)
+}
+
+/// Whether a kind's header has the function `KIND_<function>`.
+///
+/// Kinds without something have no function for it (fastpath/README.md), so the header is what tells.
+#[must_use]
+pub fn defines(kind: &str, function: &str) -> bool {
+    let call = format!("{kind}_{function}(");
+    text(&format!("state/{kind}.h")).is_some_and(|header| {
+        header.match_indices(&call).any(|(at, _)| {
+            // A definition begins its line with its storage; a use is indented.
+            let line = header[..at].rfind('\n').map_or(0, |n| n + 1);
+            let before = &header[line..at];
+            (before.starts_with("MR_") || before.starts_with("static"))
+                && before.ends_with([' ', '*'])
+        })
+    })
+}
+
+/// A hash over all headers; it goes into every cache key and names the folder they are written to.
+#[must_use]
+pub fn digest() -> &'static str {
+    static DIGEST: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let parts: Vec<&[u8]> = FILES
+            .iter()
+            .flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()])
+            .collect();
+        crate::cache::key(&parts)
+    });
+    &DIGEST
+}

@@ -1,0 +1,78 @@
+//! Emitted C to a shared object.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Toolchain, run};
+use crate::error::Error;
+
+/// How a module is compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModuleOptions {
+    /// with AddressSanitizer and UndefinedBehaviorSanitizer; the process must have their runtime
+    pub sanitize: bool,
+    /// warnings are errors: for the tests of what is emitted
+    pub strict: bool,
+}
+
+/// The flags of every module.
+const FLAGS: &[&str] = &[
+    "-std=gnu11",
+    "-march=native",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    // BPF's memory has no types, its sums and addresses wrap.
+    "-fno-strict-aliasing",
+    "-fno-strict-overflow",
+    // perf, gdb and llvm-symbolizer show the author's lines.
+    "-gline-tables-only",
+];
+const PLAIN: &[&str] = &["-O3"];
+const SANITIZED: &[&str] = &[
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+];
+/// The exception is about clang 19 and its own -march=native on CPUs with AVX10.
+const STRICT: &[&str] = &[
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unknown-warning-option",
+    "-Wno-invalid-feature-combination",
+];
+/// A user cannot mend a warning in emitted code; the tests compile it strictly.
+const LAX: &[&str] = &["-w"];
+
+impl ModuleOptions {
+    /// The flags; they go into the cache key.
+    pub fn flags(self) -> impl Iterator<Item = &'static str> {
+        let optimise = if self.sanitize { SANITIZED } else { PLAIN };
+        let warn = if self.strict { STRICT } else { LAX };
+        FLAGS.iter().chain(optimise).chain(warn).copied()
+    }
+}
+
+/// Compiles emitted C to `module`. `fastpath` is the folder that holds the fast path's headers.
+///
+/// # Errors
+/// [`Error::Compile`] with clang's diagnostics; [`Error::Io`].
+pub fn compile_module(
+    toolchain: &Toolchain,
+    source: &Path,
+    fastpath: &Path,
+    module: &Path,
+    options: ModuleOptions,
+) -> Result<(), Error> {
+    let mut command = Command::new(&toolchain.clang);
+    command
+        .args(options.flags())
+        .arg("-I")
+        .arg(fastpath)
+        .arg("-o")
+        .arg(module)
+        .arg(source);
+    run(&mut command, source).map(|_| ())
+}

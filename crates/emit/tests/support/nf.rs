@@ -1,0 +1,25 @@
+//! The repository's own NFs, compiled for a test.
+
+use std::path::{Path, PathBuf};
+
+use millrace_emit::toolchain::compile_nf;
+use millrace_object::Program;
+
+use super::Bench;
+
+/// The folder of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// An NF of nfs/, compiled and read.
+pub fn load(bench: &Bench, name: &str) -> Program {
+    let include = bench.cache.headers().unwrap().join("include");
+    let source = repository().join(format!("nfs/{name}/{name}.c"));
+    let object = bench.path(&format!("{name}.o"));
+    compile_nf(&bench.toolchain, &source, &include, &object).unwrap();
+    millrace_object::load(&std::fs::read(object).unwrap(), name).unwrap()
+}

@@ -1,0 +1,110 @@
+//! Every contract of a helper is the prototype of its C function (fastpath/README.md).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use millrace_object::helper::{Arg, HELPERS, Helper, Return};
+use millrace_object::state;
+
+/// What the emitter passes for an argument of this kind.
+fn parameters(helper: &Helper, kind: Option<&str>) -> String {
+    let mut list: Vec<String> = Vec::new();
+    // Draws depend on the configuration's seed.
+    if helper.effects.random {
+        list.push("u64".to_owned());
+    }
+    for arg in helper.args {
+        match arg {
+            Arg::Context => {}
+            Arg::Object => {
+                list.push(format!("struct {} *", kind.unwrap()));
+                list.push("const struct shape *".to_owned());
+            }
+            Arg::Key => list.extend(["const u64 *".to_owned(), "u64".to_owned()]),
+            Arg::Value => list.push("const u8 *".to_owned()),
+            Arg::Scalar | Arg::Bytes { .. } => list.push("u64".to_owned()),
+            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
+                list.push("u8 *".to_owned());
+            }
+        }
+    }
+    list.push("struct mr_packet *".to_owned());
+    list.join(", ")
+}
+
+fn returns(helper: &Helper) -> &'static str {
+    match helper.returns {
+        Return::Scalar { .. } => "u64",
+        Return::ValueOrNull | Return::RecordOrNull => "u8 *",
+    }
+}
+
+/// Header, function and the kind whose structure it takes.
+fn functions(helper: &Helper) -> Vec<(String, String, Option<&'static str>)> {
+    if helper.kinds.is_empty() {
+        let name = helper.name;
+        return vec![(format!("helpers/{name}.h"), format!("helper_{name}"), None)];
+    }
+    let mut prefixes: Vec<&str> = helper
+        .kinds
+        .iter()
+        .map(|kind| state::by_name(kind).unwrap().c)
+        .collect();
+    prefixes.sort_unstable();
+    prefixes.dedup();
+    let function = |c: &'static str| {
+        (
+            format!("state/{c}.h"),
+            format!("{c}_{}", helper.name),
+            Some(c),
+        )
+    };
+    prefixes.into_iter().map(function).collect()
+}
+
+#[test]
+fn contracts_are_prototypes() {
+    let fastpath = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fastpath");
+    let compilers = ["clang-19", "clang", "cc"];
+    let is_here = |cc: &&str| Command::new(cc).arg("--version").output().is_ok();
+    let Some(compiler) = compilers.into_iter().find(is_here) else {
+        eprintln!("skipped: no C compiler");
+        return;
+    };
+    let mut includes = std::collections::BTreeSet::new();
+    let mut body = String::new();
+    for helper in HELPERS {
+        for (header, function, kind) in functions(helper) {
+            let parameters = parameters(helper, kind);
+            writeln!(
+                body,
+                "{} (*const check_{function})({parameters}) = {function};",
+                returns(helper)
+            )
+            .unwrap();
+            includes.insert(header);
+        }
+    }
+    let mut source = String::new();
+    for header in includes {
+        writeln!(source, "#include \"{header}\"").unwrap();
+    }
+    source.push_str(&body);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("prototypes.c");
+    std::fs::write(&file, source).unwrap();
+    let output = Command::new(compiler)
+        .args(["-fsyntax-only", "-w", "-Werror=incompatible-pointer-types"])
+        .args(["-Werror=incompatible-function-pointer-types", "-I"])
+        .arg(&fastpath)
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

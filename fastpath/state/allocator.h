@@ -1,0 +1,318 @@
+/* allocator: leases the numbers first to first + capacity - 1, each with a value.
+ *
+ * Contract. A lease ends when it is freed, or when its age reaches `expire_after`, from that moment at
+ * any access; a refresh makes its age 0. `allocator_lease` fails (-1) only when every number is leased.
+ *
+ * Which number: one that was never leased, from `first` upward; then the one that has been free the
+ * longest, an expired lease counting as free from the moment it expired, the lower number first where
+ * two became free at once. A port or an address thus rests as long as it can before somebody else
+ * gets it, which is what keeps late packets of its last owner apart from its next. The order can be
+ * foretold by who watches; RFC 6056 section 3.1 weighs this against early reuse for ports. A function
+ * that must hide its ports from off-path attackers permutes the numbers. It depends on the operations and their times
+ * only, not on when anything was reclaimed.
+ *
+ * Time that goes back: stamps do not (expiry.h); numbers freed then are ordered as they were freed.
+ *
+ * Cost: get and refresh touch the entry's line and 4 bytes beside it. A lease moves the head of a list or takes the least of the
+ * queue of expiry.h, O(log4 capacity).
+ *
+ * Memory: bytes = mapped(stride * capacity + 4 * capacity + expiry), each rounded up to 64, expiry as in
+ * expiry.h when `expire_after` > 0, else 0. stride: 8 + round_up(value_bytes, 8); up to 64 the next
+ * power of two, above it the next multiple of 64.
+ */
+#ifndef MR_ALLOCATOR_H
+#define MR_ALLOCATOR_H
+
+#include "expiry.h"
+
+#define ALLOCATOR_FREE 0x80000000u /* of a link: not leased; the rest names the next on the list */
+#define ALLOCATOR_NIL 0x7fffffffu
+
+struct allocator {
+    u8 *slab;    /* entries { u64 stamp, or since when it is free; value } */
+    u32 *link;   /* leased: the place in the queue of those that expire, else 0 */
+    u32 first;   /* of the freed, the one that was freed first, or ALLOCATOR_NIL */
+    u32 last;
+    u32 fresh;   /* numbers from here on were never leased */
+    u32 leased;  /* and not freed; some of these may have expired */
+    struct expiry expiry;
+};
+
+MR_INLINE u64 allocator_stride(const struct shape *s)
+{
+    u64 raw = 8 + mr_round_up(s->value_bytes, 8);
+
+    return raw <= 64 ? mr_power_of_two(raw) : mr_round_up(raw, 64);
+}
+
+MR_INLINE u64 allocator_part(const struct shape *s)
+{
+    return mr_part(allocator_stride(s) * s->capacity) + mr_part(4 * s->capacity) +
+           (s->expire_after ? expiry_part(s) : 0);
+}
+
+MR_INLINE u64 allocator_bytes(const struct shape *s) { return mr_mapped_bytes(allocator_part(s)); }
+
+static inline int allocator_create(struct allocator *a, const struct shape *s,
+                                   const struct mr_config *config, const u8 *initial)
+{
+    u8 *memory;
+
+    (void)config;
+    (void)initial;
+    *a = (struct allocator){0};
+    if (s->capacity == 0)
+        return -EINVAL;
+    if (s->capacity > MR_CAPACITY_MAX)
+        return -E2BIG;
+    /* -1 says that none is free, so that no number may look like it. */
+    if (s->first > INT64_MAX - s->capacity)
+        return -EINVAL;
+    memory = mr_map_memory(allocator_part(s));
+    if (!memory)
+        return -ENOMEM;
+    a->slab = mr_take(&memory, allocator_stride(s) * s->capacity);
+    a->link = (u32 *)mr_take(&memory, 4 * s->capacity);
+    a->first = a->last = ALLOCATOR_NIL;
+    for (u32 i = 0; i < s->capacity; i++)
+        a->link[i] = ALLOCATOR_FREE | ALLOCATOR_NIL;
+    if (s->expire_after)
+        expiry_create(&a->expiry, s, a->link, &memory);
+    return 0;
+}
+
+static inline void allocator_destroy(struct allocator *a, const struct shape *s)
+{
+    mr_unmap_memory(a->slab, allocator_part(s));
+    *a = (struct allocator){0};
+}
+
+MR_INLINE u8 *allocator_entry(const struct allocator *a, const struct shape *s, u32 index)
+{
+    return a->slab + (u64)index * allocator_stride(s);
+}
+
+MR_INLINE u64 *allocator_stamp(const struct allocator *a, const struct shape *s, u32 index)
+{
+    return (u64 *)allocator_entry(a, s, index);
+}
+
+MR_INLINE int allocator_leased(const struct allocator *a, const struct shape *s, u32 index, u64 now)
+{
+    return !(a->link[index] & ALLOCATOR_FREE) &&
+           !(s->expire_after && expiry_over(*allocator_stamp(a, s, index), s->expire_after, now));
+}
+
+/* The entry of a number that is leased, or NULL. */
+MR_INLINE u8 *allocator_find(const struct allocator *a, const struct shape *s, u64 number, u64 now)
+{
+    u64 index = number - s->first;
+
+    if (index >= s->capacity || !allocator_leased(a, s, (u32)index, now))
+        return NULL;
+    return allocator_entry(a, s, (u32)index);
+}
+
+/* Mends up to `budget` bounds, until the least is exact: then it is the lease that expires first. */
+MR_OUTLINE void allocator_mend(struct allocator *a, const struct shape *s, u64 now, u64 budget)
+{
+    for (; budget > 0 && expiry_any(&a->expiry, now); budget--) {
+        struct expiry_item *least = &a->expiry.item[0];
+        u64 due = expiry_due(*allocator_stamp(a, s, least->index), s->expire_after);
+
+        if (due == least->due)
+            break;
+        expiry_mend(&a->expiry, due);
+    }
+}
+
+/* An index to lease, or MR_NONE. Whichever became free first: the head of the freed, or the first of
+ * the expired, which stay in the queue until they are wanted. */
+MR_OUTLINE u32 allocator_claim(struct allocator *a, const struct shape *s, u64 now)
+{
+    u32 index = a->first;
+    int expired = 0;
+
+    if (a->fresh < s->capacity) {
+        index = a->fresh++;
+    } else {
+        if (s->expire_after) {
+            allocator_mend(a, s, now, UINT64_MAX);
+            expired = expiry_any(&a->expiry, now);
+        }
+        if (expired) {
+            const struct expiry_item *least = &a->expiry.item[0];
+            u64 since = index == ALLOCATOR_NIL ? 0 : *allocator_stamp(a, s, index);
+
+            expired = index == ALLOCATOR_NIL || least->due < since ||
+                      (least->due == since && least->index < index);
+        }
+        if (expired) {
+            index = a->expiry.item[0].index;
+            expiry_remove(&a->expiry, index);
+            a->leased--;
+        } else if (index != ALLOCATOR_NIL) {
+            a->first = a->link[index] & ~ALLOCATOR_FREE;
+            if (a->first == ALLOCATOR_NIL)
+                a->last = ALLOCATOR_NIL;
+        } else {
+            return MR_NONE;
+        }
+    }
+    a->link[index] = 0;
+    a->leased++;
+    *allocator_stamp(a, s, index) = now;
+    if (s->expire_after)
+        expiry_push(&a->expiry, index, expiry_due(now, s->expire_after));
+    return index;
+}
+
+MR_OUTLINE void allocator_return(struct allocator *a, const struct shape *s, u32 index, u64 now)
+{
+    if (s->expire_after)
+        expiry_remove(&a->expiry, index);
+    *allocator_stamp(a, s, index) = now;
+    a->link[index] = ALLOCATOR_FREE | ALLOCATOR_NIL;
+    if (a->last == ALLOCATOR_NIL)
+        a->first = index;
+    else
+        a->link[a->last] = ALLOCATOR_FREE | index;
+    a->last = index;
+    a->leased--;
+}
+
+/* ---- for the prefetching passes: the token is the number, one touch is all there is ---- */
+
+MR_INLINE u64 allocator_token(const struct allocator *a, const struct shape *s, const u64 *key)
+{
+    (void)a;
+    (void)s;
+    return key[0];
+}
+
+MR_INLINE void allocator_prefetch(const struct allocator *a, const struct shape *s, u64 token)
+{
+    u64 index = token - s->first < s->capacity ? token - s->first : 0;
+    u64 touched = 8 + s->value_bytes;
+
+    mr_prefetch(&a->link[index]);
+    mr_prefetch_range(allocator_entry(a, s, (u32)index), touched <= 256 ? touched : 256);
+}
+
+MR_INLINE void allocator_prefetch_entry(const struct allocator *a, const struct shape *s, u64 token)
+{
+    (void)a;
+    (void)s;
+    (void)token;
+}
+
+MR_INLINE int allocator_cold(const struct allocator *a, const struct shape *s)
+{
+    return a->leased * (allocator_stride(s) + sizeof(u32)) > MR_CACHE_BYTES;
+}
+
+MR_INLINE void allocator_age(struct allocator *a, const struct shape *s, u64 now)
+{
+    if (s->expire_after && mr_unlikely(expiry_any(&a->expiry, now)))
+        allocator_mend(a, s, now, EXPIRY_BUDGET);
+}
+
+/* ---- handlers ---- */
+
+MR_INLINE u64 allocator_allocator_lease(struct allocator *a, const struct shape *s, const u8 *value,
+                                        struct mr_packet *pkt)
+{
+    u32 index = allocator_claim(a, s, pkt->time);
+
+    if (mr_unlikely(index == MR_NONE))
+        return UINT64_MAX;
+    memcpy(allocator_entry(a, s, index) + 8, value, s->value_bytes);
+    return s->first + index;
+}
+
+MR_INLINE u8 *allocator_allocator_get(struct allocator *a, const struct shape *s, u64 number,
+                                      struct mr_packet *pkt)
+{
+    u8 *entry = allocator_find(a, s, number, pkt->time);
+
+    return entry ? entry + 8 : NULL;
+}
+
+MR_INLINE u8 *allocator_allocator_refresh(struct allocator *a, const struct shape *s, u64 number,
+                                          struct mr_packet *pkt)
+{
+    u8 *entry = allocator_find(a, s, number, pkt->time);
+
+    if (!entry)
+        return NULL;
+    if (s->expire_after && pkt->time > *(u64 *)entry)
+        *(u64 *)entry = pkt->time;
+    return entry + 8;
+}
+
+/* A lease that has expired is not freed again: it is in the order by the time it expired. */
+MR_INLINE u64 allocator_allocator_free(struct allocator *a, const struct shape *s, u64 number,
+                                       struct mr_packet *pkt)
+{
+    if (!allocator_find(a, s, number, pkt->time))
+        return 0;
+    allocator_return(a, s, (u32)(number - s->first), pkt->time);
+    return 1;
+}
+
+/* ---- control, between bursts; the key is the number, as many of its bytes as `key_bytes` ---- */
+
+static inline u64 allocator_count(struct allocator *a, const struct shape *s, u64 now)
+{
+    u64 count = 0;
+
+    for (u32 i = 0; i < a->fresh; i++)
+        count += allocator_leased(a, s, i, now);
+    return count;
+}
+
+static inline int allocator_get(struct allocator *a, const struct shape *s, const u8 *key, u8 *value,
+                                u64 now)
+{
+    u8 *entry = allocator_find(a, s, mr_number(s, key), now);
+
+    if (!entry)
+        return -ENOENT;
+    memcpy(value, entry + 8, s->value_bytes);
+    return 0;
+}
+
+/* Changes the value of a lease; control cannot make one. */
+static inline int allocator_set(struct allocator *a, const struct shape *s, const u8 *key,
+                                const u8 *value, u64 now)
+{
+    u8 *entry = allocator_find(a, s, mr_number(s, key), now);
+
+    if (!entry)
+        return -ENOENT;
+    memcpy(entry + 8, value, s->value_bytes);
+    return 0;
+}
+
+static inline int allocator_remove(struct allocator *a, const struct shape *s, const u8 *key, u64 now)
+{
+    struct mr_packet pkt = { .time = now };
+
+    return allocator_allocator_free(a, s, mr_number(s, key), &pkt) ? 0 : -ENOENT;
+}
+
+static inline int allocator_next(struct allocator *a, const struct shape *s, u64 *cursor, u8 *key,
+                                 u8 *value, u64 now)
+{
+    for (u64 i = *cursor; i < a->fresh; i++) {
+        if (!allocator_leased(a, s, (u32)i, now))
+            continue;
+        mr_number_out(s, key, s->first + i);
+        memcpy(value, allocator_entry(a, s, (u32)i) + 8, s->value_bytes);
+        *cursor = i + 1;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* array: elements by a 32-bit index. Serves BPF's ARRAY and PERCPU_ARRAY (one instance is one CPU).
+ *
+ * Contract. All `capacity` elements are there from the start, zero. A lookup beyond the last gives
+ * null. `map_update_elem`: -EINVAL for flags above BPF_EXIST, -E2BIG beyond the last element, -EEXIST
+ * for BPF_NOEXIST, in this order; `map_delete_elem`: always -EINVAL. Nothing is ever full.
+ *
+ * Cost: a multiplication by a constant, and the element's line. Memory: elements.h.
+ */
+#ifndef MR_ARRAY_H
+#define MR_ARRAY_H
+
+#include "elements.h"
+
+struct array {
+    struct elements elements;
+};
+
+MR_INLINE u64 array_bytes(const struct shape *s) { return elements_bytes(s); }
+
+static inline int array_create(struct array *a, const struct shape *s, const struct mr_config *config,
+                               const u8 *initial)
+{
+    (void)config;
+    (void)initial;
+    return elements_create(&a->elements, s);
+}
+
+static inline void array_destroy(struct array *a, const struct shape *s)
+{
+    elements_destroy(&a->elements, s);
+}
+
+/* The token is the index. */
+MR_INLINE u64 array_token(const struct array *a, const struct shape *s, const u64 *key)
+{
+    (void)a;
+    (void)s;
+    return (u32)key[0];
+}
+
+MR_INLINE void array_prefetch(const struct array *a, const struct shape *s, u64 token)
+{
+    elements_prefetch(&a->elements, s, token);
+}
+
+MR_INLINE void array_prefetch_entry(const struct array *a, const struct shape *s, u64 token)
+{
+    (void)a;
+    (void)s;
+    (void)token;
+}
+
+MR_INLINE int array_cold(const struct array *a, const struct shape *s)
+{
+    (void)a;
+    return elements_cold(s);
+}
+
+MR_INLINE u8 *array_map_lookup_elem(struct array *a, const struct shape *s, const u64 *key, u64 token,
+                                    struct mr_packet *pkt)
+{
+    (void)token;
+    (void)pkt;
+    return elements_at(&a->elements, s, (u32)key[0]);
+}
+
+MR_INLINE u64 array_map_update_elem(struct array *a, const struct shape *s, const u64 *key, u64 token,
+                                    const u8 *value, u64 flags, struct mr_packet *pkt)
+{
+    u8 *element = elements_at(&a->elements, s, (u32)key[0]);
+
+    (void)token;
+    (void)pkt;
+    if (flags > 2)
+        return mr_errno(EINVAL);
+    if (!element)
+        return mr_errno(E2BIG);
+    if (flags == 1)
+        return mr_errno(EEXIST);
+    memcpy(element, value, s->value_bytes);
+    return 0;
+}
+
+MR_INLINE u64 array_map_delete_elem(struct array *a, const struct shape *s, const u64 *key, u64 token,
+                                    struct mr_packet *pkt)
+{
+    (void)a;
+    (void)s;
+    (void)key;
+    (void)token;
+    (void)pkt;
+    return mr_errno(EINVAL);
+}
+
+static inline u64 array_count(struct array *a, const struct shape *s, u64 now)
+{
+    (void)a;
+    (void)now;
+    return s->capacity;
+}
+
+static inline int array_get(struct array *a, const struct shape *s, const u8 *key, u8 *value, u64 now)
+{
+    (void)now;
+    return elements_get(&a->elements, s, mr_number(s, key), value);
+}
+
+static inline int array_set(struct array *a, const struct shape *s, const u8 *key, const u8 *value,
+                            u64 now)
+{
+    (void)now;
+    return elements_set(&a->elements, s, mr_number(s, key), value);
+}
+
+static inline int array_remove(struct array *a, const struct shape *s, const u8 *key, u64 now)
+{
+    (void)a;
+    (void)s;
+    (void)key;
+    (void)now;
+    return -EINVAL;
+}
+
+static inline int array_next(struct array *a, const struct shape *s, u64 *cursor, u8 *key, u8 *value,
+                             u64 now)
+{
+    (void)now;
+    return elements_next(&a->elements, s, cursor, key, value);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* A row of equal elements: what `array` and `vector` are.
+ *
+ * Memory: mapped(round_up(value_bytes, 8) * capacity), mapped as in base.h.
+ */
+#ifndef MR_ELEMENTS_H
+#define MR_ELEMENTS_H
+
+#include "../base.h"
+
+struct elements {
+    u8 *data;
+};
+
+MR_INLINE u64 elements_stride(const struct shape *s) { return mr_round_up(s->value_bytes, 8); }
+
+MR_INLINE u64 elements_bytes(const struct shape *s)
+{
+    return mr_mapped_bytes(elements_stride(s) * s->capacity);
+}
+
+/* Elements are zero at start. */
+MR_INLINE int elements_create(struct elements *e, const struct shape *s)
+{
+    e->data = NULL;
+    if (s->value_bytes == 0 || s->capacity == 0)
+        return -EINVAL;
+    if (s->capacity > MR_CAPACITY_MAX)
+        return -E2BIG;
+    e->data = mr_map_memory(elements_stride(s) * s->capacity);
+    return e->data ? 0 : -ENOMEM;
+}
+
+MR_INLINE void elements_destroy(struct elements *e, const struct shape *s)
+{
+    mr_unmap_memory(e->data, elements_stride(s) * s->capacity);
+    e->data = NULL;
+}
+
+MR_INLINE u8 *elements_at(const struct elements *e, const struct shape *s, u64 index)
+{
+    return index < s->capacity ? e->data + index * elements_stride(s) : NULL;
+}
+
+/* An index beyond the end prefetches the end: a prefetch cannot fault, the address is just useless. */
+MR_INLINE void elements_prefetch(const struct elements *e, const struct shape *s, u64 index)
+{
+    u64 at = index < s->capacity ? index : 0;
+
+    mr_prefetch_range(e->data + at * elements_stride(s), s->value_bytes <= 256 ? s->value_bytes : 256);
+}
+
+MR_INLINE int elements_cold(const struct shape *s)
+{
+    return elements_stride(s) * s->capacity > MR_CACHE_BYTES;
+}
+
+static inline int elements_get(const struct elements *e, const struct shape *s, u64 index, u8 *value)
+{
+    const u8 *element = elements_at(e, s, index);
+
+    if (!element)
+        return -ENOENT;
+    memcpy(value, element, s->value_bytes);
+    return 0;
+}
+
+static inline int elements_set(struct elements *e, const struct shape *s, u64 index, const u8 *value)
+{
+    u8 *element = elements_at(e, s, index);
+
+    if (!element)
+        return -E2BIG;
+    memcpy(element, value, s->value_bytes);
+    return 0;
+}
+
+static inline int elements_next(const struct elements *e, const struct shape *s, u64 *cursor, u8 *key,
+                                u8 *value)
+{
+    u64 index = *cursor;
+
+    if (elements_get(e, s, index, value))
+        return -ENOENT;
+    mr_number_out(s, key, index);
+    *cursor = index + 1;
+    return 0;
+}
+
+#endif

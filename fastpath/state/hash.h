@@ -1,0 +1,344 @@
+/* hash: entries by key. Serves the handlers' `map` and BPF's HASH and PERCPU_HASH (one instance is
+ * one CPU).
+ *
+ * Contract. Exactly `capacity` entries fit. An entry is absent from the moment its age reaches
+ * `expire_after`, at any access, and a place held by such an entry counts as free; when it is
+ * reclaimed cannot be observed. Time is the packet's; should it go back, a stamp does not: the age
+ * of an entry stamped later is 0 (and an entry that had expired may be there again, if it was not
+ * reclaimed: a host that wants runs to agree hands in time that does not go back).
+ *
+ * At capacity: `map_put` returns null, `map_update_elem` -E2BIG.
+ *
+ * Pointers to values stay readable and writable until the instance ends; after a delete they show
+ * the old value until the place is taken again. `map_update_elem` overwrites in place, where the
+ * kernel's (not per-CPU) map switches to another place: there, a pointer from before the update
+ * keeps showing the old value.
+ *
+ * Cost: a bucket line and an entry line a lookup (table.h). Insertion, deletion and reclaiming are
+ * out of line; expiry.h says why none of them scans.
+ *
+ * Memory: bytes = mapped(table(head) + expiry), head 8 and expiry as in expiry.h when
+ * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h.
+ */
+#ifndef MR_HASH_H
+#define MR_HASH_H
+
+#include "expiry.h"
+#include "table.h"
+
+#define HASH_BPF_ANY 0
+#define HASH_BPF_NOEXIST 1
+#define HASH_BPF_EXIST 2
+
+struct hash {
+    struct table table;
+    struct expiry expiry;
+};
+
+MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
+
+MR_INLINE u64 hash_part(const struct shape *s)
+{
+    return table_part(s, hash_head(s)) + (s->expire_after ? expiry_part(s) : 0);
+}
+
+MR_INLINE u64 hash_bytes(const struct shape *s) { return mr_mapped_bytes(hash_part(s)); }
+
+static inline int hash_create(struct hash *h, const struct shape *s, const struct mr_config *config,
+                              const u8 *initial)
+{
+    int error = table_valid(s);
+    u8 *memory;
+
+    (void)initial;
+    *h = (struct hash){0};
+    if (error)
+        return error;
+    memory = mr_map_memory(hash_part(s));
+    if (!memory)
+        return -ENOMEM;
+    table_create(&h->table, s, hash_head(s), config->hash_seed, &memory);
+    if (s->expire_after)
+        expiry_create(&h->expiry, s, h->table.link, &memory);
+    return 0;
+}
+
+/* The buckets are the first part of the mapping. */
+static inline void hash_destroy(struct hash *h, const struct shape *s)
+{
+    mr_unmap_memory(h->table.bucket, hash_part(s));
+    *h = (struct hash){0};
+}
+
+/* ---- entries ---- */
+
+MR_INLINE u64 *hash_stamp(u8 *entry) { return (u64 *)entry; }
+
+MR_INLINE int hash_expired(const struct shape *s, u8 *entry, u64 now)
+{
+    return s->expire_after && expiry_over(*hash_stamp(entry), s->expire_after, now);
+}
+
+MR_INLINE void hash_touch(const struct shape *s, u8 *entry, u64 now)
+{
+    if (s->expire_after && now > *hash_stamp(entry))
+        *hash_stamp(entry) = now;
+}
+
+/* The entry with this key if it is there, NULL if it is not or has expired. */
+MR_INLINE u8 *hash_find(struct hash *h, const struct shape *s, const u64 *key, u64 token, u64 now)
+{
+    u32 index;
+    u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
+
+    return entry && !hash_expired(s, entry, now) ? entry : NULL;
+}
+
+MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
+{
+    u8 *entry = table_entry(&h->table, s, hash_head(s), index);
+    u64 token = table_token(&h->table, s, table_key(entry, hash_head(s)));
+
+    if (s->expire_after)
+        expiry_remove(&h->expiry, index);
+    table_release(&h->table, token, index);
+}
+
+/* Looks at up to `budget` entries whose bound has come; stops after releasing `enough`. */
+MR_OUTLINE void hash_reclaim(struct hash *h, const struct shape *s, u64 now, u64 budget, u64 enough)
+{
+    for (; budget > 0 && enough > 0 && expiry_any(&h->expiry, now); budget--) {
+        u32 index = h->expiry.item[0].index;
+        u8 *entry = table_entry(&h->table, s, hash_head(s), index);
+
+        if (hash_expired(s, entry, now)) {
+            hash_release(h, s, index);
+            enough--;
+        } else {
+            expiry_mend(&h->expiry, expiry_due(*hash_stamp(entry), s->expire_after));
+        }
+    }
+}
+
+/* A new entry's index, its stamp and bound set, or MR_NONE: full. Neither key nor value is handed
+ * in, so that the caller's can stay in registers. */
+MR_OUTLINE u32 hash_claim(struct hash *h, const struct shape *s, u64 token, u64 now)
+{
+    u32 index;
+
+    if (s->expire_after && h->table.used == s->capacity)
+        hash_reclaim(h, s, now, UINT64_MAX, 1);
+    index = table_claim(&h->table, token);
+    if (s->expire_after && index != MR_NONE) {
+        *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = now;
+        expiry_push(&h->expiry, index, expiry_due(now, s->expire_after));
+    }
+    return index;
+}
+
+MR_OUTLINE void hash_drop(struct hash *h, const struct shape *s, u32 index)
+{
+    hash_release(h, s, index);
+}
+
+/* Stores under a key that `entry` has, or that no entry has when it is NULL. */
+MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const u64 *key, u64 token,
+                         const u8 *value, u64 now)
+{
+    u32 head = hash_head(s);
+
+    if (mr_unlikely(!entry)) {
+        u32 index = hash_claim(h, s, token, now);
+        u64 *word;
+
+        if (mr_unlikely(index == MR_NONE))
+            return NULL;
+        entry = table_entry(&h->table, s, head, index);
+        word = table_key(entry, head);
+        for (u32 i = 0; i < mr_words(s->key_bytes); i++)
+            word[i] = key[i];
+    }
+    hash_touch(s, entry, now);
+    memcpy(table_value(s, entry, head), value, s->value_bytes);
+    return table_value(s, entry, head);
+}
+
+/* ---- for the prefetching passes ---- */
+
+MR_INLINE u64 hash_token(const struct hash *h, const struct shape *s, const u64 *key)
+{
+    return table_token(&h->table, s, key);
+}
+
+MR_INLINE void hash_prefetch(const struct hash *h, const struct shape *s, u64 token)
+{
+    (void)s;
+    table_prefetch(&h->table, token);
+}
+
+MR_INLINE void hash_prefetch_entry(const struct hash *h, const struct shape *s, u64 token)
+{
+    table_prefetch_entry(&h->table, s, hash_head(s), token);
+}
+
+MR_INLINE int hash_cold(const struct hash *h, const struct shape *s)
+{
+    return table_cold(&h->table, s, hash_head(s));
+}
+
+MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
+{
+    if (s->expire_after && mr_unlikely(expiry_any(&h->expiry, now)))
+        hash_reclaim(h, s, now, EXPIRY_BUDGET, UINT64_MAX);
+}
+
+/* ---- handlers ---- */
+
+MR_INLINE u8 *hash_map_get(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                           struct mr_packet *pkt)
+{
+    u8 *entry = hash_find(h, s, key, token, pkt->time);
+
+    return entry ? table_value(s, entry, hash_head(s)) : NULL;
+}
+
+MR_INLINE u8 *hash_map_refresh(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                               struct mr_packet *pkt)
+{
+    u8 *entry = hash_find(h, s, key, token, pkt->time);
+
+    if (!entry)
+        return NULL;
+    hash_touch(s, entry, pkt->time);
+    return table_value(s, entry, hash_head(s));
+}
+
+/* An expired entry is overwritten as if it were new: nothing of it is left. */
+MR_INLINE u8 *hash_map_put(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                           const u8 *value, struct mr_packet *pkt)
+{
+    u32 index;
+    u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
+
+    return hash_store(h, s, entry, key, token, value, pkt->time);
+}
+
+MR_INLINE u64 hash_map_delete(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                              struct mr_packet *pkt)
+{
+    u32 index;
+    u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
+    u64 there;
+
+    if (!entry)
+        return 0;
+    there = !hash_expired(s, entry, pkt->time);
+    hash_drop(h, s, index);
+    return there;
+}
+
+/* ---- BPF ---- */
+
+MR_INLINE u8 *hash_map_lookup_elem(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                   struct mr_packet *pkt)
+{
+    return hash_map_get(h, s, key, token, pkt);
+}
+
+MR_INLINE u64 hash_map_update_elem(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                   const u8 *value, u64 flags, struct mr_packet *pkt)
+{
+    u32 index;
+    u8 *entry;
+
+    if (flags > HASH_BPF_EXIST)
+        return mr_errno(EINVAL);
+    entry = table_find(&h->table, s, hash_head(s), key, token, &index);
+    if (entry && flags == HASH_BPF_NOEXIST)
+        return mr_errno(EEXIST);
+    if (!entry && flags == HASH_BPF_EXIST)
+        return mr_errno(ENOENT);
+    return hash_store(h, s, entry, key, token, value, pkt->time) ? 0 : mr_errno(E2BIG);
+}
+
+MR_INLINE u64 hash_map_delete_elem(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                   struct mr_packet *pkt)
+{
+    return hash_map_delete(h, s, key, token, pkt) ? 0 : mr_errno(ENOENT);
+}
+
+/* ---- control, between bursts ---- */
+
+static inline u64 hash_count(struct hash *h, const struct shape *s, u64 now)
+{
+    u64 count = 0;
+
+    if (!s->expire_after)
+        return h->table.used;
+    for (u32 i = 0; i < s->capacity; i++)
+        count += !table_is_free(&h->table, i) &&
+                 !hash_expired(s, table_entry(&h->table, s, hash_head(s), i), now);
+    return count;
+}
+
+static inline int hash_get(struct hash *h, const struct shape *s, const u8 *key, u8 *value, u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+    u8 *entry;
+
+    mr_pad_key(word, key, s->key_bytes);
+    entry = hash_find(h, s, word, hash_token(h, s, word), now);
+    if (!entry)
+        return -ENOENT;
+    memcpy(value, table_value(s, entry, hash_head(s)), s->value_bytes);
+    return 0;
+}
+
+static inline int hash_set(struct hash *h, const struct shape *s, const u8 *key, const u8 *value,
+                           u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+    u64 token;
+    u32 index;
+    u8 *entry;
+
+    mr_pad_key(word, key, s->key_bytes);
+    token = hash_token(h, s, word);
+    entry = table_find(&h->table, s, hash_head(s), word, token, &index);
+    return hash_store(h, s, entry, word, token, value, now) ? 0 : -E2BIG;
+}
+
+static inline int hash_remove(struct hash *h, const struct shape *s, const u8 *key, u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+    u64 there;
+    u32 index;
+    u8 *entry;
+
+    mr_pad_key(word, key, s->key_bytes);
+    entry = table_find(&h->table, s, hash_head(s), word, hash_token(h, s, word), &index);
+    if (!entry)
+        return -ENOENT;
+    there = !hash_expired(s, entry, now);
+    hash_drop(h, s, index);
+    return there ? 0 : -ENOENT;
+}
+
+static inline int hash_next(struct hash *h, const struct shape *s, u64 *cursor, u8 *key, u8 *value,
+                            u64 now)
+{
+    for (u64 i = *cursor; i < s->capacity; i++) {
+        u8 *entry = table_entry(&h->table, s, hash_head(s), (u32)i);
+
+        if (table_is_free(&h->table, (u32)i) || hash_expired(s, entry, now))
+            continue;
+        memcpy(key, table_key(entry, hash_head(s)), s->key_bytes);
+        memcpy(value, table_value(s, entry, hash_head(s)), s->value_bytes);
+        *cursor = i + 1;
+        return 0;
+    }
+    *cursor = s->capacity;
+    return -ENOENT;
+}
+
+#endif

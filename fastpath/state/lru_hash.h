@@ -1,0 +1,253 @@
+/* lru_hash: entries by key; a full table makes room. Serves BPF's LRU_HASH and LRU_PERCPU_HASH (one
+ * instance is one CPU).
+ *
+ * Contract. Inserting never fails for lack of room: a full table of `capacity` entries gives up one
+ * that was not looked up or updated since the hand last passed it, if there is any, else the one
+ * under the hand. Which one depends on the operations alone, not on the secret. Looking from control
+ * is not use. Errors are those of `hash` without -E2BIG: `map_update_elem` -EINVAL, -EEXIST, -ENOENT,
+ * `map_delete_elem` -ENOENT. The kernel evicts by lists of its own and earlier (it keeps free entries
+ * per CPU): which entries survive is not comparable there, that at most `capacity` do is.
+ *
+ * Pointers to values as in hash.h; an evicted entry's pointer shows the entry that took its place.
+ *
+ * The rule is CLOCK, second chance (Corbato: A Paging Experiment with the Multics System, 1968), the
+ * used bits apart from the entries, 64 a word: a lookup reads a bit that is in the cache and writes it
+ * only when it was clear, and an eviction clears 64 bits at a step, at most capacity / 64 + 2 of them.
+ *
+ * Memory: bytes = mapped(table(0) + round_up(8 * ceil(capacity / 64), 64)); table as in table.h.
+ */
+#ifndef MR_LRU_HASH_H
+#define MR_LRU_HASH_H
+
+#include "table.h"
+
+struct lru_hash {
+    struct table table;
+    u64 *lately; /* a bit an entry: used since the hand passed */
+    u32 hand;    /* the entry that is judged next */
+};
+
+MR_INLINE u64 lru_hash_part(const struct shape *s)
+{
+    return table_part(s, 0) + mr_part(8 * mr_round_up(s->capacity, 64) / 64);
+}
+
+MR_INLINE u64 lru_hash_bytes(const struct shape *s) { return mr_mapped_bytes(lru_hash_part(s)); }
+
+static inline int lru_hash_create(struct lru_hash *h, const struct shape *s,
+                                  const struct mr_config *config, const u8 *initial)
+{
+    int error = table_valid(s);
+    u8 *memory;
+
+    (void)initial;
+    *h = (struct lru_hash){0};
+    if (error)
+        return error;
+    memory = mr_map_memory(lru_hash_part(s));
+    if (!memory)
+        return -ENOMEM;
+    table_create(&h->table, s, 0, config->hash_seed, &memory);
+    h->lately = (u64 *)memory;
+    return 0;
+}
+
+static inline void lru_hash_destroy(struct lru_hash *h, const struct shape *s)
+{
+    mr_unmap_memory(h->table.bucket, lru_hash_part(s));
+    *h = (struct lru_hash){0};
+}
+
+MR_INLINE void lru_hash_use(struct lru_hash *h, u32 index)
+{
+    u64 bit = 1ull << (index & 63);
+
+    if (mr_unlikely(!(h->lately[index >> 6] & bit)))
+        h->lately[index >> 6] |= bit;
+}
+
+/* The first entry from the hand on whose bit is clear; clears the bits it passes. All entries are
+ * taken when this is called, and after one round all bits are clear. */
+MR_INLINE u32 lru_hash_victim(struct lru_hash *h, const struct shape *s)
+{
+    for (;;) {
+        u32 first = h->hand & 63;
+        u64 *word = &h->lately[h->hand >> 6];
+        u64 clear = ~*word >> first << first;
+        u64 end = h->hand - first + (clear ? (u64)__builtin_ctzll(clear) : 64);
+
+        if (end >= s->capacity || !clear) {
+            /* Past the end or the word: everything from the hand to here was used. */
+            *word &= (1ull << first) - 1;
+            h->hand = end >= s->capacity ? 0 : (u32)end;
+            continue;
+        }
+        *word &= ~((1ull << (end & 63)) - (1ull << first));
+        h->hand = end + 1 < s->capacity ? (u32)end + 1 : 0;
+        return (u32)end;
+    }
+}
+
+MR_INLINE void lru_hash_release(struct lru_hash *h, const struct shape *s, u32 index)
+{
+    u8 *entry = table_entry(&h->table, s, 0, index);
+
+    h->lately[index >> 6] &= ~(1ull << (index & 63));
+    table_release(&h->table, table_token(&h->table, s, table_key(entry, 0)), index);
+}
+
+/* A new entry's index. Neither key nor value is handed in (README.md). */
+MR_OUTLINE u32 lru_hash_claim(struct lru_hash *h, const struct shape *s, u64 token)
+{
+    if (h->table.used == s->capacity)
+        lru_hash_release(h, s, lru_hash_victim(h, s));
+    return table_claim(&h->table, token);
+}
+
+MR_OUTLINE void lru_hash_drop(struct lru_hash *h, const struct shape *s, u32 index)
+{
+    lru_hash_release(h, s, index);
+}
+
+/* ---- for the prefetching passes ---- */
+
+MR_INLINE u64 lru_hash_token(const struct lru_hash *h, const struct shape *s, const u64 *key)
+{
+    return table_token(&h->table, s, key);
+}
+
+MR_INLINE void lru_hash_prefetch(const struct lru_hash *h, const struct shape *s, u64 token)
+{
+    (void)s;
+    table_prefetch(&h->table, token);
+}
+
+MR_INLINE void lru_hash_prefetch_entry(const struct lru_hash *h, const struct shape *s, u64 token)
+{
+    table_prefetch_entry(&h->table, s, 0, token);
+}
+
+MR_INLINE int lru_hash_cold(const struct lru_hash *h, const struct shape *s)
+{
+    return table_cold(&h->table, s, 0);
+}
+
+/* ---- BPF ---- */
+
+MR_INLINE u8 *lru_hash_map_lookup_elem(struct lru_hash *h, const struct shape *s, const u64 *key,
+                                       u64 token, struct mr_packet *pkt)
+{
+    u32 index;
+    u8 *entry = table_find(&h->table, s, 0, key, token, &index);
+
+    (void)pkt;
+    if (!entry)
+        return NULL;
+    lru_hash_use(h, index);
+    return table_value(s, entry, 0);
+}
+
+MR_INLINE u64 lru_hash_map_update_elem(struct lru_hash *h, const struct shape *s, const u64 *key,
+                                       u64 token, const u8 *value, u64 flags, struct mr_packet *pkt)
+{
+    u32 index;
+    u8 *entry;
+
+    (void)pkt;
+    if (flags > 2)
+        return mr_errno(EINVAL);
+    entry = table_find(&h->table, s, 0, key, token, &index);
+    if (entry && flags == 1)
+        return mr_errno(EEXIST);
+    if (entry) {
+        lru_hash_use(h, index);
+    } else {
+        u64 *word;
+
+        if (flags == 2)
+            return mr_errno(ENOENT);
+        entry = table_entry(&h->table, s, 0, lru_hash_claim(h, s, token));
+        word = table_key(entry, 0);
+        for (u32 i = 0; i < mr_words(s->key_bytes); i++)
+            word[i] = key[i];
+    }
+    memcpy(table_value(s, entry, 0), value, s->value_bytes);
+    return 0;
+}
+
+MR_INLINE u64 lru_hash_map_delete_elem(struct lru_hash *h, const struct shape *s, const u64 *key,
+                                       u64 token, struct mr_packet *pkt)
+{
+    u32 index;
+
+    (void)pkt;
+    if (!table_find(&h->table, s, 0, key, token, &index))
+        return mr_errno(ENOENT);
+    lru_hash_drop(h, s, index);
+    return 0;
+}
+
+/* ---- control, between bursts ---- */
+
+static inline u64 lru_hash_count(struct lru_hash *h, const struct shape *s, u64 now)
+{
+    (void)s;
+    (void)now;
+    return h->table.used;
+}
+
+static inline int lru_hash_get(struct lru_hash *h, const struct shape *s, const u8 *key, u8 *value,
+                               u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+    u32 index;
+    u8 *entry;
+
+    (void)now;
+    mr_pad_key(word, key, s->key_bytes);
+    entry = table_find(&h->table, s, 0, word, lru_hash_token(h, s, word), &index);
+    if (!entry)
+        return -ENOENT;
+    memcpy(value, table_value(s, entry, 0), s->value_bytes);
+    return 0;
+}
+
+static inline int lru_hash_set(struct lru_hash *h, const struct shape *s, const u8 *key,
+                               const u8 *value, u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+
+    (void)now;
+    mr_pad_key(word, key, s->key_bytes);
+    lru_hash_map_update_elem(h, s, word, lru_hash_token(h, s, word), value, 0, NULL);
+    return 0;
+}
+
+static inline int lru_hash_remove(struct lru_hash *h, const struct shape *s, const u8 *key, u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+
+    (void)now;
+    mr_pad_key(word, key, s->key_bytes);
+    return (int)lru_hash_map_delete_elem(h, s, word, lru_hash_token(h, s, word), NULL);
+}
+
+static inline int lru_hash_next(struct lru_hash *h, const struct shape *s, u64 *cursor, u8 *key,
+                                u8 *value, u64 now)
+{
+    (void)now;
+    for (u64 i = *cursor; i < s->capacity; i++) {
+        u8 *entry = table_entry(&h->table, s, 0, (u32)i);
+
+        if (table_is_free(&h->table, (u32)i))
+            continue;
+        memcpy(key, table_key(entry, 0), s->key_bytes);
+        memcpy(value, table_value(s, entry, 0), s->value_bytes);
+        *cursor = i + 1;
+        return 0;
+    }
+    *cursor = s->capacity;
+    return -ENOENT;
+}
+
+#endif

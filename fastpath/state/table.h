@@ -1,0 +1,267 @@
+/* The keyed table under `hash` and `lru_hash`: buckets of short signatures over a slab of entries.
+ *
+ * A bucket is one cache line: eight 16-bit signatures, compared at once, eight slab indices and the
+ * next bucket of its chain. A lookup touches one bucket and, but for a false match (8 in 32768), the
+ * one entry that has the key. There are 2 to 4 entries a bucket at capacity, so that about one
+ * bucket in fifty has an overflow bucket.
+ *
+ * Exactly `capacity` entries fit, whatever their keys. Every bucket of a chain but the last is full:
+ * a removal moves the chain's last entry into the hole. A chain of n > 0 entries thus has at most
+ * (n - 1) / 8 overflow buckets, and all chains together at most capacity / 8.
+ *
+ * Entries lie in the order they were taken from the free list, which depends on the operations
+ * only: nothing that can be seen from outside depends on the secret.
+ *
+ * Memory, each part rounded up to 64 bytes:
+ *     buckets   64 * (power_of_two(max(1, ceil(capacity / 4))) + capacity / 8 + 1)
+ *     slab      stride * capacity
+ *     links     4 * capacity
+ * stride: s = head + round_up(key_bytes, 8) + round_up(value_bytes, 8); up to 64 the next power of
+ * two, so that no entry straddles a cache line, above it the next multiple of 64. head is 8 for
+ * tables that expire (the stamp), else 0.
+ */
+#ifndef MR_TABLE_H
+#define MR_TABLE_H
+
+#include "../base.h"
+
+#define TABLE_WAYS 8
+#define TABLE_FREE 0x80000000u /* of a link: the entry is free; the rest names the next free one */
+
+struct table_bucket {
+    u16 signature[TABLE_WAYS]; /* 0: this way and all after it are vacant */
+    u32 index[TABLE_WAYS];
+    u32 next; /* of the chain, or of the list of spare buckets; 0: the last */
+    u32 unused[3];
+} __attribute__((aligned(64)));
+
+struct table {
+    struct mr_secret secret;
+    struct table_bucket *bucket;
+    u8 *slab;
+    u32 mask;  /* of the primary buckets */
+    u32 used;  /* entries taken */
+    u32 *link; /* an entry: TABLE_FREE | next free one, or what its owner keeps there, < 2^31 */
+    u32 free;  /* first free entry; TABLE_NIL: none */
+    u32 spare; /* first spare bucket; never runs dry, see above */
+};
+
+/* Ends the list of free entries. */
+#define TABLE_NIL 0x7fffffffu
+
+MR_INLINE u64 table_stride(const struct shape *s, u32 head)
+{
+    u64 raw = head + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
+
+    return raw <= 64 ? mr_power_of_two(raw) : mr_round_up(raw, 64);
+}
+
+MR_INLINE u64 table_primaries(const struct shape *s)
+{
+    return mr_power_of_two(s->capacity / 4 + (s->capacity % 4 != 0));
+}
+
+MR_INLINE u64 table_buckets_bytes(const struct shape *s)
+{
+    return sizeof(struct table_bucket) * (table_primaries(s) + s->capacity / 8 + 1);
+}
+
+/* What table_create takes of a mapping. */
+MR_INLINE u64 table_part(const struct shape *s, u32 head)
+{
+    return mr_part(table_buckets_bytes(s)) + mr_part(table_stride(s, head) * s->capacity) +
+           mr_part(4 * s->capacity);
+}
+
+/* Whether a declaration can be a table at all; `create` answers with this. */
+MR_INLINE int table_valid(const struct shape *s)
+{
+    if (s->key_bytes == 0 || s->key_bytes > MR_KEY_BYTES_MAX || s->capacity == 0)
+        return -EINVAL;
+    return s->capacity > MR_CAPACITY_MAX ? -E2BIG : 0;
+}
+
+MR_INLINE void table_create(struct table *t, const struct shape *s, u32 head, u64 seed, u8 **memory)
+{
+    u32 primaries = (u32)table_primaries(s);
+    u32 spares = (u32)(s->capacity / 8) + 1;
+    u32 n = (u32)s->capacity;
+
+    t->secret = mr_secret(seed);
+    t->mask = primaries - 1;
+    t->used = 0;
+    t->bucket = (struct table_bucket *)mr_take(memory, table_buckets_bytes(s));
+    t->slab = mr_take(memory, table_stride(s, head) * s->capacity);
+    t->link = (u32 *)mr_take(memory, 4 * s->capacity);
+    t->free = 0;
+    for (u32 i = 0; i < n; i++)
+        t->link[i] = TABLE_FREE | (i + 1 < n ? i + 1 : TABLE_NIL);
+    t->spare = primaries;
+    for (u32 i = 0; i < spares; i++)
+        t->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+}
+
+MR_INLINE u8 *table_entry(const struct table *t, const struct shape *s, u32 head, u32 index)
+{
+    return t->slab + (u64)index * table_stride(s, head);
+}
+
+MR_INLINE u64 *table_key(u8 *entry, u32 head) { return (u64 *)(entry + head); }
+
+MR_INLINE u8 *table_value(const struct shape *s, u8 *entry, u32 head)
+{
+    return entry + head + mr_round_up(s->key_bytes, 8);
+}
+
+MR_INLINE int table_is_free(const struct table *t, u32 index) { return t->link[index] >> 31; }
+
+MR_INLINE u64 table_token(const struct table *t, const struct shape *s, const u64 *key)
+{
+    return mr_hash(key, mr_words(s->key_bytes), &t->secret);
+}
+
+/* The bucket comes from the low end of the hash, the signature from the high one. */
+MR_INLINE u16 table_signature(u64 token) { return (u16)(token >> 48) | 1; }
+
+/* The ways with this signature, bit 2i for way i. */
+MR_INLINE u32 table_match_portable(const struct table_bucket *b, u16 signature)
+{
+    u32 match = 0;
+
+    for (u32 i = 0; i < TABLE_WAYS; i++)
+        match |= (u32)(b->signature[i] == signature) << 2 * i;
+    return match;
+}
+
+MR_INLINE u32 table_match(const struct table_bucket *b, u16 signature)
+{
+#ifdef __SSE2__
+    typedef u16 ways __attribute__((vector_size(16), may_alias));
+    typedef char bytes __attribute__((vector_size(16)));
+    ways wanted = (ways){0} + signature;
+
+    return (u32)__builtin_ia32_pmovmskb128((bytes)(*(const ways *)b->signature == wanted)) & 0x5555;
+#else
+    return table_match_portable(b, signature);
+#endif
+}
+
+/* The entry with this key, or NULL. */
+MR_INLINE u8 *table_find(const struct table *t, const struct shape *s, u32 head, const u64 *key,
+                         u64 token, u32 *index)
+{
+    const struct table_bucket *b = &t->bucket[(u32)token & t->mask];
+    u16 signature = table_signature(token);
+
+    for (;;) {
+        for (u32 match = table_match(b, signature); match; match &= match - 1) {
+            u32 i = b->index[__builtin_ctz(match) >> 1];
+            u8 *entry = table_entry(t, s, head, i);
+
+            if (mr_likely(mr_words_equal(table_key(entry, head), key, mr_words(s->key_bytes)))) {
+                *index = i;
+                return entry;
+            }
+        }
+        if (mr_likely(b->next == 0))
+            return NULL;
+        b = &t->bucket[b->next];
+    }
+}
+
+MR_INLINE void table_prefetch(const struct table *t, u64 token)
+{
+    mr_prefetch(&t->bucket[(u32)token & t->mask]);
+}
+
+/* The entry of the first way that matches. Without a match some entry is touched in vain, which is
+ * cheaper than a branch that cannot be predicted. */
+MR_INLINE void table_prefetch_entry(const struct table *t, const struct shape *s, u32 head, u64 token)
+{
+    const struct table_bucket *b = &t->bucket[(u32)token & t->mask];
+    u32 match = table_match(b, table_signature(token));
+    u64 touched = head + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
+    u8 *entry = table_entry(t, s, head, b->index[__builtin_ctz(match | 1u << 16) >> 1 & 7]);
+
+    mr_prefetch_range(entry, touched <= 256 ? touched : 256);
+}
+
+/* Whether what lookups touch outgrows the cache: the entries there are, not those there could be, so
+ * that few flows in a large table stay cheap. Lookups of keys that are not there touch buckets all over
+ * a nearly empty table; these are not counted, and not prefetched until the table fills. */
+MR_INLINE int table_cold(const struct table *t, const struct shape *s, u32 head)
+{
+    u64 buckets = t->used <= t->mask ? t->used : (u64)t->mask + 1;
+
+    return t->used * table_stride(s, head) + buckets * sizeof(struct table_bucket) > MR_CACHE_BYTES;
+}
+
+/* Takes a free entry and files it under `token`; the caller writes the key. MR_NONE: none free. */
+MR_INLINE u32 table_claim(struct table *t, u64 token)
+{
+    struct table_bucket *b = &t->bucket[(u32)token & t->mask];
+    u32 index = t->free;
+    u32 way;
+
+    if (index == TABLE_NIL)
+        return MR_NONE;
+    t->free = t->link[index] & ~TABLE_FREE;
+    t->link[index] = 0;
+    t->used++;
+    while (b->next)
+        b = &t->bucket[b->next];
+    for (way = 0; way < TABLE_WAYS && b->signature[way]; way++)
+        ;
+    if (way == TABLE_WAYS) {
+        u32 spare = t->spare;
+
+        t->spare = t->bucket[spare].next;
+        t->bucket[spare].next = 0;
+        b->next = spare;
+        b = &t->bucket[spare];
+        way = 0;
+    }
+    b->signature[way] = table_signature(token);
+    b->index[way] = index;
+    return index;
+}
+
+/* Gives an entry back. Its bytes stay as they are until it is taken again: a program may still hold
+ * a pointer to the value, as in the kernel. */
+MR_INLINE void table_release(struct table *t, u64 token, u32 index)
+{
+    struct table_bucket *b = &t->bucket[(u32)token & t->mask];
+    struct table_bucket *hole = NULL, *before = NULL;
+    u32 way = 0, last;
+
+    for (;;) {
+        for (u32 i = 0; !hole && i < TABLE_WAYS; i++)
+            if (b->signature[i] && b->index[i] == index) {
+                hole = b;
+                way = i;
+            }
+        if (b->next == 0)
+            break;
+        before = b;
+        b = &t->bucket[b->next];
+    }
+    if (!hole)
+        return;
+    for (last = TABLE_WAYS - 1; last > 0 && b->signature[last] == 0; last--)
+        ;
+    hole->signature[way] = b->signature[last];
+    hole->index[way] = b->index[last];
+    b->signature[last] = 0;
+    if (last == 0 && before) {
+        u32 spare = before->next;
+
+        before->next = 0;
+        b->next = t->spare;
+        t->spare = spare;
+    }
+    t->link[index] = TABLE_FREE | t->free;
+    t->free = index;
+    t->used--;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* vector: the handlers' VECTOR, elements by a 64-bit index.
+ *
+ * Contract. All `capacity` elements are there from the start, zero; `vector_at` beyond the last gives
+ * null. Nothing is ever full, nothing expires. Control sees indices as keys of `key_bytes`.
+ *
+ * Cost: a multiplication by a constant, and the element's line. Memory: elements.h.
+ */
+#ifndef MR_VECTOR_H
+#define MR_VECTOR_H
+
+#include "elements.h"
+
+struct vector {
+    struct elements elements;
+};
+
+MR_INLINE u64 vector_bytes(const struct shape *s) { return elements_bytes(s); }
+
+static inline int vector_create(struct vector *v, const struct shape *s, const struct mr_config *config,
+                                const u8 *initial)
+{
+    (void)config;
+    (void)initial;
+    return elements_create(&v->elements, s);
+}
+
+static inline void vector_destroy(struct vector *v, const struct shape *s)
+{
+    elements_destroy(&v->elements, s);
+}
+
+/* The token is the index; `key` points to it as a 64-bit word. */
+MR_INLINE u64 vector_token(const struct vector *v, const struct shape *s, const u64 *key)
+{
+    (void)v;
+    (void)s;
+    return key[0];
+}
+
+MR_INLINE void vector_prefetch(const struct vector *v, const struct shape *s, u64 token)
+{
+    elements_prefetch(&v->elements, s, token);
+}
+
+MR_INLINE void vector_prefetch_entry(const struct vector *v, const struct shape *s, u64 token)
+{
+    (void)v;
+    (void)s;
+    (void)token;
+}
+
+MR_INLINE int vector_cold(const struct vector *v, const struct shape *s)
+{
+    (void)v;
+    return elements_cold(s);
+}
+
+MR_INLINE u8 *vector_vector_at(struct vector *v, const struct shape *s, u64 index,
+                               struct mr_packet *pkt)
+{
+    (void)pkt;
+    return elements_at(&v->elements, s, index);
+}
+
+static inline u64 vector_count(struct vector *v, const struct shape *s, u64 now)
+{
+    (void)v;
+    (void)now;
+    return s->capacity;
+}
+
+static inline int vector_get(struct vector *v, const struct shape *s, const u8 *key, u8 *value, u64 now)
+{
+    (void)now;
+    return elements_get(&v->elements, s, mr_number(s, key), value);
+}
+
+static inline int vector_set(struct vector *v, const struct shape *s, const u8 *key, const u8 *value,
+                             u64 now)
+{
+    (void)now;
+    return elements_set(&v->elements, s, mr_number(s, key), value);
+}
+
+static inline int vector_remove(struct vector *v, const struct shape *s, const u8 *key, u64 now)
+{
+    (void)v;
+    (void)s;
+    (void)key;
+    (void)now;
+    return -EINVAL;
+}
+
+static inline int vector_next(struct vector *v, const struct shape *s, u64 *cursor, u8 *key, u8 *value,
+                              u64 now)
+{
+    (void)now;
+    return elements_next(&v->elements, s, cursor, key, value);
+}
+
+#endif

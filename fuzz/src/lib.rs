@@ -1,0 +1,7 @@
+//! What the fuzz targets run: one module a reader, each with `run(data)`, which must return whatever
+//! the bytes are. A target is three lines in `fuzz_targets/`.
+//!
+//!     cargo +nightly fuzz run elf -- -max_total_time=60
+
+pub mod btf;
+pub mod elf;

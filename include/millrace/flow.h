@@ -1,0 +1,126 @@
+/* The 5-tuple of a packet of either IP version. */
+#ifndef MILLRACE_FLOW_H
+#define MILLRACE_FLOW_H
+
+#include <millrace/flow4.h>
+#include <millrace/ipv6.h>
+
+/* Five words, no padding. The version keeps the two families apart whatever addresses they claim. */
+struct flow {
+	struct address src;
+	struct address dst;
+	__be16 sport;
+	__be16 dport;
+	__u8 protocol;
+	__u8 version; /* 4 or 6 */
+	__u8 zero[2];
+};
+
+/* What a map stores that only needs to know its keys: a word for the author's use. */
+struct session {
+	__u64 note;
+};
+
+/* All of the tuple but its ports. */
+MILLRACE_INLINE void flow6_name_hosts(struct flow *f, const struct ipv6 *ip, __u8 protocol)
+{
+	f->src = address_from_ipv6(ip->src);
+	f->dst = address_from_ipv6(ip->dst);
+	f->protocol = protocol;
+	f->version = 6;
+	f->zero[0] = f->zero[1] = 0;
+}
+
+MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, __u32 limit,
+					     struct flow *f)
+{
+	struct ipv6 *ip = packet_at(p, at, struct ipv6);
+	struct ipv6_transport found;
+	enum flow_kind kind;
+	void *header;
+
+	if (!ip || at + sizeof(struct ipv6) > limit ||
+	    (ip->version_class_label & htonl(0xf0000000)) != htonl(0x60000000))
+		return FLOW_BAD;
+	found = ipv6_walk(p, at + sizeof(struct ipv6), ip->next, limit);
+	if (!found.at)
+		return FLOW_BAD;
+	if (found.later)
+		return FLOW_FRAGMENT;
+	flow6_name_hosts(f, ip, found.protocol);
+	kind = carried_ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport, &header);
+	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
+}
+
+MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f)
+{
+	struct ipv6 *ip = ipv6_at(p, at);
+	struct transport transport;
+	struct ipv6_transport found;
+	enum flow_kind kind;
+	__u32 limit;
+
+	if (!ip)
+		return FLOW_BAD;
+	limit = at + sizeof(struct ipv6) + ntohs(ip->length);
+	found = ipv6_walk(p, at + sizeof(struct ipv6), ip->next, limit);
+	if (!found.at)
+		return FLOW_BAD;
+	if (found.later)
+		return FLOW_FRAGMENT;
+	if (found.protocol == PROTOCOL_ICMP)
+		return FLOW_NONE;
+	flow6_name_hosts(f, ip, found.protocol);
+	kind = ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport,
+			&transport);
+	if (kind == FLOW_CARRIED)
+		return flow6_carried(p, found.at + sizeof(struct icmp), limit, f);
+	return kind;
+}
+
+/* The tuple of a packet, or why it has none; `*f` is complete for FLOW_OWN and FLOW_CARRIED. */
+MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct flow *f)
+{
+	__be16 type;
+	__u32 at;
+
+	MILLRACE_IN_MEMORY(f);
+	at = packet_network(p, &type);
+	if (!at)
+		return FLOW_NONE;
+	if (type == htons(ETHERTYPE_IPV4)) {
+		struct flow4_headers headers;
+		struct flow4 four;
+		enum flow_kind kind = flow4_at(p, at, &four, &headers);
+
+		if (kind != FLOW_OWN && kind != FLOW_CARRIED)
+			return kind;
+		*f = (struct flow){ address_from_ipv4(four.src), address_from_ipv4(four.dst),
+				    four.sport, four.dport, four.protocol, 4, {} };
+		return kind;
+	}
+	if (type == htons(ETHERTYPE_IPV6))
+		return flow6_at(p, at, f);
+	return FLOW_NONE;
+}
+
+/* Whether the packet belongs to a flow by itself, which is then in `*f`. For functions that need not
+ * tell fragments, errors and broken headers from what is no flow at all. */
+MILLRACE_INLINE _Bool packet_flow(const struct packet *p, struct flow *f)
+{
+	return packet_find_flow(p, f) == FLOW_OWN;
+}
+
+/* The tuple as the other side sees it. */
+MILLRACE_INLINE void flow_reverse(struct flow *f)
+{
+	struct address src = f->src;
+	__be16 sport = f->sport;
+
+	f->src = f->dst;
+	f->dst = src;
+	f->sport = f->dport;
+	f->dport = sport;
+}
+
+#endif

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The first thing a newcomer sees: a stateful firewall over a capture of real programs talking.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+echo "demo: building the millrace command"
+cargo build --release --quiet -p millrace-cli
+mkdir -p out
+
+echo "demo: nfs/firewall over captures/talk.pcap; packets from 10.0.0.0/24 enter at the LAN"
+echo
+target/release/millrace run firewall \
+    --in captures/talk.pcap --split lan=10.0.0.0/24 --out out/firewall.pcapng
+echo
+echo "demo: what passed is in out/firewall.pcapng, one interface a port: open it in Wireshark"
+echo "demo: the function is nfs/firewall/firewall.c; its packet tests run with: target/release/millrace test firewall"

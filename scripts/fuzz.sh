@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for a bounded time, from seeds that the repository's own files make.
+# Usage: scripts/fuzz.sh SECONDS [--short]
+# A short run (as in make test) does not install anything; it says what it skipped and why.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-60}
+short=${2:-}
+
+missing() {
+    if [ "$short" = --short ]; then
+        echo "skipped: fuzzing, $1"
+        exit 0
+    fi
+    echo "fuzz: $1" >&2
+    exit 1
+}
+
+if ! cargo +nightly --version >/dev/null 2>&1; then
+    missing "no nightly Rust, which cargo-fuzz needs: rustup toolchain install nightly"
+fi
+if ! cargo fuzz --version >/dev/null 2>&1; then
+    echo "fuzz: installing cargo-fuzz"
+    cargo install --quiet --locked cargo-fuzz || missing "cargo-fuzz does not install"
+fi
+
+# Seeds: real objects, captures and packet tests; a fuzzer that starts from nothing spends its time on magic numbers.
+seed() {
+    local target=$1
+    mkdir -p "fuzz/corpus/$target"
+    case $target in
+    elf | check)
+        for source in nfs/*/*.c; do
+            clang-19 -target bpf -mcpu=v4 -O2 -g -I include -I "/usr/include/$(uname -m)-linux-gnu" \
+                -c "$source" -o "fuzz/corpus/$target/$(basename "$source" .c).o" 2>/dev/null
+        done
+        ;;
+    pcap) head -c 20000 captures/talk.pcap >"fuzz/corpus/$target/talk.pcap" ;;
+    packet_language) cp nfs/*/tests/*.pkt "fuzz/corpus/$target/" ;;
+    esac
+}
+
+passed=0
+failed=0
+for file in fuzz/fuzz_targets/*.rs; do
+    target=$(basename "$file" .rs)
+    seed "$target"
+    echo "fuzz: $target for $seconds s"
+    if out=$(cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 2>&1); then
+        grep -E '^Done|stat::number_of_executed_units' <<<"$out" | tail -n 1
+        passed=$((passed + 1))
+    else
+        tail -n 60 <<<"$out"
+        failed=$((failed + 1))
+    fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs what building and testing Millrace needs and this machine lacks, saying what it does.
+# Debian packages come by apt-get (with sudo only when not root); Rust by rustup only if there is none.
+# Usage: scripts/setup.sh run|test
+set -euo pipefail
+
+goal=${1:-run}
+minimum_rust=1.88
+
+# package: a file or command that shows it is there
+needed() {
+    command -v clang-19 >/dev/null || echo clang-19
+    command -v cc >/dev/null || echo gcc
+    [ -e /usr/include/stdlib.h ] || echo libc6-dev
+    [ -e /usr/include/linux/bpf.h ] || echo linux-libc-dev
+    [ -e /usr/include/bpf/bpf_helpers.h ] || echo libbpf-dev
+    if [ "$goal" = test ]; then
+        # AddressSanitizer for the emitted code; libelf, zlib and pkg-config for libbpf, the kernel's own loader
+        ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || echo libclang-rt-19-dev
+        [ -e /usr/include/libelf.h ] || echo libelf-dev
+        [ -e /usr/include/zlib.h ] || echo zlib1g-dev
+        command -v pkg-config >/dev/null || echo pkg-config
+        # XDP objects as older compilers write them
+        command -v clang-14 >/dev/null || echo clang-14
+    fi
+    if ! command -v cargo >/dev/null && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
+        command -v curl >/dev/null || echo curl ca-certificates
+    fi
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+packages=$(needed | tr '\n' ' ')
+if [ -n "$packages" ]; then
+    if ! command -v apt-get >/dev/null; then
+        echo "setup: this machine lacks: $packages" >&2
+        echo "setup: there is no apt-get here; install them by hand and run make again" >&2
+        exit 1
+    fi
+    echo "setup: installing $packages"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+    # shellcheck disable=SC2086  # one word a package is meant
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+fi
+
+PATH="$HOME/.cargo/bin:$PATH"
+if ! command -v cargo >/dev/null; then
+    echo "setup: installing Rust by rustup"
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt
+fi
+
+have=$(rustc --version | awk '{print $2}')
+if [ "$(printf '%s\n%s\n' "$minimum_rust" "$have" | sort -V | head -n 1)" != "$minimum_rust" ]; then
+    echo "setup: Rust $have is here, Millrace needs $minimum_rust or later: run 'rustup update stable'" >&2
+    exit 1
+fi

@@ -1,0 +1,108 @@
+//! Every NF over every capture: one fate for every packet, nothing outside its memory, and the same
+//! bytes twice.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+
+use millrace_tests::command::{captures, json, millrace, nfs};
+use serde_json::Value;
+
+/// Runs an NF over a capture; a two-port function sees private sources at its LAN.
+fn run(nf: &str, capture: &Path, out: &Path, more: &[&str]) -> Value {
+    let mut command = millrace();
+    command
+        .args(["run", nf, "--json", "--in"])
+        .arg(capture)
+        .args([
+            "--split",
+            "lan=10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fe80::/10",
+            "--out",
+        ])
+        .arg(out)
+        .args(more);
+    let (account, code) = json(&mut command);
+    assert_eq!(code, 0, "{nf} over {}: {account}", capture.display());
+    account
+}
+
+fn number(account: &Value, field: &str) -> u64 {
+    account[field]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no field {field} in {account}"))
+}
+
+fn assert_accounted(nf: &str, capture: &Path, account: &Value) {
+    let fates = ["forwarded", "dropped", "passed", "consumed", "aborted"];
+    let sum: u64 = fates.iter().map(|f| number(account, f)).sum();
+    assert_eq!(
+        number(account, "read"),
+        sum,
+        "{nf} over {}: {account}",
+        capture.display()
+    );
+    let expected = packets_in(capture);
+    assert_eq!(
+        number(account, "read"),
+        expected,
+        "{nf} over {}",
+        capture.display()
+    );
+}
+
+/// Packets in a capture, counted by walking the record headers of a classic pcap file here, so that
+/// a reader that loses some cannot agree with itself.
+fn packets_in(capture: &Path) -> u64 {
+    let bytes = std::fs::read(capture).unwrap();
+    let big = matches!(
+        bytes[..4],
+        [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d]
+    );
+    let mut at = 24;
+    let mut count = 0;
+    while at + 16 <= bytes.len() {
+        let length: [u8; 4] = bytes[at + 8..at + 12].try_into().unwrap();
+        let length = if big {
+            u32::from_be_bytes(length)
+        } else {
+            u32::from_le_bytes(length)
+        };
+        at += 16 + length as usize;
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn every_packet_of_every_capture_has_one_fate_and_two_runs_write_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for nf in nfs() {
+        for capture in captures() {
+            let (first, second) = (
+                folder.path().join("1.pcapng"),
+                folder.path().join("2.pcapng"),
+            );
+            assert_accounted(&nf, &capture, &run(&nf, &capture, &first, &[]));
+            assert_accounted(
+                &nf,
+                &capture,
+                &run(&nf, &capture, &second, &["--burst", "7"]),
+            );
+            assert!(
+                std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(),
+                "{nf} over {}: two runs, at bursts of 32 and of 7, differ",
+                capture.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn no_nf_leaves_its_memory_on_any_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    for nf in nfs() {
+        for capture in captures() {
+            let out = folder.path().join("out.pcap");
+            assert_accounted(&nf, &capture, &run(&nf, &capture, &out, &["--sanitize"]));
+        }
+    }
+}

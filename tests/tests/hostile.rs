@@ -1,0 +1,230 @@
+//! Bad input through the front door: a clear error and exit code 2, never a panic, and what was
+//! written stays intact.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use millrace_tests::command::{millrace, root, run};
+
+/// Exit code 2, `error:` first, a way out, and no trace of a panic.
+fn refused(command: &mut Command) -> String {
+    let output = run(command);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{command:?}:\n{text}");
+    assert!(text.contains("error: "), "{command:?}:\n{text}");
+    assert!(
+        !text.contains("panicked") && !text.contains("RUST_BACKTRACE"),
+        "{command:?}:\n{text}"
+    );
+    text
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn hostile_objects_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("nfs/portknock/portknock.c");
+    let object = folder.path().join("good.o");
+    let compiled = Command::new("clang-19")
+        .args([
+            "-target",
+            "bpf",
+            "-mcpu=v4",
+            "-O2",
+            "-g",
+            "-I/usr/include/x86_64-linux-gnu",
+            "-c",
+        ])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    let good = std::fs::read(&object).unwrap();
+
+    let mut cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty.o", vec![]),
+        ("text.o", b"int main() { return 0; }\n".to_vec()),
+        ("magic.o", b"\x7fELF".to_vec()),
+        ("zeros.o", vec![0; 1 << 16]),
+    ];
+    for cut in [16, 64, good.len() / 4, good.len() / 2, good.len() - 1] {
+        cases.push(("cut.o", good[..cut].to_vec()));
+    }
+    let mut sections_beyond = good.clone();
+    sections_beyond[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
+    cases.push(("sections-beyond.o", sections_beyond));
+    for (name, bytes) in cases {
+        let path = write(folder.path(), name, &bytes);
+        refused(millrace().arg("check").arg(&path));
+    }
+}
+
+#[test]
+fn hostile_captures_are_refused_and_what_came_before_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.pcap");
+    let good = std::fs::read(root().join("captures/talk.pcap")).unwrap();
+    let mut giant = good[..24].to_vec();
+    giant.extend_from_slice(&[
+        0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f,
+    ]);
+    for (name, bytes) in [
+        ("empty.pcap", &b""[..]),
+        ("noise.pcap", &[0x5a; 4096][..]),
+        ("header.pcap", &good[..20]),
+        ("cut.pcap", &good[..good.len() - 7]),
+        ("giant.pcap", &giant),
+        (
+            "cut.pcapng",
+            &b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00"[..],
+        ),
+    ] {
+        let path = write(folder.path(), name, bytes);
+        let text = refused(
+            millrace()
+                .args(["run", "nop", "--in"])
+                .arg(&path)
+                .arg("--out")
+                .arg(&out),
+        );
+        assert!(
+            text.contains(name),
+            "the error does not name the file:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn absurd_declarations_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, declaration) in [
+        (
+            "capacity",
+            "__uint(max_entries, 0xffffffff); __type(key, __u32); __type(value, __u64);",
+        ),
+        (
+            "none",
+            "__uint(max_entries, 0); __type(key, __u32); __type(value, __u64);",
+        ),
+        (
+            "key",
+            "__uint(max_entries, 4); __uint(key_size, 100000); __uint(value_size, 8);",
+        ),
+        (
+            "value",
+            "__uint(max_entries, 65536); __uint(key_size, 4); __uint(value_size, 0x7fffffff);",
+        ),
+    ] {
+        let source = format!(
+            "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n\
+             struct {{ __uint(type, BPF_MAP_TYPE_HASH); {declaration} }} m SEC(\".maps\");\n\
+             SEC(\"xdp\") int f(struct xdp_md *ctx) {{ __u8 key[512] = {{}};\n\
+             return bpf_map_lookup_elem(&m, key) ? XDP_PASS : XDP_DROP; }}\n"
+        );
+        let path = write(folder.path(), &format!("{name}.c"), source.as_bytes());
+        let text = refused(millrace().arg("check").arg(&path));
+        assert!(text.contains('m'), "{text}");
+    }
+}
+
+#[test]
+fn a_full_disk_and_a_closed_pipe_are_reported() {
+    let text = refused(millrace().args([
+        "run",
+        "nop",
+        "--in",
+        "captures/talk.pcap",
+        "--out",
+        "/dev/full",
+    ]));
+    assert!(text.contains("/dev/full"), "{text}");
+
+    let mut closed = Command::new("sh");
+    let command = format!(
+        "{} run nop --in mem:captures/talk.pcap --loops 100 --out - | head -c 1000 >/dev/null; \
+         exit ${{PIPESTATUS[0]}}",
+        millrace().get_program().to_string_lossy()
+    );
+    closed
+        .current_dir(root())
+        .arg("-c")
+        .arg(format!("bash -c '{command}'"));
+    let output = run(closed.stderr(Stdio::piped()));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("error: "), "{text}");
+}
+
+#[test]
+fn wrong_use_is_told() {
+    for arguments in [
+        &["run", "firewall"][..],
+        &[
+            "run",
+            "no-such-nf",
+            "--in",
+            "captures/talk.pcap",
+            "--out",
+            "/dev/null",
+        ],
+        &[
+            "run",
+            "firewall",
+            "--in",
+            "no-such-file.pcap",
+            "--out",
+            "/dev/null",
+        ],
+        &[
+            "run",
+            "firewall",
+            "--in",
+            "nosuch:port",
+            "--out",
+            "/dev/null",
+        ],
+        &[
+            "run",
+            "policer",
+            "--in",
+            "captures/talk.pcap",
+            "--out",
+            "/dev/null",
+            "--set",
+            "no_such=1",
+        ],
+        &[
+            "run",
+            "policer",
+            "--in",
+            "captures/talk.pcap",
+            "--out",
+            "/dev/null",
+            "--set",
+            "rate=many",
+        ],
+        &[
+            "run",
+            "firewall",
+            "--in",
+            "captures/talk.pcap",
+            "--out",
+            "/dev/null",
+            "--cores",
+            "2",
+        ],
+    ] {
+        let output = run(millrace().args(arguments));
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}:\n{text}");
+        assert!(text.contains("error: "), "{arguments:?}:\n{text}");
+    }
+}
