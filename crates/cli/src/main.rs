@@ -1,3 +1,50 @@
-//! The `millrace` command.
+//! The `millrace` command: one word, then a verb, one file a verb.
+//!
+//! Exit status: 0 done, 1 the answer is no (a program is unsafe, a test failed), 2 wrong use or an
+//! input or output that failed. With `--json` a verb prints one JSON document on standard output and
+//! nothing else there; what is meant for people goes to standard error then.
 
-fn main() {}
+mod account;
+mod bundle;
+mod failure;
+mod function;
+mod packet_test;
+mod progress;
+mod quantity;
+mod refusal;
+mod sanitize;
+mod screen;
+mod seed;
+mod trouble;
+mod verb;
+mod wiring;
+mod word;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Writes network functions once, runs them natively.
+#[derive(Parser)]
+#[command(
+    name = "millrace",
+    version,
+    arg_required_else_help = true,
+    propagate_version = true
+)]
+struct Millrace {
+    #[command(subcommand)]
+    verb: verb::Verb,
+}
+
+fn main() -> ExitCode {
+    let command = Millrace::parse();
+    let json = command.verb.json();
+    match command.verb.perform() {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.report(json);
+            ExitCode::from(failure.code)
+        }
+    }
+}

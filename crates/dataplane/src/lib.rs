@@ -1,1 +1,30 @@
 //! Ports, bursts, timers and counters around an emitted module.
+//!
+//! This room moves packets between ports and a module, a burst at a time, and accounts for each of
+//! them. It does not know what a network function does: it loads the module that `emit` made
+//! ([`module`]), fills bursts from ports ([`port`], [`packet`]), calls the module, and does with each
+//! packet what the module said ([`runner`]).
+
+pub mod account;
+#[allow(unsafe_code, reason = "the time stamp counter is read by an intrinsic")]
+pub mod clock;
+pub mod histogram;
+#[allow(unsafe_code, reason = "the C library is asked to give memory back")]
+pub mod memory;
+#[allow(unsafe_code, reason = "the border to emitted code")]
+pub mod module;
+pub mod packet;
+pub mod port;
+pub mod runner;
+#[allow(
+    unsafe_code,
+    reason = "signal handlers are installed through the C library"
+)]
+pub mod signal;
+
+#[cfg(test)]
+mod testing;
+
+pub use account::Account;
+pub use module::{Config, Instance, Module};
+pub use runner::{Run, run};

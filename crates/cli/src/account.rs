@@ -1,0 +1,199 @@
+//! The account of a run as people read it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use millrace_dataplane::account::Account;
+
+use crate::function::Function;
+use crate::quantity::{bytes, duration, grouped, percent};
+
+/// A short readable account.
+pub fn text(function: &Function, account: &Account) -> String {
+    let how = if function.from_cache {
+        "from the cache"
+    } else {
+        "from its source"
+    };
+    written(&function.name, account, function.prepared, how)
+}
+
+fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = fates(&mut text, name, account);
+    let _ = ports(&mut text, account);
+    let _ = state(&mut text, account);
+    let _ = outputs(&mut text, account);
+    let _ = costs(&mut text, account, prepared, how);
+    if account.interrupted {
+        text.push_str("\nstopped by a signal; everything read until then is accounted\n");
+    }
+    text
+}
+
+fn fates(text: &mut String, name: &str, a: &Account) -> std::fmt::Result {
+    writeln!(
+        text,
+        "{name}: {} packets, each with one fate",
+        grouped(a.read)
+    )?;
+    writeln!(text)?;
+    let fates = [
+        ("forwarded", a.forwarded, true),
+        ("dropped", a.dropped, true),
+        ("passed", a.passed, false),
+        ("consumed", a.consumed, false),
+        ("aborted", a.aborted, false),
+    ];
+    for (fate, packets, always) in fates {
+        if always || packets > 0 {
+            let share = percent(packets, a.read);
+            writeln!(text, "  {fate:<22}{:>14}  {share:5.1} %", grouped(packets))?;
+        }
+    }
+    if !a.reasons.is_empty() {
+        writeln!(text)?;
+        let mut reasons: Vec<_> = a.reasons.iter().collect();
+        reasons.sort_by_key(|(name, packets)| (std::cmp::Reverse(**packets), *name));
+        for (reason, packets) in reasons {
+            let share = percent(*packets, a.read);
+            writeln!(
+                text,
+                "  because {reason:<14}{:>14}  {share:5.1} %",
+                grouped(*packets)
+            )?;
+        }
+    }
+    if a.created > 0 {
+        writeln!(text, "\n  copies made by floods: {}", grouped(a.created))?;
+    }
+    Ok(())
+}
+
+fn ports(text: &mut String, a: &Account) -> std::fmt::Result {
+    let width = a
+        .ports
+        .iter()
+        .map(|p| p.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(4);
+    writeln!(
+        text,
+        "\n  {:<width$}{:>14}{:>14}{:>14}",
+        "port", "read", "dropped", "sent"
+    )?;
+    for port in &a.ports {
+        let [read, dropped, sent] =
+            [port.read, port.dropped + port.aborted, port.sent].map(grouped);
+        writeln!(
+            text,
+            "  {:<width$}{read:>14}{dropped:>14}{sent:>14}",
+            port.name
+        )?;
+    }
+    Ok(())
+}
+
+fn state(text: &mut String, a: &Account) -> std::fmt::Result {
+    // Globals are one value each; there is nothing to say of how full they are.
+    let tables = a.objects.iter().filter(|o| o.kind != "global");
+    let tables: Vec<_> = tables.filter_map(|o| Some((o, o.entries?))).collect();
+    let width = tables
+        .iter()
+        .map(|(o, _)| o.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(5);
+    if !tables.is_empty() {
+        writeln!(
+            text,
+            "\n  {:<width$}{:>14}{:>14}",
+            "state", "entries", "capacity"
+        )?;
+    }
+    for (object, entries) in tables {
+        let (entries, capacity) = (grouped(entries), grouped(object.capacity));
+        writeln!(text, "  {:<width$}{entries:>14}{capacity:>14}", object.name)?;
+    }
+    Ok(())
+}
+
+fn outputs(text: &mut String, a: &Account) -> std::fmt::Result {
+    if !(a.outputs.is_empty() && a.records.is_empty()) {
+        writeln!(text)?;
+    }
+    for output in &a.outputs {
+        let state = if output.error.is_some() {
+            "intact"
+        } else {
+            "written"
+        };
+        let (packets, size) = (grouped(output.packets), bytes(output.bytes));
+        writeln!(text, "  {state} {}: {packets} packets, {size}", output.name)?;
+    }
+    for (object, records) in &a.records {
+        writeln!(text, "  records from {object}: {}", grouped(*records))?;
+    }
+    Ok(())
+}
+
+fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::fmt::Result {
+    let m = &a.memory;
+    writeln!(
+        text,
+        "\n  function  {:.1} ns a packet (median {:.1}), {:.2} Mpps on one core, without input and output",
+        a.function.ns_per_packet, a.function.p50_ns, a.function.mpps
+    )?;
+    writeln!(
+        text,
+        "  time      {} to prepare ({how}), {} to run ({:.2} Mpps with input and output)",
+        duration(prepared),
+        duration(Duration::try_from_secs_f64(a.seconds).unwrap_or_default()),
+        a.mpps
+    )?;
+    write!(
+        text,
+        "  memory    {} predicted ({} state, {} buffers, {} process), {} resident",
+        bytes(m.predicted),
+        bytes(m.objects),
+        bytes(m.runtime),
+        bytes(m.base),
+        bytes(m.resident)
+    )?;
+    if a.out_of_order > 0 {
+        write!(
+            text,
+            "\n  order     {} packets are stamped earlier than one before them; the function saw the later time",
+            grouped(a.out_of_order)
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_names_what_happened() {
+        let mut account = Account {
+            read: 1500,
+            forwarded: 1000,
+            dropped: 500,
+            ..Account::default()
+        };
+        account.reasons.insert("no_flow".into(), 500);
+        let text = written(
+            "firewall",
+            &account,
+            Duration::from_millis(12),
+            "from the cache",
+        );
+        assert!(text.starts_with("firewall: 1 500 packets"), "{text}");
+        assert!(text.contains("because no_flow"), "{text}");
+        assert!(text.contains("33.3 %"), "{text}");
+        assert!(!text.contains("consumed"), "{text}");
+    }
+}

@@ -1,0 +1,285 @@
+//! A network function ready to run: its module, and what the program says of ports and reasons.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use millrace_check::{Checked, Refusal};
+use millrace_dataplane::Module;
+use millrace_emit::cache::Cache;
+use millrace_emit::toolchain::{self, ModuleOptions};
+use millrace_emit::{Built, Timings, alone};
+use millrace_object::program::{Program, Role};
+
+use crate::failure::Failure;
+use crate::progress::Stages;
+use crate::word::{self, Found, Source};
+use crate::{bundle, trouble};
+
+/// A loaded function.
+pub struct Function {
+    /// its name
+    pub name: String,
+    /// the code
+    pub module: Arc<Module>,
+    /// what it was made from; none for a module alone
+    pub program: Option<Program>,
+    /// names of its ports; empty where the program names none
+    pub ports: Vec<String>,
+    /// names of drop reasons, by index
+    pub reasons: Vec<String>,
+    /// per object: content at start, or zeros
+    pub initial: Vec<Option<Vec<u8>>>,
+    /// which packet entry of the module to run
+    pub entry: usize,
+    /// bytes that its objects take, from their declarations
+    pub objects_bytes: u64,
+    /// from the word to loaded
+    pub prepared: Duration,
+    /// the parts of that which building took
+    pub timings: Timings,
+    /// whether the module was there already
+    pub from_cache: bool,
+}
+
+/// How a function is made.
+#[derive(Clone, Debug, Default)]
+pub struct Make {
+    /// `--set`, as given
+    pub set: Vec<String>,
+    /// `--program`
+    pub program: Option<String>,
+    /// with the sanitizers
+    pub sanitize: bool,
+}
+
+impl Function {
+    /// From the word that names it to loaded.
+    ///
+    /// # Errors
+    /// What a stage finds; exit status 1 when the program is refused, 2 for all else.
+    pub fn load(word: &str, make: &Make) -> Result<Self, Failure> {
+        let began = Instant::now();
+        let found = word::find(word)?;
+        let mut function = match &found.source {
+            Source::Module(path) => Self::bare(path, make)?,
+            Source::Bundle(folder) => {
+                let (program, module) = bundle::open(folder)?;
+                Self::of(settled(program, &make.set)?, &module, make, &found)?
+            }
+            Source::C(input) | Source::Object(input) => {
+                let built = build(input, make)?;
+                let mut function = Self::of(built.program, &built.module, make, &found)?;
+                (function.timings, function.from_cache) = (built.timings, built.from_cache);
+                function
+            }
+        };
+        if !function.from_cache {
+            millrace_dataplane::memory::give_back();
+        }
+        function.prepared = began.elapsed();
+        Ok(function)
+    }
+
+    fn of(program: Program, module: &Path, make: &Make, found: &Found) -> Result<Self, Failure> {
+        let wanted = make.program.as_deref().or(found.program.as_deref());
+        let entry = packet_entry(&program, wanted)?;
+        let module = Module::load(module).map_err(|e| {
+            Failure::wrong(e).help("build it again; if that does not help, remove the cache folder")
+        })?;
+        Ok(Self {
+            name: program.name.clone(),
+            module: Arc::new(module),
+            ports: program.ports.clone(),
+            reasons: program.reasons.clone(),
+            initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
+            entry,
+            objects_bytes: objects_bytes(&program),
+            program: Some(program),
+            prepared: Duration::ZERO,
+            timings: Timings::default(),
+            from_cache: false,
+        })
+    }
+
+    /// A module that was built before, alone: nothing is known of names.
+    fn bare(path: &Path, make: &Make) -> Result<Self, Failure> {
+        if !make.set.is_empty() || make.program.is_some() || make.sanitize {
+            return Err(
+                Failure::wrong("a module alone has no --set, --program or --sanitize")
+                    .help("give its source or its object"),
+            );
+        }
+        let module = Module::load(path).map_err(|e| {
+            Failure::wrong(e)
+                .help("give a source (.c), an object (.o) or what `millrace build` made")
+        })?;
+        let name = path
+            .file_stem()
+            .map_or_else(|| "module".into(), |s| s.to_string_lossy());
+        Ok(Self {
+            name: name.into_owned(),
+            objects_bytes: module.state_bytes(),
+            module: Arc::new(module),
+            program: None,
+            ports: Vec::new(),
+            reasons: vec!["dropped".into()],
+            initial: Vec::new(),
+            entry: 0,
+            prepared: Duration::ZERO,
+            timings: Timings::default(),
+            from_cache: true,
+        })
+    }
+}
+
+/// Builds a source or an object through the cache, and shows clang's warnings.
+pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
+    let settings = settings(&make.set)?;
+    let module = ModuleOptions {
+        sanitize: make.sanitize,
+        ..ModuleOptions::default()
+    };
+    let options = millrace_emit::Options {
+        module,
+        ..Default::default()
+    };
+    let mut stages = Stages::new();
+    let built = Cache::of_user().and_then(|cache| {
+        millrace_emit::build(&cache, input, &settings, &options, &mut |s| stages.show(s))
+    });
+    stages.end();
+    let built = built.map_err(trouble::emit)?;
+    if !built.warnings.is_empty() {
+        crate::screen::err(built.warnings.trim_end());
+    }
+    Ok(built)
+}
+
+/// The program that a word names, compiled if need be, not proved.
+pub fn program(word: &str) -> Result<Program, Failure> {
+    let found = word::find(word)?;
+    match &found.source {
+        Source::Object(path) => millrace_object::load_file(path).map_err(|e| trouble::load(&e)),
+        Source::Bundle(folder) => Ok(bundle::open(folder)?.0),
+        Source::Module(path) => Err(Failure::wrong(format!(
+            "{}: a module alone cannot be examined",
+            path.display()
+        ))
+        .help("give its source or its object")),
+        Source::C(path) => compiled(path),
+    }
+}
+
+fn compiled(source: &Path) -> Result<Program, Failure> {
+    let io = |e: std::io::Error| Failure::wrong(format!("{}: {e}", source.display()));
+    let cache = Cache::of_user().map_err(trouble::emit)?;
+    let toolchain = toolchain::find(&cache).map_err(trouble::emit)?;
+    let include = cache.headers().map_err(trouble::emit)?.join("include");
+    let work = tempfile::tempdir().map_err(io)?;
+    let object = work.path().join("nf.o");
+    let compiled = toolchain::compile_nf(&toolchain, source, &include, &object);
+    let compiled = compiled.map_err(trouble::emit)?;
+    if !compiled.warnings.is_empty() {
+        crate::screen::err(compiled.warnings.trim_end());
+    }
+    let bytes = std::fs::read(&object).map_err(io)?;
+    let name = source
+        .file_stem()
+        .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    millrace_object::load(&bytes, &name).map_err(|e| trouble::load(&e))
+}
+
+/// Whether a program is safe, and what the proof learned.
+pub fn prove(program: &Program) -> Result<Checked, Vec<Refusal>> {
+    millrace_check::check(program, &millrace_check::Options::default())
+}
+
+/// A function's name and the C that is generated for it.
+pub fn emitted(word: &str) -> Result<(String, String), Failure> {
+    let program = program(word)?;
+    let checked = prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+    let file = format!("{}.c", alone::identifier(&program.name));
+    let text = alone::emit(&program, &checked, &file).map_err(trouble::emit)?;
+    Ok((program.name, text))
+}
+
+/// The folder that a function stands in.
+pub fn folder(word: &str) -> Result<PathBuf, Failure> {
+    Ok(word::find(word)?.folder)
+}
+
+/// Bytes that the objects take, from their declarations.
+pub fn objects_bytes(program: &Program) -> u64 {
+    program
+        .objects
+        .iter()
+        .fold(0, |sum, o| (o.kind.bytes)(o).saturating_add(sum))
+}
+
+/// The program with its settings applied.
+fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
+    for (name, value) in settings(set)? {
+        program.set_param(&name, &value).map_err(|e| {
+            Failure::wrong(format!("--set {name}={value}: {e}"))
+                .help("`millrace check` lists the parameters")
+        })?;
+    }
+    Ok(program)
+}
+
+fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let setting = |text: &String| {
+        let pair = text
+            .split_once('=')
+            .filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        pair.map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .ok_or_else(|| {
+                Failure::wrong(format!("--set {text}: not a setting"))
+                    .help("write --set NAME=VALUE")
+            })
+    };
+    set.iter().map(setting).collect()
+}
+
+/// The index, among the entries that take packets, of the one that is wanted: by its function's or
+/// its section's name, or the only one.
+fn packet_entry(program: &Program, wanted: Option<&str>) -> Result<usize, Failure> {
+    let entries = program
+        .entries
+        .iter()
+        .filter(|e| matches!(e.role, Role::Xdp | Role::OnPacket));
+    let names: Vec<(&str, &str)> = entries
+        .filter_map(|e| program.functions.get(e.function.0))
+        .map(|f| (f.name.as_str(), f.section.as_str()))
+        .collect();
+    let list = || {
+        names
+            .iter()
+            .map(|(name, _)| *name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match wanted {
+        Some(wanted) => {
+            let by_name = names.iter().position(|(name, _)| *name == wanted);
+            let found = by_name.or_else(|| names.iter().position(|(_, s)| *s == wanted));
+            found.ok_or_else(|| {
+                Failure::wrong(format!("{}: there is no program `{wanted}`", program.name))
+                    .help(format!("the programs are {}", list()))
+            })
+        }
+        None if names.len() == 1 => Ok(0),
+        None if names.is_empty() => Err(Failure::wrong(format!(
+            "{}: no entry takes packets",
+            program.name
+        ))
+        .help("write ON_PACKET, or SEC(\"xdp\")")),
+        None => Err(Failure::wrong(format!(
+            "{}: {} programs take packets",
+            program.name,
+            names.len()
+        ))
+        .help(format!("choose one with --program: {}", list()))),
+    }
+}

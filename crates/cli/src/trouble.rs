@@ -1,0 +1,54 @@
+//! What the stages find wrong, as failures of the command.
+
+use millrace_check::Refusal;
+use millrace_emit::Error;
+use millrace_object::LoadError;
+
+use crate::failure::{Failure, NO};
+use crate::refusal;
+
+/// A program that may not run: exit status 1.
+pub fn refused(name: &str, refusals: &[Refusal]) -> Failure {
+    let text: Vec<_> = refusals.iter().map(refusal::text).collect();
+    let what = match refusals.len() {
+        1 => format!("{name} is refused"),
+        n => format!("{name} is refused for {n} reasons"),
+    };
+    Failure {
+        code: NO,
+        detail: Some(text.join("\n\n")),
+        ..Failure::wrong(what).help("mend what is shown above; nothing was run")
+    }
+}
+
+/// A file that is not a program.
+pub fn load(error: &LoadError) -> Failure {
+    let line = error
+        .line
+        .as_ref()
+        .map_or(String::new(), |l| format!("{}:{}: ", l.file, l.line));
+    let symbol = error
+        .symbol
+        .as_ref()
+        .map_or(String::new(), |s| format!(" (`{s}`)"));
+    let what = format!("{line}{}: {}{symbol}", error.file, error.problem);
+    Failure::wrong(what).help(&error.remedy)
+}
+
+/// Something that building found.
+pub fn emit(error: Error) -> Failure {
+    match error {
+        Error::Refused { file, refusals } => refused(&file.display().to_string(), &refusals),
+        Error::Toolchain { reason, package } => {
+            Failure::wrong(reason).help(format!("apt-get install {package}"))
+        }
+        Error::Compile { file, diagnostics } => Failure {
+            detail: Some(diagnostics),
+            ..Failure::wrong(format!("{}: clang does not compile it", file.display()))
+                .help("mend what clang shows above")
+        },
+        Error::Setting { setting, reason } => Failure::wrong(format!("--set {setting}: {reason}"))
+            .help("`millrace check` lists the parameters with their types and values"),
+        other => Failure::wrong(other),
+    }
+}

@@ -1,0 +1,60 @@
+//! `millrace build`: a bundle that runs without clang.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::{DONE, Failure};
+use crate::function::{self, Make};
+use crate::quantity::duration;
+use crate::word::{self, Source};
+use crate::{bundle, screen};
+
+/// Build a bundle: a folder that runs without a compiler, on machines with this processor's features.
+#[derive(Args)]
+pub struct Build {
+    /// The function: a source (.c), an object (.o), a folder with NAME.c, or the name of a folder in
+    /// ./nfs or $MILLRACE_NFS
+    nf: String,
+
+    /// The folder to make
+    #[arg(short, long = "output", value_name = "FOLDER")]
+    output: PathBuf,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Build {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Builds it, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        let found = word::find(&self.nf)?;
+        let (Source::C(input) | Source::Object(input)) = &found.source else {
+            return Err(Failure::wrong(format!("{} is built already", self.nf))
+                .help("give a source (.c) or an object (.o)"));
+        };
+        let built = function::build(input, &Make::default())?;
+        bundle::write(&self.output, &built)?;
+        let (name, folder) = (&built.program.name, self.output.display());
+        let time = duration(built.timings.total);
+        screen::report(
+            self.json,
+            &format!("{name}: built in {time}; run it with: millrace run {folder} --in …"),
+        );
+        if self.json {
+            screen::document(&serde_json::json!({
+                "name": name,
+                "bundle": folder.to_string(),
+                "from_cache": built.from_cache,
+                "seconds": built.timings.total.as_secs_f64(),
+            }));
+        }
+        Ok(DONE)
+    }
+}

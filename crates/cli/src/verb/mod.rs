@@ -1,0 +1,48 @@
+//! The verbs, one file each.
+
+mod build;
+mod check;
+mod emit;
+mod run;
+mod test;
+mod trace;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// Lists the verbs once: a module above, and a line here.
+macro_rules! verbs {
+    ($($verb:ident($type:path)),* $(,)?) => {
+        /// What `millrace` can do.
+        #[derive(Subcommand)]
+        pub enum Verb {
+            $(#[allow(missing_docs)] $verb(Box<$type>),)*
+        }
+
+        impl Verb {
+            /// Whether standard output is for one JSON document.
+            pub fn json(&self) -> bool {
+                match self {
+                    $(Self::$verb(verb) => verb.json(),)*
+                }
+            }
+
+            /// Does it, and gives the exit status.
+            pub fn perform(&self) -> Result<u8, Failure> {
+                match self {
+                    $(Self::$verb(verb) => verb.perform(),)*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Check(check::Check),
+    Run(run::Run),
+    Test(test::Test),
+    Build(build::Build),
+    Emit(emit::Emit),
+    Trace(trace::Trace),
+}

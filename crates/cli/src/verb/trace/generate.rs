@@ -1,0 +1,141 @@
+//! `millrace trace gen`: traffic made to a specification.
+
+use clap::Args;
+use millrace_traffic::capture::{WriteError, Writer};
+use millrace_traffic::generate::{Generator, Mix, Prefix, Size, Spec};
+
+use crate::failure::{DONE, Failure};
+use crate::quantity::{bytes, grouped};
+use crate::screen;
+
+/// Make a capture. The same options give the same bytes on every machine.
+#[derive(Args)]
+pub struct Generate {
+    /// The capture to write; .pcapng keeps the two directions apart, - is standard output
+    #[arg(short, long = "output", value_name = "FILE")]
+    output: String,
+
+    /// Packets to make [default: 100000]
+    #[arg(long, value_name = "N")]
+    packets: Option<u64>,
+
+    /// Flows alive at once [default: 1000]
+    #[arg(long, value_name = "N")]
+    flows: Option<u64>,
+
+    /// Exponent of Zipf's law over the flows' popularity; 0: all alike [default: 1.1]
+    #[arg(long, value_name = "S")]
+    zipf: Option<f64>,
+
+    /// Flows that end and are replaced by new ones, a minute of the capture's time [default: 0]
+    #[arg(long, value_name = "FLOWS")]
+    churn: Option<f64>,
+
+    /// Packets a second [default: 100000]
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+
+    /// Bytes of a frame: 64, 64-1514 or imix [default: imix]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Size>,
+
+    /// Protocols with weights [default: tcp:8,udp:2]
+    #[arg(long, value_name = "MIX")]
+    mix: Option<Mix>,
+
+    /// The share of flows that are IPv6, 0 to 1 [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    ipv6: Option<f64>,
+
+    /// Only what the LAN sends, no answers
+    #[arg(long)]
+    one_way: bool,
+
+    /// Do not open and close TCP connections: all their packets carry data
+    #[arg(long)]
+    no_connections: bool,
+
+    /// Every flow has a packet before any has a second
+    #[arg(long)]
+    every_flow: bool,
+
+    /// Hosts that open flows [default: 10.0.0.0/16]
+    #[arg(long, value_name = "CIDR")]
+    lan: Option<Prefix>,
+
+    /// Hosts that answer [default: 198.18.0.0/15]
+    #[arg(long, value_name = "CIDR")]
+    wan: Option<Prefix>,
+
+    /// Hosts that open IPv6 flows [default: fd00::/64]
+    #[arg(long, value_name = "CIDR")]
+    lan6: Option<Prefix>,
+
+    /// Hosts that answer over IPv6 [default: 2001:2::/48]
+    #[arg(long, value_name = "CIDR")]
+    wan6: Option<Prefix>,
+
+    /// What chance is drawn from [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Print one JSON document: the specification, and what was written
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Generate {
+    /// Makes it, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        if self.json && self.output == "-" {
+            return Err(
+                Failure::wrong("--json and packets cannot both go to standard output")
+                    .help("write the packets to a file"),
+            );
+        }
+        let mut generator = Generator::new(self.spec())
+            .map_err(|e| Failure::wrong(e).help("see millrace trace gen --help"))?;
+        let failed = |e: WriteError| Failure::wrong(e).help("make room or choose another -o");
+        let mut writer = Writer::create(&self.output, &["LAN", "WAN"]).map_err(failed)?;
+        while let Some(r) = generator.next() {
+            writer
+                .write(r.time_ns, r.interface, r.original_length, r.data)
+                .map_err(failed)?;
+        }
+        let written = writer.finish().map_err(failed)?;
+        let (packets, size) = (grouped(written.packets), bytes(written.bytes));
+        let text = format!("written {}: {packets} packets, {size}", self.output);
+        screen::report(self.json || self.output == "-", &text);
+        if self.json {
+            screen::document(&serde_json::json!({
+                "output": self.output,
+                "written": written,
+                "spec": generator.spec(),
+            }));
+        }
+        Ok(DONE)
+    }
+
+    fn spec(&self) -> Spec {
+        let usual = Spec::default();
+        Spec {
+            seed: self.seed.unwrap_or(usual.seed),
+            packets: self.packets.unwrap_or(usual.packets),
+            flows: self.flows.unwrap_or(usual.flows),
+            zipf: self.zipf.unwrap_or(usual.zipf),
+            churn: self.churn.unwrap_or(usual.churn),
+            rate: self.rate.unwrap_or(usual.rate),
+            size: self.size.unwrap_or(usual.size),
+            mix: self.mix.unwrap_or(usual.mix),
+            ipv6: self.ipv6.unwrap_or(usual.ipv6),
+            both: !self.one_way,
+            connections: !self.no_connections,
+            every_flow: self.every_flow,
+            lan: self.lan.unwrap_or(usual.lan),
+            wan: self.wan.unwrap_or(usual.wan),
+            lan6: self.lan6.unwrap_or(usual.lan6),
+            wan6: self.wan6.unwrap_or(usual.wan6),
+            start_ns: usual.start_ns,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! From the word that names a function to the file it is in.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// What a word names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// C in either dialect
+    C(PathBuf),
+    /// a compiled object
+    Object(PathBuf),
+    /// a folder that `millrace build` made
+    Bundle(PathBuf),
+    /// a module, alone
+    Module(PathBuf),
+}
+
+/// A function, found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// what it is
+    pub source: Source,
+    /// which program of an object (`FILE.o:PROGRAM`)
+    pub program: Option<String>,
+    /// the folder it stands in; its packet tests are in `tests` there
+    pub folder: PathBuf,
+}
+
+/// The file of a bundle that says what it is.
+pub const MANIFEST: &str = "manifest.json";
+
+/// Finds a function: a file, a folder with NAME.c, a bundle, or the name of a folder in ./nfs or in
+/// one of $MILLRACE_NFS.
+pub fn find(word: &str) -> Result<Found, Failure> {
+    let path = Path::new(word);
+    if path.is_dir() {
+        return folder(path);
+    }
+    if let Some((file, program)) = word.rsplit_once(".o:") {
+        let object = PathBuf::from(format!("{file}.o"));
+        if object.is_file() && !program.is_empty() {
+            return Ok(found(Source::Object(object), Some(program.to_owned())));
+        }
+    }
+    match path.extension().and_then(|e| e.to_str()) {
+        _ if !path.exists() => by_name(word),
+        Some("c") => Ok(found(Source::C(path.to_owned()), None)),
+        Some("so") => Ok(found(Source::Module(path.to_owned()), None)),
+        // Objects carry many endings (.o, .bpf, .elf, none); the loader says what is not one.
+        _ => Ok(found(Source::Object(path.to_owned()), None)),
+    }
+}
+
+fn found(source: Source, program: Option<String>) -> Found {
+    let (Source::C(path) | Source::Object(path) | Source::Bundle(path) | Source::Module(path)) =
+        &source;
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    Found {
+        source,
+        program,
+        folder,
+    }
+}
+
+fn folder(path: &Path) -> Result<Found, Failure> {
+    if path.join(MANIFEST).is_file() {
+        let source = Source::Bundle(path.to_owned());
+        return Ok(Found {
+            source,
+            program: None,
+            folder: path.to_owned(),
+        });
+    }
+    // `.` and `..` have no name of their own.
+    let name = std::fs::canonicalize(path)
+        .ok()
+        .and_then(|p| p.file_name().map(|n| n.to_owned()));
+    let name = name.unwrap_or_default();
+    let source = path.join(&name).with_extension("c");
+    if source.is_file() {
+        return Ok(Found {
+            source: Source::C(source),
+            program: None,
+            folder: path.to_owned(),
+        });
+    }
+    Err(Failure::wrong(format!(
+        "{}: no {}.c in it",
+        path.display(),
+        name.to_string_lossy()
+    ))
+    .help("name the source or the object itself"))
+}
+
+fn by_name(word: &str) -> Result<Found, Failure> {
+    let more = std::env::var_os("MILLRACE_NFS").unwrap_or_default();
+    let places: Vec<PathBuf> = std::iter::once("nfs".into())
+        .chain(std::env::split_paths(&more))
+        .collect();
+    let plain = !word.contains(['/', '\\']) && word != "." && word != "..";
+    let mut candidates = places
+        .iter()
+        .map(|p| p.join(word))
+        .filter(|p| plain && p.is_dir());
+    if let Some(candidate) = candidates.next() {
+        return folder(&candidate);
+    }
+    let mut names: Vec<String> = places.iter().flat_map(|p| folders(p)).collect();
+    names.sort();
+    names.dedup();
+    let help = if names.is_empty() {
+        "give a source (.c) or an object (.o), or stand where ./nfs is, or set MILLRACE_NFS".into()
+    } else {
+        format!(
+            "there are {}; or give a source (.c) or an object (.o)",
+            names.join(", ")
+        )
+    };
+    Err(Failure::wrong(format!("there is no function `{word}`")).help(help))
+}
+
+fn folders(place: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let folders = entries.filter(|e| e.path().is_dir());
+    folders
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn files_folders_and_programs_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let nf = dir.path().join("gate");
+        std::fs::create_dir(&nf).unwrap();
+        for file in ["gate.c", "gate.o", "gate.so"] {
+            std::fs::write(nf.join(file), "").unwrap();
+        }
+        let word = |name: &str| find(nf.join(name).to_str().unwrap()).unwrap();
+        assert_eq!(word("gate.c").source, Source::C(nf.join("gate.c")));
+        assert_eq!(word("gate.o").source, Source::Object(nf.join("gate.o")));
+        assert_eq!(word("gate.so").source, Source::Module(nf.join("gate.so")));
+        let program = word("gate.o:second");
+        assert_eq!(program.source, Source::Object(nf.join("gate.o")));
+        assert_eq!(program.program.as_deref(), Some("second"));
+        assert_eq!(
+            find(nf.to_str().unwrap()).unwrap().source,
+            Source::C(nf.join("gate.c"))
+        );
+        assert_eq!(word("gate.c").folder, nf);
+
+        std::fs::write(nf.join(MANIFEST), "{}").unwrap();
+        assert_eq!(
+            find(nf.to_str().unwrap()).unwrap().source,
+            Source::Bundle(nf.clone())
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let failure = find(dir.path().to_str().unwrap()).unwrap_err();
+        assert!(failure.what.contains(".c in it"), "{}", failure.what);
+        for word in ["no-such-nf", "no/such.c", "x.o:y", "..nothing"] {
+            let failure = find(word).unwrap_err();
+            assert_eq!(failure.what, format!("there is no function `{word}`"));
+            assert!(failure.help.is_some());
+        }
+    }
+}

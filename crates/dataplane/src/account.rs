@@ -1,0 +1,237 @@
+//! The account of a run: one fate for every packet read.
+
+use std::collections::BTreeMap;
+
+use millrace_traffic::capture::Written;
+use serde::Serialize;
+
+use crate::histogram::Histogram;
+use crate::memory::Memory;
+use crate::packet::Fate;
+
+/// Reason of packets longer than a module takes.
+pub const OVERSIZE: &str = "oversize";
+/// Reason of packets sent to a port that does not exist.
+pub const NO_SUCH_PORT: &str = "no_such_port";
+/// Reason of packets that the program aborted.
+pub const ABORTED: &str = "aborted";
+/// Reason of packets flooded where there is no other port.
+pub const NO_OTHER_PORT: &str = "no_other_port";
+
+/// What became of the packets of a run. `read` is the sum of the five fates; the counts of `reasons`
+/// are the sum of `dropped` and `aborted`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Account {
+    /// packets read from all inputs
+    pub read: u64,
+    /// packets that left at one or more ports
+    pub forwarded: u64,
+    /// packets dropped, by the program or because they are longer than it can take
+    pub dropped: u64,
+    /// packets given to the host's own stack
+    pub passed: u64,
+    /// packets the program took
+    pub consumed: u64,
+    /// packets the program aborted, or sent where there is no port
+    pub aborted: u64,
+    /// packets that the outputs have taken and kept
+    pub written: u64,
+    /// copies among the packets sent: a flood to n ports makes n - 1
+    pub created: u64,
+    /// packets dropped or aborted, by reason
+    pub reasons: BTreeMap<String, u64>,
+    /// seconds from the first read to the last write
+    pub seconds: f64,
+    /// million packets a second over that time, input and output included
+    pub mpps: f64,
+    /// the function alone
+    pub function: Function,
+    /// a port of the function each
+    pub ports: Vec<PortAccount>,
+    /// a worker each
+    pub workers: Vec<WorkerAccount>,
+    /// an output each
+    pub outputs: Vec<OutputAccount>,
+    /// records that came out of ring buffers, by object
+    pub records: BTreeMap<String, u64>,
+    /// times that a timer fired
+    pub timers_fired: u64,
+    /// packets stamped earlier than one before them; the program saw the later time
+    pub out_of_order: u64,
+    /// state objects at the end
+    pub objects: Vec<ObjectAccount>,
+    /// predicted and measured
+    pub memory: Memory,
+    /// a signal ended the run before its inputs did
+    pub interrupted: bool,
+    /// what ended the run before its inputs did, or kept an output from being complete
+    pub errors: Vec<Failure>,
+}
+
+/// Something that went wrong during the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// what
+    pub error: String,
+    /// what to do about it
+    pub help: String,
+}
+
+/// How fast the function itself is: the time inside burst calls, nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Function {
+    /// nanoseconds a packet: the mean, interruptions by other work included
+    pub ns_per_packet: f64,
+    /// million packets a second, from the mean
+    pub mpps: f64,
+    /// the median over packets of what a packet cost in its burst, ns
+    pub p50_ns: f64,
+    /// the 99th percentile of the same, ns
+    pub p99_ns: f64,
+}
+
+/// A state object at the end of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ObjectAccount {
+    /// its name
+    pub name: String,
+    /// its kind
+    pub kind: String,
+    /// live entries, where they can be counted
+    pub entries: Option<u64>,
+    /// most entries
+    pub capacity: u64,
+    /// bytes it maps
+    pub bytes: u64,
+}
+
+impl Function {
+    /// From the time spent and the packets that went through; `each` holds ticks a packet.
+    #[must_use]
+    pub fn over(packets: u64, ns: f64, each: &Histogram, ns_per_tick: f64) -> Self {
+        if packets == 0 || ns <= 0.0 {
+            return Self::default();
+        }
+        let ns_per_packet = ns / packets as f64;
+        Self {
+            ns_per_packet,
+            mpps: 1e3 / ns_per_packet,
+            p50_ns: each.quantile(0.5) * ns_per_tick,
+            p99_ns: each.quantile(0.99) * ns_per_tick,
+        }
+    }
+}
+
+/// The account of one port of the function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortAccount {
+    /// its name, or its number where it has none
+    pub name: String,
+    /// packets that came in here
+    pub read: u64,
+    /// their bytes
+    pub read_bytes: u64,
+    /// of these, forwarded (anywhere)
+    pub forwarded: u64,
+    /// of these, dropped
+    pub dropped: u64,
+    /// of these, passed to the host
+    pub passed: u64,
+    /// of these, consumed
+    pub consumed: u64,
+    /// of these, aborted
+    pub aborted: u64,
+    /// packets sent out here, from anywhere
+    pub sent: u64,
+    /// their bytes
+    pub sent_bytes: u64,
+}
+
+/// The account of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct WorkerAccount {
+    /// its number
+    pub worker: u32,
+    /// packets it ran over
+    pub packets: u64,
+    /// bursts it ran
+    pub bursts: u64,
+    /// seconds inside the function
+    pub seconds: f64,
+}
+
+/// The account of one output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OutputAccount {
+    /// the word that named it
+    pub name: String,
+    /// packets it keeps whole
+    pub packets: u64,
+    /// bytes up to the end of the last of them
+    pub bytes: u64,
+    /// why it is not complete
+    pub error: Option<String>,
+}
+
+impl OutputAccount {
+    /// An output that has kept this much.
+    #[must_use]
+    pub fn new(name: &str, written: Written, error: Option<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            packets: written.packets,
+            bytes: written.bytes,
+            error,
+        }
+    }
+}
+
+impl Account {
+    /// Whether each packet read has exactly one fate, in all and by port, and each one dropped or
+    /// aborted a reason.
+    #[must_use]
+    pub fn balances(&self) -> bool {
+        let fates = self.forwarded + self.dropped + self.passed + self.consumed + self.aborted;
+        let reasons: u64 = self.reasons.values().sum();
+        let sum = |of: fn(&PortAccount) -> u64| self.ports.iter().map(of).sum::<u64>();
+        let of_port =
+            |p: &PortAccount| p.read == p.forwarded + p.dropped + p.passed + p.consumed + p.aborted;
+        self.read == fates
+            && reasons == self.dropped + self.aborted
+            && self.ports.iter().all(of_port)
+            && sum(|p| p.read) == self.read
+            && sum(|p| p.sent) == self.forwarded + self.created
+    }
+
+    /// Counts a packet that came in at `port`.
+    pub(crate) fn came(&mut self, port: u32, bytes: usize) {
+        self.read += 1;
+        if let Some(port) = self.ports.get_mut(port as usize) {
+            port.read += 1;
+            port.read_bytes += bytes as u64;
+        }
+    }
+
+    /// Counts what became of a packet that came in at `port`.
+    pub(crate) fn became(&mut self, port: u32, fate: Fate) {
+        let mut nowhere = PortAccount::default();
+        let port = self.ports.get_mut(port as usize).unwrap_or(&mut nowhere);
+        let (all, here) = match fate {
+            Fate::Forwarded(_) | Fate::Flooded => (&mut self.forwarded, &mut port.forwarded),
+            Fate::Dropped(_) => (&mut self.dropped, &mut port.dropped),
+            Fate::Passed => (&mut self.passed, &mut port.passed),
+            Fate::Consumed => (&mut self.consumed, &mut port.consumed),
+            Fate::Aborted => (&mut self.aborted, &mut port.aborted),
+        };
+        *all += 1;
+        *here += 1;
+    }
+
+    /// Counts a packet that leaves at `port`.
+    pub(crate) fn sent(&mut self, port: u32, bytes: usize) {
+        if let Some(port) = self.ports.get_mut(port as usize) {
+            port.sent += 1;
+            port.sent_bytes += bytes as u64;
+        }
+    }
+}

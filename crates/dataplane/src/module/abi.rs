@@ -1,0 +1,286 @@
+//! `fastpath/abi.h`, mirrored field by field.
+//!
+//! Nothing outside [`crate::module`] and [`crate::packet`] sees these types. The test at the end
+//! compiles the header and compares every size and offset, so a change on one side cannot pass
+//! unnoticed.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// The version this mirror speaks: `MR_ABI`.
+pub const ABI: u32 = 1;
+
+/// `enum mr_fate`.
+pub mod fate {
+    /// the program said so, or its verdict does not exist
+    pub const ABORTED: u32 = 0;
+    /// `out` is the reason
+    pub const DROP: u32 = 1;
+    /// to the host's own stack
+    pub const PASS: u32 = 2;
+    /// `out` is the port
+    pub const FORWARD: u32 = 3;
+    /// to every port but the ingress port
+    pub const FLOOD: u32 = 4;
+    /// taken by the program
+    pub const CONSUME: u32 = 5;
+}
+
+/// `struct mr_packet`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Packet {
+    /// first byte of the frame
+    pub data: *mut u8,
+    /// one past its last byte
+    pub end: *mut u8,
+    /// start of the metadata
+    pub meta: *mut u8,
+    /// lowest address of `meta`
+    pub floor: *mut u8,
+    /// highest address of `end`
+    pub ceiling: *mut u8,
+    /// ns since the epoch
+    pub time: u64,
+    /// ingress number
+    pub number: u64,
+    /// ingress port
+    pub port: u32,
+    /// ingress queue
+    pub queue: u32,
+    /// how many ports there are
+    pub ports: u32,
+    /// the worker
+    pub cpu: u32,
+    /// one of [`fate`]
+    pub fate: u32,
+    /// port or reason
+    pub out: u32,
+    /// the module's scratch
+    pub redirect: u32,
+    /// the module's scratch, cleared by the host
+    pub draws: u32,
+}
+
+impl Packet {
+    /// A descriptor of nothing, with fate `ABORTED`.
+    pub const fn empty() -> Self {
+        Self {
+            data: std::ptr::null_mut(),
+            end: std::ptr::null_mut(),
+            meta: std::ptr::null_mut(),
+            floor: std::ptr::null_mut(),
+            ceiling: std::ptr::null_mut(),
+            time: 0,
+            number: 0,
+            port: 0,
+            queue: 0,
+            ports: 0,
+            cpu: 0,
+            fate: fate::ABORTED,
+            out: 0,
+            redirect: 0,
+            draws: 0,
+        }
+    }
+}
+
+/// `struct mr_instance`: only the module knows what is in it.
+#[repr(C)]
+pub struct Instance {
+    opaque: [u8; 0],
+}
+
+/// `struct mr_config`.
+#[repr(C)]
+pub struct Config {
+    /// secret seed of the hash tables
+    pub hash_seed: u64,
+    /// recorded seed of sketches and draws
+    pub sketch_seed: u64,
+    /// ns, time of the first packet
+    pub time: u64,
+    /// per object: its content at start, or null for zeros
+    pub initial: *const *const u8,
+}
+
+/// `mr_record_fn`.
+pub type RecordFn = unsafe extern "C" fn(*mut c_void, u32, *const u8, u64);
+
+/// `struct mr_object`.
+#[repr(C)]
+pub struct Object {
+    /// zero-terminated
+    pub name: *const c_char,
+    /// zero-terminated
+    pub kind: *const c_char,
+    /// bytes of a key
+    pub key_bytes: u32,
+    /// bytes of a value
+    pub value_bytes: u32,
+    /// most entries
+    pub capacity: u64,
+    /// memory mapped by `create`
+    pub bytes: u64,
+    /// live entries
+    pub count: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
+    /// reads an entry
+    pub get: Option<unsafe extern "C" fn(*mut Instance, *const u8, *mut u8, u64) -> c_int>,
+    /// writes an entry
+    pub set: Option<unsafe extern "C" fn(*mut Instance, *const u8, *const u8, u64) -> c_int>,
+    /// removes an entry
+    pub remove: Option<unsafe extern "C" fn(*mut Instance, *const u8, u64) -> c_int>,
+    /// steps a cursor
+    pub next: Option<unsafe extern "C" fn(*mut Instance, *mut u64, *mut u8, *mut u8, u64) -> c_int>,
+    /// hands over records
+    pub drain: Option<unsafe extern "C" fn(*mut Instance, u32, RecordFn, *mut c_void)>,
+}
+
+/// `struct mr_timer`.
+#[repr(C)]
+pub struct Timer {
+    /// ns
+    pub period: u64,
+    /// what to call
+    pub fire: Option<Handler>,
+}
+
+/// `start`, `stop`, `fire`.
+pub type Handler = unsafe extern "C" fn(*mut Instance, *mut Packet);
+
+/// `burst`.
+pub type Burst = unsafe extern "C" fn(*mut Instance, *const *mut Packet, u32);
+
+/// `struct mr_module`.
+#[repr(C)]
+pub struct Module {
+    /// [`ABI`]
+    pub abi: u32,
+    /// length of `object`
+    pub objects: u32,
+    /// length of `timer`
+    pub timers: u32,
+    /// length of `burst` and `burst_plain`
+    pub programs: u32,
+    /// size of an instance
+    pub instance_bytes: u64,
+    /// its alignment
+    pub instance_align: u64,
+    /// the state objects
+    pub object: *const Object,
+    /// the timers
+    pub timer: *const Timer,
+    /// makes the state
+    pub create: Option<unsafe extern "C" fn(*mut Instance, *const Config) -> c_int>,
+    /// releases it
+    pub destroy: Option<unsafe extern "C" fn(*mut Instance)>,
+    /// `ON_START`
+    pub start: Option<Handler>,
+    /// `ON_STOP`
+    pub stop: Option<Handler>,
+    /// one function a packet entry
+    pub burst: *const Option<Burst>,
+    /// the same without prefetching
+    pub burst_plain: *const Option<Burst>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::testing;
+    use std::fmt::Write as _;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_equals_the_header() {
+        let mut rust: Vec<(String, usize)> = Vec::new();
+        let mut c = String::from(
+            "#include <stdio.h>\n#include \"abi.h\"\n\
+             #define S(t) printf(#t \" %zu\\n\", sizeof(struct t));\n\
+             #define O(t, f) printf(#t \".\" #f \" %zu\\n\", offsetof(struct t, f));\n\
+             #define E(n) printf(#n \" %d\\n\", (int)n);\nint main(void) {\n",
+        );
+        macro_rules! layout {
+            ($c:literal, $t:ty, $($field:ident),*) => {
+                rust.push(($c.to_string(), size_of::<$t>()));
+                writeln!(c, "S({})", $c).unwrap();
+                $(
+                    rust.push((format!("{}.{}", $c, stringify!($field)), offset_of!($t, $field)));
+                    writeln!(c, "O({}, {})", $c, stringify!($field)).unwrap();
+                )*
+            };
+        }
+        layout!(
+            "mr_packet",
+            Packet,
+            data,
+            end,
+            meta,
+            floor,
+            ceiling,
+            time,
+            number,
+            port,
+            queue,
+            ports,
+            cpu,
+            fate,
+            out,
+            redirect,
+            draws
+        );
+        layout!("mr_config", Config, hash_seed, sketch_seed, time, initial);
+        layout!(
+            "mr_object",
+            Object,
+            name,
+            kind,
+            key_bytes,
+            value_bytes,
+            capacity,
+            bytes,
+            count,
+            get,
+            set,
+            remove,
+            next,
+            drain
+        );
+        layout!("mr_timer", Timer, period, fire);
+        layout!(
+            "mr_module",
+            Module,
+            abi,
+            objects,
+            timers,
+            programs,
+            instance_bytes,
+            instance_align,
+            object,
+            timer,
+            create,
+            destroy,
+            start,
+            stop,
+            burst,
+            burst_plain
+        );
+        for (name, value) in [
+            ("MR_ABI", ABI),
+            ("MR_ABORTED", fate::ABORTED),
+            ("MR_DROP", fate::DROP),
+            ("MR_PASS", fate::PASS),
+            ("MR_FORWARD", fate::FORWARD),
+            ("MR_FLOOD", fate::FLOOD),
+            ("MR_CONSUME", fate::CONSUME),
+        ] {
+            rust.push((name.to_string(), value as usize));
+            writeln!(c, "E({name})").unwrap();
+        }
+        c.push_str("return 0; }\n");
+
+        let printed = testing::compile_and_run(&c);
+        let expected: String = rust.iter().map(|(n, v)| format!("{n} {v}\n")).collect();
+        assert_eq!(printed, expected);
+    }
+}

@@ -1,0 +1,342 @@
+//! Packet buffers and the burst that carries them over the border.
+//!
+//! Every packet lies in a slot with [`HEADROOM`] before it and tailroom behind it, so that a
+//! function can add headers. A slot is 2 KiB and grows to hold the packet at hand, up to
+//! [`MAX_FRAME`]; a burst therefore never holds more than `capacity * (MAX_FRAME + rooms)`.
+
+use crate::module::abi;
+
+/// Bytes in front of a packet that a function may grow into.
+pub const HEADROOM: usize = 256;
+/// Bytes behind a packet that a function may grow into, at least.
+pub const TAILROOM: usize = 256;
+/// Bytes of a slot for packets of ordinary size.
+pub const SLOT: usize = 2048;
+/// The longest frame that crosses the border (abi.h).
+pub const MAX_FRAME: usize = 0xffff;
+/// The most packets in a burst.
+pub const MAX_BURST: usize = 1024;
+
+/// How buffers are laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Layout {
+    /// slots that are used again
+    #[default]
+    Pooled,
+    /// a heap allocation of the exact size for each packet, with headroom and no tailroom: under
+    /// AddressSanitizer a read past the packet's end is a read past the allocation
+    Exact,
+}
+
+/// A buffer and the packet in it.
+#[derive(Debug, Default)]
+struct Slot {
+    memory: Vec<u8>,
+    length: usize,
+    arrival: Arrival,
+}
+
+/// What is known of a packet besides its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrival {
+    /// ingress number from 0, over all ports
+    pub number: u64,
+    /// ingress port
+    pub port: u32,
+    /// the time that the program sees, ns since the epoch
+    pub time: u64,
+    /// the packet's own stamp, ns since the epoch
+    pub stamp: u64,
+    /// length on the wire, bytes; more than the frame has when a capture cut it
+    pub wire: u32,
+}
+
+impl Slot {
+    /// An empty slot for packets of ordinary size; its memory is touched.
+    fn new(layout: Layout) -> Self {
+        let mut slot = Self::default();
+        if layout == Layout::Pooled {
+            // Not `vec![0; n]`, whose pages need not be resident before the first packet.
+            slot.memory.reserve_exact(SLOT);
+            slot.memory.resize(SLOT, 0);
+        }
+        slot
+    }
+
+    /// Copies a frame in. False when it is longer than [`MAX_FRAME`], and then the slot is as before.
+    fn fill(&mut self, layout: Layout, frame: &[u8]) -> bool {
+        if frame.len() > MAX_FRAME {
+            return false;
+        }
+        self.length = frame.len();
+        match layout {
+            Layout::Exact => {
+                let mut exact = Vec::with_capacity(HEADROOM + frame.len());
+                exact.resize(HEADROOM, 0);
+                exact.extend_from_slice(frame);
+                self.memory = exact;
+            }
+            Layout::Pooled => {
+                let need = HEADROOM + frame.len() + TAILROOM;
+                if self.memory.len() < need {
+                    self.memory.resize(need, 0);
+                }
+                // What an earlier packet left in the headroom must not show in this one.
+                let (head, rest) = self.memory.split_at_mut(HEADROOM);
+                head.fill(0);
+                if let Some(place) = rest.get_mut(..frame.len()) {
+                    place.copy_from_slice(frame);
+                }
+            }
+        }
+        true
+    }
+
+    /// The packet's bytes where they were put.
+    #[cfg(test)]
+    fn frame(&self) -> &[u8] {
+        self.memory
+            .get(HEADROOM..HEADROOM + self.length)
+            .unwrap_or(&[])
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// the program aborted
+    Aborted,
+    /// dropped, with the reason's index
+    Dropped(u32),
+    /// to the host's own stack
+    Passed,
+    /// to a port
+    Forwarded(u32),
+    /// to every port but the one it came from
+    Flooded,
+    /// taken by the program
+    Consumed,
+}
+
+/// Packets that go through a module together, and after that what became of them.
+///
+/// Between [`Burst::clear`] and the call, slot `i` and descriptor `i` belong together; each slot has
+/// memory of its own. The addresses are taken anew for every call, and nothing touches the slots
+/// while a module runs, because `Instance::burst` borrows the whole burst.
+#[derive(Debug)]
+pub struct Burst {
+    slots: Vec<Slot>,
+    descriptors: Vec<abi::Packet>,
+    pointers: Vec<*mut abi::Packet>,
+    used: usize,
+    ports: u32,
+    layout: Layout,
+}
+
+impl Burst {
+    /// A burst of at most `capacity` packets (clamped to 1..=[`MAX_BURST`]) for a function of `ports`
+    /// ports.
+    #[must_use]
+    pub fn new(capacity: usize, ports: u32, layout: Layout) -> Self {
+        let capacity = capacity.clamp(1, MAX_BURST);
+        Self {
+            slots: (0..capacity).map(|_| Slot::new(layout)).collect(),
+            descriptors: (0..capacity).map(|_| abi::Packet::empty()).collect(),
+            pointers: vec![std::ptr::null_mut(); capacity],
+            used: 0,
+            ports,
+            layout,
+        }
+    }
+
+    /// Forgets the packets.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Packets in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Whether no more fit.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.used == self.slots.len()
+    }
+
+    /// Copies a packet in. False, and nothing taken, when the burst is full or the frame is longer
+    /// than [`MAX_FRAME`].
+    pub fn push(&mut self, frame: &[u8], arrival: Arrival) -> bool {
+        let Some(slot) = self.slots.get_mut(self.used) else {
+            return false;
+        };
+        if !slot.fill(self.layout, frame) {
+            return false;
+        }
+        slot.arrival = arrival;
+        self.used += 1;
+        true
+    }
+
+    /// Bytes that the buffers and descriptors of a burst of this capacity take. What a giant packet
+    /// adds to its slot is not in it.
+    #[must_use]
+    pub fn bytes(capacity: usize) -> u64 {
+        let each =
+            SLOT + size_of::<Slot>() + size_of::<abi::Packet>() + size_of::<*mut abi::Packet>();
+        (capacity.clamp(1, MAX_BURST) * each) as u64
+    }
+
+    /// Writes the descriptors and gives the array that the module gets. The pointers are valid until
+    /// the burst is touched again.
+    pub(crate) fn descriptors(&mut self) -> (*const *mut abi::Packet, u32) {
+        let parts = self
+            .slots
+            .iter_mut()
+            .zip(&mut self.descriptors)
+            .zip(&mut self.pointers);
+        for ((slot, descriptor), pointer) in parts.take(self.used) {
+            let length = slot.memory.len();
+            let range = slot.memory.as_mut_ptr_range();
+            let data = range.start.wrapping_add(HEADROOM.min(length));
+            *descriptor = abi::Packet {
+                data,
+                end: data.wrapping_add(slot.length.min(length.saturating_sub(HEADROOM))),
+                meta: data,
+                floor: range.start,
+                ceiling: range.end,
+                time: slot.arrival.time,
+                number: slot.arrival.number,
+                port: slot.arrival.port,
+                ports: self.ports,
+                ..abi::Packet::empty()
+            };
+            *pointer = &raw mut *descriptor;
+        }
+        (self.pointers.as_ptr(), self.used as u32)
+    }
+
+    /// What became of packet `index`; none when there is no such packet. Bounds that lie outside the
+    /// buffer, which no checked program can set, count as aborted, with no bytes.
+    #[must_use]
+    pub fn outcome(&self, index: usize) -> Option<Outcome<'_>> {
+        if index >= self.used {
+            return None;
+        }
+        let (slot, descriptor) = (self.slots.get(index)?, self.descriptors.get(index)?);
+        let base = slot.memory.as_ptr().addr();
+        let from = descriptor.data.addr().checked_sub(base);
+        let to = descriptor.end.addr().checked_sub(base);
+        let bytes = from
+            .zip(to)
+            .and_then(|(from, to)| slot.memory.get(from..to));
+        let fate = match (bytes, descriptor.fate) {
+            (None, _) => Fate::Aborted,
+            (_, abi::fate::DROP) => Fate::Dropped(descriptor.out),
+            (_, abi::fate::PASS) => Fate::Passed,
+            (_, abi::fate::FORWARD) => Fate::Forwarded(descriptor.out),
+            (_, abi::fate::FLOOD) => Fate::Flooded,
+            (_, abi::fate::CONSUME) => Fate::Consumed,
+            _ => Fate::Aborted,
+        };
+        let bytes = bytes.unwrap_or(&[]);
+        // A packet that was cut by the capture and then rewritten keeps what was cut off its end.
+        let cut = slot.arrival.wire.saturating_sub(slot.length as u32);
+        let wire = cut.saturating_add(bytes.len() as u32);
+        Some(Outcome {
+            fate,
+            bytes,
+            wire,
+            arrival: slot.arrival,
+        })
+    }
+}
+
+/// A packet after the burst.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// what became of it
+    pub fate: Fate,
+    /// its bytes now
+    pub bytes: &'a [u8],
+    /// its length on the wire now
+    pub wire: u32,
+    /// how it came in
+    pub arrival: Arrival,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_slot_holds_what_fits_and_refuses_what_does_not() {
+        for layout in [Layout::Pooled, Layout::Exact] {
+            let mut slot = Slot::new(layout);
+            for length in [0, 1, 60, 1514, 1536, 1537, 9000, MAX_FRAME] {
+                let frame = vec![7_u8; length];
+                assert!(slot.fill(layout, &frame), "{length}");
+                assert_eq!(slot.frame(), frame);
+            }
+            assert!(!slot.fill(layout, &vec![0; MAX_FRAME + 1]));
+            assert_eq!(slot.frame().len(), MAX_FRAME);
+        }
+    }
+
+    #[test]
+    fn the_headroom_is_clean_for_every_packet() {
+        let mut slot = Slot::new(Layout::Pooled);
+        slot.memory.fill(0xff);
+        slot.fill(Layout::Pooled, &[1, 2, 3]);
+        assert!(slot.memory[..HEADROOM].iter().all(|b| *b == 0));
+    }
+
+    #[test]
+    fn a_burst_never_takes_more_than_its_capacity() {
+        let mut burst = Burst::new(2, 1, Layout::Pooled);
+        assert!(burst.push(&[1], Arrival::default()) && burst.push(&[2], Arrival::default()));
+        assert!(burst.is_full() && !burst.push(&[3], Arrival::default()));
+        assert_eq!(Burst::new(0, 1, Layout::Pooled).slots.len(), 1);
+        assert_eq!(
+            Burst::new(1 << 20, 1, Layout::Pooled).slots.len(),
+            MAX_BURST
+        );
+    }
+
+    #[test]
+    fn what_the_capture_cut_off_stays_cut_off() {
+        let mut burst = Burst::new(1, 1, Layout::Pooled);
+        burst.push(
+            &[0; 60],
+            Arrival {
+                wire: 1500,
+                ..Arrival::default()
+            },
+        );
+        burst.descriptors();
+        let descriptor = &mut burst.descriptors[0];
+        descriptor.data = descriptor.data.wrapping_sub(4);
+        assert_eq!(burst.outcome(0).unwrap().wire, 1504);
+        assert_eq!(burst.outcome(0).unwrap().bytes.len(), 64);
+    }
+
+    #[test]
+    fn bounds_outside_the_buffer_abort() {
+        let mut burst = Burst::new(1, 1, Layout::Pooled);
+        burst.push(&[0; 60], Arrival::default());
+        burst.descriptors();
+        burst.descriptors[0].fate = abi::fate::FORWARD;
+        burst.descriptors[0].end = burst.descriptors[0].ceiling.wrapping_add(1);
+        let outcome = burst.outcome(0).unwrap();
+        assert_eq!((outcome.fate, outcome.bytes.len()), (Fate::Aborted, 0));
+    }
+}

@@ -1,0 +1,243 @@
+//! Ports: where packets come from and where they go.
+//!
+//! A port is named by a URL-like word. Its kind is what stands before the colon; a word without one
+//! is a capture file. Adding a kind is a file here and a line in [`KINDS`].
+
+mod file;
+mod mem;
+mod null;
+
+use std::sync::atomic::AtomicBool;
+
+use millrace_traffic::capture::{Error as CaptureError, Record, WriteError, Written};
+
+/// Bytes that a capture read from a file and one written to a file keep resident together.
+pub const CAPTURE_BYTES: u64 = file::READER_BYTES + file::WRITER_BYTES;
+
+/// What a kind of port offers.
+pub struct Kind {
+    /// what stands before the colon; empty for capture files
+    pub scheme: &'static str,
+    /// how the word looks, e.g. `mem:FILE.pcap`
+    pub form: &'static str,
+    /// one phrase: what it is
+    pub what: &'static str,
+    /// opens it to read from; none when nothing comes out of it
+    pub input: Option<OpenInput>,
+    /// opens it to write to; none when nothing goes into it
+    pub output: Option<OpenOutput>,
+}
+
+/// Opens a port to read from: the word behind the colon.
+pub type OpenInput = fn(&str, &InputOptions) -> Result<Box<dyn Input>, PortError>;
+
+/// Opens a port to write to: the word behind the colon, and the names of the ports that lead there.
+pub type OpenOutput = fn(&str, &[&str]) -> Result<Box<dyn Output>, PortError>;
+
+/// Every kind there is.
+pub const KINDS: &[&Kind] = &[&file::KIND, &mem::KIND, &null::KIND];
+
+/// What a port needs to know beyond its word.
+#[derive(Clone, Copy)]
+pub struct InputOptions {
+    /// how often a port that can begin again does so: none, without end
+    pub loops: Option<u64>,
+    /// raised when the process is asked to stop; a port that waits looks at it
+    pub stop: &'static AtomicBool,
+}
+
+/// Why a port cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// Nobody knows this kind of port.
+    #[error("there is no port of kind `{scheme}:`")]
+    Unknown {
+        /// what stood before the colon
+        scheme: String,
+    },
+    /// The kind exists, but packets do not go that way.
+    #[error("`{word}` cannot be {direction}")]
+    Direction {
+        /// the word
+        word: String,
+        /// `read from` or `written to`
+        direction: &'static str,
+    },
+    /// Nothing stands behind the colon.
+    #[error("`{word}` names no file")]
+    Nameless {
+        /// the word
+        word: String,
+    },
+    /// The port would hold no packet, which cannot be looped.
+    #[error("`{word}` holds no packets to loop over")]
+    Hollow {
+        /// the word
+        word: String,
+    },
+    /// A capture that cannot be read.
+    #[error(transparent)]
+    Read(#[from] CaptureError),
+    /// An output that cannot be created or written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl PortError {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> String {
+        match self {
+            Self::Unknown { .. } => format!("the kinds of port are {}", forms()),
+            Self::Direction { .. } => format!("use another kind: {}", forms()),
+            Self::Nameless { .. } => "write the file's name behind the colon".into(),
+            Self::Hollow { .. } => "give a capture with at least one packet".into(),
+            Self::Read(_) => "packets before this place were processed and are accounted".into(),
+            Self::Write(_) => "make room or choose another --out".into(),
+        }
+    }
+}
+
+/// Something packets come out of. It stands on a packet, steps to the next, and lends it.
+pub trait Input: Send {
+    /// Steps to the next packet; false at the end.
+    ///
+    /// # Errors
+    /// Once, where the port fails; after that it is at its end.
+    fn advance(&mut self) -> Result<bool, PortError>;
+
+    /// The packet it stands on: stamp in ns since the epoch, length on the wire, bytes.
+    fn record(&self) -> Option<Record<'_>>;
+
+    /// How far it is, and how far it goes, in units of its own; none when that cannot be known.
+    fn progress(&self) -> Option<(u64, u64)>;
+
+    /// Bytes of memory that it keeps resident.
+    fn bytes(&self) -> u64;
+}
+
+/// Something packets go into.
+pub trait Output: Send {
+    /// Takes a packet that left at `port` (of the function); stamp in ns since the epoch.
+    ///
+    /// # Errors
+    /// When the port takes no more. What it took before stays.
+    fn write(&mut self, port: u32, stamp: u64, wire: u32, frame: &[u8]) -> Result<(), PortError>;
+
+    /// Completes it and says what it has taken.
+    ///
+    /// # Errors
+    /// When something that was taken could not be kept after all.
+    fn finish(self: Box<Self>) -> Result<Written, PortError>;
+
+    /// What is known to be kept so far.
+    fn written(&self) -> Written;
+
+    /// Bytes of memory that it keeps resident.
+    fn bytes(&self) -> u64;
+}
+
+/// Opens a port to read from.
+///
+/// # Errors
+/// [`PortError`] when the word names no kind, or the port cannot be opened.
+pub fn input(word: &str, options: &InputOptions) -> Result<Box<dyn Input>, PortError> {
+    let (kind, rest) = kind_of(word)?;
+    match kind.input {
+        Some(open) => open(rest, options),
+        None => Err(PortError::Direction {
+            word: word.to_owned(),
+            direction: "read from",
+        }),
+    }
+}
+
+/// Opens a port to write to; `ports` are the names of the function's ports that lead there.
+///
+/// # Errors
+/// As [`input`].
+pub fn output(word: &str, ports: &[&str]) -> Result<Box<dyn Output>, PortError> {
+    let (kind, rest) = kind_of(word)?;
+    match kind.output {
+        Some(open) => open(rest, ports),
+        None => Err(PortError::Direction {
+            word: word.to_owned(),
+            direction: "written to",
+        }),
+    }
+}
+
+/// Whether the packets of this port begin again after the last one, so that a run needs a limit.
+#[must_use]
+pub fn loops(word: &str) -> bool {
+    kind_of(word).is_ok_and(|(kind, _)| kind.scheme == mem::KIND.scheme)
+}
+
+/// The kind of a word, and what stands behind its colon.
+fn kind_of(word: &str) -> Result<(&'static Kind, &str), PortError> {
+    // Something that looks like `scheme:`; a path with a colon in it can be written `./a:b`.
+    let scheme = word.split_once(':').filter(|(scheme, _)| {
+        scheme.len() > 1
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    });
+    let Some((scheme, rest)) = scheme else {
+        return Ok((&file::KIND, word));
+    };
+    let kind = KINDS.iter().find(|k| k.scheme == scheme);
+    kind.map(|k| (*k, rest)).ok_or_else(|| PortError::Unknown {
+        scheme: scheme.to_owned(),
+    })
+}
+
+fn forms() -> String {
+    let forms: Vec<_> = KINDS
+        .iter()
+        .map(|k| format!("{} ({})", k.form, k.what))
+        .collect();
+    forms.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    static STOP: AtomicBool = AtomicBool::new(false);
+    const OPTIONS: InputOptions = InputOptions {
+        loops: Some(1),
+        stop: &STOP,
+    };
+
+    #[test]
+    fn an_unknown_kind_lists_those_there_are() {
+        let Err(error) = input("afxdp:eth0", &OPTIONS) else {
+            panic!("opened")
+        };
+        assert_eq!(error.to_string(), "there is no port of kind `afxdp:`");
+        for kind in KINDS {
+            assert!(error.help().contains(kind.form), "{}", error.help());
+        }
+    }
+
+    #[test]
+    fn a_word_is_a_file_unless_it_has_a_scheme() {
+        for word in ["a.pcap", "-", "./a:b.pcap", "C:x", "dir/mem:x"] {
+            assert_eq!(kind_of(word).unwrap().0.scheme, "", "{word}");
+        }
+        assert_eq!(kind_of("mem:a.pcap").unwrap().1, "a.pcap");
+    }
+
+    #[test]
+    fn packets_go_one_way_only() {
+        assert!(matches!(
+            input("null:", &OPTIONS),
+            Err(PortError::Direction { .. })
+        ));
+        assert!(matches!(
+            output("mem:a.pcap", &[]),
+            Err(PortError::Direction { .. })
+        ));
+    }
+}

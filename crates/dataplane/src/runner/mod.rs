@@ -1,0 +1,399 @@
+//! Runs a module between ports: one worker, to completion.
+//!
+//! Packets are read in the order of their stamps, gathered into bursts, given to the module, and
+//! delivered in the same order. A burst is cut where a timer is due, so that the timer fires between
+//! the packets it lies between. Time is the packets' own: a run over the same captures gives the same
+//! output whatever the burst size and the speed of the machine.
+
+mod sinks;
+mod sources;
+mod timers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+pub use sinks::{RecordWriter, Sink, Sinks, hex};
+pub use sources::{Entry, Sources};
+pub use timers::Timers;
+
+use crate::account::{
+    ABORTED, Account, Failure, Function, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, ObjectAccount,
+    PortAccount, WorkerAccount,
+};
+use crate::clock::{self, Rate};
+use crate::histogram::Histogram;
+use crate::memory::Memory;
+use crate::module::{Config, Instance, Module, ModuleError};
+use crate::packet::{Arrival, Burst, Fate, Layout, Outcome};
+
+/// The burst size that is best on most functions: below, prefetching has too little to overlap;
+/// above, what it fetched is evicted again.
+pub const BURST: usize = 32;
+
+/// Everything that a run needs.
+pub struct Run {
+    /// the function
+    pub module: Arc<Module>,
+    /// its state at start; `time` is set to that of the first packet
+    pub config: Config,
+    /// which packet entry to run
+    pub program: usize,
+    /// whether to use the prefetching passes
+    pub prefetch: bool,
+    /// packets
+    pub sources: Sources,
+    /// names of the function's ports, at least one
+    pub ports: Vec<String>,
+    /// where they lead
+    pub sinks: Sinks,
+    /// where packets for the host's own stack go, if anywhere
+    pub pass: Option<Sink>,
+    /// where records go, if anywhere
+    pub records: Option<RecordWriter>,
+    /// names of the drop reasons, by index
+    pub reasons: Vec<String>,
+    /// packets a burst, 1 to [`crate::packet::MAX_BURST`]
+    pub burst: usize,
+    /// how buffers are laid out
+    pub layout: Layout,
+    /// stop after this many packets
+    pub packets: Option<u64>,
+    /// stop after this much time
+    pub time: Option<Duration>,
+    /// memory that the program's objects take, as predicted from their declarations, bytes
+    pub objects_bytes: u64,
+}
+
+/// What an observer sees now and then.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// packets read
+    pub read: u64,
+    /// how far the inputs are, 0 to 1; none when that cannot be known
+    pub share: Option<f64>,
+}
+
+/// Bursts between two looks at the observer: often enough to move smoothly, seldom enough to be free.
+const OBSERVE: u64 = 512;
+
+/// Runs until the inputs end, a limit is reached, an output fails, or `stop` is raised; then drains
+/// and accounts.
+///
+/// Errors of ports do not fail the call: they end the run and stand in the account, which is complete
+/// up to there.
+///
+/// # Errors
+/// [`ModuleError::Create`] when the state cannot be made.
+pub fn run(
+    run: Run,
+    stop: &AtomicBool,
+    observe: &mut dyn FnMut(Progress),
+) -> Result<Account, ModuleError> {
+    Worker::new(run)?.work(stop, observe)
+}
+
+struct Worker {
+    run: Run,
+    instance: Instance,
+    timers: Timers,
+    burst: Burst,
+    account: Account,
+    /// packets dropped, by index of the reason
+    dropped: Vec<u64>,
+    /// reasons that are not the program's
+    other: BTreeMap<String, u64>,
+    worker: WorkerAccount,
+    /// ticks inside the function
+    ticks: u64,
+    /// ticks a packet
+    each: Histogram,
+    /// the latest stamp so far: the program's clock never runs backwards
+    clock: u64,
+    /// an output takes no more
+    failed: bool,
+}
+
+impl Worker {
+    fn new(mut run: Run) -> Result<Self, ModuleError> {
+        let start = run.sources.next().map_or(0, |(record, _)| record.time_ns);
+        run.config.time = start;
+        let instance = Instance::create(run.module.clone(), &run.config)?;
+        let ports = run.ports.iter();
+        let account = Account {
+            ports: ports
+                .map(|n| PortAccount {
+                    name: n.clone(),
+                    ..Default::default()
+                })
+                .collect(),
+            ..Account::default()
+        };
+        Ok(Self {
+            timers: Timers::new(run.module.timers(), start),
+            burst: Burst::new(run.burst, run.ports.len() as u32, run.layout),
+            account,
+            dropped: vec![0; run.reasons.len()],
+            other: BTreeMap::new(),
+            worker: WorkerAccount::default(),
+            ticks: 0,
+            each: Histogram::default(),
+            clock: start,
+            failed: false,
+            instance,
+            run,
+        })
+    }
+
+    fn work(
+        mut self,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(Progress),
+    ) -> Result<Account, ModuleError> {
+        let rate = Rate::start();
+        let deadline = self
+            .run
+            .time
+            .and_then(|time| Instant::now().checked_add(time));
+        self.instance.start(self.clock);
+        self.drain_records();
+        loop {
+            let stopped = stop.load(Ordering::Relaxed);
+            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if stopped || late || self.failed {
+                self.account.interrupted = stopped;
+                break;
+            }
+            self.fill();
+            if self.burst.is_empty() {
+                break;
+            }
+            self.call();
+            self.deliver();
+            self.drain_records();
+            if self.worker.bursts.is_multiple_of(OBSERVE) {
+                observe(Progress {
+                    read: self.account.read,
+                    share: self.run.sources.progress(),
+                });
+            }
+        }
+        self.instance.stop(self.clock);
+        self.drain_records();
+        Ok(self.report(&rate))
+    }
+
+    /// Gathers the next burst: up to its size, the next timer, or the end.
+    fn fill(&mut self) {
+        self.burst.clear();
+        while !self.burst.is_full() && self.run.packets != Some(self.account.read) {
+            let Some((record, port)) = self.run.sources.next() else {
+                break;
+            };
+            let time = self.clock.max(record.time_ns);
+            if self.timers.due(time) {
+                if !self.burst.is_empty() {
+                    break;
+                }
+                for (moment, timer) in self.timers.take(time) {
+                    self.instance.fire(timer, moment);
+                    self.account.timers_fired += 1;
+                }
+            }
+            self.account.out_of_order += u64::from(record.time_ns < self.clock);
+            self.clock = time;
+            let arrival = Arrival {
+                number: self.account.read,
+                port,
+                time,
+                stamp: record.time_ns,
+                wire: record.original_length,
+            };
+            self.account.came(port, record.data.len());
+            if !self.burst.push(record.data, arrival) {
+                self.account.became(port, Fate::Dropped(0));
+                count(&mut self.other, OVERSIZE);
+            }
+            self.run.sources.advance();
+        }
+    }
+
+    /// Runs the function over the burst, and measures nothing but that.
+    fn call(&mut self) {
+        let before = clock::ticks();
+        self.instance
+            .burst(self.run.program, self.run.prefetch, &mut self.burst);
+        let took = clock::ticks().saturating_sub(before);
+        let packets = self.burst.len() as u64;
+        self.ticks += took;
+        self.each.add(took as f64 / packets as f64, packets);
+        self.worker.bursts += 1;
+        self.worker.packets += packets;
+    }
+
+    /// Does with each packet what the function said, in the order they came.
+    fn deliver(&mut self) {
+        for index in 0..self.burst.len() {
+            let Some(packet) = self.burst.outcome(index) else {
+                continue;
+            };
+            let ports = self.run.ports.len() as u32;
+            let from = packet.arrival.port;
+            let fate = match packet.fate {
+                Fate::Forwarded(port) if port >= ports => {
+                    count(&mut self.other, NO_SUCH_PORT);
+                    Fate::Aborted
+                }
+                Fate::Forwarded(port) => {
+                    self.account.sent(port, packet.bytes.len());
+                    self.failed |= !self.run.sinks.write(port, &packet);
+                    packet.fate
+                }
+                Fate::Flooded if ports < 2 => {
+                    count(&mut self.other, NO_OTHER_PORT);
+                    Fate::Dropped(0)
+                }
+                Fate::Flooded => {
+                    self.failed |=
+                        !flood(&mut self.account, &mut self.run.sinks, ports, from, &packet);
+                    packet.fate
+                }
+                Fate::Dropped(reason) => {
+                    match self.dropped.get_mut(reason as usize) {
+                        Some(n) => *n += 1,
+                        None => count(&mut self.other, &format!("reason_{reason}")),
+                    }
+                    packet.fate
+                }
+                Fate::Passed => {
+                    self.failed |= self
+                        .run
+                        .pass
+                        .as_mut()
+                        .is_some_and(|p| !p.write(from, &packet));
+                    packet.fate
+                }
+                Fate::Aborted => {
+                    count(&mut self.other, ABORTED);
+                    packet.fate
+                }
+                Fate::Consumed => packet.fate,
+            };
+            self.account.became(from, fate);
+        }
+    }
+
+    fn drain_records(&mut self) {
+        let objects = self.run.module.objects();
+        if !objects.iter().any(|o| o.records) {
+            return;
+        }
+        let (run, account, clock) = (&mut self.run.records, &mut self.account, self.clock);
+        let mut whole = true;
+        self.instance.drain(|record| {
+            let name = objects.get(record.object).map_or("", |o| o.name.as_str());
+            count(&mut account.records, name);
+            if let Some(writer) = run {
+                whole &= writer.write(name, clock, &record);
+            }
+        });
+        self.failed |= !whole;
+    }
+
+    /// Completes the outputs and the account.
+    fn report(mut self, rate: &Rate) -> Account {
+        let runtime = Burst::bytes(self.run.burst)
+            + self.run.sources.bytes()
+            + self
+                .run
+                .sinks
+                .sinks
+                .iter()
+                .chain(&self.run.pass)
+                .map(Sink::bytes)
+                .sum::<u64>();
+        let mut account = std::mem::take(&mut self.account);
+        let objects = self.run.module.objects();
+        for (index, object) in objects.iter().enumerate() {
+            account.objects.push(ObjectAccount {
+                name: object.name.clone(),
+                kind: object.kind.clone(),
+                entries: self.instance.count(index, self.clock),
+                capacity: object.capacity,
+                bytes: object.bytes,
+            });
+        }
+        for failure in std::mem::take(&mut self.run.sources.failures) {
+            account.errors.push(Failure {
+                error: failure.to_string(),
+                help: failure.help(),
+            });
+        }
+        for (sink, counts) in self
+            .run
+            .sinks
+            .sinks
+            .into_iter()
+            .map(|s| (s, true))
+            .chain(self.run.pass.map(|s| (s, false)))
+        {
+            let (output, failure) = sink.finish();
+            if counts {
+                account.written += output.packets;
+            }
+            account.outputs.push(output);
+            account.errors.extend(failure);
+        }
+        account
+            .errors
+            .extend(self.run.records.and_then(RecordWriter::finish));
+
+        account.seconds = rate.elapsed().as_secs_f64();
+        let tick = rate.ns_per_tick();
+        let ns = self.ticks as f64 * tick;
+        self.worker.seconds = ns / 1e9;
+        account.function = Function::over(self.worker.packets, ns, &self.each, tick);
+        if account.seconds > 0.0 {
+            account.mpps = account.read as f64 / account.seconds / 1e6;
+        }
+        account.workers.push(self.worker);
+        account.reasons = self.other;
+        for (name, packets) in self.run.reasons.iter().zip(&self.dropped) {
+            if *packets > 0 {
+                *account.reasons.entry(name.clone()).or_default() += packets;
+            }
+        }
+        account.memory = Memory::predict(self.run.objects_bytes, runtime).measured();
+        account
+    }
+}
+
+/// Sends a packet to every port but the one it came from; false when an output takes no more.
+fn flood(
+    account: &mut Account,
+    sinks: &mut Sinks,
+    ports: u32,
+    from: u32,
+    packet: &Outcome<'_>,
+) -> bool {
+    let mut whole = true;
+    for port in (0..ports).filter(|p| *p != from) {
+        account.sent(port, packet.bytes.len());
+        whole &= sinks.write(port, packet);
+    }
+    account.created += u64::from(ports.saturating_sub(2));
+    whole
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    match counts.get_mut(name) {
+        Some(n) => *n += 1,
+        None => {
+            counts.insert(name.to_owned(), 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! The inputs of a run, merged by time stamp, each packet with the port that it enters at.
+
+use millrace_traffic::capture::Record;
+use millrace_traffic::split::{Side, Split};
+
+use crate::port::{Input, PortError};
+
+/// Which port a packet of an input enters at.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// always this one
+    Port(u32),
+    /// by who sent it
+    Split {
+        /// the rule
+        split: Split,
+        /// the port of those the rule names
+        named: u32,
+        /// the port of all others
+        other: u32,
+    },
+}
+
+impl Entry {
+    fn port(&self, frame: &[u8]) -> u32 {
+        match self {
+            Self::Port(port) => *port,
+            Self::Split {
+                split,
+                named,
+                other,
+            } => match split.side(frame) {
+                Side::Named => *named,
+                Side::Other => *other,
+            },
+        }
+    }
+}
+
+/// Inputs with their entries. Of packets with the same stamp, that of the input named first comes
+/// first; the order within an input is kept, even where its stamps go backwards.
+pub struct Sources {
+    inputs: Vec<(Box<dyn Input>, Entry)>,
+    /// the input whose packet is next
+    at: Option<usize>,
+    /// what ended an input before its end
+    pub(super) failures: Vec<PortError>,
+}
+
+impl Sources {
+    /// Takes the inputs and steps each to its first packet.
+    #[must_use]
+    pub fn new(inputs: Vec<(Box<dyn Input>, Entry)>) -> Self {
+        let mut sources = Self {
+            inputs,
+            at: None,
+            failures: Vec::new(),
+        };
+        for index in 0..sources.inputs.len() {
+            sources.step(index);
+        }
+        sources.choose();
+        sources
+    }
+
+    /// The next packet and its ingress port; none at the end of all.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> Option<(Record<'_>, u32)> {
+        let (input, entry) = self.inputs.get(self.at?)?;
+        let record = input.record()?;
+        let port = entry.port(record.data);
+        Some((record, port))
+    }
+
+    /// Goes on to the packet after it.
+    pub fn advance(&mut self) {
+        if let Some(index) = self.at {
+            self.step(index);
+            self.choose();
+        }
+    }
+
+    /// How far all of them are, between 0 and 1; none when that cannot be known.
+    #[must_use]
+    pub fn progress(&self) -> Option<f64> {
+        let mut all = (0_u64, 0_u64);
+        for (input, _) in &self.inputs {
+            let (done, total) = input.progress()?;
+            all = (all.0.saturating_add(done), all.1.saturating_add(total));
+        }
+        (all.1 > 0).then(|| (all.0 as f64 / all.1 as f64).min(1.0))
+    }
+
+    /// Bytes of memory that they keep.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.inputs.iter().map(|(input, _)| input.bytes()).sum()
+    }
+
+    fn step(&mut self, index: usize) {
+        let Some((input, _)) = self.inputs.get_mut(index) else {
+            return;
+        };
+        if let Err(error) = input.advance() {
+            self.failures.push(error);
+        }
+    }
+
+    fn choose(&mut self) {
+        if self.inputs.len() == 1 {
+            self.at = Some(0);
+            return;
+        }
+        let inputs = self.inputs.iter().enumerate();
+        let heads = inputs.filter_map(|(i, (input, _))| Some((input.record()?.time_ns, i)));
+        self.at = heads.min().map(|(_, index)| index);
+    }
+}

@@ -1,0 +1,101 @@
+//! When timers fire, in the packets' own time.
+//!
+//! A timer of period P that starts at S is due at S + k P for k from 1. Time is only known at
+//! packets, so it fires before the first packet at or after that moment, and is told that moment. If
+//! several of its moments have passed since the last packet it fires once, at the latest of them:
+//! a capture with a gap of a year must not fire a timer of a millisecond 3e10 times.
+
+/// The timers of one instance.
+#[derive(Debug)]
+pub struct Timers {
+    start: u64,
+    /// (period in ns, moments already past)
+    timers: Vec<(u64, u64)>,
+    /// the earliest moment that is still to come
+    next: u64,
+}
+
+impl Timers {
+    /// Timers of these periods (ns, each at least 1) that start at `start` (ns).
+    #[must_use]
+    pub fn new(periods: &[u64], start: u64) -> Self {
+        let timers = periods.iter().map(|p| ((*p).max(1), 0)).collect();
+        let mut timers = Self {
+            start,
+            timers,
+            next: 0,
+        };
+        timers.find_next();
+        timers
+    }
+
+    /// Whether a timer is due before a packet of this time.
+    #[inline]
+    #[must_use]
+    pub fn due(&self, time: u64) -> bool {
+        time >= self.next
+    }
+
+    /// What fires before a packet of this time: (moment in ns, index of the timer), in order of the
+    /// moment, then of the index.
+    pub fn take(&mut self, time: u64) -> Vec<(u64, usize)> {
+        let since = time.saturating_sub(self.start);
+        let mut fired = Vec::new();
+        for (index, (period, past)) in self.timers.iter_mut().enumerate() {
+            let now = since / *period;
+            if now > *past {
+                *past = now;
+                fired.push((self.start + now * *period, index));
+            }
+        }
+        fired.sort_unstable();
+        self.find_next();
+        fired
+    }
+
+    fn find_next(&mut self) {
+        let moments = self.timers.iter().map(|(period, past)| {
+            self.start
+                .saturating_add(past.saturating_add(1).saturating_mul(*period))
+        });
+        self.next = moments.min().unwrap_or(u64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_fires_at_its_moments_and_not_before() {
+        let mut timers = Timers::new(&[10], 100);
+        assert!(!timers.due(109));
+        assert!(timers.due(110));
+        assert_eq!(timers.take(110), [(110, 0)]);
+        assert!(!timers.due(119));
+        assert_eq!(timers.take(127), [(120, 0)]);
+    }
+
+    #[test]
+    fn several_periods_fire_once_at_the_latest() {
+        let mut timers = Timers::new(&[10], 100);
+        assert_eq!(timers.take(159), [(150, 0)]);
+        assert!(!timers.due(159));
+        assert_eq!(timers.take(160), [(160, 0)]);
+    }
+
+    #[test]
+    fn several_timers_fire_in_order_of_their_moments() {
+        let mut timers = Timers::new(&[10, 3, 10], 0);
+        assert_eq!(timers.take(11), [(9, 1), (10, 0), (10, 2)]);
+        assert_eq!(timers.take(12), [(12, 1)]);
+    }
+
+    #[test]
+    fn the_end_of_time_is_reached_without_overflow() {
+        let mut timers = Timers::new(&[1, u64::MAX], 5);
+        assert_eq!(timers.take(u64::MAX), [(u64::MAX, 0)]);
+        assert_eq!(timers.take(u64::MAX), []);
+        assert!(!Timers::new(&[], 0).due(u64::MAX - 1));
+    }
+}

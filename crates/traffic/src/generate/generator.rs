@@ -1,0 +1,432 @@
+//! The stream of packets: which flow is next, and what it says.
+
+use rand::SeedableRng;
+use rand::rand_core::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Zipf};
+
+use super::flow::{Identities, Protocol, spread};
+use super::frame::{ACK, FIN, Frame, PSH, SYN, Saying};
+use super::spec::{Size, Spec, SpecError};
+use crate::capture::Record;
+
+/// Where a TCP connection stands. Other flows go from `New` to `Open`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    SynSent,
+    SynAnswered,
+    Open,
+    FinSent,
+    FinAnswered,
+}
+
+/// A flow that is alive.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    number: u64,
+    /// The next sequence number of the opener, and of who answers. ICMP: echoes, answers.
+    client: u32,
+    server: u32,
+    phase: Phase,
+}
+
+/// Why a flow is the one to go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Talk,
+    /// It is to end; other flows wait until it has.
+    End,
+}
+
+/// Packets to a [`Spec`].
+///
+/// Every flow is opened by a host of the LAN. Of TCP each packet is the next one that the connection
+/// would send: sequence and acknowledgement numbers are those of a connection without loss, also where
+/// only one direction is made. Connections that are open when the packets run out are closed with the
+/// last of them, except where there are fewer packets than that takes.
+pub struct Generator {
+    spec: Spec,
+    identities: Identities,
+    random: ChaCha8Rng,
+    zipf: Option<Zipf<f64>>,
+    flows: Vec<Flow>,
+    frame: Frame,
+    made: u64,
+    /// Numbers given to flows so far.
+    numbers: u64,
+    /// Flows that churn has ended so far, and the one that it is ending.
+    churned: u64,
+    ending: Option<usize>,
+    /// Packets that closing all connections in their present phases takes.
+    to_close: u64,
+    /// The first flow that may still be open, once the trace is being closed.
+    closing: usize,
+    /// Thousandths of packets a second.
+    millirate: u64,
+}
+
+impl Generator {
+    /// Begins such traffic.
+    ///
+    /// # Errors
+    /// Those of [`Spec::validate`].
+    pub fn new(spec: Spec) -> Result<Self, SpecError> {
+        spec.validate()?;
+        let zipf = match spec.zipf {
+            0.0 => None,
+            exponent => Some(
+                Zipf::new(spec.flows as f64, exponent).map_err(|_| SpecError::Zipf(exponent))?,
+            ),
+        };
+        let identities = Identities::new(&spec);
+        let flows = (0..spec.flows)
+            .map(|number| Flow::new(number, spec.seed))
+            .collect();
+        Ok(Self {
+            identities,
+            random: ChaCha8Rng::seed_from_u64(spec.seed),
+            zipf,
+            flows,
+            frame: Frame::new(spec.longest()),
+            made: 0,
+            numbers: spec.flows,
+            churned: 0,
+            ending: None,
+            to_close: 0,
+            closing: 0,
+            millirate: (spec.rate * 1000.0).round() as u64,
+            spec,
+        })
+    }
+
+    /// What it makes.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The next packet; none when all are made. Its interface is 0 for what the LAN sends, 1 for what
+    /// the WAN sends.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator cannot lend its items"
+    )]
+    pub fn next(&mut self) -> Option<Record<'_>> {
+        if self.made == self.spec.packets {
+            return None;
+        }
+        let elapsed_ns = u128::from(self.made) * 1_000_000_000_000 / u128::from(self.millirate);
+        let elapsed_ns = u64::try_from(elapsed_ns).unwrap_or(u64::MAX);
+        let (at, turn) = self.choose(elapsed_ns);
+        self.made += 1;
+        let time_ns = self.spec.start_ns.saturating_add(elapsed_ns);
+        let (saying, number, data) = self.go_on(at, turn);
+        let identity = self.identities.identity(number);
+        // Only data has the length asked for.
+        let length = if data { self.draw_length() } else { 0 };
+        let headers = Frame::headers(&identity, saying.flags & SYN != 0);
+        let length = length.max(headers);
+        if data && identity.protocol == Protocol::Tcp {
+            self.advance(at, saying.answer, (length - headers) as u32);
+        }
+        let data = self.frame.make(&identity, saying, length);
+        let interface = u32::from(saying.answer);
+        Some(Record {
+            time_ns,
+            original_length: data.len() as u32,
+            interface,
+            data,
+        })
+    }
+
+    /// A number below `below`, from one draw: the upper bits of a product (Lemire, "Fast random integer
+    /// generation in an interval", 2019, without the rejection that its bias of below / 2^64 would need).
+    fn below(&mut self, below: u64) -> u64 {
+        ((u128::from(self.random.next_u64()) * u128::from(below)) >> 64) as u64
+    }
+
+    fn draw_length(&mut self) -> usize {
+        match self.spec.size {
+            Size::Fixed(size) => usize::from(size),
+            Size::Range(least, most) => {
+                let width = u64::from(most - least) + 1;
+                usize::from(least) + self.below(width) as usize
+            }
+            Size::Imix => match self.below(12) {
+                0..7 => 14 + 40,
+                7..11 => 14 + 576,
+                _ => 14 + 1500,
+            },
+        }
+    }
+
+    /// The flow that sends the next packet.
+    fn choose(&mut self, elapsed_ns: u64) -> (usize, Turn) {
+        let left = self.spec.packets - self.made;
+        if self.spec.every_flow && self.made < self.spec.flows {
+            return (self.made as usize, Turn::Talk);
+        }
+        if self.spec.connections
+            && left <= self.to_close
+            && let Some(at) = self.next_to_close()
+        {
+            return (at, Turn::End);
+        }
+        if let Some(at) = self.churn(elapsed_ns) {
+            return (at, Turn::End);
+        }
+        // What would not be closed any more is not opened: six packets are a whole connection.
+        let room = left > self.to_close + 6;
+        let at = match &self.zipf {
+            // Ranks begin with 1, and rounding could reach one beyond the last.
+            Some(zipf) => {
+                let rank = zipf.sample(&mut self.random) as usize;
+                rank.clamp(1, self.flows.len()) - 1
+            }
+            None => self.below(self.spec.flows) as usize,
+        };
+        if room || !self.opens(at) {
+            return (at, Turn::Talk);
+        }
+        // An open connection takes up the few packets that are left over before the end.
+        (self.next_to_close().unwrap_or(at), Turn::Talk)
+    }
+
+    /// Whether the flow's next packet opens a connection.
+    fn opens(&self, at: usize) -> bool {
+        self.spec.connections
+            && self.flows.get(at).is_some_and(|flow| {
+                flow.phase == Phase::New && self.identities.protocol(flow.number) == Protocol::Tcp
+            })
+    }
+
+    /// The first connection that is not closed.
+    fn next_to_close(&mut self) -> Option<usize> {
+        // While traffic goes on, connections before the mark may open; it is set back then.
+        while let Some(flow) = self.flows.get(self.closing) {
+            if self.closing_cost(flow) > 0 {
+                return Some(self.closing);
+            }
+            self.closing += 1;
+        }
+        None
+    }
+
+    /// The flow whose turn it is to end, if one is due; the churn of flows without a packet passes by.
+    fn churn(&mut self, elapsed_ns: u64) -> Option<usize> {
+        if self.ending.is_some() {
+            return self.ending;
+        }
+        let due = (self.spec.churn * (elapsed_ns as f64 / 60e9)) as u64;
+        while self.churned < due {
+            let at = (self.churned % self.spec.flows) as usize;
+            self.churned += 1;
+            let flow = *self.flows.get(at)?;
+            if self.closing_cost(&flow) > 0 {
+                self.ending = Some(at);
+                return self.ending;
+            }
+            self.renew(at);
+        }
+        None
+    }
+
+    /// Puts a new flow in the place of one that has ended.
+    fn renew(&mut self, at: usize) {
+        if let Some(flow) = self.flows.get_mut(at) {
+            *flow = Flow::new(self.numbers, self.spec.seed);
+            self.numbers += 1;
+        }
+        if self.ending == Some(at) {
+            self.ending = None;
+        }
+    }
+
+    /// Packets that it takes to close a flow from where it stands.
+    fn closing_cost(&self, flow: &Flow) -> u64 {
+        if !self.spec.connections
+            || flow.phase == Phase::New
+            || self.identities.protocol(flow.number) != Protocol::Tcp
+        {
+            return 0;
+        }
+        match (flow.phase, self.spec.both) {
+            (Phase::New, _) => 0,
+            (Phase::SynSent, true) => 5,
+            (Phase::SynAnswered, true) => 4,
+            (Phase::SynSent | Phase::SynAnswered, false) | (Phase::Open, true) => 3,
+            (Phase::Open, false) | (Phase::FinSent, true) => 2,
+            (Phase::FinSent, false) | (Phase::FinAnswered, _) => 1,
+        }
+    }
+
+    /// The flow's next packet: what it says, the flow's number, and whether it carries data.
+    fn go_on(&mut self, at: usize, turn: Turn) -> (Saying, u64, bool) {
+        let draw = self.random.next_u64();
+        let Some(flow) = self.flows.get(at).copied() else {
+            return (Saying::default(), 0, false);
+        };
+        // Which side speaks when both may: a third of data goes to the server of TCP, half elsewhere.
+        let tcp = self.identities.protocol(flow.number) == Protocol::Tcp;
+        let answer = self.spec.both && draw % 6 >= if tcp { 2 } else { 3 };
+        let identification = (draw >> 32) as u16;
+        if !(tcp && self.spec.connections) {
+            let first = flow.phase == Phase::New;
+            let saying = self.bare(at, flow, answer && !first, identification);
+            return (saying, flow.number, true);
+        }
+        let before = self.closing_cost(&flow);
+        let (saying, next, data) = self.connection(&flow, turn, answer, identification);
+        if let Some(place) = self.flows.get_mut(at) {
+            place.client = next.client;
+            place.server = next.server;
+            place.phase = next.phase;
+        }
+        let finished = flow.phase != Phase::New && next.phase == Phase::New;
+        let after = if finished {
+            0
+        } else {
+            self.closing_cost(&next)
+        };
+        self.to_close = (self.to_close + after).saturating_sub(before);
+        self.closing = self.closing.min(at);
+        if finished {
+            self.renew(at);
+        }
+        (saying, flow.number, data)
+    }
+
+    /// A packet of UDP, ICMP, or TCP without connections.
+    fn bare(&mut self, at: usize, mut flow: Flow, answer: bool, number: u16) -> Saying {
+        let protocol = self.identities.protocol(flow.number);
+        if protocol == Protocol::Icmp && flow.phase == Phase::New {
+            (flow.client, flow.server) = (0, 0);
+        }
+        // An echo is answered once: an answer for which there is none would be one too many.
+        let answer = answer && (protocol != Protocol::Icmp || flow.server < flow.client);
+        if let Some(place) = self.flows.get_mut(at) {
+            *place = Flow {
+                phase: Phase::Open,
+                ..flow
+            };
+            if protocol == Protocol::Icmp {
+                place.client = flow.client.wrapping_add(u32::from(!answer));
+                place.server = flow.server.wrapping_add(u32::from(answer));
+            }
+        }
+        let (sequence, acknowledgement) = if answer {
+            (flow.server, flow.client)
+        } else {
+            (flow.client, flow.server)
+        };
+        Saying {
+            answer,
+            sequence,
+            acknowledgement,
+            flags: ACK | PSH,
+            number,
+        }
+    }
+
+    /// The next packet of a connection and where it stands then; `New` when it is closed.
+    fn connection(
+        &self,
+        flow: &Flow,
+        turn: Turn,
+        answer: bool,
+        number: u16,
+    ) -> (Saying, Flow, bool) {
+        let mut next = *flow;
+        // What the side says, with all acknowledged that the other has sent.
+        let from = |answer: bool, flow: &Flow, flags: u8| {
+            let (sequence, acknowledgement) = if answer {
+                (flow.server, flow.client)
+            } else {
+                (flow.client, flow.server)
+            };
+            Saying {
+                answer,
+                sequence,
+                acknowledgement,
+                flags,
+                number,
+            }
+        };
+        let both = self.spec.both;
+        let mut data = false;
+        let saying = match flow.phase {
+            Phase::New => {
+                next.client = flow.client.wrapping_add(1);
+                next.phase = if both {
+                    Phase::SynSent
+                } else {
+                    Phase::SynAnswered
+                };
+                // Unseen where only one direction is made, the answer counts all the same.
+                next.server = flow.server.wrapping_add(u32::from(!both));
+                Saying {
+                    acknowledgement: 0,
+                    ..from(false, flow, SYN)
+                }
+            }
+            Phase::SynSent => {
+                next.server = flow.server.wrapping_add(1);
+                next.phase = Phase::SynAnswered;
+                from(true, flow, SYN | ACK)
+            }
+            Phase::SynAnswered => {
+                next.phase = Phase::Open;
+                from(false, flow, ACK)
+            }
+            Phase::Open if turn == Turn::Talk => {
+                data = true;
+                from(answer, flow, ACK | PSH)
+            }
+            Phase::Open => {
+                next.client = flow.client.wrapping_add(1);
+                next.phase = Phase::FinSent;
+                from(false, flow, FIN | ACK)
+            }
+            Phase::FinSent if both => {
+                next.server = flow.server.wrapping_add(1);
+                next.phase = Phase::FinAnswered;
+                from(true, flow, FIN | ACK)
+            }
+            Phase::FinSent => {
+                next.phase = Phase::New;
+                next.server = flow.server.wrapping_add(1);
+                from(false, &next, ACK)
+            }
+            Phase::FinAnswered => {
+                next.phase = Phase::New;
+                from(false, flow, ACK)
+            }
+        };
+        (saying, next, data)
+    }
+
+    /// Counts the data that a segment carried.
+    fn advance(&mut self, at: usize, answer: bool, length: u32) {
+        if let Some(flow) = self.flows.get_mut(at) {
+            let sequence = if answer {
+                &mut flow.server
+            } else {
+                &mut flow.client
+            };
+            *sequence = sequence.wrapping_add(length);
+        }
+    }
+}
+
+impl Flow {
+    fn new(number: u64, seed: u64) -> Self {
+        // Initial sequence numbers spread over their whole range, as RFC 9293, 3.4.1 asks of hosts.
+        let draw = spread(number.wrapping_mul(3) ^ seed);
+        Self {
+            number,
+            client: draw as u32,
+            server: (draw >> 32) as u32,
+            phase: Phase::New,
+        }
+    }
+}

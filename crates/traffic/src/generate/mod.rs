@@ -1,0 +1,14 @@
+//! Traffic made to a specification: so many flows, so popular, so long-lived, of such packets.
+//!
+//! A [`Generator`] is a stream: it holds 24 bytes a flow and no packet but the current one. The same
+//! [`Spec`] gives the same bytes, on every machine.
+
+mod flow;
+mod frame;
+mod generator;
+mod prefix;
+mod spec;
+
+pub use generator::Generator;
+pub use prefix::{Prefix, PrefixError};
+pub use spec::{MAX_FLOWS, Mix, Size, Spec, SpecError};

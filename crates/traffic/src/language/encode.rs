@@ -1,0 +1,260 @@
+//! From layers to bytes: lengths, protocol numbers and checksums.
+
+use super::layer::{Ends, Kind, Layer};
+use crate::checksum::Sum;
+
+/// What a layer needs to know of those around it.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    source_mac: [u8; 6],
+    destination_mac: [u8; 6],
+    /// The addresses of the innermost IP header outside, for the pseudo header.
+    addresses: Ends,
+}
+
+impl Around {
+    pub(super) const NOTHING: Self = Self {
+        source_mac: DEFAULT_SOURCE,
+        destination_mac: DEFAULT_DESTINATION,
+        addresses: Ends::None,
+    };
+
+    /// What the layers inside this one need to know.
+    pub(super) fn inside(mut self, layer: &Layer) -> Self {
+        match layer.ends {
+            Ends::Mac(source, destination) => {
+                self.source_mac = source;
+                self.destination_mac = destination;
+            }
+            Ends::V4(..) | Ends::V6(..) => self.addresses = layer.ends,
+            _ => {}
+        }
+        self
+    }
+
+    fn pseudo(&self, protocol: u8, length: usize) -> Sum {
+        match self.addresses {
+            Ends::V4(source, destination) => Sum::default().pseudo(
+                &source.octets(),
+                &destination.octets(),
+                protocol,
+                length as u32,
+            ),
+            Ends::V6(source, destination) => Sum::default().pseudo(
+                &source.octets(),
+                &destination.octets(),
+                protocol,
+                length as u32,
+            ),
+            _ => Sum::default(),
+        }
+    }
+}
+
+pub(super) const DEFAULT_SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
+pub(super) const DEFAULT_DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+/// The Ethernet type of what has none: for local experiments (IEEE 802, 88-B5).
+const EXPERIMENTAL_TYPE: u64 = 0x88b5;
+/// The protocol of what has none: for experiments (RFC 3692).
+const EXPERIMENTAL_PROTOCOL: u64 = 253;
+/// Nothing follows (RFC 8200, 4.7).
+const NO_NEXT_HEADER: u64 = 59;
+
+/// The bytes of layers, outermost first; the position of a layer that is too long for its length
+/// field otherwise.
+///
+/// Recursion is as deep as there are layers, which [`super::read`] and [`super::decode`] bound.
+pub(super) fn encode(layers: &[Layer], around: Around) -> Result<Vec<u8>, usize> {
+    let Some((layer, inside)) = layers.split_first() else {
+        return Ok(Vec::new());
+    };
+    let content = encode(inside, around.inside(layer)).map_err(|position| position + 1)?;
+    let mut bytes = header(layer, inside.first(), content.len(), around).ok_or(0_usize)?;
+    let header_length = bytes.len();
+    bytes.extend_from_slice(&content);
+    seal(layer, &mut bytes, header_length, around);
+    Ok(bytes)
+}
+
+fn be16(number: u64) -> [u8; 2] {
+    (number as u16).to_be_bytes()
+}
+
+fn be32(number: u64) -> [u8; 4] {
+    (number as u32).to_be_bytes()
+}
+
+/// A layer's header, its checksum still zero; none if it is longer than it can say.
+fn header(layer: &Layer, next: Option<&Layer>, content: usize, around: Around) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(64);
+    let b = &mut bytes;
+    match (layer.kind, layer.ends) {
+        (Kind::Eth, ends) => {
+            let (source, destination) = match ends {
+                Ends::Mac(source, destination) => (source, destination),
+                _ => (DEFAULT_SOURCE, DEFAULT_DESTINATION),
+            };
+            b.extend(destination);
+            b.extend(source);
+            b.extend(be16(layer.or("type", ethernet_type(next))));
+        }
+        (Kind::Vlan, _) => {
+            b.extend(be16(layer.or("pcp", 0) << 13 | layer.or("ID", 0)));
+            b.extend(be16(layer.or("type", ethernet_type(next))));
+        }
+        (Kind::Ip, Ends::V4(source, destination)) => {
+            let options = layer.bytes.len().next_multiple_of(4);
+            let length = layer.get("len").or_else(|| fits(20 + options + content))?;
+            b.push((layer.or("version", 4) << 4 | layer.or("ihl", 5 + options as u64 / 4)) as u8);
+            b.push(layer.or("tos", 0) as u8);
+            b.extend(be16(length));
+            b.extend(be16(layer.or("id", 0)));
+            let flags = layer.or("df", 0) << 14 | layer.or("more", 0) << 13;
+            b.extend(be16(flags | (layer.or("frag", 0) / 8)));
+            b.push(layer.or("ttl", 64) as u8);
+            b.push(layer.or("proto", protocol(next, EXPERIMENTAL_PROTOCOL)) as u8);
+            b.extend([0, 0]);
+            b.extend(source.octets());
+            b.extend(destination.octets());
+            b.extend(&layer.bytes);
+            b.resize(20 + options, 0);
+        }
+        (Kind::Ip6, Ends::V6(source, destination)) => {
+            let length = layer.get("len").or_else(|| fits(content))?;
+            let first = layer.or("version", 6) << 28 | layer.or("class", 0) << 20;
+            b.extend(be32(first | layer.or("label", 0)));
+            b.extend(be16(length));
+            b.push(layer.or("next", protocol(next, NO_NEXT_HEADER)) as u8);
+            b.push(layer.or("hop", 64) as u8);
+            b.extend(source.octets());
+            b.extend(destination.octets());
+        }
+        (Kind::HopOpts | Kind::DstOpts | Kind::Routing, _) => {
+            let length = (2 + layer.bytes.len()).next_multiple_of(8);
+            b.push(layer.or("next", protocol(next, NO_NEXT_HEADER)) as u8);
+            b.push(u8::try_from(length / 8 - 1).ok()?);
+            b.extend(&layer.bytes);
+            b.resize(length, 0);
+        }
+        (Kind::Frag6, _) => {
+            b.extend([layer.or("next", protocol(next, NO_NEXT_HEADER)) as u8, 0]);
+            // The offset in units of eight stands three bits up: in bytes it is in its place.
+            b.extend(be16(layer.or("offset", 0) | layer.or("more", 0)));
+            b.extend(be32(layer.or("id", 0)));
+        }
+        (Kind::Tcp, Ends::Ports(source, destination)) => {
+            let options = layer.bytes.len().next_multiple_of(4);
+            b.extend(source.to_be_bytes());
+            b.extend(destination.to_be_bytes());
+            b.extend(be32(layer.or("seq", 0)));
+            b.extend(be32(layer.or("ackno", 0)));
+            b.push((layer.or("off", 5 + options as u64 / 4) << 4) as u8);
+            let flags = FLAGS.iter().enumerate();
+            b.push(
+                flags
+                    .map(|(bit, word)| (layer.or(word, 0) as u8) << bit)
+                    .sum(),
+            );
+            b.extend(be16(layer.or("win", 65535)));
+            b.extend([0, 0]);
+            b.extend(be16(layer.or("urgent", 0)));
+            b.extend(&layer.bytes);
+            b.resize(20 + options, 0);
+        }
+        (Kind::Udp, Ends::Ports(source, destination)) => {
+            let length = layer.get("len").or_else(|| fits(8 + content))?;
+            b.extend(source.to_be_bytes());
+            b.extend(destination.to_be_bytes());
+            b.extend(be16(length));
+            b.extend([0, 0]);
+        }
+        (Kind::Icmp | Kind::Icmp6, _) => {
+            b.extend([layer.or("type", 0) as u8, layer.or("code", 0) as u8, 0, 0]);
+            b.extend(be32(layer.or("rest", 0)));
+        }
+        (Kind::Arp, ends) => {
+            // Ethernet, IPv4, 6-byte and 4-byte addresses (RFC 826).
+            b.extend([0, 1, 8, 0, 6, 4]);
+            match ends {
+                Ends::WhoHas(target, sender) => {
+                    b.extend([0, 1]);
+                    b.extend(around.source_mac);
+                    b.extend(sender.octets());
+                    b.extend([0; 6]);
+                    b.extend(target.octets());
+                }
+                Ends::IsAt(sender, mac) => {
+                    b.extend([0, 2]);
+                    b.extend(mac);
+                    b.extend(sender.octets());
+                    b.extend(around.destination_mac);
+                    b.extend([0; 4]);
+                }
+                _ => {}
+            }
+        }
+        (Kind::Payload | Kind::Raw, _) => b.extend(&layer.bytes),
+        // Reading and decoding give these kinds their ends.
+        (Kind::Ip | Kind::Ip6 | Kind::Tcp | Kind::Udp, _) => {}
+    }
+    Some(bytes)
+}
+
+/// TCP's flags from the lowest bit.
+pub(super) const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
+
+fn fits(length: usize) -> Option<u64> {
+    u16::try_from(length).ok().map(u64::from)
+}
+
+/// Puts a layer's checksum in its place, given or computed over header and content.
+fn seal(layer: &Layer, bytes: &mut [u8], header: usize, around: Around) {
+    let length = bytes.len();
+    let (at, sum) = match layer.kind {
+        Kind::Ip => (10, Sum::default().bytes(bytes.get(..header).unwrap_or(&[]))),
+        Kind::Tcp => (16, around.pseudo(6, length).bytes(bytes)),
+        Kind::Udp => (6, around.pseudo(17, length).bytes(bytes)),
+        Kind::Icmp => (2, Sum::default().bytes(bytes)),
+        Kind::Icmp6 => (2, around.pseudo(58, length).bytes(bytes)),
+        _ => return,
+    };
+    let computed = match sum.checksum() {
+        // UDP's zero says that there is no checksum (RFC 768); the other zero stands for it.
+        0 if layer.kind == Kind::Udp => 0xffff,
+        checksum => u64::from(checksum),
+    };
+    if let Some(place) = bytes.get_mut(at..at + 2) {
+        place.copy_from_slice(&be16(layer.or("checksum", computed)));
+    }
+}
+
+fn ethernet_type(next: Option<&Layer>) -> u64 {
+    match next {
+        Some(layer) => match layer.kind {
+            Kind::Vlan => layer.or("tpid", 0x8100),
+            Kind::Ip => 0x0800,
+            Kind::Ip6 => 0x86dd,
+            Kind::Arp => 0x0806,
+            _ => EXPERIMENTAL_TYPE,
+        },
+        None => EXPERIMENTAL_TYPE,
+    }
+}
+
+fn protocol(next: Option<&Layer>, nothing: u64) -> u64 {
+    match next.map(|layer| layer.kind) {
+        None => nothing,
+        Some(Kind::HopOpts) => 0,
+        Some(Kind::Icmp) => 1,
+        Some(Kind::Ip) => 4,
+        Some(Kind::Tcp) => 6,
+        Some(Kind::Udp) => 17,
+        Some(Kind::Ip6) => 41,
+        Some(Kind::Routing) => 43,
+        Some(Kind::Frag6) => 44,
+        Some(Kind::Icmp6) => 58,
+        Some(Kind::DstOpts) => 60,
+        Some(_) => EXPERIMENTAL_PROTOCOL,
+    }
+}
