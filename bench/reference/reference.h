@@ -88,7 +88,7 @@ struct slot {
         .burst = bursts,                                                                           \
         .burst_plain = bursts_plain,                                                               \
     };                                                                                             \
-    const struct mr_module *millrace_module(void);                                                 \
+    __attribute__((visibility("default"))) const struct mr_module *millrace_module(void);           \
     const struct mr_module *millrace_module(void) { return &module; }
 
 /* For tables that do not expire. */

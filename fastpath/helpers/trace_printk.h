@@ -6,11 +6,8 @@
 
 #include "../base.h"
 
-MR_INLINE u64 helper_trace_printk(u8 *format, u64 bytes, u64 a, u64 b, u64 c, struct mr_packet *pkt)
+MR_INLINE u64 helper_trace_printk(u8 *format, u64 bytes, struct mr_packet *pkt)
 {
-    (void)a;
-    (void)b;
-    (void)c;
     (void)pkt;
     if (bytes == 0 || format[bytes - 1] != 0)
         return mr_errno(EINVAL);

@@ -134,10 +134,11 @@ MR_INLINE void expiry_mend(struct expiry *e, u64 due)
     expiry_sink(e, 0, (struct expiry_item){ due, e->item[0].index, 0 });
 }
 
-/* Whether the least bound has come. */
+/* Whether the least bound has come. One that does not fit 64 bits never does, not even at their end:
+ * such an entry is not over then, and mending its bound would change nothing, again and again. */
 MR_INLINE int expiry_any(const struct expiry *e, u64 now)
 {
-    return e->count > 0 && e->item[0].due <= now;
+    return e->count > 0 && e->item[0].due <= now && e->item[0].due != UINT64_MAX;
 }
 
 #endif

@@ -165,6 +165,22 @@ static void refused_declarations(void)
     CHECK(allocator_create(&a, &s, &check_config, NULL) == -EINVAL);
 }
 
+/* Hostile stamps, at the end of 64 bits. */
+static void end_of_time(void)
+{
+    static const struct shape s = { .value_bytes = 0, .capacity = 1, .expire_after = 100 };
+    struct mr_packet pkt = { .time = UINT64_MAX - 50 };
+    struct allocator a;
+
+    CHECK(allocator_create(&a, &s, &check_config, NULL) == 0);
+    CHECK(allocator_allocator_lease(&a, &s, (const u8 *)"", &pkt) == 0);
+    pkt.time = UINT64_MAX;
+    CHECK(allocator_allocator_lease(&a, &s, (const u8 *)"", &pkt) == UINT64_MAX);
+    CHECK(allocator_allocator_get(&a, &s, 0, &pkt));
+    allocator_age(&a, &s, pkt.time);
+    allocator_destroy(&a, &s);
+}
+
 /* Control's keys have the bytes that the declaration says, no more are touched. */
 static void short_keys(void)
 {
@@ -194,6 +210,7 @@ int main(void)
     }
     boundary();
     short_keys();
+    end_of_time();
     refused_declarations();
     return check_report();
 }

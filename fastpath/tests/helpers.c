@@ -208,9 +208,9 @@ static void copying(void)
     memset(buffer, 8, sizeof(buffer));
     CHECK(helper_xdp_store_bytes(1, buffer, 64, &p) == mr_errno(EINVAL) && p.data[1] == 7);
     CHECK(helper_xdp_store_bytes(0, buffer, 65536, &p) == mr_errno(EFAULT));
-    CHECK(helper_trace_printk((u8 *)"a %d", 5, 1, 0, 0, &p) == 4);
-    CHECK(helper_trace_printk((u8 *)"a %d", 4, 1, 0, 0, &p) == mr_errno(EINVAL));
-    CHECK(helper_trace_printk((u8 *)"", 0, 1, 0, 0, &p) == mr_errno(EINVAL));
+    CHECK(helper_trace_printk((u8 *)"a %d", 5, &p) == 4);
+    CHECK(helper_trace_printk((u8 *)"a %d", 4, &p) == mr_errno(EINVAL));
+    CHECK(helper_trace_printk((u8 *)"", 0, &p) == mr_errno(EINVAL));
 }
 
 int main(void)

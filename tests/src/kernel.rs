@@ -21,9 +21,10 @@ pub struct Outcome {
 /// The live entries of a map, by key.
 pub type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// An object that the kernel has loaded.
+/// An object that the kernel has loaded, and which of its programs is run.
 pub struct Kernel {
     object: Object,
+    program: Option<String>,
 }
 
 /// Why the kernel cannot be asked on this machine, or `None` if it can.
@@ -50,21 +51,35 @@ impl Kernel {
             .open_file(path)
             .and_then(libbpf_rs::OpenObject::load)
             .map_err(|e| format!("{}: {e:#}", path.display()))?;
-        Ok(Self { object })
+        Ok(Self {
+            object,
+            program: None,
+        })
     }
 
-    /// Runs the only program of the object on one packet. The kernel refuses frames shorter than an
+    /// Runs this program of the object from now on, where there are several.
+    #[must_use]
+    pub fn program(mut self, name: &str) -> Self {
+        self.program = Some(name.to_owned());
+        self
+    }
+
+    fn selected(&mut self) -> Result<libbpf_rs::ProgramMut<'_>, String> {
+        let wanted = self.program.clone();
+        self.object
+            .progs_mut()
+            .find(|p| wanted.as_deref().is_none_or(|name| p.name() == name))
+            .ok_or_else(|| format!("the object has no program {}", wanted.unwrap_or_default()))
+    }
+
+    /// Runs the program on one packet. The kernel refuses frames shorter than an
     /// Ethernet header; callers leave those out.
     ///
     /// # Errors
     /// The kernel's, as text.
     pub fn run(&mut self, packet: &[u8]) -> Result<Outcome, String> {
         let mut room = vec![0; packet.len() + 512];
-        let program = self
-            .object
-            .progs_mut()
-            .next()
-            .ok_or("the object has no program")?;
+        let program = self.selected()?;
         let input = ProgramInput {
             data_in: Some(packet),
             data_out: Some(&mut room),
@@ -80,16 +95,12 @@ impl Kernel {
         })
     }
 
-    /// Nanoseconds a run of the only program takes on this packet, over `repeat` runs in the kernel.
+    /// Nanoseconds a run of the program takes on this packet, over `repeat` runs in the kernel.
     ///
     /// # Errors
     /// The kernel's, as text.
     pub fn time(&mut self, packet: &[u8], repeat: u32) -> Result<u64, String> {
-        let program = self
-            .object
-            .progs_mut()
-            .next()
-            .ok_or("the object has no program")?;
+        let program = self.selected()?;
         let input = ProgramInput {
             data_in: Some(packet),
             repeat,

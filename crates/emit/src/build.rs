@@ -45,6 +45,8 @@ pub struct Options {
     pub module: ModuleOptions,
     /// the checker's limits
     pub check: millrace_check::Options,
+    /// state objects by name, and the capacity each is to have instead of the declared one
+    pub capacities: Vec<(String, u64)>,
 }
 
 /// How long each stage took; zero for what the cache spared.
@@ -126,6 +128,13 @@ pub fn build(
             reason: e.to_string(),
         };
         program.set_param(name, value).map_err(fault)?;
+    }
+    for (name, capacity) in &options.capacities {
+        let fault = |e: millrace_object::CapacityError| Error::Capacity {
+            setting: format!("{name}={capacity}"),
+            reason: e.to_string(),
+        };
+        program.set_capacity(name, *capacity).map_err(fault)?;
     }
     timings.load = at.elapsed();
 
@@ -270,7 +279,7 @@ fn module_key(
         constants.extend(object.initial.as_deref().unwrap_or_default());
     }
     let flags: Vec<&str> = options.module.flags().collect();
-    let limits = format!("{:?}", options.check);
+    let limits = format!("{:?} {:?}", options.check, options.capacities);
     key(&[
         env!("MILLRACE_EMITTER").as_bytes(),
         program.name.as_bytes(),

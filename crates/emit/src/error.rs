@@ -47,6 +47,14 @@ pub enum Error {
         /// what was wrong and what would do
         reason: String,
     },
+    /// a capacity names no state object, or one that cannot have it
+    #[error("--capacity {setting}: {reason}")]
+    Capacity {
+        /// as given
+        setting: String,
+        /// what was wrong and what would do
+        reason: String,
+    },
     /// a program that passed the check but that this treatment has no code for
     #[error("{place}: {what} is not supported")]
     Unsupported {

@@ -9,6 +9,7 @@
 
 mod btf;
 mod bytes;
+mod capacity;
 mod decode;
 mod elf;
 mod error;
@@ -28,6 +29,7 @@ pub mod state;
 mod text;
 mod xdp;
 
+pub use capacity::CapacityError;
 pub use error::{Fault, LoadError};
 pub use insn::Insn;
 pub use load::{load, load_file};

@@ -241,3 +241,54 @@ fn lines_without_number() {
     overwrite(&mut bytes, header + 32, 0, 8);
     assert_eq!(survive(&bytes, "many lines"), "none");
 }
+
+/// Variables of more bytes than any machine has, which the file need not hold.
+#[test]
+fn sections_larger_than_the_file() {
+    let original = std::fs::read(common::program("counter.elf")).unwrap();
+    for (size, rule) in [
+        (64 << 20, "absurd-size"),
+        (1 << 40, "absurd-size"),
+        (u64::MAX, "absurd-size"),
+        (1 << 20, "none"),
+    ] {
+        let mut bytes = original.clone();
+        let header = header_of(&bytes, b".bss");
+        overwrite(&mut bytes, header + 32, size, 8);
+        assert_eq!(survive(&bytes, "large .bss"), rule, "{size}");
+    }
+}
+
+/// Functions that overlap, so that linking each would take the square of the file's size.
+#[test]
+fn functions_that_overlap() {
+    let mut bytes = std::fs::read(common::program("counter.elf")).unwrap();
+    let slots = 200_000_u32;
+    // r0 = 0, and a return at the end and where `second` itself ends.
+    let mut code = [0xb7, 0, 0, 0, 0, 0, 0, 0].repeat(slots as usize + 2);
+    let end = code.len() - 8;
+    code[end] = 0x95;
+    code[6 * 8] = 0x95;
+    let header = header_of(&bytes, b"other/name");
+    let index = ((header - section_headers(&bytes).0) / SECTION_HEADER) as u8;
+    let old = header_of(&bytes, b".symtab");
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let mut symbols = bytes[word(old + 24)..word(old + 24) + word(old + 32)].to_vec();
+    // The name of `second`, whose type says that it takes an XDP context.
+    let second = symbols
+        .chunks(24)
+        .find(|s| s[6] == index && s[4] == 0x12)
+        .unwrap();
+    let name: [u8; 4] = second[..4].try_into().unwrap();
+    for slot in 2..slots {
+        symbols.extend_from_slice(&name);
+        symbols.extend_from_slice(&[0x12, 0, index, 0]);
+        symbols.extend_from_slice(&u64::from(slot * 8).to_le_bytes());
+        symbols.extend_from_slice(&u64::from((slots + 2 - slot) * 8).to_le_bytes());
+    }
+    replace(&mut bytes, b"other/name", &code);
+    replace(&mut bytes, b".symtab", &symbols);
+    let relocations = header_of(&bytes, b".relother/name");
+    overwrite(&mut bytes, relocations + 32, 0, 8);
+    assert_eq!(survive(&bytes, "overlapping functions"), "program-size");
+}

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::{Module, ModuleError, ObjectInfo, abi};
+use crate::clock;
 use crate::packet::Burst;
 
 /// What the host decides when it makes an instance.
@@ -154,16 +155,19 @@ impl Instance {
     }
 
     /// Runs packet entry `program` over a burst, with or without the prefetching passes, and sets
-    /// the fate of each of its packets. A program that does not exist aborts them all.
-    pub fn burst(&mut self, program: usize, prefetch: bool, burst: &mut Burst) {
+    /// the fate of each of its packets. A program that does not exist aborts them all. Returns the
+    /// time spent inside the module, in ticks of [`crate::clock`].
+    pub fn burst(&mut self, program: usize, prefetch: bool, burst: &mut Burst) -> u64 {
         let (pointers, count) = burst.descriptors();
         let Some(function) = self.module.burst_function(program, prefetch) else {
-            return;
+            return 0;
         };
+        let begin = clock::ticks();
         // SAFETY: the instance is created and exclusively ours. `Burst` promises `count` distinct
         // descriptors, each pointing into a buffer of its own that lives and stays in place while
         // `burst` is borrowed.
         unsafe { function(self.memory.as_ptr(), pointers, count) };
+        clock::ticks().saturating_sub(begin)
     }
 
     /// How many live entries object `index` has at `now` (ns); none when it cannot be counted.

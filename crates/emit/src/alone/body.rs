@@ -91,6 +91,11 @@ impl<'a> Body<'a> {
                 }
                 out.statement(1, "}", "");
                 at += run.length;
+                // Only the run's last step can lead elsewhere than to the step behind it.
+                if let Some((condition, target)) = gotos.get(at - 1).and_then(|g| g.first()) {
+                    debug_assert!(condition.is_empty(), "a store does not branch");
+                    out.statement(1, &format!("goto L{};", target.0), "");
+                }
                 continue;
             }
             let mut lines = statements[at].clone();

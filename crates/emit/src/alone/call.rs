@@ -135,7 +135,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             }
             Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
             Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
-                arguments.push(body.address(id, reg, 0)?)
+                arguments.push(body.address(id, reg, 0)?);
             }
         }
     }
@@ -161,7 +161,7 @@ fn copy_key(
     declaration: &StateObject,
 ) -> Result<Vec<String>, Error> {
     let bytes = declaration.key_bytes;
-    let padding = if bytes % 8 == 0 && bytes > 0 {
+    let padding = if bytes.is_multiple_of(8) && bytes > 0 {
         ""
     } else {
         " = { 0 }"

@@ -187,7 +187,7 @@ impl Demand {
                 }
             }
             Op::Exit if slice.verdict => {
-                live[level].add(Reg(0), needs(step, Reg(0), Forms::SCALAR))
+                live[level].add(Reg(0), needs(step, Reg(0), Forms::SCALAR));
             }
             Op::Exit => {}
         }
@@ -371,7 +371,7 @@ fn plain(step: &Step, insn: &Insn, live: &mut Live) {
                 match arg {
                     helper::Arg::Context | helper::Arg::Object => {}
                     helper::Arg::Scalar | helper::Arg::Bytes { .. } => {
-                        need(live, reg, Forms::SCALAR)
+                        need(live, reg, Forms::SCALAR);
                     }
                     _ => need(live, reg, Forms::POINTER),
                 }
@@ -396,20 +396,17 @@ fn definition(step: &Step, insn: &Insn, live: &mut Live) {
     match *insn {
         Insn::Alu {
             op: AluOp::Mov,
+            src: Operand::Imm(_),
+            ..
+        } => {}
+        Insn::Alu {
+            op: AluOp::Mov,
             width,
-            src,
+            src: Operand::Reg(src),
             ..
         } => {
-            if let Operand::Reg(src) = src {
-                need(
-                    src,
-                    if width == Width::W64 {
-                        form
-                    } else {
-                        Forms::SCALAR
-                    },
-                );
-            }
+            let wide = width == Width::W64;
+            need(src, if wide { form } else { Forms::SCALAR });
         }
         Insn::Alu {
             op,

@@ -147,7 +147,7 @@ impl Solver<'_, '_> {
                 self.spilled = widen(std::mem::take(&mut self.spilled));
             }
             Op::Plain(Insn::Call { .. }) => {
-                (0..=5).for_each(|reg| set((frame, reg), Origins::new()))
+                (0..=5).for_each(|reg| set((frame, reg), Origins::new()));
             }
             Op::Plain(insn) => {
                 if let Some(dst) = millrace_check::facts::written(&insn) {

@@ -148,7 +148,7 @@ pub fn identifier(name: &str) -> String {
 pub fn unsigned(value: u64) -> String {
     match value {
         0..=1024 => format!("{value}"),
-        0..=0xffff_ffff => format!("{value:#x}u"),
+        1025..=0xffff_ffff => format!("{value:#x}u"),
         _ => format!("{value:#x}ull"),
     }
 }

@@ -93,7 +93,7 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
         match c {
             '\\' if characters.peek() == Some(&'\n') => {}
             '\\' if matches!(characters.peek(), Some(' ' | '#' | '\\')) => {
-                name.extend(characters.next())
+                name.extend(characters.next());
             }
             '$' if characters.peek() == Some(&'$') => name.extend(characters.next()),
             c if c.is_whitespace() => {

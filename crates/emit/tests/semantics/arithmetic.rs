@@ -78,7 +78,7 @@ fn registers() {
             }));
         }
     }
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn immediates() {
             }
         }
     }
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -162,5 +162,5 @@ fn signs_and_byte_order() {
             move |a, _| swap(a),
         ));
     }
-    run_all(cases);
+    run_all(&cases);
 }

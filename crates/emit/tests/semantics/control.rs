@@ -71,7 +71,7 @@ fn branches() {
             }
         }
     }
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn loops_and_joins() {
             |_, _| 1,
         ),
     ];
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -194,5 +194,5 @@ fn frames() {
             expected: Box::new(|_, b| b),
         },
     ];
-    run_all(cases);
+    run_all(&cases);
 }

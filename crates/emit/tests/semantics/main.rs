@@ -68,7 +68,7 @@ const CORNERS: &[u64] = &[
     0xffff_ffff_ffff_ffff,
 ];
 
-fn run_all(cases: Vec<Case>) {
+fn run_all(cases: &[Case]) {
     // Entries first: an entry's number is its function's.
     let mut functions: Vec<Function> = cases
         .iter()

@@ -68,7 +68,23 @@ fn loads_and_stores() {
         ],
         |a, b| 0x5a | (b & 0xff) << 8 | ((a >> 32) & 0xffff) << 16 | (a & 0xffff_ffff) << 32,
     ));
-    run_all(cases);
+    // A sorted run whose way on was written down before it.
+    cases.push(Case::new(
+        "pieces before a join",
+        vec![
+            branchi(Condition::Test, Width::W64, R1, 1, 4),
+            storei(Size::B8, R10, -8, 5),
+            storei(Size::B8, R10, -16, 6),
+            jump(6),
+            store(Size::B8, R10, -8, R1),
+            store(Size::B8, R10, -16, R2),
+            load(Size::B8, R0, R10, -16),
+            load(Size::B8, R3, R10, -8),
+            alu(AluOp::Sub, Width::W64, R0, R3),
+        ],
+        |a, b| if a & 1 != 0 { b.wrapping_sub(a) } else { 1 },
+    ));
+    run_all(&cases);
 }
 
 #[test]
@@ -168,7 +184,7 @@ fn pointers_in_memory() {
             |a, b| if a & 8 != 0 { b } else { a },
         ),
     ];
-    run_all(cases);
+    run_all(&cases);
 }
 
 #[test]
@@ -245,5 +261,5 @@ fn atomics() {
             },
         ));
     }
-    run_all(cases);
+    run_all(&cases);
 }

@@ -1,0 +1,138 @@
+//! Measuring several contenders in one run: in turns, over the same packets, so that a machine that
+//! slows down slows all of them.
+
+use anyhow::{Context, Result, bail};
+use millrace_dataplane::packet::Fate;
+use serde::Serialize;
+
+use crate::contender::{Contender, Function};
+use crate::workload::{Frame, Order, Skew};
+
+/// Packets a turn; long enough that what the turn before left in the caches does not matter.
+const TURN: usize = 1 << 16;
+/// Packets before each turn that are not measured.
+const WARM: usize = 1 << 13;
+
+/// Nanoseconds a packet over the turns, or a ratio of two contenders turn by turn.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
+    /// the middle one
+    pub median: f64,
+    /// a tenth of the turns were below
+    pub low: f64,
+    /// a tenth were above
+    pub high: f64,
+}
+
+impl Figure {
+    /// From at least one value.
+    pub fn of(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+        Self {
+            median: at(0.5),
+            low: at(0.1),
+            high: at(0.9),
+        }
+    }
+}
+
+/// Every turn of every contender, nanoseconds a packet: `[contender][turn]`.
+pub struct Turns(Vec<Vec<f64>>);
+
+impl Turns {
+    /// Nanoseconds a packet.
+    pub fn ns(&self, contender: usize) -> Figure {
+        Figure::of(&self.0[contender])
+    }
+
+    /// How long `contender` took of what `other` took, turn by turn.
+    pub fn ratio(&self, contender: usize, other: usize) -> Figure {
+        let pairs = self.0[contender].iter().zip(&self.0[other]);
+        Figure::of(&pairs.map(|(a, b)| a / b).collect::<Vec<_>>())
+    }
+}
+
+/// Opens all flows in every contender, asserts that they agree on what becomes of the packets, and
+/// measures them in turns.
+pub fn compare(
+    function: &Function,
+    contenders: &mut [Contender],
+    flows: u32,
+    skew: Skew,
+    turns: usize,
+    ns_per_tick: f64,
+) -> Result<Turns> {
+    for flow in 0..flows {
+        let opening = function.traffic.opening(flow);
+        for contender in contenders.iter_mut() {
+            contender.run(&opening);
+        }
+    }
+    let mut order = Order::new(flows, skew);
+    let mut draw = |count: usize| -> Vec<Frame> {
+        (0..count)
+            .map(|_| {
+                let (flow, answer) = order.next();
+                function.traffic.frame(flow, answer)
+            })
+            .collect()
+    };
+    agree(function, contenders, &draw(WARM))?;
+
+    let mut ns = vec![Vec::with_capacity(turns); contenders.len()];
+    for turn in 0..turns {
+        let (warm, measured) = (draw(WARM), draw(TURN));
+        for i in 0..contenders.len() {
+            let who = (i + turn) % contenders.len();
+            contenders[who].run(&warm);
+            let ticks = contenders[who].run(&measured);
+            ns[who].push(ticks as f64 * ns_per_tick / TURN as f64);
+        }
+    }
+    Ok(Turns(ns))
+}
+
+/// The reason of a drop has a number of its own in each program: that it is dropped must agree.
+fn agree(function: &Function, contenders: &mut [Contender], frames: &[Frame]) -> Result<()> {
+    let plain = |fate: Fate| {
+        if let Fate::Dropped(_) = fate {
+            Fate::Dropped(0)
+        } else {
+            fate
+        }
+    };
+    let mut first: Option<Vec<(Fate, Vec<u8>)>> = None;
+    for contender in contenders {
+        let fates: Vec<(Fate, Vec<u8>)> = contender
+            .fates(frames)?
+            .into_iter()
+            .map(|(f, b)| (plain(f), b))
+            .collect();
+        match &first {
+            None => first = Some(fates),
+            Some(expected) => {
+                if let Some(at) = (0..fates.len()).find(|&i| fates[i] != expected[i]) {
+                    bail!(
+                        "{}: the contenders disagree on packet {at}: {:?} and {:?}",
+                        function.name,
+                        expected[at].0,
+                        fates[at].0
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pins this thread to the last processor: interrupts go to the first.
+pub fn pin() -> Result<usize> {
+    let last = std::thread::available_parallelism()?.get() - 1;
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(last);
+    rustix::thread::sched_setaffinity(None, &set)
+        .with_context(|| format!("cannot pin to processor {last}"))?;
+    Ok(last)
+}
