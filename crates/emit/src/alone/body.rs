@@ -6,10 +6,10 @@ use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Reg};
 
 use super::demand::{Demand, Forms};
-use super::layout_stores::runs;
 use super::objects::Names;
 use super::slice::{Role, Slice};
 use super::stack::Stack;
+use super::store_order::runs;
 use super::text::Text;
 use super::{branch, statement};
 use crate::error::Error;

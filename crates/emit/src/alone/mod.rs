@@ -12,7 +12,6 @@ mod branch;
 mod call;
 mod context;
 mod demand;
-mod layout_stores;
 mod memory;
 mod module;
 mod objects;
@@ -22,6 +21,7 @@ mod scout;
 mod slice;
 mod stack;
 mod statement;
+mod store_order;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
