@@ -237,6 +237,44 @@ fn a_signal_drains_and_reports() {
 }
 
 #[test]
+fn a_signal_ends_a_run_that_waits_for_its_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.pcap");
+    capture(&file, &each_byte());
+    let (_, status) = json(millrace().args(["run", GATE, "--in"]).arg(&file));
+    assert_eq!(status, 0);
+    let mut child = millrace()
+        .args(["run", GATE, "--json", "--in", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The pipe stays open, with half a record in it.
+    let whole = std::fs::read(&file).unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&whole[..whole.len() - 1]).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let kill = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let mut text = String::new();
+    std::io::Read::read_to_string(child.stdout.as_mut().unwrap(), &mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+    drop(pipe);
+    let account: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (
+            &account["interrupted"],
+            &account["read"],
+            &account["errors"]
+        ),
+        (&json!(true), &json!(8), &json!([]))
+    );
+}
+
+#[test]
 fn a_truncated_capture_is_accounted_up_to_there() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("in.pcap");
