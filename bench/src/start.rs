@@ -22,7 +22,7 @@ pub fn section(turns: usize) -> Result<Section> {
             for times in [&mut cold, &mut warm] {
                 let mut command = millrace();
                 command
-                    .env("MILLRACE_CACHE", folder.path())
+                    .env("MILLRACE_CACHE", folder.path().join("cache"))
                     .args(["run", &nf]);
                 command.args(["--in", "captures/talk.pcap", "--out", "/dev/null"]);
                 let begin = Instant::now();

@@ -1,4 +1,5 @@
 //! End-to-end tests: what they share.
 
 pub mod command;
+pub mod emitted;
 pub mod kernel;

@@ -1,0 +1,118 @@
+//! An NF as Millrace runs it, driven packet by packet from a test.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millrace_dataplane::module::{Config, Instance, Module};
+use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
+use millrace_emit::cache::Cache;
+use millrace_object::Program;
+
+use crate::command::root;
+use crate::kernel::Entries;
+
+/// A running copy of an NF.
+pub struct Emitted {
+    /// the object it was made from, for another loader
+    pub object: PathBuf,
+    /// what it is
+    pub program: Program,
+    instance: Instance,
+    burst: Burst,
+    number: u64,
+}
+
+/// What became of one packet.
+pub struct Outcome {
+    /// its fate
+    pub fate: Fate,
+    /// the frame afterwards
+    pub packet: Vec<u8>,
+}
+
+impl Emitted {
+    /// Builds `nfs/NAME/NAME.c` and creates its state. `ports` is how many there are.
+    ///
+    /// # Errors
+    /// Whatever stage fails, as text.
+    pub fn nf(cache: &Path, name: &str, ports: u32) -> Result<Self, String> {
+        let source = root().join(format!("nfs/{name}/{name}.c"));
+        let cache = Cache::at(cache).map_err(|e| e.to_string())?;
+        let options = millrace_emit::Options::default();
+        let built = millrace_emit::build(&cache, &source, &[], &options, &mut |_| {})
+            .map_err(|e| e.to_string())?;
+        let module = Module::load(&built.module).map_err(|e| e.to_string())?;
+        let config = Config {
+            initial: built
+                .program
+                .objects
+                .iter()
+                .map(|o| o.initial.clone())
+                .collect(),
+            ..Config::default()
+        };
+        let mut instance =
+            Instance::create(Arc::new(module), &config).map_err(|e| e.to_string())?;
+        instance.start(0);
+        Ok(Self {
+            object: built.object,
+            program: built.program,
+            instance,
+            burst: Burst::new(1, ports, Layout::Pooled),
+            number: 0,
+        })
+    }
+
+    /// Runs one packet that came in by port 0 at time 0.
+    ///
+    /// # Errors
+    /// A packet that is too long for the border.
+    pub fn run(&mut self, packet: &[u8]) -> Result<Outcome, String> {
+        self.burst.clear();
+        let arrival = Arrival {
+            number: self.number,
+            ..Arrival::default()
+        };
+        self.number += 1;
+        if !self.burst.push(packet, arrival) {
+            return Err(format!("{} bytes are too long", packet.len()));
+        }
+        self.instance.burst(0, true, &mut self.burst);
+        let outcome = self.burst.outcome(0).ok_or("the packet is missing")?;
+        Ok(Outcome {
+            fate: outcome.fate,
+            packet: outcome.bytes.to_vec(),
+        })
+    }
+
+    /// The entries of a state object, by key.
+    ///
+    /// # Errors
+    /// When there is no such object, or it has no entries to list.
+    pub fn entries(&mut self, name: &str) -> Result<Entries, String> {
+        let at = self.program.objects.iter().position(|o| o.name == name);
+        let at = at.ok_or_else(|| format!("there is no object {name}"))?;
+        let entries = self
+            .instance
+            .entries(at, usize::MAX, 0)
+            .map_err(|e| e.to_string())?;
+        Ok(entries.into_iter().collect())
+    }
+
+    /// Records that have arrived in ring buffers since the last call, by object name.
+    pub fn records(&mut self) -> Vec<(String, Vec<u8>)> {
+        let mut records = Vec::new();
+        self.instance.drain(|r| records.push((r.object, r.bytes)));
+        let name = |at: usize| {
+            self.program
+                .objects
+                .get(at)
+                .map_or("?", |o| &o.name)
+                .to_owned()
+        };
+        records
+            .into_iter()
+            .map(|(at, bytes)| (name(at), bytes))
+            .collect()
+    }
+}
