@@ -6,7 +6,7 @@
 #include <millrace/word.h>
 
 /* An address of either version, as whole words. IPv4 addresses stand as ::ffff:a.b.c.d (RFC 4291,
- * 2.5.5.2), a form that no packet on a wire carries. */
+ * 2.5.5.2), a form that no packet on a wire should carry. */
 struct address {
 	__u64 words[2];
 };

@@ -13,6 +13,7 @@ pub mod facts;
 pub mod flow;
 pub mod machine;
 pub mod prove;
+pub mod reference;
 pub mod refuse;
 pub mod rules;
 pub mod state;

@@ -60,7 +60,7 @@ fn search(
                 statistics.states += explored.states;
                 return Ok(explored);
             }
-            Err(f) => { eprintln!("round {round} why {:?} at {} line {:?} undecided {} widened {:?} numbers {} visits {} unroll {:?}", f.why, flow.steps[f.step.0].pc, flow.steps[f.step.0].line.as_ref().map(|l| (l.line, l.text.clone())), f.undecided.len(), f.widened, f.numbers.len(), f.visits, plan.unroll); f }
+            Err(f) => f,
         };
         statistics.visits += failure.visits;
         statistics.states += failure.states;

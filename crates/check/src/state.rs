@@ -318,17 +318,14 @@ impl State {
         }
         self.rewrite(|v| match v {
             Value::Scalar(old, l) if l.id == link.id => {
-                let distance = l.by.wrapping_sub(link.by) as u64;
-                let moved = alu(
-                    AluOp::Add,
-                    Width::W64,
-                    &sharper,
-                    &Scalar::constant(distance),
-                );
-                let new = if distance == 0 {
+                let distance = Scalar::constant(l.by.wrapping_sub(link.by) as u64);
+                let new = if l.low || link.low {
+                    let half = alu(AluOp::Add, Width::W32, &sharper, &distance);
+                    old.with_low32(&half)?
+                } else if *l == link {
                     sharper
                 } else {
-                    old.intersect(&moved)?
+                    old.intersect(&alu(AluOp::Add, Width::W64, &sharper, &distance))?
                 };
                 (new != *old).then_some(Value::Scalar(new, *l))
             }

@@ -74,7 +74,8 @@ fn variable_offsets_into_the_packet() {
     accepts(&with("r4 &= 60", 16));
     refuses("packet-bounds", &with("r4 &= 60", 17));
     accepts(&with("r4 <<= 6", 16));
-    refuses("packet-bounds", &with("r4 <<= 9", 16));
+    accepts(&with("r4 <<= 9", 16));
+    refuses("pointer-reach", &with("r4 <<= 22", 16));
     refuses(
         "pointer-reach",
         &packet("r4 = *(u32 *)(r6 + 12)\nr4 <<= 32\nr1 += r4"),

@@ -32,11 +32,12 @@ static u64 draw(void)
 	return state ^= state << 17;
 }
 
+/* This thread's processor time: what else the machine does costs at most cache. */
 static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 

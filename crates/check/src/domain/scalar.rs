@@ -148,6 +148,22 @@ impl Scalar {
         s.deduce().unwrap_or_else(Scalar::unknown)
     }
 
+    /// The numbers whose lower half is one of `half`'s; none if there is none.
+    #[must_use]
+    pub fn with_low32(&self, half: &Scalar) -> Option<Scalar> {
+        let low = half.bits.low(32);
+        let bits = self.bits.intersect(Tnum {
+            value: low.value,
+            mask: low.mask | !low_mask(32),
+        })?;
+        Scalar {
+            bits,
+            r64: self.r64,
+            r32: self.r32.intersect(half.r32),
+        }
+        .deduce()
+    }
+
     /// Lets known bits and bounds sharpen each other; none if no number is left.
     #[must_use]
     pub fn deduce(mut self) -> Option<Scalar> {

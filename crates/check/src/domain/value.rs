@@ -15,11 +15,33 @@ pub struct Link {
     pub id: Id,
     /// the distance
     pub by: i64,
+    /// only so modulo 2^32
+    pub low: bool,
 }
 
 impl Link {
     /// No relation.
-    pub const NONE: Link = Link { id: 0, by: 0 };
+    pub const NONE: Link = Link {
+        id: 0,
+        by: 0,
+        low: false,
+    };
+
+    /// By the name alone.
+    #[must_use]
+    pub fn named(id: Id) -> Link {
+        Link { id, ..Link::NONE }
+    }
+
+    /// The same, modulo 2^32.
+    #[must_use]
+    pub fn halved(self) -> Link {
+        if self.id == 0 {
+            Link::NONE
+        } else {
+            Link { low: true, ..self }
+        }
+    }
 
     /// The relation of a number that is greater by `c`.
     #[must_use]
@@ -28,8 +50,8 @@ impl Link {
             Link::NONE
         } else {
             Link {
-                id: self.id,
                 by: self.by.wrapping_add(c),
+                ..self
             }
         }
     }

@@ -30,6 +30,8 @@ pub struct Node {
     pub widened: Option<LoopId>,
     /// at a loop's head: how the counters are named here
     pub links: Vec<Link>,
+    /// the loops around, and how their counters were named when the round began
+    pub anchors: Vec<(LoopId, Vec<Link>)>,
     /// at a loop's head: which entry into the loop this belongs to
     pub entry: u64,
 }
@@ -116,6 +118,7 @@ impl Graph {
             misses: 0,
             widened: None,
             links: Vec::new(),
+            anchors: Vec::new(),
             entry: 0,
         });
         self.edge(parent, id, entering, false);

@@ -21,6 +21,7 @@ use millrace_object::program::{Program, Role};
 
 use crate::Options;
 use crate::collect::Collector;
+use crate::domain::Link;
 use crate::facts::{Flow, StepId};
 use crate::flow::loops::LoopId;
 use crate::machine::Machine;
@@ -34,6 +35,9 @@ use subsume::includes;
 
 /// A node is placed at the first joining of ways after so many steps; at loop heads always.
 const STRIDE: u32 = 8;
+
+/// Most states kept at one place; the older ones of a long unrolled loop only cost time and memory.
+const KEPT: usize = 48;
 
 /// How an exploration ended badly.
 #[derive(Debug)]
@@ -101,6 +105,40 @@ struct Way {
     rounds: Vec<Round>,
     /// the last undecided branch, index into `trail` plus 1
     trail: usize,
+}
+
+/// The loops around a place that are taken together, and the names that their counters had when the
+/// present round began.
+type Anchors = Vec<(LoopId, Vec<Link>)>;
+
+/// Where a way arrives.
+struct Here<'a> {
+    /// the head of this loop, whose rounds are taken together
+    counted: Option<LoopId>,
+    /// which entry into the loop
+    entry: Option<u64>,
+    /// from outside the loop
+    entering: bool,
+    /// the head of any loop
+    head: bool,
+    anchors: &'a Anchors,
+}
+
+/// The counters of an older and a newer way through the same loops, as far as they may still prove
+/// something.
+fn pairs(old: &Anchors, new: &Anchors, progress: &[Progress]) -> Vec<(Link, Link)> {
+    let mut all = Vec::new();
+    for ((l, a), (_, b)) in old.iter().zip(new) {
+        let hopeful = progress.get(*l).map(Progress::hopeful).unwrap_or_default();
+        all.extend(
+            a.iter()
+                .zip(b)
+                .zip(hopeful)
+                .filter(|(_, ok)| *ok)
+                .map(|((x, y), _)| (*x, *y)),
+        );
+    }
+    all
 }
 
 /// An exploration under way.
@@ -320,14 +358,15 @@ impl<'a> Explorer<'a> {
             self.note_progress(l, r, &way.state)?;
         }
         forget::forget(&mut way.state, plan, block);
-        if self.pruned(
-            way,
-            block,
+        let anchors = self.anchors(way, head);
+        let here = Here {
             counted,
-            round.as_ref(),
+            entry: round.as_ref().map(|r| r.entry),
             entering,
-            head.is_some() || irregular,
-        )? {
+            head: head.is_some() || irregular,
+            anchors: &anchors,
+        };
+        if self.pruned(way, block, &here)? {
             return Ok(true);
         }
         if head.is_none() && !irregular && way.since < STRIDE {
@@ -350,6 +389,7 @@ impl<'a> Explorer<'a> {
         if let Some(node) = self.graph.node_mut(id) {
             node.widened = widened;
             node.links = links;
+            node.anchors = anchors;
             node.entry = round.as_ref().map_or(0, |r| r.entry);
         }
         if let Some(l) = head
@@ -357,7 +397,14 @@ impl<'a> Explorer<'a> {
         {
             r.head = Some(id);
         }
-        self.seen.entry(block).or_default().push(id);
+        let here = self.seen.entry(block).or_default();
+        here.push(id);
+        if here.len() > KEPT {
+            let oldest = here.remove(0);
+            if let Some(n) = self.graph.node_mut(oldest) {
+                n.state = None;
+            }
+        }
         way.node = Some(id);
         way.since = 0;
         Ok(false)
@@ -380,15 +427,27 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    fn pruned(
-        &mut self,
-        way: &Way,
-        block: usize,
-        counted: Option<LoopId>,
-        round: Option<&Round>,
-        entering: bool,
-        head: bool,
-    ) -> Result<bool, Why> {
+    /// Where the counters of the loops around stood when their rounds began. A way that joins another
+    /// takes over what that one proved about its rounds, so it must have moved the counters as far.
+    fn anchors(&self, way: &Way, own: Option<LoopId>) -> Anchors {
+        let around = way
+            .rounds
+            .iter()
+            .filter(|r| Some(r.of) != own && self.plan.counted(r.of));
+        around
+            .map(|r| {
+                (
+                    r.of,
+                    r.head
+                        .and_then(|h| self.graph.node(h))
+                        .map(|n| n.links.clone())
+                        .unwrap_or_default(),
+                )
+            })
+            .collect()
+    }
+
+    fn pruned(&mut self, way: &Way, block: usize, at: &Here<'_>) -> Result<bool, Why> {
         let Some(here) = self.seen.get_mut(&block) else {
             return Ok(false);
         };
@@ -405,18 +464,20 @@ impl<'a> Explorer<'a> {
             if !complete {
                 // An unfinished node is a former round of a loop (this one or one around it). Coming
                 // round again is fine where a counter proves that this happens only so often.
-                let same_entry = counted.is_some() && round.is_some_and(|r| r.entry == node.entry);
+                let same_entry = at.counted.is_some() && at.entry == Some(node.entry);
                 if !same_entry {
                     unfinished += 1;
-                    if head && unfinished == 1 && includes(&old, &way.state) {
+                    let same_entry = at.entry.is_none() || at.entry == Some(node.entry);
+                    if at.head && same_entry && unfinished == 1 && includes(&old, &way.state, &[]) {
                         return Err(Why::Endless);
                     }
                     continue;
                 }
             }
-            if includes(&old, &way.state) {
+            let moved = pairs(&node.anchors, at.anchors, &self.progress);
+            if includes(&old, &way.state, &moved) {
                 node.hits += 1;
-                self.graph.edge(way.node, id, entering, !complete);
+                self.graph.edge(way.node, id, at.entering, !complete);
                 return Ok(true);
             }
             node.misses += 1;

@@ -27,6 +27,8 @@ struct Seen {
     /// the largest movement
     most: u64,
     hull: Option<Scalar>,
+    /// the movements are known modulo 2^32 only
+    low: bool,
 }
 
 /// What all rounds so far have shown about a loop's counters.
@@ -50,13 +52,10 @@ pub fn name_counters(st: &mut State, counters: &[Counter]) -> Vec<Link> {
             let Some(Value::Scalar(s, link)) = value(st, c) else {
                 return Link::NONE;
             };
-            if link.id != 0 {
+            if link.id != 0 && !link.low {
                 return link;
             }
-            let link = Link {
-                id: st.fresh(),
-                by: 0,
-            };
+            let link = Link::named(st.fresh());
             let named = Value::Scalar(s, link);
             match c {
                 Counter::Reg(r) => st.set(r, named),
@@ -85,7 +84,8 @@ impl Progress {
                     step: 0,
                     least: u64::MAX,
                     most: 0,
-                    hull: None
+                    hull: None,
+                    low: false
                 };
                 counters
             ],
@@ -103,6 +103,12 @@ impl Progress {
             seen.ok = match value(st, c) {
                 Some(Value::Scalar(s, link)) if name.id != 0 && link.id == name.id => {
                     let step = link.by.wrapping_sub(name.by);
+                    seen.low |= link.low;
+                    let step = if seen.low {
+                        i64::from(step as i32)
+                    } else {
+                        step
+                    };
                     seen.hull = Some(seen.hull.map_or(s, |h| h.join(&s)));
                     if seen.step == 0 {
                         seen.step = step;
@@ -115,6 +121,12 @@ impl Progress {
             };
         }
         self.seen.iter().any(|s| s.ok)
+    }
+
+    /// Which counters may still prove something.
+    #[must_use]
+    pub fn hopeful(&self) -> Vec<bool> {
+        self.seen.iter().map(|s| s.ok).collect()
     }
 
     /// Whether some counter proves that the loop ends after at most [`MAX_ROUNDS`].
@@ -144,5 +156,5 @@ fn bounded(hull: &Scalar, seen: &Seen) -> bool {
         let few = |span: u64| span / least < MAX_ROUNDS;
         unsigned && few(r.umax - r.umin) || signed && few(r.smax.wrapping_sub(r.smin) as u64)
     };
-    fits(hull.r64, Width::W64) || fits(hull.r32, Width::W32)
+    !seen.low && fits(hull.r64, Width::W64) || fits(hull.r32, Width::W32)
 }

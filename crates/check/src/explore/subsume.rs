@@ -5,22 +5,35 @@ use crate::domain::value::Id;
 use crate::domain::{Link, Pointer, Region, Value};
 use crate::state::{FrameState, State};
 
+/// A name of the older state and what it stands for: numbers (the newer ones greater by `apart`,
+/// modulo 2^32 if `low`), what is null together, or records.
+struct Named {
+    old: Id,
+    new: Id,
+    apart: i64,
+    low: bool,
+    new_low: bool,
+}
+
 /// Which names of the newer state stand for which of the older one.
 #[derive(Default)]
 struct Names {
-    /// related numbers (and by how much the newer are greater), null together, records
-    ids: Vec<(Id, Id, i64)>,
+    ids: Vec<Named>,
     /// positions: old name, new name, and the new position's offset that is the old position
     bases: Vec<(Id, Id, i64)>,
 }
 
-/// Whether every execution that `new` describes is one that `old` describes.
+/// Whether every execution that `new` describes is one that `old` describes. `bound` are numbers
+/// outside the states that stand for each other.
 #[must_use]
-pub fn includes(old: &State, new: &State) -> bool {
+pub fn includes(old: &State, new: &State, bound: &[(Link, Link)]) -> bool {
     if old.frames.len() != new.frames.len() || old.records.len() != new.records.len() {
         return false;
     }
     let mut names = Names::default();
+    if !bound.iter().all(|&(a, b)| names.same(a, b)) {
+        return false;
+    }
     let frames = old.frames.iter().zip(&new.frames).rev();
     for (o, n) in frames {
         if o.id != n.id {
@@ -52,17 +65,28 @@ impl Names {
             return true;
         }
         let apart = new.by.wrapping_sub(old.by);
-        match self.ids.iter().find(|(o, _, _)| *o == old.id) {
-            Some((_, n, a)) => *n == new.id && new.id != 0 && *a == apart,
-            None => {
-                self.ids.push((old.id, new.id, apart));
-                true
-            }
+        let agrees = self.ids.iter().filter(|i| i.old == old.id).all(|i| {
+            let alike = if i.low || old.low {
+                i.apart as u32 == apart as u32
+            } else {
+                i.apart == apart && !new.low && !i.new_low
+            };
+            i.new == new.id && new.id != 0 && alike
+        });
+        if agrees {
+            self.ids.push(Named {
+                old: old.id,
+                new: new.id,
+                apart,
+                low: old.low,
+                new_low: new.low,
+            });
         }
+        agrees
     }
 
     fn same_id(&mut self, old: Id, new: Id) -> bool {
-        self.same(Link { id: old, by: 0 }, Link { id: new, by: 0 })
+        self.same(Link::named(old), Link::named(new))
     }
 
     /// What is proved about the packet's start matters even if no pointer is held: it can be

@@ -98,7 +98,8 @@ fn moved(op: AluOp, width: Width, a: (&Scalar, Link), b: (&Scalar, Link)) -> Lin
             && (number.r64.umax as i64)
                 .checked_add(c)
                 .is_some_and(|x| x as u64 <= top);
-        return if exact { link.plus(c) } else { Link::NONE };
+        let sum = link.plus(c);
+        return if exact { sum } else { sum.halved() };
     }
     link.plus(c)
 }
@@ -134,14 +135,13 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
             } else {
                 s
             };
-            if cut != s || s.as_constant().is_some() && link.id == 0 {
+            if cut != s {
+                Value::Scalar(cut, link.halved())
+            } else if s.as_constant().is_some() && link.id == 0 {
                 Value::number(cut)
             } else {
                 let link = if link.id == 0 {
-                    Link {
-                        id: st.fresh(),
-                        by: 0,
-                    }
+                    Link::named(st.fresh())
                 } else {
                     link
                 };

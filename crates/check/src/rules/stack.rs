@@ -177,7 +177,16 @@ pub fn store(m: &Machine<'_>, st: &mut State, e: &Extent, size: u8, value: Value
     let value = match value {
         Value::Scalar(s, link) => {
             let cut = zero_extend(u32::from(size) * 8, &s);
-            Value::Scalar(cut, if cut == s { link } else { Link::NONE })
+            Value::Scalar(
+                cut,
+                if cut == s {
+                    link
+                } else if size == 4 {
+                    link.halved()
+                } else {
+                    Link::NONE
+                },
+            )
         }
         other => other,
     };

@@ -8,6 +8,8 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod generate;
+
 use std::collections::HashMap;
 
 use millrace_object::helper::HELPERS;
@@ -32,6 +34,28 @@ macro_rules! kinds {
     };
 }
 kinds!["hash", "array", "global", "ringbuf"];
+
+/// A plain state object.
+pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {
+    StateObject {
+        name: name.to_owned(),
+        kind: KINDS
+            .iter()
+            .find(|k| k.name == kind)
+            .unwrap_or_else(|| panic!("no kind {kind}")),
+        key_bytes,
+        value_bytes,
+        capacity: 4096,
+        flags: 0,
+        expire_after: 0,
+        first: 0,
+        rows: 0,
+        window: 0,
+        initial: None,
+        read_only: false,
+        settable: false,
+    }
+}
 
 /// Assembles a program; `Err` never: a mistake in a test is a panic with its line.
 pub fn assemble(text: &str) -> Program {
@@ -101,25 +125,8 @@ impl Assembler {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap().to_owned();
         let kind = words.next().unwrap();
-        let kind = KINDS
-            .iter()
-            .find(|k| k.name == kind)
-            .unwrap_or_else(|| panic!("no kind {kind}"));
-        let mut o = StateObject {
-            name,
-            kind,
-            key_bytes: 4,
-            value_bytes: 8,
-            capacity: 16,
-            flags: 0,
-            expire_after: 0,
-            first: 0,
-            rows: 0,
-            window: 0,
-            initial: None,
-            read_only: false,
-            settable: false,
-        };
+        let mut o = object(&name, kind, 4, 8);
+        o.capacity = 16;
         for w in words {
             match w.split_once('=') {
                 Some(("key", v)) => o.key_bytes = v.parse().unwrap(),

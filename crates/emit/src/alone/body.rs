@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Reg};
 
-use super::demand::{Demand, Forms};
+use super::demand::Demand;
+use super::forms::Forms;
 use super::objects::Names;
 use super::slice::{Role, Slice};
 use super::stack::Stack;

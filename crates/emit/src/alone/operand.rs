@@ -4,7 +4,7 @@ use millrace_check::facts::{FrameId, Kind, StepId};
 use millrace_object::insn::{Operand, Reg, Size};
 
 use super::body::Body;
-use super::demand::{Forms, is_pointer};
+use super::forms::{Forms, is_pointer};
 use super::text::unsigned;
 use crate::error::Error;
 

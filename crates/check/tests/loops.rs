@@ -1,0 +1,137 @@
+//! Which loops are shown to end, and what is known inside them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use millrace_check::{Options, Statistics, check_with_statistics};
+use support::assemble;
+
+#[track_caller]
+fn accepts(text: &str) -> Statistics {
+    let (result, statistics) = check_with_statistics(&assemble(text), &Options::default());
+    if let Err(r) = result {
+        panic!("refused: {r:#?}");
+    }
+    statistics
+}
+
+#[track_caller]
+fn refuses(rule: &str, text: &str) {
+    match check_with_statistics(&assemble(text), &Options::default()).0 {
+        Ok(_) => panic!("accepted"),
+        Err(r) => assert_eq!(r[0].rule, rule, "{r:#?}"),
+    }
+}
+
+#[test]
+fn a_long_counted_loop_is_one_round() {
+    let s = accepts("r2 = 0\nr0 = 0\nagain:\nr0 += r2\nr2 += 1\nif r2 < 65537 goto again\nexit");
+    assert!(s.visits < 100, "{s:?}");
+    let s = accepts("w2 = 0\nr0 = 0\nagain:\nr0 += r2\nw2 += 4\nif w2 != 40000 goto again\nexit");
+    assert!(s.visits < 200, "{s:?}");
+}
+
+#[test]
+fn counting_down() {
+    accepts("r2 = 1000\nr0 = 0\nagain:\nr0 += r2\nr2 += -1\nif r2 != 0 goto again\nexit");
+    // The test sees the counter before it is decremented, and it wraps at 32 bits in the last round.
+    accepts(
+        "w2 = 8\nr0 = 0\nagain:\nw3 = w2\nw3 += -1\nr0 += 1\nif w2 == 0 goto out\nw2 = w3\ngoto again\nout:\nexit",
+    );
+}
+
+#[test]
+fn three_nested_loops() {
+    let s = accepts(
+        "r6 = *(u32 *)(r1 + 12)\nr0 = 0\nr2 = 0\na:\nr3 = 0\nb:\nr4 = 0\nc:\nr0 += r4\nif r0 == r6 goto out\nr4 += 1\nif r4 < 65537 goto c\nr3 += 1\nif r3 < 100 goto b\nr2 += 1\nif r2 < 65537 goto a\nout:\nr0 = 1\nexit",
+    );
+    assert!(s.visits < 2000, "{s:?}");
+}
+
+#[test]
+fn the_bound_may_be_a_variable() {
+    let with = |bound: &str| {
+        format!(
+            "r3 = *(u32 *)(r1 + 12)\n{bound}\nr2 = 0\nr0 = 0\nagain:\nif r2 >= r3 goto out\nr0 += 1\nr2 += 1\ngoto again\nout:\nr0 = 1\nexit"
+        )
+    };
+    accepts(&with("r3 &= 1023"));
+    // Four thousand million rounds are no bound.
+    refuses("unbounded-loop", &with("r3 += 0"));
+}
+
+#[test]
+fn an_index_is_bounded_inside_and_after_the_loop() {
+    let with = |bound: i32, size: i32| {
+        format!(
+            "object t global value={size}\nr2 = 0\nr0 = 0\nagain:\nr3 = value t\nr3 += r2\nr4 = *(u8 *)(r3 + 0)\nr0 += r4\nr2 += 1\nif r2 < {bound} goto again\nexit"
+        )
+    };
+    let s = accepts(&with(5000, 5000));
+    assert!(s.visits < 200, "{s:?}");
+    refuses("value-bounds", &with(5001, 5000));
+}
+
+#[test]
+fn what_only_the_unrolled_loop_shows() {
+    // The loop writes all eight bytes that the end reads.
+    let with = |n: i32| {
+        format!(
+            "r2 = r10\nr2 += -8\nr3 = 0\nagain:\n*(u8 *)(r2 + 0) = 7\nr2 += 1\nr3 += 1\nif r3 < {n} goto again\nr0 = *(u64 *)(r10 - 8)\nexit"
+        )
+    };
+    accepts(&with(8));
+    refuses("uninitialised-stack", &with(7));
+    refuses("stack-bounds", &with(9));
+}
+
+#[test]
+fn loops_that_do_not_end() {
+    refuses("unbounded-loop", "r0 = 0\nagain:\ngoto again");
+    refuses("unbounded-loop", "r0 = 0\nagain:\nr0 += 1\ngoto again");
+    // Every round may put the counter back.
+    refuses(
+        "unbounded-loop",
+        "r6 = r1\nr2 = 0\nagain:\nr3 = *(u32 *)(r6 + 12)\nif r3 != 7 goto on\nr2 = 0\non:\nr2 += 1\nif r2 < 10 goto again\nr0 = 0\nexit",
+    );
+    refuses(
+        "unbounded-loop",
+        "r6 = r1\nr2 = 0\nagain:\nr3 = *(u32 *)(r6 + 12)\nif r3 != 7 goto on\nr2 += -1\non:\nr2 += 1\nif r2 < 10 goto again\nr0 = 0\nexit",
+    );
+    refuses(
+        "unbounded-loop",
+        "r6 = r1\nr2 = 5\nagain:\nr3 = *(u32 *)(r6 + 12)\nif r3 == 7 goto on\nr2 += -1\ngoto test\non:\nr2 += 1\ntest:\nif r2 < 10 goto again\nr0 = 0\nexit",
+    );
+    // It counts, but the inner loop never lets it.
+    refuses(
+        "unbounded-loop",
+        "r2 = 0\na:\nr3 = 0\nb:\nr4 = *(u32 *)(r1 + 12)\nif r4 != 3 goto b\nr2 += 1\nif r2 < 10 goto a\nr0 = 0\nexit",
+    );
+    // The counter wraps past the bound.
+    refuses(
+        "unbounded-loop",
+        "r2 = 0\nagain:\nr2 += 3\nif r2 != 1000 goto again\nr0 = 0\nexit",
+    );
+    // Two ways into the cycle, neither counts.
+    refuses(
+        "unbounded-loop",
+        "r6 = r1\nr2 = *(u32 *)(r6 + 12)\nif r2 == 0 goto b\na:\nr2 = *(u32 *)(r6 + 12)\nb:\nr3 = *(u32 *)(r6 + 16)\nif r3 != 9 goto a\nr0 = 0\nexit",
+    );
+}
+
+#[test]
+fn different_steps_of_one_direction_count() {
+    accepts(
+        "r6 = r1\nr2 = 0\nagain:\nr3 = *(u32 *)(r6 + 12)\nif r3 != 7 goto on\nr2 += 2\non:\nr2 += 1\nif r2 < 1000 goto again\nr0 = 0\nexit",
+    );
+}
+
+#[test]
+fn a_loop_is_named_at_the_branch_that_goes_back() {
+    let (result, _) = check_with_statistics(
+        &assemble("r0 = 0\nr6 = r1\nagain:\nr2 = *(u32 *)(r6 + 12)\nif r2 != 0 goto again\nexit"),
+        &Options::default(),
+    );
+    assert_eq!(result.unwrap_err()[0].instruction, 3);
+}

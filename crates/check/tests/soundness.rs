@@ -1,0 +1,110 @@
+//! What is admitted never steps outside: random programs that pass are executed by the reference
+//! interpreter. With a rule switched off the same test catches programs that break it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use millrace_check::reference::{End, Machine, Violation};
+use millrace_check::{Options, check};
+use rand::{RngExt, SeedableRng};
+use support::generate;
+
+struct Tally {
+    admitted: u32,
+    executions: u32,
+    violations: Vec<(Violation, String)>,
+}
+
+fn try_programs(programs: u64, disabled: Vec<&'static str>) -> Tally {
+    let options = Options {
+        disabled,
+        max_visits: 20_000,
+        ..Options::default()
+    };
+    let mut tally = Tally {
+        admitted: 0,
+        executions: 0,
+        violations: Vec::new(),
+    };
+    for seed in 0..programs {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        let len = rng.random_range(1..60);
+        let bytes: Vec<u8> = (0..len).map(|_| rng.random()).collect();
+        let program = generate::program(&bytes);
+        if check(&program, &options).is_err() {
+            continue;
+        }
+        tally.admitted += 1;
+        for _ in 0..12 {
+            let len = rng.random_range(0..70);
+            let packet: Vec<u8> = (0..len)
+                .map(|_| {
+                    if rng.random() {
+                        rng.random()
+                    } else {
+                        rng.random_range(0..70)
+                    }
+                })
+                .collect();
+            let entry = &program.entries[0];
+            tally.executions += 1;
+            // Two nested loops of forty rounds, a hundred instructions each, are well below this.
+            let end = Machine::new(&program, &packet, rng.random()).run(
+                entry.function,
+                entry.role,
+                1_000_000,
+            );
+            let violation = match end {
+                Ok(End::Verdict(_)) => continue,
+                Ok(End::OutOfSteps) => Violation("does not end".to_owned()),
+                Err(v) => v,
+            };
+            let text: Vec<String> = program.functions[0]
+                .insns
+                .iter()
+                .enumerate()
+                .map(|(i, x)| format!("{i}: {x}"))
+                .collect();
+            tally.violations.push((violation, text.join("\n")));
+            break;
+        }
+    }
+    tally
+}
+
+#[test]
+fn admitted_programs_stay_inside() {
+    let t = try_programs(6000, Vec::new());
+    if let Some((v, text)) = t.violations.first() {
+        panic!("{v:?}\n{text}");
+    }
+    // Enough programs pass for the test to mean something, and enough do not.
+    assert!(
+        t.admitted > 600 && t.admitted < 5400,
+        "{} admitted",
+        t.admitted
+    );
+    assert!(t.executions >= 12 * t.admitted);
+}
+
+#[test]
+fn a_missing_rule_is_noticed() {
+    for rule in [
+        "packet-bounds",
+        "stack-bounds",
+        "value-bounds",
+        "record-bounds",
+        "unchecked-null",
+        "uninitialised-stack",
+        "record-leak",
+        "atomic",
+    ] {
+        let t = try_programs(3000, vec![rule]);
+        assert!(
+            !t.violations.is_empty(),
+            "without {rule} nothing was noticed ({} admitted)",
+            t.admitted
+        );
+    }
+}
