@@ -121,10 +121,10 @@ impl Function {
     /// A module that was built before, alone: nothing is known of names.
     fn bare(path: &Path, make: &Make) -> Result<Self, Failure> {
         if make.given() {
-            return Err(
-                Failure::wrong("a module alone has no --set, --capacity, --program or --sanitize")
-                    .help("give its source or its object"),
-            );
+            return Err(Failure::wrong(
+                "a module alone has no --set, --capacity, --program or --sanitize",
+            )
+            .help("give its source or its object"));
         }
         let module = Module::load(path).map_err(|e| {
             Failure::wrong(e)
