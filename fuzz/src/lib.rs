@@ -5,3 +5,5 @@
 
 pub mod btf;
 pub mod elf;
+pub mod packet_language;
+pub mod pcap;

@@ -33,6 +33,9 @@
 #define NULL ((void *)0)
 #endif
 
+/* A key or value of another type than the object's is a mistake, never a conversion. */
+#pragma clang diagnostic error "-Wincompatible-pointer-types"
+
 static const char millrace_license[] __attribute__((section("license"), used)) = "Dual MIT/GPL";
 
 #include <millrace/sequential.h>

@@ -6,6 +6,7 @@ mod support;
 
 use std::collections::HashMap;
 
+use support::random::Random;
 use support::{Bench, Outcome, Packet, Way, facts, nf};
 
 const DROP: u32 = 1;
@@ -13,19 +14,6 @@ const FORWARD: u32 = 3;
 
 /// Makes every table count as larger than the cache, so that the prefetching passes run.
 const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n";
-
-struct Random(u64);
-
-impl Random {
-    /// A linear congruential generator with Knuth's MMIX constants; the upper bits.
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-}
 
 /// Ethernet, IPv4, TCP; nothing else in it.
 fn tcp(source: u32, destination: u32, port: u16) -> Vec<u8> {

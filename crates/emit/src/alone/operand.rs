@@ -160,6 +160,8 @@ fn set(place: &str, expression: &str) -> String {
         && matches!(operator, "+" | "-" | "*" | "&" | "|" | "^" | "<<" | ">>" | "/" | "%")
         // A single operator only: `a - b + c` would become `a -= b + c`, which is another sum.
         && !right.contains(' ')
+        // `a &= a` looks like a slip to clang.
+        && right != place
     {
         return format!("{place} {operator}= {right};");
     }

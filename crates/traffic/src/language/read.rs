@@ -273,12 +273,14 @@ fn field(cursor: &mut Cursor<'_>, spec: &'static Spec, layer: &mut Layer) -> Res
         }
         Takes::Nothing => give(field.word, 1),
         Takes::Rest => {
-            let bytes = cursor.hex("the rest of the header", 4)?;
+            let bytes = cursor.hex("what follows the checksum", MAX_PACKET)?;
             let mut rest = [0; 4];
             for (to, from) in rest.iter_mut().zip(&bytes) {
                 *to = *from;
             }
-            give("rest", u32::from_be_bytes(rest).into())
+            give("rest", u32::from_be_bytes(rest).into())?;
+            layer.bytes = bytes.get(4..).unwrap_or(&[]).to_vec();
+            Ok(())
         }
         Takes::Echo(kind) => {
             give("type", kind)?;

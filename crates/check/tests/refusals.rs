@@ -1,0 +1,63 @@
+//! What the author of each typical mistake is told: rule, line, reason and remedy, as recorded.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use millrace_check::{Options, check};
+
+/// Compiles a source; none if there is no compiler for it here.
+fn compile(source: &Path, to: &Path) -> Option<PathBuf> {
+    let object = to.join(source.with_extension("o").file_name().unwrap());
+    let clang = ["clang-19", "clang"].into_iter().find(|c| {
+        Command::new(c)
+            .arg("--version")
+            .output()
+            .is_ok_and(|o| o.status.success())
+    })?;
+    let output = Command::new(clang)
+        .args(["-target", "bpf", "-mcpu=v4", "-O2", "-g", "-w", "-c"])
+        .arg(source)
+        .arg("-o")
+        .arg(&object)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(object)
+}
+
+#[test]
+fn typical_mistakes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refused");
+    let scratch = tempfile::tempdir().unwrap();
+    let mut sources: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "c"))
+        .collect();
+    sources.sort();
+    assert!(sources.len() >= 12);
+    for source in sources {
+        let Some(object) = compile(&source, scratch.path()) else {
+            println!("skipped: no clang that compiles for BPF");
+            return;
+        };
+        let program = millrace_object::load_file(&object).unwrap();
+        let refusals = check(&program, &Options::default())
+            .expect_err(&format!("{} is admitted", source.display()));
+        let mut text = String::new();
+        for r in refusals {
+            let line = r.line.expect("compiled with -g");
+            writeln!(text, "{}: {}: {}", r.rule, line.line, line.text).unwrap();
+            writeln!(text, "  {}", r.reason).unwrap();
+            writeln!(text, "  {}", r.remedy).unwrap();
+        }
+        insta::assert_snapshot!(source.file_stem().unwrap().to_str().unwrap(), text);
+    }
+}
