@@ -4,4 +4,5 @@
 //!     cargo +nightly fuzz run elf -- -max_total_time=60
 
 pub mod btf;
+pub mod check;
 pub mod elf;
