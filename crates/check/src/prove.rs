@@ -113,13 +113,12 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
         Why::Endless => (
             loop_step(flow, plan, failure.step),
             unbounded(
-                "comes round without any change in what is known, so nothing shows that it ends"
-                    .to_owned(),
+                "comes round without any change in what is known, so nothing shows that it ends",
             ),
         ),
         Why::Uncounted(_) => (
             loop_step(flow, plan, failure.step),
-            unbounded("has no counter that shows that it ends".to_owned()),
+            unbounded("has no counter that shows that it ends"),
         ),
         Why::Budget(Some(l)) => {
             let head = plan
@@ -131,7 +130,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
                 .unwrap_or(0);
             (
                 loop_step(flow, plan, StepId(head)),
-                unbounded(format!(
+                unbounded(&format!(
                     "was followed round by round, and had not ended when {} instructions had been followed in all",
                     options.max_visits
                 )),
@@ -151,7 +150,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
     }
 }
 
-fn unbounded(what: String) -> Fault {
+fn unbounded(what: &str) -> Fault {
     Fault::new(
         "unbounded-loop",
         format!("this loop {what}"),

@@ -216,10 +216,6 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "what `fail` needs, not worth a name"
-    )]
     fn follow(&mut self, mut way: Way) -> Result<(), (StepId, Why, Option<NodeId>, usize)> {
         loop {
             let at = way.at;

@@ -226,7 +226,7 @@ impl Backward<'_> {
                         ..
                     } => move_to(set, bit(dst), operand(src)),
                     Insn::Alu { dst, src, .. } if set.top().has_reg(dst.0) => {
-                        set.add_regs(operand(src))
+                        set.add_regs(operand(src));
                     }
                     Insn::SignExtend { dst, src, .. } => move_to(set, bit(dst), bit(src)),
                     Insn::LoadImm { dst, .. } => set.remove_regs(bit(dst)),

@@ -44,10 +44,8 @@ impl Machine<'_> {
                 }
                 Arg::Write => self.fill(v, size(i)?)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
-                Arg::Bytes { zero } => {
-                    if v == 0 && !zero {
-                        return violation("a size of zero");
-                    }
+                Arg::Bytes { zero } if v == 0 && !zero => {
+                    return violation("a size of zero");
                 }
                 Arg::Record => {
                     let Some(at) = self.records.iter().position(|&r| r == v) else {

@@ -248,7 +248,7 @@ impl<'a> Machine<'a> {
                 c.regs[usize::from(dst.0)] = Some(arithmetic(op, width, a, b));
             }
             Insn::Neg { width, dst } => {
-                c.regs[usize::from(dst.0)] = Some(arithmetic(AluOp::Sub, width, 0, get(c, dst)?))
+                c.regs[usize::from(dst.0)] = Some(arithmetic(AluOp::Sub, width, 0, get(c, dst)?));
             }
             Insn::SignExtend {
                 width,
