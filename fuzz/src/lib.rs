@@ -6,3 +6,5 @@
 pub mod btf;
 pub mod check;
 pub mod elf;
+pub mod packet_language;
+pub mod pcap;

@@ -8,7 +8,6 @@
 #ifndef MILLRACE_CHECKSUM_H
 #define MILLRACE_CHECKSUM_H
 
-#include <millrace/packet.h>
 #include <millrace/word.h>
 
 /* A sum of 32-bit words, reduced to 16 bits with end-around carry. */

@@ -3,7 +3,6 @@
 #define MILLRACE_ETHERNET_H
 
 #include <millrace/packet.h>
-#include <millrace/word.h>
 
 /* Addresses as three 16-bit words: a frame starts on an even address at best. */
 struct ethernet {

@@ -52,7 +52,8 @@ MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, _
 	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
 
-MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f)
+MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f,
+					_Bool inside)
 {
 	struct ipv6 *ip = ipv6_at(p, at);
 	struct transport transport;
@@ -73,13 +74,12 @@ MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct
 	flow6_name_hosts(f, ip, found.protocol);
 	kind = ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport,
 			&transport);
-	if (kind == FLOW_CARRIED)
+	if (kind == FLOW_CARRIED && inside)
 		return flow6_carried(p, found.at + sizeof(struct icmp), limit, f);
 	return kind;
 }
 
-/* The tuple of a packet, or why it has none; `*f` is complete for FLOW_OWN and FLOW_CARRIED. */
-MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct flow *f)
+MILLRACE_INLINE enum flow_kind flow_at(const struct packet *p, struct flow *f, _Bool inside)
 {
 	__be16 type;
 	__u32 at;
@@ -91,24 +91,30 @@ MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct f
 	if (type == htons(ETHERTYPE_IPV4)) {
 		struct flow4_headers headers;
 		struct flow4 four;
-		enum flow_kind kind = flow4_at(p, at, &four, &headers);
+		enum flow_kind kind = flow4_at(p, at, &four, &headers, inside);
 
-		if (kind != FLOW_OWN && kind != FLOW_CARRIED)
+		if (kind != FLOW_OWN && !(inside && kind == FLOW_CARRIED))
 			return kind;
 		*f = (struct flow){ address_from_ipv4(four.src), address_from_ipv4(four.dst),
 				    four.sport, four.dport, four.protocol, 4, {} };
 		return kind;
 	}
 	if (type == htons(ETHERTYPE_IPV6))
-		return flow6_at(p, at, f);
+		return flow6_at(p, at, f, inside);
 	return FLOW_NONE;
+}
+
+/* The tuple of a packet, or why it has none; `*f` is complete for FLOW_OWN and FLOW_CARRIED. */
+MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct flow *f)
+{
+	return flow_at(p, f, 1);
 }
 
 /* Whether the packet belongs to a flow by itself, which is then in `*f`. For functions that need not
  * tell fragments, errors and broken headers from what is no flow at all. */
 MILLRACE_INLINE _Bool packet_flow(const struct packet *p, struct flow *f)
 {
-	return packet_find_flow(p, f) == FLOW_OWN;
+	return flow_at(p, f, 0) == FLOW_OWN;
 }
 
 /* The tuple as the other side sees it. */

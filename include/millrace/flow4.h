@@ -56,10 +56,10 @@ MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, _
 	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
 
-/* The tuple of the IPv4 packet at an offset; complete, with its headers, for FLOW_OWN and
- * FLOW_CARRIED. */
+/* The tuple of the IPv4 packet at an offset; complete, with its headers, for FLOW_OWN and, if errors are
+ * to be looked `inside`, for FLOW_CARRIED. */
 MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct flow4 *f,
-					struct flow4_headers *headers)
+					struct flow4_headers *headers, _Bool inside)
 {
 	enum flow_kind kind;
 	struct ipv4 *ip;
@@ -81,7 +81,7 @@ MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct
 	transport = at + ipv4_header_bytes(ip);
 	kind = ports_at(p, transport, headers->limit, ip->protocol, &f->sport, &f->dport,
 			&headers->transport);
-	if (kind == FLOW_CARRIED)
+	if (kind == FLOW_CARRIED && inside)
 		return flow4_carried(p, transport + sizeof(struct icmp), headers->limit, f,
 				     headers);
 	return kind;
@@ -96,7 +96,7 @@ MILLRACE_INLINE enum flow_kind packet_find_flow4(const struct packet *p, struct 
 
 	if (!at || type != htons(ETHERTYPE_IPV4))
 		return FLOW_NONE;
-	return flow4_at(p, at, f, headers);
+	return flow4_at(p, at, f, headers, 1);
 }
 
 /* The tuple as the other side sees it. */

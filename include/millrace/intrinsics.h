@@ -2,7 +2,7 @@
 #ifndef MILLRACE_INTRINSICS_H
 #define MILLRACE_INTRINSICS_H
 
-#include <linux/types.h>
+#include <millrace/word.h>
 
 /* CRC-32C (polynomial of RFC 3720 B.4) of a 64-bit word, continuing `seed`. */
 static __u32 (*const crc32c)(__u32 seed, __u64 word) = (void *)0x10050;
@@ -11,10 +11,15 @@ static __u32 (*const crc32c)(__u32 seed, __u64 word) = (void *)0x10050;
 static __u64 (*const multiply_high)(__u64 a, __u64 b) = (void *)0x10051;
 
 /* Left rotation; `by` is taken modulo the width. Compilers know the pattern. */
-#define rotate32(x, by) \
-	((__u32)(x) << ((by) & 31) | (__u32)(x) >> (-(__u32)(by) & 31))
-#define rotate64(x, by) \
-	((__u64)(x) << ((by) & 63) | (__u64)(x) >> (-(__u64)(by) & 63))
+MILLRACE_INLINE __u32 rotate32(__u32 x, __u32 by)
+{
+	return x << (by & 31) | x >> (-by & 31);
+}
+
+MILLRACE_INLINE __u64 rotate64(__u64 x, __u32 by)
+{
+	return x << (by & 63) | x >> (-by & 63);
+}
 
 /* A uniform random number. When a capture is replayed the draws are the same again. */
 static __u32 (*const random32)(void) = (void *)7;

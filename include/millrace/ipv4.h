@@ -3,6 +3,7 @@
 #define MILLRACE_IPV4_H
 
 #include <millrace/checksum.h>
+#include <millrace/packet.h>
 
 struct ipv4 {
 	__u8 version_ihl;

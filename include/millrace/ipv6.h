@@ -3,10 +3,9 @@
 #define MILLRACE_IPV6_H
 
 #include <millrace/packet.h>
-#include <millrace/word.h>
 
 /* An address of either version, as whole words. IPv4 addresses stand as ::ffff:a.b.c.d (RFC 4291,
- * 2.5.5.2), a form that no packet on a wire carries. */
+ * 2.5.5.2), a form that no packet on a wire should carry. */
 struct address {
 	__u64 words[2];
 };

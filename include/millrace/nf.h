@@ -8,6 +8,7 @@
  *     ethernet.h   Ethernet and VLAN tags
  *     ipv4.h ipv6.h tcp.h udp.h icmp.h
  *     flow.h       struct flow: the 5-tuple of IPv4 and IPv6; flow4.h: of IPv4 alone
+ *     transport.h  enum flow_kind: what looking for a tuple can find
  *     checksum.h   incremental update
  *     time.h       SECONDS, MILLISECONDS …
  *     word.h       load32, ntohs …
@@ -31,6 +32,9 @@
 #ifndef NULL
 #define NULL ((void *)0)
 #endif
+
+/* A key or value of another type than the object's is a mistake, never a conversion. */
+#pragma clang diagnostic error "-Wincompatible-pointer-types"
 
 static const char millrace_license[] __attribute__((section("license"), used)) = "Dual MIT/GPL";
 

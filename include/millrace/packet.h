@@ -2,9 +2,7 @@
 #ifndef MILLRACE_PACKET_H
 #define MILLRACE_PACKET_H
 
-#include <linux/types.h>
-
-#define MILLRACE_INLINE static inline __attribute__((always_inline))
+#include <millrace/word.h>
 
 /* Before a loop over what few packets have (options, extension headers): keeps it a loop. Unrolled it
  * would be most of the function's code. */
@@ -23,7 +21,7 @@ struct packet {
 	const __u32 port;  /* where it came in, as PORTS numbers them, from 0 */
 	const __u32 queue; /* receive queue there */
 	const __u32 reserved;
-	const __u64 time;  /* ns since the epoch; never decreases from packet to packet */
+	const __u64 time;  /* ns since the epoch: the capture's time stamp, or the clock */
 	const __u32 ports; /* how many ports there are */
 };
 

@@ -10,6 +10,9 @@
 
 #include <linux/types.h>
 
+/* A function of its own is a call that hides what pointers are; everything here is part of its caller. */
+#define MILLRACE_INLINE static inline __attribute__((always_inline))
+
 typedef __u16 __attribute__((may_alias)) millrace_word16;
 typedef __u32 __attribute__((may_alias)) millrace_word32;
 typedef __u64 __attribute__((may_alias)) millrace_word64;

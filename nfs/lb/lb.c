@@ -3,6 +3,8 @@
 
 PORTS(LAN, WAN);
 
+PARAM(ipv4_address, service_address, 0); /* what clients send to; 0: any address */
+
 #include "maglev.h"
 
 struct assignment {
@@ -24,14 +26,34 @@ MILLRACE_INLINE _Bool same_mac(const __u16 *a, const __u16 *b)
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-/* A packet from a backend says that it lives, and at which Ethernet address. */
+/* A packet from a backend says that it lives, and at which Ethernet address. Where there is no room for
+ * another backend, it is none. */
+MILLRACE_INLINE void announce(const struct ethernet *ethernet, __be32 address)
+{
+	struct backend announced = { .address = address };
+	__u32 *slot = map_refresh(&backends, &announced.address);
+	struct progress *state;
+
+	copy_mac(announced.mac, ethernet->src);
+	if (slot) {
+		struct backend *known = vector_at(&slots, *slot);
+
+		if (known && !same_mac(known->mac, announced.mac))
+			copy_mac(known->mac, announced.mac);
+		return;
+	}
+	state = vector_at(&progress, 0);
+	if (!state || !map_put(&backends, &announced.address, &(__u32){ 0 }))
+		return;
+	keep_living(state, announced.address);
+	insert(state, &announced);
+}
+
 MILLRACE_INLINE int from_lan(const struct packet *p)
 {
 	struct ethernet *ethernet = packet_at(p, 0, struct ethernet);
-	struct backend announced = {};
 	__be16 type;
-	__u32 *slot, at = packet_network(p, &type);
-	struct progress *state;
+	__u32 at = packet_network(p, &type);
 	struct ipv4 *ip;
 
 	if (!at || !ethernet || type != htons(ETHERTYPE_IPV4))
@@ -39,23 +61,9 @@ MILLRACE_INLINE int from_lan(const struct packet *p)
 	ip = ipv4_at(p, at);
 	if (!ip)
 		return DROP_BECAUSE(bad_header);
-	announced.address = ip->src;
-	if (!announced.address)
-		return FORWARD(WAN); /* has no address yet */
-	copy_mac(announced.mac, ethernet->src);
-	slot = map_refresh(&backends, &announced.address);
-	if (slot) {
-		struct backend *known = vector_at(&slots, *slot);
-
-		if (known && !same_mac(known->mac, announced.mac))
-			copy_mac(known->mac, announced.mac);
-		return FORWARD(WAN);
-	}
-	state = vector_at(&progress, 0);
-	if (!state || !map_put(&backends, &announced.address, &(__u32){ 0 }))
-		return DROP_BECAUSE(table_full);
-	keep_living(state, announced.address);
-	insert(state, &announced);
+	/* Not a host that has no address yet, and not the address that all backends answer with. */
+	if (ip->src && ip->src != htonl(service_address))
+		announce(ethernet, ip->src);
 	return FORWARD(WAN);
 }
 
@@ -92,6 +100,8 @@ MILLRACE_INLINE int from_wan(const struct packet *p)
 	case FLOW_OWN:
 		break;
 	}
+	if (service_address && f.dst != htonl(service_address))
+		return FORWARD(LAN);
 	if (headers.ip->ttl < 2)
 		return DROP_BECAUSE(ttl);
 	assignment = map_refresh(&flows, &f);

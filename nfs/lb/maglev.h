@@ -14,7 +14,7 @@
 
 /* A prime, so that every step width visits every entry. */
 #define TABLE_SIZE    1021
-#define TRIES_A_PIECE 512
+#define TRIES_A_PIECE 4096
 
 struct entry {
 	__be32 address;

@@ -1,7 +1,8 @@
 /* A module written by hand, to test the host without an emitter. A packet says itself what is to
  * become of it: its first byte is the fate, its second byte the argument. Two further fates grow
  * the packet by four bytes at the front (6) and cut it to its first two bytes (7) and forward it, one
- * leaves the packet as a record and consumes it (8), one breaks the bounds (9).
+ * leaves the packet as a record and consumes it (8), one breaks the bounds (9), one reads the byte
+ * behind the packet's last (10): what no emitted module does, and what a sanitizer must catch.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,6 +72,9 @@ static void one(struct mr_instance *self, struct mr_packet *p)
 		break;
 	case 9:
 		p->end = p->ceiling + 1;
+		break;
+	case 10:
+		p->out = *(const volatile u8 *)p->end & 0;
 		break;
 	default:
 		p->fate = what;

@@ -54,6 +54,6 @@ fn portknock() {
 }
 
 #[test]
-fn policer() {
-    golden("policer");
+fn firewall() {
+    golden("firewall");
 }

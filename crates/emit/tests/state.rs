@@ -6,6 +6,7 @@ mod support;
 
 use std::collections::HashMap;
 
+use support::random::Random;
 use support::{Bench, Outcome, Packet, Way, facts, nf};
 
 const DROP: u32 = 1;
@@ -13,19 +14,6 @@ const FORWARD: u32 = 3;
 
 /// Makes every table count as larger than the cache, so that the prefetching passes run.
 const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n";
-
-struct Random(u64);
-
-impl Random {
-    /// A linear congruential generator with Knuth's MMIX constants; the upper bits.
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-}
 
 /// Ethernet, IPv4, TCP; nothing else in it.
 fn tcp(source: u32, destination: u32, port: u16) -> Vec<u8> {
@@ -180,4 +168,90 @@ fn policer_lets_the_burst_pass_and_then_the_rate() {
     }
     assert!(outcomes.iter().any(|o| o.fate == DROP));
     assert_eq!(*counts.last().unwrap(), 3);
+}
+
+#[test]
+fn firewall_answers_only_what_the_lan_opened() {
+    const SECOND: u64 = 1_000_000_000;
+    let mut random = Random(3);
+    let mut packets = Vec::new();
+    let mut time = 0;
+    for n in 0..6000u64 {
+        // Mostly close together; now and then long enough for flows to expire, once exactly.
+        time += if n % 97 == 0 {
+            random.below(40) * SECOND
+        } else {
+            random.below(SECOND)
+        };
+        let (lan, wan) = (
+            0x0a00_0000 + random.below(30) as u32,
+            0xc000_0200 + random.below(4) as u32,
+        );
+        let port = random.below(2) as u32;
+        let mut bytes = if port == 0 {
+            tcp(lan, wan, 80)
+        } else {
+            tcp(wan, lan, 5000)
+        };
+        let source = if port == 0 { 5000u16 } else { 80 };
+        bytes[34..36].copy_from_slice(&source.to_be_bytes());
+        match random.below(30) {
+            0 => bytes[24] ^= 1,
+            1 => bytes.truncate(random.below(54) as usize),
+            2 => bytes[12..14].copy_from_slice(&[8, 6]),
+            _ => {}
+        }
+        packets.push(Packet {
+            program: 0,
+            port,
+            time,
+            bytes,
+        });
+    }
+    let (outcomes, counts) = run("firewall", &packets);
+    let mut flows: HashMap<(Vec<u8>, Vec<u8>), u64> = HashMap::new();
+    let (mut passed, mut stopped) = (0, 0);
+    for (packet, outcome) in packets.iter().zip(&outcomes) {
+        let bytes = &packet.bytes;
+        let peer = (FORWARD, 1 - packet.port);
+        let found = (outcome.fate, outcome.out);
+        if bytes.len() < 14 || bytes[12..14] != [8, 0] {
+            assert_eq!(found, peer, "not IP");
+            continue;
+        }
+        let sum: u32 = bytes.get(14..34).map_or(0, |h| {
+            h.chunks(2)
+                .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+                .sum()
+        });
+        if bytes.len() < 54 || (sum & 0xffff) + (sum >> 16) != 0xffff {
+            assert_eq!(outcome.fate, DROP, "broken header");
+            continue;
+        }
+        let (a, b) = (bytes[26..30].to_vec(), bytes[30..34].to_vec());
+        let key = if packet.port == 0 { (a, b) } else { (b, a) };
+        let fresh = flows
+            .get(&key)
+            .is_some_and(|then| packet.time - then < 60 * SECOND);
+        if fresh || packet.port == 0 {
+            flows.insert(key, packet.time);
+            assert_eq!(found, peer);
+            passed += packet.port;
+        } else {
+            assert_eq!(outcome.fate, DROP);
+            stopped += 1;
+        }
+    }
+    assert!(
+        passed > 500 && stopped > 50,
+        "both happen: {passed}, {stopped}"
+    );
+    let end = packets.last().unwrap().time;
+    assert_eq!(
+        counts,
+        [flows
+            .values()
+            .filter(|then| end - **then < 60 * SECOND)
+            .count() as u64]
+    );
 }

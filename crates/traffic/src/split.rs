@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use crate::prefix::{Prefix, PrefixError};
+
 /// The side of a network function that a packet enters at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -29,8 +31,7 @@ pub enum Side {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     port: String,
-    v4: Vec<(u32, u32)>,
-    v6: Vec<(u128, u128)>,
+    prefixes: Vec<Prefix>,
 }
 
 /// A split that cannot be understood.
@@ -39,19 +40,9 @@ pub enum SplitError {
     /// No `=`, or nothing before or after it.
     #[error("`{0}` is not a split; write PORT=PREFIX[,PREFIX…], as in lan=10.0.0.0/24,fd00::/8")]
     Form(String),
-    /// Not an address.
-    #[error("`{0}` is not an address; write a prefix as in 10.0.0.0/24 or fd00::/8")]
-    Address(String),
-    /// Not a number of bits, or too many.
-    #[error("`/{bits}` in `{prefix}`: a prefix of this address has 0 to {most} bits")]
-    Bits {
-        /// What was written after the slash.
-        bits: String,
-        /// The whole prefix.
-        prefix: String,
-        /// Bits of the address.
-        most: u32,
-    },
+    /// A prefix that is none.
+    #[error(transparent)]
+    Prefix(#[from] PrefixError),
 }
 
 impl FromStr for Split {
@@ -64,69 +55,19 @@ impl FromStr for Split {
         if port.is_empty() || prefixes.trim().is_empty() {
             return Err(form());
         }
-        let mut split = Self {
+        let prefixes = prefixes.split(',').map(|prefix| prefix.trim().parse());
+        let prefixes = prefixes.collect::<Result<_, PrefixError>>()?;
+        Ok(Self {
             port: port.to_owned(),
-            v4: Vec::new(),
-            v6: Vec::new(),
-        };
-        for prefix in prefixes.split(',').map(str::trim) {
-            let (address, bits) = match prefix.split_once('/') {
-                Some((address, bits)) => (address, Some(bits)),
-                None => (prefix, None),
-            };
-            let address: IpAddr = address
-                .parse()
-                .map_err(|_| SplitError::Address(prefix.to_owned()))?;
-            let most = if address.is_ipv4() { 32 } else { 128 };
-            let bits = match bits {
-                None => most,
-                Some(text) => text
-                    .parse()
-                    .ok()
-                    .filter(|&bits| bits <= most)
-                    .ok_or_else(|| SplitError::Bits {
-                        bits: text.to_owned(),
-                        prefix: prefix.to_owned(),
-                        most,
-                    })?,
-            };
-            match address {
-                IpAddr::V4(address) => {
-                    let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
-                    split.v4.push((address.to_bits() & mask, mask));
-                }
-                IpAddr::V6(address) => {
-                    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-                    split.v6.push((address.to_bits() & mask, mask));
-                }
-            }
-        }
-        Ok(split)
+            prefixes,
+        })
     }
 }
 
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let v4 = self.v4.iter().map(|&(address, mask)| {
-            format!(
-                "{}/{}",
-                std::net::Ipv4Addr::from_bits(address),
-                mask.count_ones()
-            )
-        });
-        let v6 = self.v6.iter().map(|&(address, mask)| {
-            format!(
-                "{}/{}",
-                std::net::Ipv6Addr::from_bits(address),
-                mask.count_ones()
-            )
-        });
-        write!(
-            f,
-            "{}={}",
-            self.port,
-            v4.chain(v6).collect::<Vec<_>>().join(",")
-        )
+        let prefixes: Vec<_> = self.prefixes.iter().map(Prefix::to_string).collect();
+        write!(f, "{}={}", self.port, prefixes.join(","))
     }
 }
 
@@ -138,24 +79,11 @@ impl Split {
 
     /// The side that a frame enters at.
     pub fn side(&self, frame: &[u8]) -> Side {
-        match sender(frame) {
-            Some(IpAddr::V4(address))
-                if self
-                    .v4
-                    .iter()
-                    .any(|&(prefix, mask)| address.to_bits() & mask == prefix) =>
-            {
-                Side::Named
-            }
-            Some(IpAddr::V6(address))
-                if self
-                    .v6
-                    .iter()
-                    .any(|&(prefix, mask)| address.to_bits() & mask == prefix) =>
-            {
-                Side::Named
-            }
-            _ => Side::Other,
+        let inside = |sender| self.prefixes.iter().any(|prefix| prefix.contains(sender));
+        if sender(frame).is_some_and(inside) {
+            Side::Named
+        } else {
+            Side::Other
         }
     }
 }

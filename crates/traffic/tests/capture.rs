@@ -435,6 +435,56 @@ fn a_full_disk_is_reported() {
     assert!(error.to_string().contains("No space left"), "{error}");
 }
 
+/// The part of the next test that runs in a process of its own: writes until the file may not grow.
+fn fill(path: &std::ffi::OsStr) {
+    let mut writer = Writer::create(path, &["lan"]).unwrap();
+    let mut wrote = Ok(());
+    for i in 0..2000_u64 {
+        wrote = wrote.and_then(|()| writer.write(i, 0, 1000, &[0; 1000]));
+    }
+    let error = wrote.unwrap_err();
+    assert!(!error.cut);
+    println!(
+        "intact: {} packets, {} bytes;",
+        error.written.packets, error.written.bytes
+    );
+}
+
+#[test]
+fn a_file_that_fails_is_shortened_to_whole_records() {
+    if let Some(path) = std::env::var_os("MILLRACE_TEST_LIMITED_FILE") {
+        return fill(&path);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for extension in ["pcap", "pcapng"] {
+        let path = folder.path().join("limited").with_extension(extension);
+        // A limit on the size of files is a disk that fills up, without a disk; 1 MB in half KiB. The
+        // signal that comes with it is ignored, as EFBIG says the same.
+        let output = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "trap '' XFSZ; ulimit -f 1950; exec \"$0\" --exact --nocapture \"$1\"",
+            ])
+            .arg(std::env::current_exe().unwrap())
+            .arg("a_file_that_fails_is_shortened_to_whole_records")
+            .env("MILLRACE_TEST_LIMITED_FILE", &path)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let (packets, error) = drain(Reader::open(&path).unwrap());
+        assert!(error.is_none(), "{}", error.unwrap());
+        let bytes = path.metadata().unwrap().len();
+        let intact = format!("intact: {} packets, {bytes} bytes;", packets.len());
+        assert!(text.contains(&intact), "{intact} {text}");
+        assert!(packets.len() > 100);
+    }
+}
+
 #[test]
 fn packets_that_cannot_be_written_do_not_end_the_output() {
     let sink = Sink::new(usize::MAX);

@@ -41,6 +41,16 @@ fn known_vectors() {
         &format!("{MACS} 88a8 6005 8100 0006 88b5 0102"),
     );
     gives("eth type 0x88cc", &format!("{MACS} 88cc"));
+    // ICMP's sum: 0x0d00 + 0x0001 + 0x0002 + 0x0003 = 0x0d06.
+    let icmp = "eth / ip 192.168.0.1 > 192.168.0.199 df ttl 64 checksum 0x0001 / \
+                icmp type 13 rest 000100020003";
+    let expected =
+        format!("{MACS} 0800 4500001e0000400040010001c0a80001c0a800c7 0d00f2f9000100020003");
+    gives(icmp, &expected);
+    assert_eq!(
+        icmp.parse::<Packet>().unwrap().to_string(),
+        icmp.replace("df ttl 64", "ttl 64 df")
+    );
     gives("raw 0102 03", "010203");
     gives("eth / payload zeros 3", &format!("{MACS} 88b5 000000"));
     gives("eth / payload \"a\\\"\\n\"", &format!("{MACS} 88b5 61220a"));

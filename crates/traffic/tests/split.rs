@@ -1,6 +1,7 @@
 //! Which port a packet of one capture enters at.
 #![allow(clippy::unwrap_used)]
 
+use millrace_traffic::prefix::PrefixError;
 use millrace_traffic::split::{Side, Split, SplitError};
 
 fn frame(kinds: &[u16], network: &[u8]) -> Vec<u8> {
@@ -18,7 +19,7 @@ fn frame(kinds: &[u16], network: &[u8]) -> Vec<u8> {
 #[test]
 fn the_sender_decides() {
     let split: Split = "lan=10.0.0.0/24, fd00::/8,192.168.1.7".parse().unwrap();
-    assert_eq!(split.to_string(), "lan=10.0.0.0/24,192.168.1.7/32,fd00::/8");
+    assert_eq!(split.to_string(), "lan=10.0.0.0/24,fd00::/8,192.168.1.7/32");
     let v4 = |source: [u8; 4]| [[0x45; 12].as_slice(), &source, &[9; 4]].concat();
     let v6 = |first: u8| [[0x60; 8].as_slice(), &[first; 16], &[9; 16]].concat();
     let arp = |sender: [u8; 4]| {
@@ -62,7 +63,7 @@ fn whole_address_families_and_errors() {
     }
     assert!(matches!(
         "lan=10.0.0/8".parse::<Split>(),
-        Err(SplitError::Address(_))
+        Err(SplitError::Prefix(PrefixError::Address(_)))
     ));
     for text in [
         "lan=10.0.0.0/33",
@@ -71,7 +72,10 @@ fn whole_address_families_and_errors() {
         "lan=10.0.0.0/-1",
     ] {
         assert!(
-            matches!(text.parse::<Split>(), Err(SplitError::Bits { .. })),
+            matches!(
+                text.parse::<Split>(),
+                Err(SplitError::Prefix(PrefixError::Bits { .. }))
+            ),
             "{text}"
         );
     }

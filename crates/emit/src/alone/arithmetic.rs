@@ -5,7 +5,7 @@ use millrace_check::facts::StepId;
 use millrace_object::insn::{AluOp, ByteOrder, Insn, Operand, Size, Width};
 
 use super::body::Body;
-use super::demand::{Base, pointer_base};
+use super::forms::{Base, pointer_base};
 use super::text::unsigned;
 use crate::error::Error;
 

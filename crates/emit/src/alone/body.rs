@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Reg};
 
-use super::demand::{Demand, Forms};
-use super::layout_stores::runs;
+use super::demand::Demand;
+use super::forms::Forms;
 use super::objects::Names;
 use super::slice::{Role, Slice};
 use super::stack::Stack;
+use super::store_order::runs;
 use super::text::Text;
 use super::{branch, statement};
 use crate::error::Error;

@@ -4,7 +4,7 @@ use millrace_check::facts::StepId;
 use millrace_object::insn::{Condition, Insn, Operand, Width};
 
 use super::body::Body;
-use super::demand::compares_pointers;
+use super::forms::compares_pointers;
 use super::text::signed;
 use crate::error::Error;
 

@@ -10,7 +10,7 @@ use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::body::Body;
-use super::demand::{Forms, is_pure};
+use super::forms::{Forms, is_pure};
 use crate::error::Error;
 
 /// A call and what it needs beforehand.

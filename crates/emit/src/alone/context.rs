@@ -5,7 +5,7 @@ use millrace_object::insn::Size;
 use millrace_object::program::Dialect;
 
 use super::body::Body;
-use super::demand::Forms;
+use super::forms::Forms;
 use crate::error::Error;
 
 /// A field of the context.

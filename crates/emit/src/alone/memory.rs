@@ -12,7 +12,7 @@ use millrace_object::insn::{AtomicOp, Insn, Operand, Reg, Size};
 
 use super::body::Body;
 use super::context;
-use super::demand::Forms;
+use super::forms::Forms;
 use super::operand::memory_type;
 use super::text::unsigned;
 use crate::error::Error;

@@ -4,7 +4,7 @@
 //! A checked program becomes C with two typed locals a register ([`demand`]), a stack split into
 //! independent objects ([`stack`]), calls of state objects that inline ([`call`]), and, where the
 //! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What
-//! each of these gains is measured in docs/performance.md.
+//! it costs against code by hand, bench/ measures.
 
 mod arithmetic;
 mod body;
@@ -12,16 +12,18 @@ mod branch;
 mod call;
 mod context;
 mod demand;
-mod layout_stores;
+mod forms;
 mod memory;
 mod module;
 mod objects;
 mod operand;
 mod origin;
+mod reads;
 mod scout;
 mod slice;
 mod stack;
 mod statement;
+mod store_order;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +48,9 @@ use crate::headers;
 /// the instruction cache is worth more than a branch saved.
 const SPECIALISE_UP_TO: usize = 3000;
 
+/// The most steps that are emitted for one entry: above this clang takes minutes.
+const MOST_STEPS: usize = 200_000;
+
 /// C source of a module with the interface of fastpath/abi.h.
 ///
 /// `file` is the name that the source will have, for its own line numbers.
@@ -58,6 +63,16 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         return Err(Error::Facts {
             place: program.name.clone(),
             what: "not one flow an entry".into(),
+        });
+    }
+    if let Some(flow) = checked.flows.iter().find(|f| f.steps.len() > MOST_STEPS) {
+        let what = format!(
+            "a program of {} instructions with its calls expanded (at most {MOST_STEPS})",
+            flow.steps.len()
+        );
+        return Err(Error::Unsupported {
+            place: program.name.clone(),
+            what,
         });
     }
     let names = Names::new(program)?;

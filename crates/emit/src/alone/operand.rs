@@ -4,7 +4,7 @@ use millrace_check::facts::{FrameId, Kind, StepId};
 use millrace_object::insn::{Operand, Reg, Size};
 
 use super::body::Body;
-use super::demand::{Forms, is_pointer};
+use super::forms::{Forms, is_pointer};
 use super::text::unsigned;
 use crate::error::Error;
 
@@ -160,6 +160,8 @@ fn set(place: &str, expression: &str) -> String {
         && matches!(operator, "+" | "-" | "*" | "&" | "|" | "^" | "<<" | ">>" | "/" | "%")
         // A single operator only: `a - b + c` would become `a -= b + c`, which is another sum.
         && !right.contains(' ')
+        // `a &= a` looks like a slip to clang.
+        && right != place
     {
         return format!("{place} {operator}= {right};");
     }

@@ -21,7 +21,7 @@ use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 
-use super::demand::is_pure;
+use super::forms::is_pure;
 use super::objects::offers;
 use super::slice::{Role, Slice};
 

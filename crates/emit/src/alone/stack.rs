@@ -7,7 +7,8 @@
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Operand, Reg};
 
-use super::demand::{Demand, is_address};
+use super::demand::Demand;
+use super::forms::is_address;
 use super::origin;
 use super::slice::{Role, Slice};
 use crate::error::Error;

@@ -4,7 +4,7 @@ use millrace_check::facts::StepId;
 use millrace_object::insn::{Imm64, Insn};
 
 use super::body::Body;
-use super::demand::{Forms, is_address, natural};
+use super::forms::{Forms, is_address, natural};
 use super::{arithmetic, call, memory};
 use crate::error::Error;
 

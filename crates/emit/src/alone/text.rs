@@ -7,6 +7,9 @@ use millrace_object::program::Line;
 /// Where trailing comments begin, in columns.
 const COMMENT_COLUMN: usize = 64;
 
+/// The greatest line number that C11 lets a `#line` say (6.10.4).
+const MAX_LINE: u32 = 0x7fff_ffff;
+
 /// C source under construction.
 #[derive(Default)]
 pub struct Text {
@@ -59,7 +62,7 @@ impl Text {
         if presumed == Some((line.file.as_ref(), line.line)) {
             return;
         }
-        let mut directive = format!("#line {}", line.line.max(1));
+        let mut directive = format!("#line {}", line.line.clamp(1, MAX_LINE));
         if presumed.map(|(file, _)| file) != Some(line.file.as_ref()) {
             let _ = write!(directive, " {}", string(line.file.as_bytes()));
         }
@@ -95,7 +98,7 @@ impl Text {
         self.out.push('\n');
         self.newlines += 1;
         if let Some((_, number)) = &mut self.presumed {
-            *number += 1;
+            *number = number.saturating_add(1);
         }
     }
 }

@@ -104,12 +104,10 @@ L31:
 L32:
 #line 55 /* *source = ip->saddr; */
 	r1_0 = *(const mr_u32 *)(p2_0 + 26);                     /* 32: r1 = *(u32 *)(r2 +26) */
-	{                                                        /* stores in the order of addresses */
+#line 55
+	*(mr_u32 *)s0_4 = (u32)r1_0;                             /* 33: *(u32 *)(r10 -4) = r1 */
 #line 64 /* __u32 *state, first = KNOCK_2; */
-		*(mr_u32 *)s0_8 = 1;                             /* 34: *(u32 *)(r10 -8) = 1 */
-#line 55 /* *source = ip->saddr; */
-		*(mr_u32 *)s0_4 = (u32)r1_0;                     /* 33: *(u32 *)(r10 -4) = r1 */
-	}
+	*(mr_u32 *)s0_8 = 1;                                     /* 34: *(u32 *)(r10 -8) = 1 */
 #line 69 /* port = bpf_ntohs(tcp->dest); */
 	r6_0 = *(const volatile mr_u16 *)(p4_0 + 2);             /* 35: r6 = *(u16 *)(r4 +2) */
 	{                                                        /* 40: call map_lookup_elem#1 */
@@ -184,7 +182,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	goto L31;                                                /* 71: goto 31 */
-#line 188 "portknock.c"
+#line 186 "portknock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -259,12 +257,10 @@ L30:
 	return;                                                  /* 30: w0 = 1 */
 L32:
 	r1_0 = *(const mr_u32 *)(p2_0 + 26);                     /* 32: r1 = *(u32 *)(r2 +26) */
-	{                                                        /* stores in the order of addresses */
-#line 64 /* __u32 *state, first = KNOCK_2; */
-		*(mr_u32 *)s0_8 = 1;                             /* 34: *(u32 *)(r10 -8) = 1 */
 #line 55 /* *source = ip->saddr; */
-		*(mr_u32 *)s0_4 = (u32)r1_0;                     /* 33: *(u32 *)(r10 -4) = r1 */
-	}
+	*(mr_u32 *)s0_4 = (u32)r1_0;                             /* 33: *(u32 *)(r10 -4) = r1 */
+#line 64 /* __u32 *state, first = KNOCK_2; */
+	*(mr_u32 *)s0_8 = 1;                                     /* 34: *(u32 *)(r10 -8) = 1 */
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
 	{                                                        /* 40: call map_lookup_elem#1 */
 #line 70
@@ -283,7 +279,7 @@ L32:
 		return;
 #line 70
 	}
-#line 287 "portknock.c"
+#line 283 "portknock.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)

@@ -5,39 +5,11 @@ use rand::rand_core::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Zipf};
 
-use super::flow::{Identities, Protocol, spread};
-use super::frame::{ACK, FIN, Frame, PSH, SYN, Saying};
+use super::connection::{Flow, Phase, Turn};
+use super::flow::{Identities, Protocol};
+use super::frame::{ACK, Frame, PSH, SYN, Saying};
 use super::spec::{Size, Spec, SpecError};
 use crate::capture::Record;
-
-/// Where a TCP connection stands. Other flows go from `New` to `Open`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    New,
-    SynSent,
-    SynAnswered,
-    Open,
-    FinSent,
-    FinAnswered,
-}
-
-/// A flow that is alive.
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    number: u64,
-    /// The next sequence number of the opener, and of who answers. ICMP: echoes, answers.
-    client: u32,
-    server: u32,
-    phase: Phase,
-}
-
-/// Why a flow is the one to go on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Talk,
-    /// It is to end; other flows wait until it has.
-    End,
-}
 
 /// Packets to a [`Spec`].
 ///
@@ -120,12 +92,16 @@ impl Generator {
         let (at, turn) = self.choose(elapsed_ns);
         self.made += 1;
         let time_ns = self.spec.start_ns.saturating_add(elapsed_ns);
-        let (saying, number, data) = self.go_on(at, turn);
+        let (mut saying, number, data) = self.go_on(at, turn);
         let identity = self.identities.identity(number);
         // Only data has the length asked for.
         let length = if data { self.draw_length() } else { 0 };
         let headers = Frame::headers(&identity, saying.flags & SYN != 0);
         let length = length.max(headers);
+        if length == headers {
+            // There is nothing to push.
+            saying.flags &= !PSH;
+        }
         if data && identity.protocol == Protocol::Tcp {
             self.advance(at, saying.answer, (length - headers) as u32);
         }
@@ -244,20 +220,10 @@ impl Generator {
 
     /// Packets that it takes to close a flow from where it stands.
     fn closing_cost(&self, flow: &Flow) -> u64 {
-        if !self.spec.connections
-            || flow.phase == Phase::New
-            || self.identities.protocol(flow.number) != Protocol::Tcp
-        {
+        if !self.spec.connections || self.identities.protocol(flow.number) != Protocol::Tcp {
             return 0;
         }
-        match (flow.phase, self.spec.both) {
-            (Phase::New, _) => 0,
-            (Phase::SynSent, true) => 5,
-            (Phase::SynAnswered, true) => 4,
-            (Phase::SynSent | Phase::SynAnswered, false) | (Phase::Open, true) => 3,
-            (Phase::Open, false) | (Phase::FinSent, true) => 2,
-            (Phase::FinSent, false) | (Phase::FinAnswered, _) => 1,
-        }
+        flow.left_to_close(self.spec.both)
     }
 
     /// The flow's next packet: what it says, the flow's number, and whether it carries data.
@@ -276,7 +242,7 @@ impl Generator {
             return (saying, flow.number, true);
         }
         let before = self.closing_cost(&flow);
-        let (saying, next, data) = self.connection(&flow, turn, answer, identification);
+        let (saying, next, data) = flow.go_on(turn, answer, self.spec.both, identification);
         if let Some(place) = self.flows.get_mut(at) {
             place.client = next.client;
             place.server = next.server;
@@ -328,83 +294,6 @@ impl Generator {
         }
     }
 
-    /// The next packet of a connection and where it stands then; `New` when it is closed.
-    fn connection(
-        &self,
-        flow: &Flow,
-        turn: Turn,
-        answer: bool,
-        number: u16,
-    ) -> (Saying, Flow, bool) {
-        let mut next = *flow;
-        // What the side says, with all acknowledged that the other has sent.
-        let from = |answer: bool, flow: &Flow, flags: u8| {
-            let (sequence, acknowledgement) = if answer {
-                (flow.server, flow.client)
-            } else {
-                (flow.client, flow.server)
-            };
-            Saying {
-                answer,
-                sequence,
-                acknowledgement,
-                flags,
-                number,
-            }
-        };
-        let both = self.spec.both;
-        let mut data = false;
-        let saying = match flow.phase {
-            Phase::New => {
-                next.client = flow.client.wrapping_add(1);
-                next.phase = if both {
-                    Phase::SynSent
-                } else {
-                    Phase::SynAnswered
-                };
-                // Unseen where only one direction is made, the answer counts all the same.
-                next.server = flow.server.wrapping_add(u32::from(!both));
-                Saying {
-                    acknowledgement: 0,
-                    ..from(false, flow, SYN)
-                }
-            }
-            Phase::SynSent => {
-                next.server = flow.server.wrapping_add(1);
-                next.phase = Phase::SynAnswered;
-                from(true, flow, SYN | ACK)
-            }
-            Phase::SynAnswered => {
-                next.phase = Phase::Open;
-                from(false, flow, ACK)
-            }
-            Phase::Open if turn == Turn::Talk => {
-                data = true;
-                from(answer, flow, ACK | PSH)
-            }
-            Phase::Open => {
-                next.client = flow.client.wrapping_add(1);
-                next.phase = Phase::FinSent;
-                from(false, flow, FIN | ACK)
-            }
-            Phase::FinSent if both => {
-                next.server = flow.server.wrapping_add(1);
-                next.phase = Phase::FinAnswered;
-                from(true, flow, FIN | ACK)
-            }
-            Phase::FinSent => {
-                next.phase = Phase::New;
-                next.server = flow.server.wrapping_add(1);
-                from(false, &next, ACK)
-            }
-            Phase::FinAnswered => {
-                next.phase = Phase::New;
-                from(false, flow, ACK)
-            }
-        };
-        (saying, next, data)
-    }
-
     /// Counts the data that a segment carried.
     fn advance(&mut self, at: usize, answer: bool, length: u32) {
         if let Some(flow) = self.flows.get_mut(at) {
@@ -414,19 +303,6 @@ impl Generator {
                 &mut flow.client
             };
             *sequence = sequence.wrapping_add(length);
-        }
-    }
-}
-
-impl Flow {
-    fn new(number: u64, seed: u64) -> Self {
-        // Initial sequence numbers spread over their whole range, as RFC 9293, 3.4.1 asks of hosts.
-        let draw = spread(number.wrapping_mul(3) ^ seed);
-        Self {
-            number,
-            client: draw as u32,
-            server: (draw >> 32) as u32,
-            phase: Phase::New,
         }
     }
 }

@@ -3,12 +3,13 @@
 //! A [`Generator`] is a stream: it holds 24 bytes a flow and no packet but the current one. The same
 //! [`Spec`] gives the same bytes, on every machine.
 
+mod connection;
 mod flow;
 mod frame;
 mod generator;
-mod prefix;
 mod spec;
 
+pub use crate::prefix::{Prefix, PrefixError};
 pub use generator::Generator;
-pub use prefix::{Prefix, PrefixError};
+
 pub use spec::{MAX_FLOWS, Mix, Size, Spec, SpecError};

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::prefix::Prefix;
+use crate::prefix::Prefix;
 
 /// Flows alive at once: 24 bytes each.
 pub const MAX_FLOWS: u64 = 1 << 24;

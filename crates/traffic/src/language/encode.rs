@@ -172,6 +172,7 @@ fn header(layer: &Layer, next: Option<&Layer>, content: usize, around: Around) -
         (Kind::Icmp | Kind::Icmp6, _) => {
             b.extend([layer.or("type", 0) as u8, layer.or("code", 0) as u8, 0, 0]);
             b.extend(be32(layer.or("rest", 0)));
+            b.extend(&layer.bytes);
         }
         (Kind::Arp, ends) => {
             // Ethernet, IPv4, 6-byte and 4-byte addresses (RFC 826).

@@ -50,7 +50,7 @@ pub(super) enum Takes {
     Nothing,
     /// Bytes in hex, at most so many: the layer's own (`options`).
     Hex(usize),
-    /// Up to four bytes in hex, as one number.
+    /// Bytes in hex that follow ICMP's checksum: four as one number, further ones as the layer's own.
     Rest,
     /// An ICMP message of this type; two numbers of 16 bits follow, identifier and sequence number.
     Echo(u64),

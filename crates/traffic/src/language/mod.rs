@@ -4,6 +4,7 @@
 //! again. [`Case`] is a `.pkt` file.
 
 mod case;
+mod cursor;
 mod decode;
 mod encode;
 mod error;

@@ -78,7 +78,10 @@ fn show(f: &mut fmt::Formatter<'_>, layer: &Layer) -> fmt::Result {
         };
         match field.takes {
             Takes::Nothing => write!(f, " {}", field.word)?,
-            Takes::Rest => write!(f, " rest {value:08x}")?,
+            Takes::Rest => {
+                write!(f, " rest {value:08x}")?;
+                hex(f, &layer.bytes)?;
+            }
             _ if matches!(field.word, "checksum" | "type" | "tpid") && !is_code(layer, field) => {
                 write!(f, " {} {value:#06x}", field.word)?;
             }
@@ -105,9 +108,10 @@ fn message(
     kind: u64,
 ) -> Result<&'static [&'static str], fmt::Error> {
     let (code, rest) = (layer.get("code"), layer.get("rest"));
+    let alone = code.unwrap_or(0) == 0 && layer.bytes.is_empty();
     for field in fields {
         match field.takes {
-            Takes::Echo(number) if number == kind && code.unwrap_or(0) == 0 => {
+            Takes::Echo(number) if number == kind && alone => {
                 let rest = rest.unwrap_or(0);
                 write!(f, " {} {} {}", field.word, rest >> 16, rest & 0xffff)?;
                 return Ok(&["type", "code", "rest"]);
@@ -116,7 +120,7 @@ fn message(
                 write!(f, " {} {}", field.word, code.unwrap_or(0))?;
                 return Ok(&["type", "code"]);
             }
-            Takes::Wide(number) if number == kind && code.unwrap_or(0) == 0 => {
+            Takes::Wide(number) if number == kind && alone => {
                 write!(f, " {} {}", field.word, rest.unwrap_or(0))?;
                 return Ok(&["type", "code", "rest"]);
             }

@@ -1,6 +1,7 @@
 //! The statements of a case, word by word.
 
 use super::case::{Expectation, Fate, Port};
+use super::cursor::number;
 use super::error::Fault;
 use super::lex::{self, Word};
 use super::read;
@@ -59,7 +60,7 @@ fn is_name(text: &str) -> bool {
 }
 
 fn port(text: &str) -> Option<Port> {
-    if let Some(number) = read::number(text) {
+    if let Some(number) = number(text) {
         return u32::try_from(number).ok().map(Port::Number);
     }
     is_name(text).then(|| Port::Name(text.to_owned()))
@@ -137,7 +138,7 @@ impl<'a> Line<'a> {
     pub(super) fn count(&self) -> Result<(String, u64), Fault> {
         let counted = self
             .equation()
-            .and_then(|(name, value)| Some((name, read::number(&value)?)));
+            .and_then(|(name, value)| Some((name, number(&value)?)));
         match counted {
             Some(counted) => Ok(counted),
             None => self.expected(1, "OBJECT = N, as in `state flows = 1`"),
@@ -146,7 +147,7 @@ impl<'a> Line<'a> {
 
     pub(super) fn rounds(&self) -> Result<u64, Fault> {
         self.nothing_after(2)?;
-        match read::number(self.word(1)) {
+        match number(self.word(1)) {
             Some(rounds @ 1..=MAX_ROUNDS) => Ok(rounds),
             _ => self.expected(1, &format!("how often: 1 to {MAX_ROUNDS}")),
         }

@@ -28,7 +28,8 @@ pub struct Run {
 struct Store {
     at: usize,
     id: StepId,
-    frame: usize,
+    /// frame and first byte of the stack object
+    object: (usize, i32),
     from: i32,
     to: i32,
 }
@@ -56,12 +57,11 @@ pub fn runs(
             }
             end += 1;
         }
-        if let (Some(first), Some(last)) = (stores.first(), stores.last()) {
-            let (from, to) = (first.at, last.at + 1);
+        let moved = worthwhile(stores);
+        if let (Some(first), Some(last)) = (moved.first(), moved.last()) {
             // A run begins where it needs to: with its first store. A label there is written before it.
-            if worthwhile(&stores) {
-                found.insert(from, rewrite(body, &order[from..to], from, stores)?);
-            }
+            let (from, to) = (first.at, last.at + 1);
+            found.insert(from, rewrite(body, &order[from..to], from, moved)?);
         }
         start = end.max(start + 1);
     }
@@ -87,21 +87,28 @@ fn store(body: &Body, at: usize, id: StepId) -> Option<Store> {
     Some(Store {
         at,
         id,
-        frame: frame.0,
+        object: (frame.0, body.stack.find(frame, from)?.from),
         from,
         to: from.checked_add(size.bytes() as i32)?,
     })
 }
 
-/// Out of order, and none over another.
-fn worthwhile(stores: &[Store]) -> bool {
-    let order = |s: &Store| (s.frame, s.from);
-    let mut places: Vec<_> = stores.iter().map(|s| (s.frame, s.from, s.to)).collect();
-    places.sort_unstable();
-    let apart = places
-        .windows(2)
-        .all(|w| w[0].0 != w[1].0 || w[0].2 <= w[1].1);
-    apart && stores.windows(2).any(|w| order(&w[0]) > order(&w[1]))
+/// The stores, in the order they stand, of those objects whose stores come out of order and none over
+/// another. Where an object is stored to in order, or but once, LLVM needs no help.
+fn worthwhile(stores: Vec<Store>) -> Vec<Store> {
+    let mut objects: BTreeMap<(usize, i32), Vec<(i32, i32)>> = BTreeMap::new();
+    for s in &stores {
+        objects.entry(s.object).or_default().push((s.from, s.to));
+    }
+    objects.retain(|_, places| {
+        let unsorted = !places.is_sorted();
+        places.sort_unstable();
+        unsorted && places.windows(2).all(|w| w[0].1 <= w[1].0)
+    });
+    stores
+        .into_iter()
+        .filter(|s| objects.contains_key(&s.object))
+        .collect()
 }
 
 fn rewrite(
@@ -115,7 +122,8 @@ fn rewrite(
     for (position, &id) in steps.iter().enumerate() {
         let step = body.slice.step(id);
         let Op::Plain(insn) = step.op else { continue };
-        let Insn::Store { size, src, .. } = insn else {
+        let moves = stores.iter().any(|s| s.id == id);
+        let (true, Insn::Store { size, src, .. }) = (moves, insn) else {
             statements.push((id, statement::plain(body, id, &insn)?));
             continue;
         };
@@ -139,7 +147,7 @@ fn rewrite(
         };
         values.insert(first + position, (kept, kind));
     }
-    stores.sort_by_key(|s| (s.frame, s.from));
+    stores.sort_by_key(|s| (s.object, s.from));
     for store in stores {
         let step = body.slice.step(store.id);
         let (Some((value, kind)), Op::Plain(Insn::Store { base, offset, .. })) =

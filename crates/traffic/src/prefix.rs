@@ -13,8 +13,21 @@ pub struct Prefix {
 
 /// Not a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a prefix; write one as 10.0.0.0/16 or fd00::/64")]
-pub struct PrefixError(String);
+pub enum PrefixError {
+    /// Not an address.
+    #[error("`{0}` is not an address; write a prefix as in 10.0.0.0/24 or fd00::/8")]
+    Address(String),
+    /// Not a number of bits, or too many.
+    #[error("`/{bits}` in `{prefix}`: a prefix of this address has 0 to {most} bits")]
+    Bits {
+        /// What was written after the slash.
+        bits: String,
+        /// The whole prefix.
+        prefix: String,
+        /// Bits of the address.
+        most: u32,
+    },
+}
 
 impl Prefix {
     /// The prefix of these bits that holds `address`; more bits than it has count as all.
@@ -22,26 +35,37 @@ impl Prefix {
         match address {
             IpAddr::V4(address) => {
                 let bits = bits.min(32);
-                let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
                 Self {
-                    first: Ipv4Addr::from_bits(address.to_bits() & mask).into(),
+                    first: Ipv4Addr::from_bits(address.to_bits() & mask4(bits)).into(),
                     bits,
                 }
             }
             IpAddr::V6(address) => {
                 let bits = bits.min(128);
-                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
                 Self {
-                    first: Ipv6Addr::from_bits(address.to_bits() & mask).into(),
+                    first: Ipv6Addr::from_bits(address.to_bits() & mask6(bits)).into(),
                     bits,
                 }
             }
         }
     }
 
+    /// Whether an address is in it; one of the other family never is.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                address.to_bits() & mask4(self.bits) == first.to_bits()
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                address.to_bits() & mask6(self.bits) == first.to_bits()
+            }
+            _ => false,
+        }
+    }
+
     /// How many hosts are numbered in it, at most 65536: without the first and the last address, which
     /// are the network's and its broadcast's, where it has others.
-    pub(super) fn hosts(&self) -> u64 {
+    pub(crate) fn hosts(&self) -> u64 {
         let free = if self.first.is_ipv4() {
             32 - self.bits
         } else {
@@ -56,7 +80,7 @@ impl Prefix {
     }
 
     /// The host of this number, below [`Prefix::hosts`]; none if the prefix is of the other family.
-    pub(super) fn v4(&self, host: u64) -> Option<Ipv4Addr> {
+    pub(crate) fn v4(&self, host: u64) -> Option<Ipv4Addr> {
         match self.first {
             IpAddr::V4(first) => {
                 let host = host as u32 + u32::from(self.bits < 31);
@@ -67,7 +91,7 @@ impl Prefix {
     }
 
     /// As [`Prefix::v4`].
-    pub(super) fn v6(&self, host: u64) -> Option<Ipv6Addr> {
+    pub(crate) fn v6(&self, host: u64) -> Option<Ipv6Addr> {
         match self.first {
             IpAddr::V6(first) => {
                 let host = u128::from(host) + u128::from(self.bits < 127);
@@ -78,24 +102,38 @@ impl Prefix {
     }
 }
 
+fn mask4(bits: u32) -> u32 {
+    u32::MAX.checked_shl(32 - bits).unwrap_or(0)
+}
+
+fn mask6(bits: u32) -> u128 {
+    u128::MAX.checked_shl(128 - bits).unwrap_or(0)
+}
+
 impl FromStr for Prefix {
     type Err = PrefixError;
 
-    fn from_str(text: &str) -> Result<Self, PrefixError> {
-        let error = || PrefixError(text.to_owned());
-        let (address, bits) = match text.split_once('/') {
+    /// `10.0.0.0/24`, or an address alone for all of its bits.
+    fn from_str(prefix: &str) -> Result<Self, PrefixError> {
+        let (address, bits) = match prefix.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
+            None => (prefix, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| error())?;
+        let address: IpAddr = address
+            .parse()
+            .map_err(|_| PrefixError::Address(prefix.to_owned()))?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
             None => most,
-            Some(bits) => bits
+            Some(text) => text
                 .parse()
                 .ok()
-                .filter(|bits| *bits <= most)
-                .ok_or_else(error)?,
+                .filter(|&bits| bits <= most)
+                .ok_or_else(|| PrefixError::Bits {
+                    bits: text.to_owned(),
+                    prefix: prefix.to_owned(),
+                    most,
+                })?,
         };
         Ok(Self::new(address, bits))
     }

@@ -1,0 +1,329 @@
+//! Random programs of the shapes that compilers make: arithmetic, a stack in pieces of any size, branches
+//! and joins, pointers that differ between executions, spills, calls.
+
+use millrace_object::insn::{
+    AluOp, AtomicOp, ByteOrder, Condition, Insn, Operand, Reg, Size, Width,
+};
+
+use crate::support::asm::*;
+use crate::support::random::Random;
+
+/// Bytes of a packet, all of which the programs check to be there.
+pub const PACKET: u64 = 96;
+
+/// Numbers live in these; r6 is the packet, r7 a pointer of the moment, r0 scratch.
+const NUMBERS: &[Reg] = &[R1, R2, R3, R4, R5, R8, R9];
+const SIZES: &[Size] = &[Size::B1, Size::B2, Size::B4, Size::B8];
+const WIDTHS: &[Width] = &[Width::W32, Width::W64];
+/// The stack from here to r10 is numbers; below it is a place for spilled pointers.
+const STACK: i16 = 64;
+const SPILL: i16 = -STACK - 8;
+
+const OPS: &[AluOp] = &[
+    AluOp::Add,
+    AluOp::Sub,
+    AluOp::Mul,
+    AluOp::Div,
+    AluOp::SignedDiv,
+    AluOp::Mod,
+    AluOp::SignedMod,
+    AluOp::Or,
+    AluOp::And,
+    AluOp::Xor,
+    AluOp::Lsh,
+    AluOp::Rsh,
+    AluOp::Arsh,
+    AluOp::Mov,
+];
+const CONDITIONS: &[Condition] = &[
+    Condition::Eq,
+    Condition::Ne,
+    Condition::Gt,
+    Condition::Ge,
+    Condition::Lt,
+    Condition::Le,
+    Condition::SignedGt,
+    Condition::SignedGe,
+    Condition::SignedLt,
+    Condition::SignedLe,
+    Condition::Test,
+];
+
+/// An entry and the function it may call (number 1).
+pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
+    let mut body = Vec::new();
+    for _ in 0..4 + random.below(14) {
+        piece(random, &mut body, 0);
+    }
+    let mut insns = vec![
+        load(Size::B4, R6, R1, 0),
+        load(Size::B4, R7, R1, 4),
+        mov(R2, R6),
+        addi(R2, PACKET as i64),
+        branch(Condition::Le, Width::W64, R2, R7, 7),
+        movi(R0, 0),
+        exit(),
+    ];
+    for (at, reg) in (8i16..).step_by(8).zip(NUMBERS) {
+        insns.push(load(Size::B8, *reg, R6, at));
+    }
+    for at in (8..=STACK).step_by(8) {
+        insns.push(store(
+            Size::B8,
+            R10,
+            -at,
+            NUMBERS[at as usize / 8 % NUMBERS.len()],
+        ));
+    }
+    let start = insns.len();
+    insns.extend(shifted(&body, start));
+    // Everything there is, in one number.
+    insns.push(movi(R0, 0));
+    for reg in NUMBERS {
+        insns.extend([
+            alui(AluOp::Mul, Width::W64, R0, 31),
+            alu(AluOp::Xor, Width::W64, R0, *reg),
+        ]);
+    }
+    for at in (8..=STACK).step_by(8) {
+        insns.extend([
+            load(Size::B8, R1, R10, -at),
+            alui(AluOp::Mul, Width::W64, R0, 37),
+            add(R0, R1),
+        ]);
+    }
+    for at in (8..PACKET as i16).step_by(8) {
+        insns.extend([
+            load(Size::B8, R1, R6, at),
+            alui(AluOp::Mul, Width::W64, R0, 41),
+            add(R0, R1),
+        ]);
+    }
+    insns.extend([store(Size::B8, R6, 0, R0), exit()]);
+    (insns, callee(random))
+}
+
+/// Takes a pointer to 16 bytes of its caller's stack, two numbers and the packet.
+fn callee(random: &mut Random) -> Vec<Insn> {
+    let mut insns = vec![store(Size::B8, R10, -8, R2), store(Size::B8, R10, -16, R3)];
+    for _ in 0..random.below(4) {
+        let (size, at) = (random.of(SIZES), random.below(9) as i16);
+        insns.push(store(size, R10, at - 16, R3));
+        insns.push(alu(
+            random.of(&[AluOp::Add, AluOp::Xor]),
+            random.of(WIDTHS),
+            R3,
+            R2,
+        ));
+    }
+    insns.extend([
+        load(random.of(SIZES), R0, R4, random.below(80) as i16),
+        load(Size::B8, R5, R1, 8),
+        add(R5, R0),
+        store(random.of(SIZES), R1, random.below(9) as i16, R5),
+        load(Size::B8, R3, R10, -12),
+        alu(AluOp::Xor, Width::W64, R0, R3),
+        exit(),
+    ]);
+    insns
+}
+
+fn piece(random: &mut Random, out: &mut Vec<Insn>, depth: u32) {
+    match random.below(if depth < 3 { 14 } else { 9 }) {
+        0..=2 => arithmetic(random, out),
+        3 => out.push(store(
+            random.of(SIZES),
+            R10,
+            stack(random),
+            random.of(NUMBERS),
+        )),
+        4 => out.push(storei(
+            random.of(SIZES),
+            R10,
+            stack(random),
+            random.next() as i32 as i64,
+        )),
+        5 => out.push(load(
+            random.of(SIZES),
+            random.of(NUMBERS),
+            R10,
+            stack(random),
+        )),
+        6 => out.push(store(
+            random.of(SIZES),
+            R6,
+            packet(random),
+            random.of(NUMBERS),
+        )),
+        7 => out.push(load(
+            random.of(SIZES),
+            random.of(NUMBERS),
+            R6,
+            packet(random),
+        )),
+        8 => atomics(random, out),
+        9 | 10 => choice(random, out, depth),
+        11 => pointers(random, out),
+        12 => index(random, out),
+        _ => call(random, out),
+    }
+}
+
+/// Anywhere that eight bytes fit.
+fn stack(random: &mut Random) -> i16 {
+    random.below(STACK as u64 - 7) as i16 - STACK
+}
+
+fn packet(random: &mut Random) -> i16 {
+    8 + random.below(PACKET - 15) as i16
+}
+
+fn arithmetic(random: &mut Random, out: &mut Vec<Insn>) {
+    let (dst, src, width) = (random.of(NUMBERS), random.of(NUMBERS), random.of(WIDTHS));
+    match random.below(8) {
+        0 => out.push(neg(width, dst)),
+        1 => out.push(extend(width, random.of(&[Size::B1, Size::B2]), dst, src)),
+        2 => {
+            let which = random.of(&[ByteOrder::ToLittle, ByteOrder::ToBig, ByteOrder::Swap]);
+            out.push(order(which, random.of(&[16, 32, 64]), dst));
+        }
+        3 => out.push(load_signed(random.of(&SIZES[..3]), dst, R6, packet(random))),
+        4 | 5 => out.push(alu(random.of(OPS), width, dst, src)),
+        _ => {
+            let op = random.of(OPS);
+            let bits = if width == Width::W32 { 32 } else { 64 };
+            let imm = match op {
+                AluOp::Lsh | AluOp::Rsh | AluOp::Arsh => random.below(bits) as i64,
+                AluOp::Div | AluOp::SignedDiv | AluOp::Mod | AluOp::SignedMod => {
+                    1 + random.below(99) as i64
+                }
+                _ => random.next() as i32 as i64 >> random.below(31),
+            };
+            out.push(alui(op, width, dst, imm));
+        }
+    }
+}
+
+fn atomics(random: &mut Random, out: &mut Vec<Insn>) {
+    let op = random.of(&[
+        AtomicOp::Add,
+        AtomicOp::Or,
+        AtomicOp::And,
+        AtomicOp::Xor,
+        AtomicOp::Exchange,
+        AtomicOp::CompareExchange,
+    ]);
+    let size = random.of(&[Size::B4, Size::B8]);
+    let at = -8 * (1 + random.below(STACK as u64 / 8) as i16);
+    let fetch =
+        matches!(op, AtomicOp::Exchange | AtomicOp::CompareExchange) || random.below(2) == 0;
+    out.push(mov(R0, random.of(NUMBERS)));
+    out.push(atomic(op, fetch, size, R10, at, random.of(NUMBERS)));
+    out.push(alu(AluOp::Xor, Width::W64, random.of(NUMBERS), R0));
+}
+
+fn condition(random: &mut Random, target: usize) -> Insn {
+    let right = if random.below(2) == 0 {
+        Operand::Reg(random.of(NUMBERS))
+    } else {
+        Operand::Imm(random.below(9) as i64 - 4)
+    };
+    Insn::Branch {
+        condition: random.of(CONDITIONS),
+        width: random.of(WIDTHS),
+        left: random.of(NUMBERS),
+        right,
+        target,
+    }
+}
+
+/// One way or the other, then on together.
+fn choice(random: &mut Random, out: &mut Vec<Insn>, depth: u32) {
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    for _ in 0..1 + random.below(3) {
+        piece(random, &mut one, depth + 1);
+    }
+    for _ in 0..random.below(3) {
+        piece(random, &mut other, depth + 1);
+    }
+    let at = out.len();
+    out.push(condition(random, at + 2 + one.len()));
+    out.extend(shifted(&one, at + 1));
+    out.push(jump(at + 2 + one.len() + other.len()));
+    out.extend(shifted(&other, at + 2 + one.len()));
+}
+
+/// r7 is one of two places, perhaps spilled meanwhile; then it is used.
+fn pointers(random: &mut Random, out: &mut Vec<Insn>) {
+    let place = |random: &mut Random, out: &mut Vec<Insn>| {
+        if random.below(3) == 0 {
+            out.extend([mov(R7, R6), addi(R7, i64::from(packet(random)))]);
+        } else {
+            out.extend([mov(R7, R10), addi(R7, i64::from(stack(random)))]);
+        }
+    };
+    place(random, out);
+    let at = out.len();
+    out.push(condition(random, at + 3));
+    place(random, out);
+    if random.below(2) == 0 {
+        out.push(store(Size::B8, R10, SPILL, R7));
+        arithmetic(random, out);
+        out.push(load(Size::B8, R7, R10, SPILL));
+    }
+    for _ in 0..1 + random.below(2) {
+        out.push(match random.below(2) {
+            0 => load(random.of(SIZES), random.of(NUMBERS), R7, 0),
+            _ => store(random.of(SIZES), R7, 0, random.of(NUMBERS)),
+        });
+    }
+}
+
+/// A place that a number decides.
+fn index(random: &mut Random, out: &mut Vec<Insn>) {
+    out.push(mov(R0, random.of(NUMBERS)));
+    out.push(alui(
+        AluOp::And,
+        Width::W64,
+        R0,
+        random.of(&[1, 7, 8, 24, 31]),
+    ));
+    if random.below(2) == 0 {
+        out.extend([
+            mov(R7, R10),
+            addi(R7, i64::from(random.of(&[-64i16, -48, -40]))),
+            add(R7, R0),
+        ]);
+    } else {
+        out.extend([mov(R7, R6), add(R7, R0), addi(R7, 8)]);
+    }
+    out.push(match random.below(2) {
+        0 => load(
+            random.of(SIZES),
+            random.of(NUMBERS),
+            R7,
+            random.below(2) as i16,
+        ),
+        _ => store(
+            random.of(SIZES),
+            R7,
+            random.below(2) as i16,
+            random.of(NUMBERS),
+        ),
+    });
+}
+
+fn call(random: &mut Random, out: &mut Vec<Insn>) {
+    out.extend([
+        mov(R2, random.of(&[R2, R8, R9])),
+        mov(R3, random.of(&[R3, R8, R9])),
+        mov(R4, R6),
+        mov(R1, R10),
+        addi(R1, i64::from(-16 - 8 * random.below(6) as i16)),
+        call_local(1),
+    ]);
+    for (at, reg) in (1i16..).zip([R1, R2, R3, R4, R5]) {
+        out.push(load(Size::B8, reg, R10, -8 * at));
+    }
+    out.push(alu(AluOp::Xor, Width::W64, R8, R0));
+}
