@@ -175,8 +175,9 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
 
 /// The program that a word names, compiled if need be, not proved.
 pub fn program(word: &str, capacity: &[String]) -> Result<Program, Failure> {
-    let mut program = declared(word)?;
-    for (name, entries) in capacities(capacity)? {
+    let capacities = capacities(capacity)?;
+    let mut program = declared(word, &capacities)?;
+    for (name, entries) in capacities {
         program.set_capacity(&name, entries).map_err(|e| {
             Failure::wrong(format!("--capacity {name}={entries}: {e}"))
                 .help("`millrace check` lists the objects")
@@ -185,21 +186,23 @@ pub fn program(word: &str, capacity: &[String]) -> Result<Program, Failure> {
     Ok(program)
 }
 
-fn declared(word: &str) -> Result<Program, Failure> {
+fn declared(word: &str, capacities: &[(String, u64)]) -> Result<Program, Failure> {
     let found = word::find(word)?;
     match &found.source {
-        Source::Object(path) => millrace_object::load_file(path).map_err(|e| trouble::load(&e)),
+        Source::Object(path) => {
+            millrace_object::load_file_with(path, capacities).map_err(|e| trouble::load(&e))
+        }
         Source::Bundle(folder) => Ok(bundle::open(folder)?.0),
         Source::Module(path) => Err(Failure::wrong(format!(
             "{}: a module alone cannot be examined",
             path.display()
         ))
         .help("give its source or its object")),
-        Source::C(path) => compiled(path),
+        Source::C(path) => compiled(path, capacities),
     }
 }
 
-fn compiled(source: &Path) -> Result<Program, Failure> {
+fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<Program, Failure> {
     let io = |e: std::io::Error| Failure::wrong(format!("{}: {e}", source.display()));
     let cache = Cache::of_user().map_err(trouble::emit)?;
     let toolchain = toolchain::find(&cache).map_err(trouble::emit)?;
@@ -215,7 +218,7 @@ fn compiled(source: &Path) -> Result<Program, Failure> {
     let name = source
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    millrace_object::load(&bytes, &name).map_err(|e| trouble::load(&e))
+    millrace_object::load_with(&bytes, &name, capacities).map_err(|e| trouble::load(&e))
 }
 
 /// Whether a program is safe, and what the proof learned.
@@ -257,7 +260,7 @@ fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
 }
 
 /// `NAME=N` of `--capacity`.
-fn capacities(given: &[String]) -> Result<Vec<(String, u64)>, Failure> {
+pub fn capacities(given: &[String]) -> Result<Vec<(String, u64)>, Failure> {
     let capacity = |text: &String| {
         let pair = text
             .split_once('=')

@@ -118,7 +118,8 @@ pub fn build(
     let name = input
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    let mut program = millrace_object::load(&bytes, &name).map_err(|e| Error::Object {
+    let loaded = millrace_object::load_with(&bytes, &name, &options.capacities);
+    let mut program = loaded.map_err(|e| Error::Object {
         file: input.to_owned(),
         reason: e.to_string(),
     })?;

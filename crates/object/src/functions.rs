@@ -36,7 +36,14 @@ impl<'a> Functions<'a> {
             let Some(header) = elf.sections.get(section) else {
                 continue;
             };
-            if symbol.kind != SymbolKind::Function || !header.executable {
+            // Assembly, and the first compilers, leave out a function's type; local symbols without
+            // one are labels.
+            let is_function = match symbol.kind {
+                SymbolKind::Function => true,
+                SymbolKind::Other => symbol.global && !symbol.name.is_empty(),
+                SymbolKind::Object | SymbolKind::Section => false,
+            };
+            if !is_function || !header.executable {
                 continue;
             }
             spans.push(Span {

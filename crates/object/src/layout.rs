@@ -32,7 +32,8 @@ pub(crate) enum Content {
 pub(crate) struct Record {
     pub start: u64,
     pub end: u64,
-    pub object: ObjectId,
+    /// or why there is none: what no program uses may be declared as it likes
+    pub object: Result<ObjectId, LoadError>,
 }
 
 /// Most state objects of a program; the kernel admits 64.
@@ -57,11 +58,16 @@ pub(crate) struct Layout {
 pub(crate) struct Declaration {
     pub start: u64,
     pub end: u64,
-    pub object: StateObject,
+    pub object: Result<StateObject, LoadError>,
 }
 
 impl Layout {
-    pub fn of(elf: &Elf<'_>, btf: Option<&Btf>) -> Result<Layout, LoadError> {
+    /// `capacities` are for maps whose authors left theirs open, see [`open_capacity`].
+    pub fn of(
+        elf: &Elf<'_>,
+        btf: Option<&Btf>,
+        capacities: &[(String, u64)],
+    ) -> Result<Layout, LoadError> {
         let mut layout = Layout {
             contents: Vec::with_capacity(elf.sections.len()),
             objects: Vec::new(),
@@ -81,15 +87,26 @@ impl Layout {
             } else if section.name == maps::declared::SECTION {
                 let declarations = maps::declared::read(elf, index, btf)?;
                 layout
-                    .declare(declarations)
+                    .declare(open(declarations, capacities))
                     .map_err(|e| e.in_section(section.name))?
             } else if maps::legacy::is_section(section.name) {
-                return Err(maps::legacy::refusal(section.name).in_section(section.name));
+                let place = |e: LoadError| e.in_section(section.name);
+                let declarations = maps::legacy::read(elf, index).map_err(place)?;
+                layout
+                    .declare(open(declarations, capacities))
+                    .map_err(place)?
             } else if section.name == handlers::state::SECTION {
                 let declarations = handlers::state::read(elf, index)?;
-                layout
-                    .declare(declarations)
-                    .map_err(|e| e.in_section(section.name))?
+                let place = |e: LoadError| e.in_section(section.name);
+                let content = layout.declare(declarations).map_err(place)?;
+                if let Content::Objects(records) = &content {
+                    // No handler is declared without being meant.
+                    let refused = records.iter().find_map(|r| r.object.as_ref().err());
+                    if let Some(refused) = refused {
+                        return Err(place(refused.clone()));
+                    }
+                }
+                content
             } else if section.name == handlers::names::REASONS {
                 let (names, starts) = handlers::names::reasons(section)?;
                 layout.reasons = names;
@@ -137,20 +154,58 @@ impl Layout {
         let mut records: Vec<Record> = Vec::with_capacity(declarations.len());
         for Declaration { start, end, object } in declarations {
             if records.last().is_some_and(|r| start < r.end) {
-                return Err(LoadError::malformed("its declaration overlaps another")
-                    .at_symbol(&object.name));
+                let overlap = LoadError::malformed("its declaration overlaps another");
+                return Err(match object {
+                    Ok(object) => overlap.at_symbol(&object.name),
+                    Err(_) => overlap,
+                });
             }
-            let object = self.add(object)?;
+            let object = match object.map(|object| self.add(object)) {
+                Ok(Err(e)) if e.rule == TOO_MANY => return Err(e),
+                Ok(added) => added,
+                Err(e) => Err(e),
+            };
             records.push(Record { start, end, object });
         }
         Ok(Content::Objects(records))
     }
 }
 
+/// The rule of [`too_many`].
+const TOO_MANY: &str = "too-many-objects";
+
+/// Gives maps whose authors left the capacity to the loader (`max_entries` 0, which the kernel
+/// refuses) the one that the operator names: by the map's name, or `*` for all such maps.
+fn open(mut declarations: Vec<Declaration>, capacities: &[(String, u64)]) -> Vec<Declaration> {
+    for declaration in &mut declarations {
+        let Ok(object) = &mut declaration.object else {
+            continue;
+        };
+        if object.capacity != 0 {
+            continue;
+        }
+        let given = |wanted: &str| capacities.iter().rfind(|(name, _)| name == wanted);
+        if let Some((_, capacity)) = given(&object.name).or_else(|| given("*")) {
+            object.capacity = *capacity;
+        } else if let Some(capacity) = object.kind.open_capacity() {
+            object.capacity = capacity;
+        } else {
+            let name = object.name.clone();
+            let open = LoadError::new(
+                "open-capacity",
+                format!("`{name}` has max_entries 0, to be set by the program that loads it"),
+                format!("say how many entries it is to have: `--capacity {name}=NUMBER`"),
+            );
+            declaration.object = Err(open.at_symbol(&name));
+        }
+    }
+    declarations
+}
+
 /// More state objects than a program may have.
 pub(crate) fn too_many() -> LoadError {
     LoadError::new(
-        "too-many-objects",
+        TOO_MANY,
         format!("more than {MAX_OBJECTS} state objects"),
         "split the program",
     )
@@ -162,11 +217,11 @@ pub(crate) fn admits(declarations: usize) -> bool {
 }
 
 /// The record that contains an offset.
-pub(crate) fn record_at(records: &[Record], offset: i64) -> Option<ObjectId> {
+pub(crate) fn record_at(records: &[Record], offset: i64) -> Option<&Record> {
     let offset = u64::try_from(offset).ok()?;
     let after = records.partition_point(|r| r.start <= offset);
     let record = records.get(after.checked_sub(1)?)?;
-    (offset < record.end).then_some(record.object)
+    (offset < record.end).then_some(record)
 }
 
 /// An object of a kind with everything else zero.

@@ -32,6 +32,6 @@ mod xdp;
 pub use capacity::CapacityError;
 pub use error::{Fault, LoadError};
 pub use insn::Insn;
-pub use load::{load, load_file};
+pub use load::{load, load_file, load_file_with, load_with};
 pub use params::ParamError;
 pub use program::Program;

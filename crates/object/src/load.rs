@@ -19,6 +19,14 @@ use crate::{handlers, params, xdp};
 /// # Errors
 /// The file cannot be read, or see [`load`].
 pub fn load_file(path: &Path) -> Result<Program, LoadError> {
+    load_file_with(path, &[])
+}
+
+/// The same with [`load_with`]'s capacities.
+///
+/// # Errors
+/// The file cannot be read, or see [`load`].
+pub fn load_file_with(path: &Path, capacities: &[(String, u64)]) -> Result<Program, LoadError> {
     let shown = path.display().to_string();
     let stem = path
         .file_stem()
@@ -37,7 +45,7 @@ pub fn load_file(path: &Path) -> Result<Program, LoadError> {
     file.take(MAX_FILE as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    read(&bytes, &stem).map_err(|e| e.in_file(&shown))
+    read(&bytes, &stem, capacities).map_err(|e| e.in_file(&shown))
 }
 
 /// Reads the bytes of an object file; `name` becomes the program's.
@@ -48,10 +56,24 @@ pub fn load_file(path: &Path) -> Result<Program, LoadError> {
 /// The bytes are not a BPF object, contradict their format, or ask for what does not exist: the
 /// error names the place, what was wrong and what to do.
 pub fn load(bytes: &[u8], name: &str) -> Result<Program, LoadError> {
-    read(bytes, name).map_err(|e| e.in_file(name))
+    load_with(bytes, name, &[])
 }
 
-fn read(bytes: &[u8], name: &str) -> Result<Program, LoadError> {
+/// The same for an object whose author left the capacities of maps to the loader (`max_entries` 0):
+/// each of `capacities` is a map's name, or `*` for all maps that are left open, and its entries.
+/// Maps with a capacity of their own keep it; [`Program::set_capacity`] changes those.
+///
+/// # Errors
+/// See [`load`].
+pub fn load_with(
+    bytes: &[u8],
+    name: &str,
+    capacities: &[(String, u64)],
+) -> Result<Program, LoadError> {
+    read(bytes, name, capacities).map_err(|e| e.in_file(name))
+}
+
+fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Program, LoadError> {
     let elf = Elf::parse(bytes)?;
     let btf = Btf::of(&elf)?;
     let btf = btf.as_ref();
@@ -64,7 +86,7 @@ fn read(bytes: &[u8], name: &str) -> Result<Program, LoadError> {
     } else {
         Dialect::Xdp
     };
-    let mut layout = Layout::of(&elf, btf)?;
+    let mut layout = Layout::of(&elf, btf, capacities)?;
     let spans = Functions::of(&elf);
     let starts = match dialect {
         Dialect::Handlers => handlers::entries::find(&elf, &spans, btf, &ext)?,

@@ -15,29 +15,98 @@ pub(crate) fn is_xdp(section: &str) -> bool {
     })
 }
 
+/// The sections of programs of other types, as libbpf has them (`section_defs`): what an object
+/// without type information has there is not for packets.
+const OTHERS: &[&str] = &[
+    "action",
+    "cgroup",
+    "classifier",
+    "connect",
+    "dev",
+    "fentry",
+    "fexit",
+    "flow_dissector",
+    "fmod_ret",
+    "freplace",
+    "iter",
+    "kprobe",
+    "kretprobe",
+    "ksyscall",
+    "kretsyscall",
+    "license",
+    "lirc_mode2",
+    "lsm",
+    "lwt",
+    "netfilter",
+    "netkit",
+    "perf_event",
+    "raw_tp",
+    "raw_tracepoint",
+    "sk_",
+    "sockops",
+    "socket",
+    "struct_ops",
+    "syscall",
+    "tc",
+    "tp",
+    "tracepoint",
+    "uprobe",
+    "uretprobe",
+    "usdt",
+    "version",
+];
+
+/// What a function's section and type say.
+#[derive(PartialEq, Eq)]
+enum Says {
+    Packet,
+    Other,
+    Nothing,
+}
+
+fn says(section: &str, signature: Option<&Signature<'_>>) -> Says {
+    if is_xdp(section) {
+        return match signature {
+            // A program that looks at no packet may leave out its parameter.
+            Some(s) if !s.params.is_empty() && !s.takes_pointer(None) => Says::Other,
+            _ => Says::Packet,
+        };
+    }
+    match signature {
+        Some(s) if s.takes_pointer(Some("xdp_md")) => Says::Packet,
+        Some(_) => Says::Other,
+        None if OTHERS.iter().any(|other| section.starts_with(other)) => Says::Other,
+        // Names like `xdp1` and `xdp_fw` are customary where the loader is the author's own.
+        None if section.starts_with("xdp") => Says::Packet,
+        None => Says::Nothing,
+    }
+}
+
 /// Indices of the functions that are programs, in file order. A program is a global function of a
 /// section for XDP, or of any section but `.text` if it takes a `struct xdp_md *`: names of sections
-/// are free to those who bring their own loader.
+/// are free to those who bring their own loader. If nothing says so of any function, all those are
+/// programs of which nothing says otherwise: an object without type information, its section called
+/// `prog` or `2/7`. The proof then refuses what uses its context in another way.
 pub(crate) fn find(
     elf: &Elf<'_>,
     functions: &Functions<'_>,
     btf: Option<&Btf>,
     ext: &Ext,
 ) -> Result<Vec<usize>, LoadError> {
-    let mut entries = Vec::new();
-    for (index, span) in functions.spans.iter().enumerate() {
-        if !span.global || span.section_name == ".text" {
-            continue;
-        }
-        let signature = Signature::of(btf, ext, span);
-        let is_program = if is_xdp(span.section_name) {
-            signature.is_none_or(|s| s.takes_pointer(None))
-        } else {
-            signature.is_some_and(|s| s.takes_pointer(Some("xdp_md")))
-        };
-        if is_program {
-            entries.push(index);
-        }
+    let of_kind = |wanted: Says| -> Vec<usize> {
+        let spans = functions.spans.iter().enumerate();
+        spans
+            .filter(|(_, span)| span.global && span.section_name != ".text")
+            .filter(|(_, span)| {
+                let signature = Signature::of(btf, ext, span);
+                says(span.section_name, signature.as_ref()) == wanted
+            })
+            .map(|(index, _)| index)
+            .collect()
+    };
+    let mut entries = of_kind(Says::Packet);
+    if entries.is_empty() {
+        entries = of_kind(Says::Nothing);
     }
     if entries.is_empty() {
         let code = elf.sections.iter().filter(|s| s.executable && s.size > 0);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::Args;
 use millrace_check::facts::Refusal;
@@ -14,14 +15,16 @@ use serde_json::{Value, json};
 use crate::failure::{DONE, Failure, NO};
 use crate::function;
 use crate::quantity::{bytes, grouped};
-use crate::{refusal, screen};
+use crate::{refusal, screen, word};
+
+use super::survey;
 
 /// Show what a function declares and calls, and whether it is safe.
 #[derive(Args)]
 #[command(after_help = "Exit status: 0 safe, 1 refused, 2 it cannot be read.")]
 pub struct Check {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs or $MILLRACE_NFS
+    /// of a folder in ./nfs or $MILLRACE_NFS; or a folder of objects, each of which is checked
     nf: String,
 
     /// Give a state object room for this many entries, whatever its author declared
@@ -41,6 +44,13 @@ impl Check {
 
     /// Checks it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        let folder = Path::new(&self.nf);
+        if folder.is_dir() && word::find(&self.nf).is_err() {
+            let files = survey::objects(folder)?;
+            if !files.is_empty() {
+                return survey::perform(folder, &files, &self.capacity, self.json);
+            }
+        }
         let program = function::program(&self.nf, &self.capacity)?;
         let refusals = function::prove(&program).err().unwrap_or_default();
         let memory = Memory::from_capture_to_capture(function::objects_bytes(&program));

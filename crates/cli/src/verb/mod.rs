@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod emit;
 mod run;
+mod survey;
 mod test;
 mod trace;
 

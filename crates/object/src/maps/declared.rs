@@ -7,8 +7,8 @@ use crate::btf::{Btf, Kind, Member, Variable};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::layout::{Declaration, admits, blank, too_many};
+use crate::maps::{kind, map_in_map};
 use crate::program::StateObject;
-use crate::state::{self, Addressing};
 
 /// The section's name.
 pub(crate) const SECTION: &str = ".maps";
@@ -63,7 +63,7 @@ pub(crate) fn read(
                     "a map declared beyond the end of its section",
                 ))
             })?;
-        let object = declaration(btf, &variable).map_err(place)?;
+        let object = declaration(btf, &variable).map_err(place);
         declarations.push(Declaration { start, end, object });
     }
     if declarations.is_empty() {
@@ -112,13 +112,6 @@ fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<StateObject, LoadEr
     object.value_bytes = spelled.value_bytes.unwrap_or(0);
     object.capacity = u64::from(spelled.capacity);
     object.flags = spelled.flags;
-    if kind.addressing == Addressing::None && (object.key_bytes, object.value_bytes) != (0, 0) {
-        return Err(LoadError::new(
-            "map-declaration",
-            format!("a {} has neither keys nor values", kind.name),
-            "leave out key and value",
-        ));
-    }
     Ok(object)
 }
 
@@ -151,11 +144,7 @@ fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), 
             other => return Err(unreadable("map_extra", &format!("{other}"), "leave it out")),
         },
         "values" => {
-            return Err(LoadError::new(
-                "map-in-map",
-                "maps that hold maps or programs (`__array(values, …)`) are not supported",
-                "use one map with the outer key as a part of its key",
-            ));
+            return Err(map_in_map("`__array(values, …)`"));
         }
         other => return Err(unreadable(&printable(other), "unknown", "leave it out")),
     }
@@ -199,30 +188,6 @@ fn size(btf: &Btf, member: &Member) -> Result<u32, LoadError> {
             btf.string(member.name),
             "of no known size",
             "use `__type(name, type)`, the type defined in this file",
-        )
-    })
-}
-
-fn kind(number: Option<u32>) -> Result<&'static state::StateKind, LoadError> {
-    let exist = || {
-        let kinds = state::KINDS.iter().filter(|k| k.bpf_type.is_some());
-        kinds.map(|k| k.name).collect::<Vec<_>>().join(", ")
-    };
-    let Some(number) = number else {
-        return Err(LoadError::new(
-            "unknown-map-type",
-            "the declaration has no `type`",
-            format!("add `__uint(type, BPF_MAP_TYPE_…)`; there are {}", exist()),
-        ));
-    };
-    state::by_bpf_type(number).ok_or_else(|| {
-        LoadError::new(
-            "unknown-map-type",
-            format!(
-                "the map type {} is not supported",
-                state::bpf_type_name(number)
-            ),
-            format!("there are {}", exist()),
         )
     })
 }

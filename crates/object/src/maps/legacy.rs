@@ -1,17 +1,134 @@
-//! Maps declared as `struct bpf_map_def` in a section `maps`, the way of before BTF. Not read yet.
+//! Maps declared as a structure of numbers in a section `maps` or `maps/…`, the way of before BTF.
+//!
+//! Four layouts are about, told apart by their size; all begin with type, key size, value size,
+//! entries and flags:
+//!
+//! - libbpf's `struct bpf_map_def`, 20 bytes (16 without flags, the first ones);
+//! - the kernel samples', 28 bytes: then the index of an inner map and a NUMA node;
+//! - iproute2's `struct bpf_elf_map`, 36 bytes: then id, pinning, inner id and inner index;
+//! - goebpf's, 40 bytes: then, aligned to 8, a pointer to an inner map and one to a path to pin at.
+//!
+//! Whatever else is longer must be zero beyond the flags, as libbpf has it
+//! (`bpf_object__init_user_maps` before libbpf 1.0).
 
+use crate::bytes::u32_at;
+use crate::elf::{Elf, Section, Symbol, SymbolKind};
 use crate::error::LoadError;
+use crate::layout::{Declaration, admits, blank, too_many};
+use crate::maps::kind;
+use crate::program::StateObject;
+
+/// Type, key size, value size and entries.
+const SHORTEST: usize = 16;
+/// The same and flags: what all later layouts begin with.
+const COMMON: usize = 20;
+/// The kernel samples' layout.
+const SAMPLES: usize = 28;
+/// `struct bpf_elf_map`.
+const IPROUTE2: usize = 36;
+/// goebpf's layout.
+const GOEBPF: usize = 40;
+
+const BPF_F_NO_PREALLOC: u32 = 1;
 
 /// Whether maps are declared the old way in a section of this name.
 pub(crate) fn is_section(name: &str) -> bool {
     name == "maps" || name.starts_with("maps/")
 }
 
-/// The refusal of such a declaration.
-pub(crate) fn refusal(name: &str) -> LoadError {
-    LoadError::new(
-        "legacy-map",
-        format!("`{name}` declares maps as `struct bpf_map_def`, which is not read"),
-        "declare them in `SEC(\".maps\")` with `__uint(type, …)`, `__type(key, …)`, `__type(value, …)`",
-    )
+/// Reads every declaration of the section: one a symbol.
+pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, LoadError> {
+    let section = elf.section(index)?;
+    let mut symbols: Vec<&Symbol<'_>> = elf
+        .symbols
+        .iter()
+        .filter(|s| s.section == Some(index) && !s.name.is_empty())
+        .filter(|s| matches!(s.kind, SymbolKind::Object | SymbolKind::Other))
+        .collect();
+    symbols.sort_by_key(|s| s.value);
+    symbols.dedup_by_key(|s| s.value);
+    if !admits(symbols.len()) {
+        return Err(too_many());
+    }
+    if symbols.is_empty() {
+        return Err(LoadError::malformed("maps are declared without symbols"));
+    }
+    let mut declarations = Vec::with_capacity(symbols.len());
+    for (i, symbol) in symbols.iter().enumerate() {
+        let limit = symbols.get(i + 1).map_or(section.size, |next| next.value);
+        let end = match symbol.size {
+            0 => limit,
+            size => symbol.value.saturating_add(size),
+        };
+        let bytes = usize::try_from(symbol.value)
+            .ok()
+            .zip(usize::try_from(end).ok())
+            .and_then(|(start, end)| section.data.get(start..end))
+            .ok_or_else(|| {
+                LoadError::malformed("a map declared beyond the end of its section")
+                    .at_symbol(symbol.name)
+            })?;
+        declarations.push(Declaration {
+            start: symbol.value,
+            end,
+            object: declaration(section, symbol, bytes).map_err(|e| e.at_symbol(symbol.name)),
+        });
+    }
+    Ok(declarations)
+}
+
+fn declaration(
+    section: &Section<'_>,
+    symbol: &Symbol<'_>,
+    bytes: &[u8],
+) -> Result<StateObject, LoadError> {
+    if bytes.len() < SHORTEST {
+        return Err(LoadError::malformed(format!(
+            "a map's declaration of {} bytes; type, sizes and entries take {SHORTEST}",
+            bytes.len()
+        )));
+    }
+    let word = |at: usize| u32_at(bytes, at).unwrap_or(0);
+    let kind = kind(Some(word(0)))?;
+    if holds_inner_map(section, symbol, bytes) {
+        return Err(crate::maps::map_in_map("an inner map"));
+    }
+    // The words that only loaders look at: a NUMA node, an id, where to pin.
+    let ignored = match bytes.len() {
+        SAMPLES | IPROUTE2 | GOEBPF => bytes.len(),
+        length => COMMON.min(length),
+    };
+    if bytes.get(ignored..).unwrap_or(&[]).iter().any(|b| *b != 0) {
+        return Err(LoadError::new(
+            "map-declaration",
+            format!(
+                "a declaration of {} bytes says more than type, sizes, entries and flags",
+                bytes.len()
+            ),
+            "declare it in `SEC(\".maps\")` with `__uint(type, …)`, `__type(key, …)`, `__type(value, …)`",
+        ));
+    }
+    let mut object = blank(symbol.name, kind);
+    object.key_bytes = word(4);
+    object.value_bytes = word(8);
+    object.capacity = u64::from(word(12));
+    object.flags = word(16);
+    if bytes.len() == GOEBPF && kind.name == "lpm_trie" {
+        // What the kernel asks of every trie, goebpf's loader adds.
+        object.flags |= BPF_F_NO_PREALLOC;
+    }
+    Ok(object)
+}
+
+/// Whether the declaration names a map that is to be the type of others.
+fn holds_inner_map(section: &Section<'_>, symbol: &Symbol<'_>, bytes: &[u8]) -> bool {
+    let word = |at: usize| u32_at(bytes, at).unwrap_or(0);
+    match bytes.len() {
+        SAMPLES => word(20) != 0,
+        IPROUTE2 => word(28) != 0 || word(32) != 0,
+        GOEBPF => section
+            .relocation_at(symbol.value.saturating_add(24))
+            .is_some(),
+        _ => false,
+    }
 }

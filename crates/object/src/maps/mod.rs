@@ -2,3 +2,40 @@
 
 pub(crate) mod declared;
 pub(crate) mod legacy;
+
+use crate::error::LoadError;
+use crate::state::{self, StateKind};
+
+/// The kind that a declaration's type names.
+fn kind(number: Option<u32>) -> Result<&'static StateKind, LoadError> {
+    let exist = || {
+        let kinds = state::KINDS.iter().filter(|k| k.bpf_type.is_some());
+        kinds.map(|k| k.name).collect::<Vec<_>>().join(", ")
+    };
+    let Some(number) = number else {
+        return Err(LoadError::new(
+            "unknown-map-type",
+            "the declaration has no `type`",
+            format!("add `__uint(type, BPF_MAP_TYPE_…)`; there are {}", exist()),
+        ));
+    };
+    state::by_bpf_type(number).ok_or_else(|| {
+        LoadError::new(
+            "unknown-map-type",
+            format!(
+                "the map type {} is not supported",
+                state::bpf_type_name(number)
+            ),
+            format!("there are {}", exist()),
+        )
+    })
+}
+
+/// The refusal of maps that hold maps.
+fn map_in_map(what: &str) -> LoadError {
+    LoadError::new(
+        "map-in-map",
+        format!("maps that hold maps ({what}) are not supported"),
+        "use one map with the outer key as a part of its key",
+    )
+}

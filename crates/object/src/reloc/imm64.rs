@@ -46,8 +46,7 @@ pub(crate) fn resolve(
             })
         }
         Content::Objects(records) => {
-            let object = record_at(records, target.offset);
-            object.map(Imm64::Object).ok_or_else(|| {
+            let record = record_at(records, target.offset).ok_or_else(|| {
                 LoadError::new(
                     "record-out-of-range",
                     format!(
@@ -56,7 +55,8 @@ pub(crate) fn resolve(
                     ),
                     "declare it with MAP, VECTOR and their kin, or in `SEC(\".maps\")`",
                 )
-            })
+            })?;
+            record.object.clone().map(Imm64::Object)
         }
         Content::Reasons(starts) => {
             let index = u64::try_from(target.offset)

@@ -8,6 +8,8 @@ pub const MAX_KEY: u32 = 512;
 pub const MAX_VALUE: u32 = 1 << 20;
 /// Most entries.
 pub const MAX_CAPACITY: u64 = 1 << 26;
+/// Most CPUs, of which each worker is one.
+pub const CPUS: u64 = 1024;
 /// Most bytes of one object.
 pub const MAX_BYTES: u64 = 64 << 30;
 

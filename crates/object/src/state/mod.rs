@@ -63,6 +63,15 @@ pub struct StateKind {
     pub bytes: fn(&StateObject) -> u64,
 }
 
+impl StateKind {
+    /// What `max_entries` 0 means for a kind whose capacity loaders fill in by themselves.
+    #[must_use]
+    pub fn open_capacity(&self) -> Option<u64> {
+        // libbpf gives a perf event array one entry a CPU.
+        (self.bpf_type == Some(4)).then_some(limits::CPUS)
+    }
+}
+
 impl PartialEq for StateKind {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

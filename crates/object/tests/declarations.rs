@@ -1,0 +1,210 @@
+//! The ways in which public XDP programs declare maps and name programs, besides `.maps` and `xdp`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::refusal::{refused, say};
+use common::{CLANGS, compile_text};
+use millrace_object::program::StateObject;
+use millrace_object::{Program, load, load_with};
+
+const XDP: &str = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n";
+
+/// What each compiler here makes of a text, read.
+fn programs(text: &str, flags: &[&str]) -> Vec<Program> {
+    let text = format!("{XDP}{text}");
+    let flags = [&["-Wno-all"], flags].concat();
+    let objects = CLANGS
+        .iter()
+        .filter_map(|clang| compile_text(clang, &text, &flags));
+    objects
+        .map(|bytes| load(&bytes, "program").unwrap_or_else(|e| panic!("{e}")))
+        .collect()
+}
+
+fn object<'a>(program: &'a Program, name: &str) -> &'a StateObject {
+    program.objects.iter().find(|o| o.name == name).unwrap()
+}
+
+/// A program that uses a map `m` with a 4-byte key.
+const USES_M: &str =
+    "SEC(\"xdp\") int f(struct xdp_md *c) { int k = 0; return !bpf_map_lookup_elem(&m, &k); }\n";
+
+#[test]
+fn every_legacy_layout_is_read() {
+    let layouts = [
+        ("int type, key, value, entries;", "{ 2, 4, 8, 16 }", 0),
+        (
+            "int type, key, value, entries, flags;",
+            "{ 1, 4, 8, 16, 1 }",
+            1,
+        ),
+        (
+            "int type, key, value, entries, flags, inner, node;",
+            "{ 1, 4, 8, 16, 1, 0, 3 }",
+            1,
+        ),
+        (
+            "int type, key, value, entries, flags, id, pinning, inner_id, inner;",
+            "{ 1, 4, 8, 16, 1, 7, 2, 0, 0 }",
+            1,
+        ),
+        (
+            "int type, key, value, entries, flags; void *inner; const char *path;",
+            "{ 1, 4, 8, 16, 1, 0, \"/sys/fs/bpf/m\" }",
+            1,
+        ),
+    ];
+    for (fields, values, flags) in layouts {
+        for section in ["maps", "maps/m"] {
+            let text = format!("struct {{ {fields} }} m SEC(\"{section}\") = {values};\n{USES_M}");
+            for program in programs(&text, &[]) {
+                let m = object(&program, "m");
+                let sizes = (m.key_bytes, m.value_bytes, m.capacity, m.flags);
+                assert_eq!(sizes, (4, 8, 16, flags), "{fields}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_legacy_maps_without_type_information_stay_apart() {
+    let text = format!(
+        "struct def {{ int type, key, value, entries, flags; }};\n\
+         struct def other SEC(\"maps\") = {{ 1, 8, 2, 5, 0 }};\n\
+         struct def m SEC(\"maps\") = {{ 2, 4, 8, 16, 0 }};\n{USES_M}\
+         SEC(\"xdp\") int g(struct xdp_md *c) {{ long k = 0; return !bpf_map_lookup_elem(&other, &k); }}\n"
+    );
+    for program in programs(&text, &["-g0"]) {
+        let (m, other) = (object(&program, "m"), object(&program, "other"));
+        assert_eq!((m.kind.name, m.capacity), ("array", 16));
+        assert_eq!((other.kind.name, other.capacity), ("hash", 5));
+        assert_eq!(program.entries.len(), 2);
+    }
+}
+
+#[test]
+fn a_legacy_declaration_that_says_more_is_refused() {
+    for (fields, values, rule) in [
+        ("int type, key, value;", "{ 1, 4, 8 }", "malformed"),
+        (
+            "int type, key, value, entries, flags, x, y, z;",
+            "{ 1, 4, 8, 16, 0, 0, 0, 9 }",
+            "map-declaration",
+        ),
+        (
+            "int type, key, value, entries, flags, inner, node;",
+            "{ 1, 4, 8, 16, 0, 2, 0 }",
+            "map-in-map",
+        ),
+        (
+            "int type, key, value, entries, flags, id, pinning, inner_id, inner;",
+            "{ 1, 4, 8, 16, 0, 0, 0, 4, 0 }",
+            "map-in-map",
+        ),
+    ] {
+        let text = format!("struct {{ {fields} }} m SEC(\"maps\") = {values};\n{USES_M}");
+        say(&refused(XDP, &text, rule), &["m"]);
+    }
+}
+
+#[test]
+fn what_no_program_uses_may_be_declared_as_it_likes() {
+    let text = format!(
+        "struct {{ __uint(type, 15); __uint(max_entries, 4); __type(key, int); __type(value, int); }} sockets SEC(\".maps\");\n\
+         struct {{ __uint(type, 2); __uint(max_entries, 0); __type(key, int); __type(value, int); }} open SEC(\".maps\");\n\
+         struct {{ __uint(type, 2); __uint(max_entries, 4); __type(key, int); __type(value, int); }} m SEC(\".maps\");\n{USES_M}"
+    );
+    for program in programs(&text, &[]) {
+        let names: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
+        assert_eq!(names, ["m"]);
+    }
+}
+
+#[test]
+fn a_capacity_left_open_is_asked_for_and_taken() {
+    let text = format!(
+        "struct {{ __uint(type, 2); __uint(max_entries, 0); __type(key, int); __type(value, int); }} m SEC(\".maps\");\n{USES_M}"
+    );
+    say(
+        &refused(XDP, &text, "open-capacity"),
+        &["m", "--capacity m=NUMBER", "program.c"],
+    );
+    let text = format!("{XDP}{text}");
+    for clang in CLANGS {
+        let Some(bytes) = compile_text(clang, &text, &["-Wno-all"]) else {
+            continue;
+        };
+        let pair = |name: &str, n| (name.to_owned(), n);
+        for (given, expected) in [
+            (vec![pair("m", 9)], 9),
+            (vec![pair("*", 7)], 7),
+            (vec![pair("m", 9), pair("*", 7)], 9),
+        ] {
+            let program = load_with(&bytes, "program", &given).unwrap();
+            assert_eq!(object(&program, "m").capacity, expected);
+        }
+        let absurd = load_with(&bytes, "program", &[pair("m", u64::MAX)]).unwrap_err();
+        assert_eq!(absurd.rule, "absurd-size");
+    }
+}
+
+#[test]
+fn programs_are_found_whatever_their_section_is_called() {
+    for (section, flags) in [
+        ("prog", &[][..]),
+        ("2/7", &[]),
+        ("xdp1", &[]),
+        ("xdp_fw", &["-g0"]),
+        ("prog", &["-g0"]),
+        ("2/7", &["-g0"]),
+    ] {
+        let text = format!("SEC(\"{section}\") int f(struct xdp_md *c) {{ return 2; }}\n");
+        for program in programs(&text, flags) {
+            assert_eq!(program.entries.len(), 1, "{section} {flags:?}");
+        }
+    }
+    // A parameter that is not looked at may be left out.
+    for program in programs("SEC(\"xdp\") int f() { return 2; }\n", &[]) {
+        assert_eq!(program.entries.len(), 1);
+    }
+}
+
+#[test]
+fn programs_of_other_types_are_not_for_packets() {
+    for (text, flags) in [
+        (
+            "SEC(\"prog\") int f(struct __sk_buff *c) { return 2; }\n",
+            &[][..],
+        ),
+        (
+            "SEC(\"classifier\") int f(void *c) { return 2; }\n",
+            &["-g0"],
+        ),
+        ("SEC(\"kprobe/x\") int f(void *c) { return 2; }\n", &["-g0"]),
+    ] {
+        let text = format!("{XDP}{text}");
+        let flags = [&["-Wno-all"], flags].concat();
+        for clang in CLANGS {
+            if let Some(bytes) = compile_text(clang, &text, &flags) {
+                assert_eq!(load(&bytes, "program").unwrap_err().rule, "no-entry");
+            }
+        }
+    }
+    // Where one program says that it is for packets, those that say nothing are not.
+    let text = "SEC(\"xdp\") int f(struct xdp_md *c) { return 2; }\n\
+                SEC(\"mine\") int g(void *c) { return 2; }\n";
+    for program in programs(text, &["-g0"]) {
+        assert_eq!(program.entries.len(), 1);
+    }
+}
+
+#[test]
+fn functions_without_a_type_are_functions() {
+    let text =
+        "asm(\".section xdp,\\\"ax\\\",@progbits\\n.globl f\\nf:\\nr0 = 2\\nexit\\n.text\\n\");\n";
+    for program in programs(text, &[]) {
+        assert_eq!(program.functions[0].name, "f");
+        assert_eq!(program.functions[0].insns.len(), 2);
+    }
+}
