@@ -6,8 +6,13 @@
 
 #include "base.h"
 
-/* No port: what `redirect` holds until a program names one. */
-#define MR_NO_PORT 0xffffffffu
+/* What `redirect` holds besides ports: */
+#define MR_NO_PORT 0xffffffffu   /* none is named: until a program names one, or what it named is no port */
+#define MR_TO_OTHERS 0xfffffffeu /* every port but the ingress */
+#define MR_TO_HOST 0xfffffffdu   /* the host's network stack */
+#define MR_TO_USER 0xfffffffcu   /* a socket */
+#define MR_TO_NOBODY 0xfffffffbu /* an empty broadcast */
+#define MR_TO_FIRST 0xfffffff0u  /* ports are below */
 
 enum { MR_XDP_ABORTED, MR_XDP_DROP, MR_XDP_PASS, MR_XDP_TX, MR_XDP_REDIRECT };
 
@@ -31,6 +36,27 @@ MR_INLINE void mr_forward(struct mr_packet *pkt, u32 port)
     pkt->out = exists ? port : 0;
 }
 
+MR_INLINE void mr_redirect(struct mr_packet *pkt)
+{
+    switch (pkt->redirect) {
+    case MR_TO_OTHERS:
+        pkt->fate = MR_FLOOD;
+        break;
+    case MR_TO_HOST:
+        pkt->fate = MR_PASS;
+        break;
+    case MR_TO_USER:
+        pkt->fate = MR_CONSUME;
+        break;
+    case MR_TO_NOBODY:
+        pkt->fate = MR_DROP;
+        break;
+    default:
+        mr_forward(pkt, pkt->redirect);
+        break;
+    }
+}
+
 MR_INLINE void mr_verdict_xdp(struct mr_packet *pkt, u64 r0)
 {
     pkt->out = 0;
@@ -45,7 +71,7 @@ MR_INLINE void mr_verdict_xdp(struct mr_packet *pkt, u64 r0)
         mr_forward(pkt, pkt->port);
         break;
     case MR_XDP_REDIRECT:
-        mr_forward(pkt, pkt->redirect);
+        mr_redirect(pkt);
         break;
     default:
         pkt->fate = MR_ABORTED;

@@ -32,6 +32,8 @@ pub(crate) enum Content {
 pub(crate) struct Record {
     pub start: u64,
     pub end: u64,
+    /// where the programs of a program array stand, if it has any; in bytes of the section
+    pub values: Option<u64>,
     /// or why there is none: what no program uses may be declared as it likes
     pub object: Result<ObjectId, LoadError>,
 }
@@ -58,6 +60,8 @@ pub(crate) struct Layout {
 pub(crate) struct Declaration {
     pub start: u64,
     pub end: u64,
+    /// where the programs of a program array stand, if it has any; in bytes of the section
+    pub values: Option<u64>,
     pub object: Result<StateObject, LoadError>,
 }
 
@@ -129,6 +133,18 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Every record of a section that declares maps, with the section's index.
+    pub fn records(&self) -> impl Iterator<Item = (usize, &Record)> {
+        let sections = self.contents.iter().enumerate();
+        sections.flat_map(|(section, content)| {
+            let records = match content {
+                Content::Objects(records) => records.as_slice(),
+                _ => &[],
+            };
+            records.iter().map(move |record| (section, record))
+        })
+    }
+
     pub fn content(&self, section: usize) -> &Content {
         self.contents.get(section).unwrap_or(&Content::Other)
     }
@@ -152,7 +168,13 @@ impl Layout {
     fn declare(&mut self, mut declarations: Vec<Declaration>) -> Result<Content, LoadError> {
         declarations.sort_by_key(|d| d.start);
         let mut records: Vec<Record> = Vec::with_capacity(declarations.len());
-        for Declaration { start, end, object } in declarations {
+        for Declaration {
+            start,
+            end,
+            values,
+            object,
+        } in declarations
+        {
             if records.last().is_some_and(|r| start < r.end) {
                 let overlap = LoadError::malformed("its declaration overlaps another");
                 return Err(match object {
@@ -165,7 +187,12 @@ impl Layout {
                 Ok(added) => added,
                 Err(e) => Err(e),
             };
-            records.push(Record { start, end, object });
+            records.push(Record {
+                start,
+                end,
+                values,
+                object,
+            });
         }
         Ok(Content::Objects(records))
     }

@@ -12,7 +12,7 @@ use crate::functions::Functions;
 use crate::layout::Layout;
 use crate::link::Linker;
 use crate::program::{Dialect, Entry, Program, Role};
-use crate::{handlers, params, xdp};
+use crate::{handlers, maps, params, xdp};
 
 /// Reads an object file.
 ///
@@ -92,6 +92,7 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
         Dialect::Handlers => handlers::entries::find(&elf, &spans, btf, &ext)?,
         Dialect::Xdp => {
             let found = xdp::find(&elf, &spans, btf, &ext)?;
+            maps::programs::fill(&elf, &spans, &found, &mut layout)?;
             found.into_iter().map(|span| (Role::Xdp, span)).collect()
         }
     };

@@ -56,6 +56,17 @@ const OTHERS: &[&str] = &[
     "version",
 ];
 
+/// Sections of second programs, which a device map or a CPU map runs on what was redirected through it;
+/// nothing here runs them, and the host cannot enter one into a map.
+const SECOND: &[&str] = &[
+    "xdp/devmap",
+    "xdp/cpumap",
+    "xdp.frags/devmap",
+    "xdp.frags/cpumap",
+    "xdp_devmap",
+    "xdp_cpumap",
+];
+
 /// What a function's section and type say.
 #[derive(PartialEq, Eq)]
 enum Says {
@@ -65,6 +76,9 @@ enum Says {
 }
 
 fn says(section: &str, signature: Option<&Signature<'_>>) -> Says {
+    if SECOND.iter().any(|second| section.starts_with(second)) {
+        return Says::Other;
+    }
     if is_xdp(section) {
         return match signature {
             // A program that looks at no packet may leave out its parameter.

@@ -33,7 +33,10 @@ fn helper_contracts_are_coherent() {
         assert!(helper.args.len() <= 5, "{name}");
         let takes_object = helper.args.contains(&Arg::Object);
         assert_eq!(takes_object, !helper.kinds.is_empty(), "{name}");
-        assert!(!takes_object || helper.args[0] == Arg::Object, "{name}");
+        if let Some(at) = helper.object_argument() {
+            let before = &helper.args[..at];
+            assert!(before.iter().all(|a| *a == Arg::Context), "{name}");
+        }
         for kind in helper.kinds {
             assert!(kinds.contains(kind), "{name}: {kind}");
         }

@@ -3,6 +3,7 @@
 
 use crate::domain::value::Id;
 use crate::domain::{Link, Pointer, Region, Value};
+use crate::rules::lock::LOCK;
 use crate::state::{FrameState, State};
 
 /// A name of the older state and what it stands for: numbers (the newer ones greater by `apart`,
@@ -54,7 +55,7 @@ pub fn includes(old: &State, new: &State, bound: &[(Link, Link)]) -> bool {
             .records
             .iter()
             .zip(&new.records)
-            .all(|(a, b)| names.same_id(a.0, b.0))
+            .all(|(a, b)| (a.0 == LOCK) == (b.0 == LOCK) && names.same_id(a.0, b.0))
 }
 
 impl Names {

@@ -8,14 +8,12 @@ use super::{APART, Call, Machine, Violation, violation};
 impl Machine<'_> {
     pub(super) fn help(&mut self, c: &mut Call, h: &Helper) -> Result<(), Violation> {
         let arg = |i: usize| c.regs.get(i + 1).copied().flatten();
-        let object = arg(0)
-            .filter(|_| h.args.first() == Some(&Arg::Object))
-            .and_then(|n| {
-                self.program
-                    .objects
-                    .get(n as usize)
-                    .map(|o| (ObjectId(n as usize), o))
-            });
+        let object = h.object_argument().and_then(arg).and_then(|n| {
+            self.program
+                .objects
+                .get(n as usize)
+                .map(|o| (ObjectId(n as usize), o))
+        });
         for (i, a) in h.args.iter().enumerate() {
             let Some(v) = arg(i) else {
                 return violation(format!("argument {} of {} is unset", i + 1, h.name));

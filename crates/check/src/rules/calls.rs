@@ -27,16 +27,24 @@ struct Found {
 /// `unknown-helper`, `helper-argument`, and those of the memory that its pointers name.
 pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let Some(helper) = helper::by_number(number) else {
+        let what = match helper::refused::by_number(number) {
+            Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
+            None => format!("helper number {number}, which XDP programs cannot call"),
+        };
         return Err(Fault::new(
             "unknown-helper",
-            format!("this instruction calls helper number {number}, which does not exist here"),
-            "Use a helper that `docs/dialect.md` lists, or one of the kernel's that Millrace supports.",
+            format!("this instruction calls {what}"),
+            "Use a helper that docs/support.md or docs/dialect.md lists.",
         ));
     };
     let mut found = Found::default();
     for (i, &arg) in helper.args.iter().enumerate() {
         let fact = argument(m, st, helper, i, arg, &mut found)?;
         found.facts.push(fact);
+    }
+    super::lock::call(m, st, helper)?;
+    if helper.number == helper::tail_call::HELPER.number {
+        super::tail::leave(m, st)?;
     }
     m.facts.args(m.at, &found.facts)?;
     for (e, certain) in &found.written {

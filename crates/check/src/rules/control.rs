@@ -195,12 +195,33 @@ pub fn exit(m: &Machine<'_>, st: &State) -> Verdict<()> {
             ));
         }
     }
+    nothing_held(m, st, "ends here")
+}
+
+/// Checks that no record is held where the program ends.
+///
+/// # Errors
+/// `record-leak`.
+pub fn nothing_held(m: &Machine<'_>, st: &State, verb: &str) -> Verdict<()> {
     let held = st.records.first().map(|r| m.place(r.1));
+    if st.records.first().is_some_and(|r| r.0 == super::lock::LOCK) {
+        m.enforce(false, || {
+            Fault::new(
+                "lock-pairing",
+                format!(
+                    "the program {verb} with the lock that it took at {}",
+                    held.clone().unwrap_or_default()
+                ),
+                "On this way too, call `bpf_spin_unlock`.",
+            )
+        })?;
+        return Ok(());
+    }
     m.enforce(held.is_none(), || {
         Fault::new(
             "record-leak",
             format!(
-                "the program ends here with the record that it reserved at {}",
+                "the program {verb} with the record that it reserved at {}",
                 held.unwrap_or_default()
             ),
             "On this way too, call `bpf_ringbuf_submit` or `bpf_ringbuf_discard`.",

@@ -6,9 +6,11 @@ pub mod atomic;
 pub mod calls;
 pub mod context;
 pub mod control;
+pub mod lock;
 pub mod memory;
 pub mod packet;
 pub mod stack;
+pub mod tail;
 pub mod value;
 
 use millrace_object::insn::Reg;

@@ -50,10 +50,15 @@ impl Instance {
         }
         for (info, content) in module.objects.iter().zip(&config.initial) {
             let Some(content) = content else { continue };
-            if content.len() != info.value_bytes {
+            // A global is one value; an array of programs has one for each of its elements.
+            let bytes = usize::try_from(info.capacity)
+                .ok()
+                .and_then(|n| n.checked_mul(info.value_bytes));
+            if Some(content.len()) != bytes {
                 return Err(failed(format!(
-                    "object `{}` holds {} bytes, its initial content has {}",
+                    "object `{}` holds {} values of {} bytes, its initial content has {}",
                     info.name,
+                    info.capacity,
                     info.value_bytes,
                     content.len()
                 )));

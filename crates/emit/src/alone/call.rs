@@ -4,7 +4,8 @@
 //! in registers whatever the callee does. A key goes in whole zero-padded words together with its
 //! token; where a scout may have left the token, it is used if the scout's key was this one.
 
-use millrace_check::facts::{Access, ArgFact, Kind, StepId};
+use millrace_check::facts::{Access, ArgFact, Kind, Op, StepId};
+use millrace_object::Insn;
 use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
@@ -32,6 +33,12 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         return Ok(Vec::new());
     }
     let call = arguments(body, id, helper)?;
+    if super::tail::is(helper) {
+        let mut before = call.before;
+        before.extend(super::tail::statements(&call.expression));
+        let result = body.assign(id, Reg(0), Forms::SCALAR, "mr_errno(ENOENT)");
+        return Ok(block(before, result));
+    }
     let natural = match helper.returns {
         Return::Scalar { .. } => Forms::SCALAR,
         Return::ValueOrNull | Return::RecordOrNull => Forms::POINTER,
@@ -63,7 +70,13 @@ pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Err
 /// The object a call works on.
 pub fn object<'a>(body: &Body<'a>, id: StepId) -> Result<(ObjectId, &'a StateObject), Error> {
     let step = body.slice.step(id);
-    match (step.args.first(), step.before[1]) {
+    let position = match step.op {
+        Op::Plain(Insn::Call { helper }) => helper::by_number(helper)
+            .and_then(Helper::object_argument)
+            .unwrap_or(0),
+        _ => 0,
+    };
+    match (step.args.get(position), step.before[position + 1]) {
         (Some(&ArgFact::Object(object)), _) | (_, Kind::Object(object)) => {
             Ok((object, &body.slice.program.objects[object.0]))
         }
@@ -89,7 +102,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
     let mut before = Vec::new();
     let mut arguments = Vec::new();
     let mut function = format!("helper_{}", helper.name);
-    let has_object = helper.args.first() == Some(&Arg::Object);
+    let has_object = helper.object_argument().is_some();
     for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
         match arg {
             Arg::Context => {}

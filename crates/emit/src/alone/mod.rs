@@ -24,13 +24,14 @@ mod slice;
 mod stack;
 mod statement;
 mod store_order;
+mod tail;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op};
-use millrace_object::helper::{self, Arg};
+use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::{Program, program};
 
@@ -78,6 +79,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     let names = Names::new(program)?;
     let helpers = helpers(program, checked)?;
     let random = helpers.iter().any(|h| h.effects.random);
+    let tails = tail::among(&helpers);
     let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
 
     let slices: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
@@ -96,7 +98,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     let mut out = Text::default();
     out.lines(&module::header(program, &describe(program)));
     out.lines(&includes(program, &helpers));
-    out.lines(&objects::declarations(program, &names, random));
+    out.lines(&objects::declarations(program, &names, random, tails));
     let words = scouts
         .iter()
         .flatten()
@@ -107,6 +109,9 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         out.lines(&module::slot(words));
     }
 
+    if tails {
+        out.lines(tail::DECLARATION);
+    }
     let mut entries = Vec::new();
     for (index, (entry, (slice, scout))) in program
         .entries
@@ -169,9 +174,19 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         });
     }
 
+    if tails {
+        out.lines(&tail::dispatch(&entries));
+    }
     out.lines(&module::lifetime(program, &names, random));
     let ageing = module::ageing(program, &names);
     out.lines(&ageing);
+    let mut begin = Vec::new();
+    if redirects {
+        begin.push("mr_packet_begin(packets[i]);");
+    }
+    if tails {
+        begin.push(tail::BEGIN);
+    }
     for (index, entry) in entries.iter().filter(|e| takes_packets(e.role)).enumerate() {
         out.lines(&module::bursts(
             program,
@@ -179,7 +194,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
             index,
             entry,
             !ageing.is_empty(),
-            redirects,
+            &begin,
         ));
     }
     out.lines(&objects::control(program, &names));
@@ -220,7 +235,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
         };
         let helper =
             helper::by_number(number).ok_or_else(|| unsupported(format!("helper {number}")))?;
-        let free = helper.args.first() != Some(&Arg::Object);
+        let free = helper.object_argument().is_none();
         if free && headers::text(&format!("helpers/{}.h", helper.name)).is_none() {
             return Err(unsupported(format!("the helper {}", helper.name)));
         }
@@ -231,9 +246,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
 
 fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {
     let kinds: BTreeSet<&str> = program.objects.iter().map(|o| o.kind.c).collect();
-    let free = helpers
-        .iter()
-        .filter(|h| h.args.first() != Some(&Arg::Object));
+    let free = helpers.iter().filter(|h| h.object_argument().is_none());
     let mut out = String::from("#include \"alone.h\"\n");
     for name in free.map(|h| h.name).collect::<BTreeSet<_>>() {
         out.push_str(&format!("#include \"helpers/{name}.h\"\n"));

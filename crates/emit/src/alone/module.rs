@@ -162,18 +162,15 @@ pub fn bursts(
     index: usize,
     entry: &Entry,
     ages: bool,
-    redirects: bool,
+    begin: &[&str],
 ) -> String {
     let verdict = match program.dialect {
         Dialect::Xdp => "mr_verdict_xdp",
         Dialect::Handlers => "mr_verdict_handlers",
     };
-    let begin = |depth: usize| {
-        if redirects {
-            format!("{}mr_packet_begin(packets[i]);\n", "\t".repeat(depth))
-        } else {
-            String::new()
-        }
+    let begin = |depth: usize| -> String {
+        let line = |l: &&str| format!("{}{l}\n", "\t".repeat(depth));
+        begin.iter().map(line).collect()
     };
     let age = if ages {
         "\tif (n > 0)\n\t\tage(self, packets[0]->time);\n"

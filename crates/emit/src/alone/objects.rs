@@ -85,7 +85,7 @@ pub fn offers(object: &StateObject, function: &str) -> bool {
 }
 
 /// Shapes, constants and the instance.
-pub fn declarations(program: &Program, names: &Names, random: bool) -> String {
+pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool) -> String {
     let mut out = String::new();
     for (index, object) in program.objects.iter().enumerate() {
         let _ = writeln!(
@@ -104,7 +104,10 @@ pub fn declarations(program: &Program, names: &Names, random: bool) -> String {
     if random {
         out.push_str("\tu64 sketch_seed; /* what random draws depend on */\n");
     }
-    let mut members = usize::from(random);
+    if tails {
+        out.push_str(super::tail::MEMBER);
+    }
+    let mut members = usize::from(random) + usize::from(tails);
     for (index, object) in program.objects.iter().enumerate() {
         if !names.is_constant(ObjectId(index)) {
             let _ = writeln!(out, "\tstruct {} o{};", object.kind.c, names.tag(index));

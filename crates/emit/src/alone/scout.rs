@@ -142,7 +142,7 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
             Role::Stop
         };
     }
-    if is_pure(number) && memory && helper.args.first() != Some(&Arg::Object) {
+    if is_pure(number) && memory && helper.object_argument().is_none() {
         Role::Run
     } else {
         Role::Stop

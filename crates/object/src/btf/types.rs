@@ -56,6 +56,8 @@ pub(crate) enum Kind {
 pub(crate) struct Member {
     pub name: u32,
     pub ty: u32,
+    /// in bits from the start of the structure, for members that are no bit fields
+    pub offset: u32,
 }
 
 pub(crate) struct SectionVariable {
@@ -99,7 +101,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Type>, String> {
                 let extra = follows(count * 3)?;
                 let member = |i: usize| {
                     let (name, ty) = (word(12 + i * 12)?, word(16 + i * 12)?);
-                    Ok(Member { name, ty })
+                    let offset = word(20 + i * 12)?;
+                    Ok(Member { name, ty, offset })
                 };
                 let members = (0..count).map(member).collect::<Result<_, String>>()?;
                 let union = kind == 5;

@@ -44,6 +44,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
         declarations.push(Declaration {
             start: symbol.value,
             end,
+            values: None,
             object: Ok(object),
         });
     }

@@ -19,6 +19,9 @@ pub static HELPER: Helper = Helper {
         "percpu_hash",
         "lru_percpu_hash",
         "lpm_trie",
+        "devmap",
+        "devmap_hash",
+        "xskmap",
     ],
     effects: Effects {
         state: true,

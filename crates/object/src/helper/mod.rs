@@ -28,7 +28,10 @@ pub mod map_put;
 pub mod map_refresh;
 pub mod map_update_elem;
 pub mod multiply_high;
+pub mod perf_event_output;
 pub mod redirect;
+pub mod redirect_map;
+pub mod refused;
 pub mod ringbuf_discard;
 pub mod ringbuf_output;
 pub mod ringbuf_query;
@@ -36,7 +39,11 @@ pub mod ringbuf_reserve;
 pub mod ringbuf_submit;
 pub mod sketch_add;
 pub mod sketch_count;
+pub mod spin_lock;
+pub mod spin_unlock;
+pub mod tail_call;
 pub mod trace_printk;
+pub mod trace_vprintk;
 pub mod vector_at;
 pub mod xdp_adjust_head;
 pub mod xdp_adjust_meta;
@@ -50,7 +57,7 @@ pub mod xdp_store_bytes;
 pub enum Arg {
     /// the context pointer (the packet)
     Context,
-    /// a state object, of a kind in [`Helper::kinds`]; always the first argument when present
+    /// a state object, of a kind in [`Helper::kinds`]; before it there may only be the context
     Object,
     /// pointer to `key_bytes` readable, initialised bytes of the object's key
     Key,
@@ -140,6 +147,14 @@ pub struct Helper {
     pub effects: Effects,
 }
 
+impl Helper {
+    /// Which argument is the state object, from 0; none for helpers that work on none.
+    #[must_use]
+    pub fn object_argument(&self) -> Option<usize> {
+        self.args.iter().position(|a| *a == Arg::Object)
+    }
+}
+
 /// Every helper there is, by ascending number.
 pub const HELPERS: &[&Helper] = &[
     &map_lookup_elem::HELPER,
@@ -149,11 +164,16 @@ pub const HELPERS: &[&Helper] = &[
     &trace_printk::HELPER,
     &get_prandom_u32::HELPER,
     &get_smp_processor_id::HELPER,
+    &tail_call::HELPER,
     &redirect::HELPER,
+    &perf_event_output::HELPER,
     &csum_diff::HELPER,
     &xdp_adjust_head::HELPER,
+    &redirect_map::HELPER,
     &xdp_adjust_meta::HELPER,
     &xdp_adjust_tail::HELPER,
+    &spin_lock::HELPER,
+    &spin_unlock::HELPER,
     &jiffies64::HELPER,
     &ktime_get_boot_ns::HELPER,
     &ringbuf_output::HELPER,
@@ -162,6 +182,7 @@ pub const HELPERS: &[&Helper] = &[
     &ringbuf_discard::HELPER,
     &ringbuf_query::HELPER,
     &ktime_get_coarse_ns::HELPER,
+    &trace_vprintk::HELPER,
     &xdp_get_buff_len::HELPER,
     &xdp_load_bytes::HELPER,
     &xdp_store_bytes::HELPER,

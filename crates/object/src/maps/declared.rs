@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use crate::btf::{Btf, Kind, Member, Variable};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
-use crate::layout::{Declaration, admits, blank, too_many};
-use crate::maps::{kind, map_in_map};
+use crate::layout::{Declaration, admits, too_many};
+use crate::maps::{kind, map, map_in_map};
 use crate::program::StateObject;
 
 /// The section's name.
@@ -63,8 +63,14 @@ pub(crate) fn read(
                     "a map declared beyond the end of its section",
                 ))
             })?;
-        let object = declaration(btf, &variable).map_err(place);
-        declarations.push(Declaration { start, end, object });
+        let spelled = declaration(btf, &variable).map_err(place);
+        let values = spelled.as_ref().ok().and_then(|(_, values)| *values);
+        declarations.push(Declaration {
+            start,
+            end,
+            values: values.and_then(|v| start.checked_add(u64::from(v))),
+            object: spelled.map(|(object, _)| object),
+        });
     }
     if declarations.is_empty() {
         return Err(no_types());
@@ -80,9 +86,15 @@ struct Spelled {
     value_bytes: Option<u32>,
     capacity: u32,
     flags: u32,
+    /// of a program array: where its programs stand, in bytes of the structure
+    values: Option<u32>,
 }
 
-fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<StateObject, LoadError> {
+/// The object, and where its programs stand.
+fn declaration(
+    btf: &Btf,
+    variable: &Variable<'_>,
+) -> Result<(StateObject, Option<u32>), LoadError> {
     let Some(Kind::Struct {
         members,
         union: false,
@@ -107,12 +119,17 @@ fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<StateObject, LoadEr
         read_member(btf, member, &mut spelled)?;
     }
     let kind = kind(spelled.kind)?;
-    let mut object = blank(variable.name, kind);
+    let mut object = map(variable.name, kind);
     object.key_bytes = spelled.key_bytes.unwrap_or(0);
     object.value_bytes = spelled.value_bytes.unwrap_or(0);
     object.capacity = u64::from(spelled.capacity);
     object.flags = spelled.flags;
-    Ok(object)
+    if spelled.values.is_some() && kind.name == "prog_array" {
+        // The array's key and value have one size, which such a declaration may leave out.
+        object.key_bytes = spelled.key_bytes.unwrap_or(4);
+        object.value_bytes = spelled.value_bytes.unwrap_or(4);
+    }
+    Ok((object, spelled.values))
 }
 
 fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), LoadError> {
@@ -143,12 +160,24 @@ fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), 
             0 => {}
             other => return Err(unreadable("map_extra", &format!("{other}"), "leave it out")),
         },
+        "values" if holds_programs(btf, member) => {
+            spelled.values = Some(member.offset / 8);
+        }
         "values" => {
             return Err(map_in_map("`__array(values, …)`"));
         }
         other => return Err(unreadable(&printable(other), "unknown", "leave it out")),
     }
     Ok(())
+}
+
+/// Whether an array of values is one of pointers to functions.
+fn holds_programs(btf: &Btf, member: &Member) -> bool {
+    let Some(Kind::Array { element, .. }) = btf.stripped(member.ty) else {
+        return false;
+    };
+    let pointee = btf.pointee(*element).and_then(|to| btf.stripped(to));
+    matches!(pointee, Some(Kind::Prototype { .. }))
 }
 
 fn unreadable(member: &str, what: &str, remedy: &str) -> LoadError {

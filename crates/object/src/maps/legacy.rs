@@ -14,8 +14,8 @@
 use crate::bytes::u32_at;
 use crate::elf::{Elf, Section, Symbol, SymbolKind};
 use crate::error::LoadError;
-use crate::layout::{Declaration, admits, blank, too_many};
-use crate::maps::kind;
+use crate::layout::{Declaration, admits, too_many};
+use crate::maps::{kind, map};
 use crate::program::StateObject;
 
 /// Type, key size, value size and entries.
@@ -71,6 +71,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
         declarations.push(Declaration {
             start: symbol.value,
             end,
+            values: None,
             object: declaration(section, symbol, bytes).map_err(|e| e.at_symbol(symbol.name)),
         });
     }
@@ -108,14 +109,18 @@ fn declaration(
             "declare it in `SEC(\".maps\")` with `__uint(type, …)`, `__type(key, …)`, `__type(value, …)`",
         ));
     }
-    let mut object = blank(symbol.name, kind);
+    let mut object = map(symbol.name, kind);
     object.key_bytes = word(4);
     object.value_bytes = word(8);
     object.capacity = u64::from(word(12));
     object.flags = word(16);
-    if bytes.len() == GOEBPF && kind.name == "lpm_trie" {
-        // What the kernel asks of every trie, goebpf's loader adds.
-        object.flags |= BPF_F_NO_PREALLOC;
+    if bytes.len() == GOEBPF {
+        // What the kernel asks of every such map, goebpf's loader adds.
+        match kind.name {
+            "lpm_trie" => object.flags |= BPF_F_NO_PREALLOC,
+            "perf_event_array" | "prog_array" => (object.key_bytes, object.value_bytes) = (4, 4),
+            _ => {}
+        }
     }
     Ok(object)
 }

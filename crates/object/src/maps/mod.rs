@@ -2,8 +2,10 @@
 
 pub(crate) mod declared;
 pub(crate) mod legacy;
+pub(crate) mod programs;
 
 use crate::error::LoadError;
+use crate::program::StateObject;
 use crate::state::{self, StateKind};
 
 /// The kind that a declaration's type names.
@@ -23,12 +25,22 @@ fn kind(number: Option<u32>) -> Result<&'static StateKind, LoadError> {
         LoadError::new(
             "unknown-map-type",
             format!(
-                "the map type {} is not supported",
-                state::bpf_type_name(number)
+                "the map type {} is not supported ({})",
+                state::bpf_type_name(number),
+                state::refused::reason(number).unwrap_or("there is no such type")
             ),
             format!("there are {}", exist()),
         )
     })
+}
+
+/// A map of a kind, its sizes still zero.
+fn map(name: &str, kind: &'static StateKind) -> StateObject {
+    let mut object = crate::layout::blank(name, kind);
+    // What the host sets is constant for programs, but not known.
+    object.read_only = kind.host_only();
+    object.settable = kind.host_only();
+    object
 }
 
 /// The refusal of maps that hold maps.

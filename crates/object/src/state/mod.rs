@@ -9,9 +9,13 @@ mod keyed;
 pub mod limits;
 mod memory;
 mod prefixes;
+mod targets;
 
 pub mod allocator;
 pub mod array;
+pub mod cpumap;
+pub mod devmap;
+pub mod devmap_hash;
 pub mod global;
 pub mod hash;
 pub mod lpm;
@@ -21,9 +25,13 @@ pub mod lru_percpu_hash;
 pub mod map;
 pub mod percpu_array;
 pub mod percpu_hash;
+pub mod perf_event_array;
+pub mod prog_array;
+pub mod refused;
 pub mod ringbuf;
 pub mod sketch;
 pub mod vector;
+pub mod xskmap;
 
 use crate::program::StateObject;
 
@@ -72,6 +80,15 @@ impl StateKind {
     }
 }
 
+impl StateKind {
+    /// Whether programs may only read its values: targets of redirects, which the host sets
+    /// (kernel/bpf/devmap.c dev_map_init_map).
+    #[must_use]
+    pub fn host_only(&self) -> bool {
+        matches!(self.bpf_type, Some(14 | 16 | 17 | 25))
+    }
+}
+
 impl PartialEq for StateKind {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -88,6 +105,12 @@ pub const KINDS: &[&StateKind] = &[
     &lru_percpu_hash::KIND,
     &lpm_trie::KIND,
     &ringbuf::KIND,
+    &perf_event_array::KIND,
+    &devmap::KIND,
+    &devmap_hash::KIND,
+    &cpumap::KIND,
+    &xskmap::KIND,
+    &prog_array::KIND,
     &map::KIND,
     &vector::KIND,
     &allocator::KIND,

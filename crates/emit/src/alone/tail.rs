@@ -1,0 +1,64 @@
+//! Tail calls: a program ends with the result of another one of the module.
+//!
+//! `tail` is one function with every program inlined. A chain of them nests at most
+//! `MR_TAIL_CALLS` deep, the kernel's limit, which the instance counts; packets begin at 0.
+
+use std::fmt::Write;
+
+use millrace_object::helper::{Helper, tail_call};
+
+use super::module::{Entry, takes_packets};
+
+/// Whether a program makes tail calls.
+pub fn among(helpers: &[&Helper]) -> bool {
+    helpers.iter().any(|h| is(h))
+}
+
+/// Whether this is the helper.
+pub fn is(helper: &Helper) -> bool {
+    helper.number == tail_call::HELPER.number
+}
+
+/// What the instance counts with.
+pub const MEMBER: &str = "\tu32 tail_calls; /* so far, of the packet at hand */\n";
+
+/// What a packet begins with.
+pub const BEGIN: &str = "self->tail_calls = 0;";
+
+/// Before the programs.
+pub const DECLARATION: &str =
+    "\nstatic u64 tail(struct mr_instance *self, struct mr_packet *pkt, u64 next);\n";
+
+/// In a program: `lookup` gives the next one's number or 0.
+pub fn statements(lookup: &str) -> Vec<String> {
+    vec![
+        format!("const u64 next = {lookup};"),
+        String::new(),
+        "if (next && self->tail_calls < MR_TAIL_CALLS) {".into(),
+        "\tself->tail_calls++;".into(),
+        "\treturn tail(self, pkt, next);".into(),
+        "}".into(),
+    ]
+}
+
+/// Behind the programs.
+pub fn dispatch(entries: &[Entry]) -> String {
+    let mut out = String::from(
+        "\n/* The program with this number, from 1. */\nstatic __attribute__((noinline)) u64 tail(struct mr_instance *self, struct mr_packet *pkt, u64 next)\n{\n\tswitch (next) {\n",
+    );
+    let programs = entries.iter().filter(|e| takes_packets(e.role));
+    for (number, entry) in (1..).zip(programs) {
+        let slot = if entry.prefetch.is_some() {
+            ", NULL"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "\tcase {number}:\n\t\treturn {}(self, pkt{slot});",
+            entry.function
+        );
+    }
+    out.push_str("\tdefault:\n\t\treturn MR_XDP_ABORTED;\n\t}\n}\n");
+    out
+}

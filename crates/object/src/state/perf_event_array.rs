@@ -1,0 +1,42 @@
+//! The kernel's perf event array: records for the host, with bytes of the packet.
+
+use super::{Addressing, StateKind, limits, memory};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_PERF_EVENT_ARRAY`
+pub static KIND: StateKind = StateKind {
+    name: "perf_event_array",
+    c: "perf_event_array",
+    bpf_type: Some(4),
+    handler_kind: None,
+    addressing: Addressing::None,
+    hashed: false,
+    at_capacity: "a record is refused (-ENOSPC) until the host has taken some",
+    validate,
+    bytes,
+};
+
+/// The ring of fastpath/state/perf_event_array.h: `PERF_BYTES`, twice.
+const RING: u64 = 2 << 20;
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(
+        object,
+        &[
+            (1 << 2, "BPF_F_NUMA_NODE"),
+            (1 << 11, "BPF_F_PRESERVE_ELEMS"),
+        ],
+    )?;
+    limits::index_key(object)?;
+    if object.value_bytes != 4 {
+        return Err(format!(
+            "a value of {} bytes; 4 are possible, as in the kernel",
+            object.value_bytes
+        ));
+    }
+    limits::capacity(object)
+}
+
+fn bytes(_: &StateObject) -> u64 {
+    memory::mapped(RING)
+}

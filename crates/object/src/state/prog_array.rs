@@ -1,0 +1,32 @@
+//! The kernel's array of programs to go on with: tail calls.
+//!
+//! `initial` of such an object has for each element 32 bits: the number of a packet program of the
+//! same file in the order of `Program::entries`, from 1, or 0 where there is none.
+
+use super::{Addressing, StateKind, elements, limits};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_PROG_ARRAY`
+pub static KIND: StateKind = StateKind {
+    name: "prog_array",
+    c: "prog_array",
+    bpf_type: Some(3),
+    handler_kind: None,
+    addressing: Addressing::Index,
+    hashed: false,
+    at_capacity: "has an element for every index; an empty one falls through",
+    validate,
+    bytes: elements::bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(object, &[])?;
+    limits::index_key(object)?;
+    if object.value_bytes != 4 {
+        return Err(format!(
+            "a value of {} bytes; 4 are possible, as in the kernel",
+            object.value_bytes
+        ));
+    }
+    elements::validate(object)
+}

@@ -1,0 +1,109 @@
+//! docs/support.md is what the registries say: every map type of the kernel, every helper that it offers
+//! to XDP programs, supported or refused, and why. MILLRACE_BLESS=1 writes it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fmt::Write as _;
+
+use millrace_object::helper::{self, HELPERS};
+use millrace_object::state::{self, KINDS};
+
+/// The kernel's map types, `BPF_MAP_TYPE_UNSPEC` left out; the last one is ARENA.
+const MAP_TYPES: std::ops::RangeInclusive<u32> = 1..=33;
+
+/// From here on numbers are our own.
+const OUR_OWN: u32 = 0x10000;
+
+const HEAD: &str = "# Map types and helpers
+
+What XDP programs may declare and call. `cargo test -p millrace-object --test support` compares these
+tables with the code; with `MILLRACE_BLESS=1` it writes them. The handlers' own kinds and helpers are in
+[dialect.md](dialect.md).
+
+## Map types
+
+";
+
+const MIDDLE: &str = "
+Maps of which no program makes use may be of any type. A map with `max_entries` 0 is one whose capacity
+its author left to the loader: give it, `--capacity NAME=ENTRIES`, or `--capacity '*=ENTRIES'` for all
+such maps.
+
+### Where redirects go
+
+Interface index n is port n - 1, for `bpf_redirect` and in device maps. A packet that a CPU map sends
+to another CPU goes to the host's network stack (passed); one that an XSK map sends to a socket is
+consumed. A broadcast through a device map floods if it means every port but the ingress, forwards if it
+means one port, drops if it means none; any other aborts. Device maps, CPU maps and XSK maps are
+empty until the host sets entries, as in the kernel. Programs that a device map or CPU map would run on what it redirects (`xdp/devmap`,
+`xdp/cpumap`) are not run, and an entry that names one cannot be set.
+
+### Tail calls
+
+A program array holds what its declaration says, `__array(values, int (void *))`; without that it is
+empty, and tail calls fall through. A packet makes at most 33 tail calls. A tail call must stand in
+the program itself, not in a function that it calls.
+
+## Helpers
+
+";
+
+fn table() -> String {
+    let mut text = HEAD.to_owned();
+    text.push_str("| type | | |\n| --- | --- | --- |\n");
+    for number in MAP_TYPES {
+        let name = state::bpf_type_name(number);
+        match (state::by_bpf_type(number), state::refused::reason(number)) {
+            (Some(kind), None) => {
+                writeln!(text, "| {name} | supported | {} |", kind.at_capacity).unwrap();
+            }
+            (None, Some(why)) => writeln!(text, "| {name} | refused | {why} |").unwrap(),
+            (Some(_), Some(_)) => panic!("{name} is both supported and refused"),
+            (None, None) => panic!("{name} is neither supported nor refused"),
+        }
+    }
+    text.push_str(MIDDLE);
+    text.push_str("| number | helper | | |\n| --- | --- | --- | --- |\n");
+    let mut rows: Vec<(u32, String)> = Vec::new();
+    for h in HELPERS.iter().filter(|h| h.number < OUR_OWN) {
+        assert!(helper::refused::by_number(h.number).is_none(), "{}", h.name);
+        let kinds = h.kinds.join(", ");
+        rows.push((h.number, format!("bpf_{} | supported | {kinds}", h.name)));
+    }
+    for (number, name, why) in helper::refused::REFUSED {
+        rows.push((*number, format!("bpf_{name} | refused | {why}")));
+    }
+    rows.sort();
+    for (number, row) in rows {
+        writeln!(text, "| {number} | {row} |").unwrap();
+    }
+    text.push_str(
+        "\nNo other helper is offered to XDP programs, nor any kernel function (kfunc).\n",
+    );
+    text
+}
+
+#[test]
+fn the_document_says_what_the_registries_say() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/support.md");
+    let expected = table();
+    if std::env::var_os("MILLRACE_BLESS").is_some() {
+        std::fs::write(path, &expected).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    for (number, (found, expected)) in (1..).zip(found.lines().zip(expected.lines())) {
+        assert_eq!(found, expected, "line {number}; MILLRACE_BLESS=1 mends it");
+    }
+    assert_eq!(found, expected, "MILLRACE_BLESS=1 mends it");
+}
+
+#[test]
+fn refusals_are_in_order_and_of_what_exists() {
+    let helpers = helper::refused::REFUSED;
+    assert!(helpers.windows(2).all(|w| w[0].0 < w[1].0));
+    assert!(state::refused::REFUSED.windows(2).all(|w| w[0].0 < w[1].0));
+    let kernels = KINDS.iter().filter_map(|k| k.bpf_type);
+    assert!(kernels.clone().all(|number| MAP_TYPES.contains(&number)));
+    for (number, name, why) in helpers {
+        assert_eq!(helper::refused::by_number(*number), Some((*name, *why)));
+    }
+}
