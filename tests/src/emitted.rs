@@ -7,6 +7,7 @@ use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 use millrace_emit::cache::Cache;
 use millrace_object::Program;
+use millrace_object::program::Entry;
 
 use crate::command::root;
 use crate::kernel::Entries;
@@ -20,6 +21,7 @@ pub struct Emitted {
     instance: Instance,
     burst: Burst,
     number: u64,
+    entry: usize,
 }
 
 /// What became of one packet.
@@ -37,9 +39,26 @@ impl Emitted {
     /// Whatever stage fails, as text.
     pub fn nf(cache: &Path, name: &str, ports: u32) -> Result<Self, String> {
         let source = root().join(format!("nfs/{name}/{name}.c"));
+        Self::of(cache, &source, ports, &[])
+    }
+
+    /// Builds a source or an object and creates its state; `capacities` as in
+    /// [`millrace_emit::Options`].
+    ///
+    /// # Errors
+    /// Whatever stage fails, as text.
+    pub fn of(
+        cache: &Path,
+        source: &Path,
+        ports: u32,
+        capacities: &[(String, u64)],
+    ) -> Result<Self, String> {
         let cache = Cache::at(cache).map_err(|e| e.to_string())?;
-        let options = millrace_emit::Options::default();
-        let built = millrace_emit::build(&cache, &source, &[], &options, &mut |_| {})
+        let options = millrace_emit::Options {
+            capacities: capacities.to_vec(),
+            ..Default::default()
+        };
+        let built = millrace_emit::build(&cache, source, &[], &options, &mut |_| {})
             .map_err(|e| e.to_string())?;
         let module = Module::load(&built.module).map_err(|e| e.to_string())?;
         let config = Config {
@@ -60,7 +79,32 @@ impl Emitted {
             instance,
             burst: Burst::new(1, ports, Layout::Pooled),
             number: 0,
+            entry: 0,
         })
+    }
+
+    /// Runs this program from now on, where there are several.
+    ///
+    /// # Errors
+    /// When there is no such program.
+    pub fn select(&mut self, name: &str) -> Result<(), String> {
+        let mut entries = self.program.entries.iter();
+        let function = |e: &Entry| self.program.functions.get(e.function.0);
+        let found = entries.position(|e| function(e).is_some_and(|f| f.name == name));
+        self.entry = found.ok_or_else(|| format!("there is no program {name}"))?;
+        Ok(())
+    }
+
+    /// Sets an entry of a state object.
+    ///
+    /// # Errors
+    /// When there is no such object, or it does not take the entry.
+    pub fn set(&mut self, name: &str, key: &[u8], value: &[u8]) -> Result<(), String> {
+        let at = self.program.objects.iter().position(|o| o.name == name);
+        let at = at.ok_or_else(|| format!("there is no object {name}"))?;
+        self.instance
+            .set(at, key, value, 0)
+            .map_err(|e| e.to_string())
     }
 
     /// Runs one packet that came in by port 0 at time 0.
@@ -77,7 +121,7 @@ impl Emitted {
         if !self.burst.push(packet, arrival) {
             return Err(format!("{} bytes are too long", packet.len()));
         }
-        self.instance.burst(0, true, &mut self.burst);
+        self.instance.burst(self.entry, true, &mut self.burst);
         let outcome = self.burst.outcome(0).ok_or("the packet is missing")?;
         Ok(Outcome {
             fate: outcome.fate,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use libbpf_rs::{
-    MapCore, MapFlags, MapType, Object, ObjectBuilder, ProgramInput, RingBufferBuilder,
+    MapCore, MapFlags, MapType, Object, ObjectBuilder, ProgramInput, ProgramType, RingBufferBuilder,
 };
 
 /// What the kernel did with one packet.
@@ -51,6 +51,34 @@ impl Kernel {
             .open_file(path)
             .and_then(libbpf_rs::OpenObject::load)
             .map_err(|e| format!("{}: {e:#}", path.display()))?;
+        Ok(Self {
+            object,
+            program: None,
+        })
+    }
+
+    /// The same for an object of others: the named programs are for packets, whatever their sections
+    /// are called, all others are left out, and maps whose authors left their capacity open get this one.
+    ///
+    /// # Errors
+    /// libbpf's, as text.
+    pub fn load_with(path: &Path, programs: &[String], capacity: u32) -> Result<Self, String> {
+        libbpf_rs::set_print(None);
+        let failed = |e: libbpf_rs::Error| format!("{}: {e:#}", path.display());
+        let mut open = ObjectBuilder::default().open_file(path).map_err(failed)?;
+        for mut program in open.progs_mut() {
+            let packets = programs.iter().any(|name| program.name() == name.as_str());
+            if packets {
+                program.set_prog_type(ProgramType::Xdp);
+            }
+            program.set_autoload(packets);
+        }
+        for mut map in open.maps_mut() {
+            if map.max_entries() == 0 && capacity > 0 {
+                map.set_max_entries(capacity).map_err(failed)?;
+            }
+        }
+        let object = open.load().map_err(failed)?;
         Ok(Self {
             object,
             program: None,
@@ -144,6 +172,16 @@ impl Kernel {
             ring.consume().map_err(|e| e.to_string())?;
         }
         Ok(records)
+    }
+
+    /// Sets an entry of a map.
+    ///
+    /// # Errors
+    /// When there is no such map, or the kernel does not take the entry.
+    pub fn set(&self, name: &str, key: &[u8], value: &[u8]) -> Result<(), String> {
+        let map = self.map(name)?;
+        map.update(key, value, MapFlags::ANY)
+            .map_err(|e| e.to_string())
     }
 
     /// Names and kinds of the maps, globals left out.

@@ -208,3 +208,39 @@ fn functions_without_a_type_are_functions() {
         assert_eq!(program.functions[0].insns.len(), 2);
     }
 }
+
+/// A program array whose elements are these initialisers, and two programs.
+fn array_of_programs(entries: u32, values: &str) -> String {
+    format!(
+        "int f(struct xdp_md *c); int g(struct xdp_md *c); int h(int x);\n\
+         struct {{ __uint(type, 3); __uint(max_entries, {entries}); __uint(key_size, 4); \
+         __array(values, int (void *)); }} next SEC(\".maps\") = {{ .values = {{ {values} }} }};\n\
+         __noinline int h(int x) {{ return x; }}\n\
+         SEC(\"xdp\") int f(struct xdp_md *c) {{ bpf_tail_call(c, &next, 1); return 1; }}\n\
+         SEC(\"xdp\") int g(struct xdp_md *c) {{ return 2; }}\n"
+    )
+}
+
+#[test]
+fn program_arrays_hold_the_numbers_of_programs() {
+    let text = array_of_programs(4, "[1] = (void *)&g, [3] = (void *)&f");
+    for program in programs(&text, &[]) {
+        let number = |name: &str| {
+            let is =
+                |e: &millrace_object::program::Entry| program.functions[e.function.0].name == name;
+            program.entries.iter().position(is).unwrap() as u32 + 1
+        };
+        let expected: Vec<u8> = [0, number("g"), 0, number("f")]
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        assert_eq!(object(&program, "next").initial, Some(expected));
+    }
+    let text = array_of_programs(4, "[1] = (void *)&h");
+    say(&refused(XDP, &text, "tail-call-target"), &["next", "h"]);
+    let text = array_of_programs(1, "[1] = (void *)&g");
+    say(
+        &refused(XDP, &text, "tail-call-target"),
+        &["next", "g", "has 1"],
+    );
+}

@@ -215,7 +215,7 @@ fn functions_are_found_however_they_are_called() {
             bpf_loop(3, visit, &y, 0);\n\
             return of_text(x) + weak(x) + hidden(x) + beside(x) + y; }\n\
         SEC(\"xdp.frags\") int g(struct xdp_md *c) { return of_text(c->rx_queue_index); }\n\
-        SEC(\"xdp/cpumap\") int h(struct xdp_md *c) { return unused_first(1); }\n";
+        SEC(\"xdp/other\") int h(struct xdp_md *c) { return unused_first(1); }\n";
     for clang in common::CLANGS {
         let Some(bytes) = common::compile_text(clang, text, &[]) else {
             continue;

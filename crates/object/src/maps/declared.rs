@@ -33,11 +33,11 @@ pub(crate) fn read(
     let btf = btf.ok_or_else(no_types)?;
     // The offsets of variables in the type information are wrong in unlinked objects of some
     // compilers, so the symbol has precedence.
-    let symbols: HashMap<&str, u64> = elf
+    let symbols: HashMap<&str, (u64, u64)> = elf
         .symbols
         .iter()
         .filter(|s| s.section == Some(index) && s.kind == SymbolKind::Object)
-        .map(|s| (s.name, s.value))
+        .map(|s| (s.name, (s.value, s.size)))
         .collect();
     let section = elf.section(index)?;
     let variables = btf.variables(SECTION);
@@ -47,16 +47,17 @@ pub(crate) fn read(
     let mut declarations = Vec::new();
     for variable in variables {
         let place = |e: LoadError| e.in_section(SECTION).at_symbol(variable.name);
-        let start = symbols
+        let (start, extent) = symbols
             .get(variable.name)
             .copied()
-            .unwrap_or(u64::from(variable.offset));
+            .unwrap_or((u64::from(variable.offset), 0));
         let bytes = btf
             .bytes(variable.ty)
             .filter(|b| *b > 0)
             .ok_or_else(|| place(LoadError::malformed("a map whose declaration has no size")))?;
+        // The values that follow a declaration are a flexible array, which has no size of its own.
         let end = start
-            .checked_add(bytes)
+            .checked_add(bytes.max(extent))
             .filter(|e| *e <= section.size)
             .ok_or_else(|| {
                 place(LoadError::malformed(
