@@ -112,9 +112,7 @@ L32:
 	r6_0 = *(const volatile mr_u16 *)(p4_0 + 2);             /* 35: r6 = *(u16 *)(r4 +2) */
 	{                                                        /* 40: call map_lookup_elem#1 */
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
-		u64 key[1] = { 0 };
-#line 70
-		memcpy(key, s0_4, 4);
+		u64 key[] = { mr_load32(s0_4) };
 #line 70
 		const u64 token = slot_holds(slot, 1, key, 1) ? slot->token : hash_token(&self->o0_sources, &shape0_sources, key);
 #line 70
@@ -131,9 +129,7 @@ L32:
 #line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
 	{                                                        /* 52: call map_update_elem#2 */
 #line 73
-		u64 key[1] = { 0 };
-#line 73
-		memcpy(key, s0_4, 4);
+		u64 key[] = { mr_load32(s0_4) };
 #line 73
 		_Alignas(8) u8 value[4];
 #line 73
@@ -182,7 +178,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	goto L31;                                                /* 71: goto 31 */
-#line 186 "portknock.c"
+#line 182 "portknock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -264,9 +260,7 @@ L32:
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
 	{                                                        /* 40: call map_lookup_elem#1 */
 #line 70
-		u64 key[1] = { 0 };
-#line 70
-		memcpy(key, s0_4, 4);
+		u64 key[] = { mr_load32(s0_4) };
 #line 70
 		slot->token = hash_token(&self->o0_sources, &shape0_sources, key);
 #line 70
@@ -279,7 +273,7 @@ L32:
 		return;
 #line 70
 	}
-#line 283 "portknock.c"
+#line 277 "portknock.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
