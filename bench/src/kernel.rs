@@ -99,7 +99,10 @@ fn compile(function: &Function, object: &Path, flags: &[&str]) -> Result<()> {
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"])
         .arg(format!("-I/usr/include/{machine}-linux-gnu"))
         .arg(format!("-DNF_SOURCE=\"{}\"", source.display()))
-        .arg(format!("-D{}=static __always_inline function", function.name))
+        .arg(format!(
+            "-D{}=static __always_inline function",
+            function.name
+        ))
         .args(flags)
         .arg(root().join("bench/kernel/rotate.c"))
         .arg("-o")
