@@ -93,6 +93,18 @@ fn variable_offsets_into_the_packet() {
 }
 
 #[test]
+fn what_is_there_after_one_pointer_is_there_before_it() {
+    // r5 is somewhere in the first 60 bytes and at most the end; r3 + 4 is at most r5.
+    let with = |last: i32| {
+        packet(&format!(
+            "r4 = *(u32 *)(r6 + 12)\nr4 &= 60\nr5 = r1\nr5 += r4\nif r5 > r2 goto out\nr4 = *(u32 *)(r6 + 16)\nr4 &= 60\nr3 = r1\nr3 += r4\nr4 = r3\nr4 += 4\nif r4 > r5 goto out\nr0 = *(u8 *)(r3 + {last})"
+        ))
+    };
+    accepts(&with(3));
+    refuses("packet-bounds", &with(4));
+}
+
+#[test]
 fn metadata_ends_at_the_packet() {
     let with = |n: i32| {
         packet(&format!(
