@@ -189,6 +189,23 @@ impl Generator {
                     src: Operand::Reg(Reg(src)),
                 });
             }
+            6 if s.byte() & 3 == 0 => {
+                // A number cut to its lower half, without 32-bit arithmetic, and bounded there.
+                let (a, b) = (s.of(&SCALARS), s.of(&SCALARS));
+                self.alu(AluOp::Mov, Width::W64, b, Operand::Reg(Reg(a)));
+                self.alu(AluOp::Lsh, Width::W64, b, Operand::Imm(32));
+                self.alu(
+                    s.of(&[AluOp::Rsh, AluOp::Rsh, AluOp::Arsh]),
+                    Width::W64,
+                    b,
+                    Operand::Imm(32),
+                );
+                self.out_if(
+                    Condition::Gt,
+                    b,
+                    Operand::Imm(i64::from(s.of(&[8u8, 24, 31]))),
+                );
+            }
             5 if s.byte() & 1 == 0 => self.two_pointers(s),
             5 => self.variable_packet(s),
             6 => {
