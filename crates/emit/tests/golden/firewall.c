@@ -29,7 +29,7 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 }
 
 /* millrace_on_packet: every packet */
-MR_INLINE u64 run0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
+MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
 	_Alignas(8) u8 s0_184[8];
 	_Alignas(8) u8 s0_176[8];
@@ -283,9 +283,8 @@ L116:
 	r0_0 = (u32)r0_0 & 0xffffffu;                            /* 116: w0 &= 16777215 */
 #line 34
 	r0_0 = (u32)r0_0 ^ 0x1000001u;                           /* 117: w0 ^= 16777217 */
-L118:
 #line 36 "nfs/firewall/firewall.c" /* } */
-	return r0_0;                                             /* 118: exit */
+	return mr_verdict_handlers(pkt, r0_0);                   /* 118: exit */
 L119:
 #line 36
 	r0_0 = 1;                                                /* 119: r0 = 0x1 ll */
@@ -300,13 +299,13 @@ L119:
 #line 33
 	p2_0 += 40;                                              /* 125: r2 += 40 */
 #line 33
-	if (p2_0 > p4_0) goto L118;                              /* 126: if r2 > r4 goto 118 */
+	if (p2_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 126: if r2 > r4 goto 118 */
 #line 40 "millrace/ipv6.h"
 	r2_0 = *(const mr_u32 *)p6_0;                            /* 127: r2 = *(u32 *)(r6 +0) */
 #line 40
 	r2_0 = (u32)r2_0 & 240;                                  /* 128: w2 &= 240 */
 #line 40
-	if ((u32)r2_0 != 96) goto L118;                          /* 129: if w2 != 96 goto 118 */
+	if ((u32)r2_0 != 96) return mr_verdict_handlers(pkt, r0_0); /* 129: if w2 != 96 goto 118 */
 #line 46 "millrace/packet.h"
 	p2_0 = (u8 *)(uintptr_t)((u32)(u64)(uintptr_t)p4_0);     /* 130: w2 = w4 */
 #line 46
@@ -326,7 +325,7 @@ L119:
 #line 42
 	*(mr_u64 *)s0_144 = r7_0;                                /* 138: *(u64 *)(r10 -144) = r7 */
 #line 42
-	if (r7_0 > r2_0) goto L118;                              /* 139: if r7 > r2 goto 118 */
+	if (r7_0 > r2_0) return mr_verdict_handlers(pkt, r0_0);  /* 139: if r7 > r2 goto 118 */
 #line 42
 	r5_0 = 8;                                                /* 140: w5 = 8 */
 #line 67 "millrace/flow.h"
@@ -371,7 +370,7 @@ L146:
 #line 33
 	p2_0 += 8;                                               /* 164: r2 += 8 */
 #line 33
-	if (p2_0 > p4_0) goto L118;                              /* 165: if r2 > r4 goto 118 */
+	if (p2_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 165: if r2 > r4 goto 118 */
 #line 33
 	r2_0 = *(const mr_u64 *)s0_136;                          /* 166: r2 = *(u64 *)(r10 -136) */
 #line 33
@@ -379,7 +378,7 @@ L146:
 #line 33
 	r8_0 = *(const mr_u64 *)s0_144;                          /* 168: r8 = *(u64 *)(r10 -144) */
 #line 33
-	if ((u32)r2_0 > (u32)r8_0) goto L118;                    /* 169: if w2 > w8 goto 118 */
+	if ((u32)r2_0 > (u32)r8_0) return mr_verdict_handlers(pkt, r0_0); /* 169: if w2 > w8 goto 118 */
 #line 68 "millrace/ipv6.h"
 	r0_0 = *(const mr_u64 *)s0_152;                          /* 170: r0 = *(u64 *)(r10 -152) */
 #line 68
@@ -430,7 +429,7 @@ L146:
 #line 104
 	r5_0 = *(const mr_u64 *)s0_144;                          /* 195: r5 = *(u64 *)(r10 -144) */
 #line 104
-	if ((u32)r2_0 > (u32)r5_0) goto L118;                    /* 196: if w2 > w5 goto 118 */
+	if ((u32)r2_0 > (u32)r5_0) return mr_verdict_handlers(pkt, r0_0); /* 196: if w2 > w5 goto 118 */
 #line 104
 	r5_0 = (u32)r7_0;                                        /* 197: w5 = w7 */
 #line 104
@@ -438,7 +437,7 @@ L146:
 #line 104
 	*(mr_u64 *)s0_136 = r2_0;                                /* 199: *(u64 *)(r10 -136) = r2 */
 #line 104
-	if ((u32)r7_0 == 0) goto L118;                           /* 200: if w7 == 0 goto 118 */
+	if ((u32)r7_0 == 0) return mr_verdict_handlers(pkt, r0_0); /* 200: if w7 == 0 goto 118 */
 #line 104
 	goto L146;                                               /* 201: goto 149 */
 L196:
@@ -494,11 +493,11 @@ L196:
 #line 33
 	p2_0 += 20;                                              /* 232: r2 += 20 */
 #line 33
-	if (p2_0 > p4_0) goto L118;                              /* 233: if r2 > r4 goto 118 */
+	if (p2_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 233: if r2 > r4 goto 118 */
 #line 49 "millrace/transport.h"
 	r2_0 = *(const volatile u8 *)(p3_0 + 12);                /* 234: r2 = *(u8 *)(r3 +12) */
 #line 49
-	if ((u32)r2_0 < 80) goto L118;                           /* 235: if w2 < 80 goto 118 */
+	if ((u32)r2_0 < 80) return mr_verdict_handlers(pkt, r0_0); /* 235: if w2 < 80 goto 118 */
 #line 49
 	r2_0 = (u32)r2_0 >> 2;                                   /* 236: w2 >>= 2 */
 #line 49
@@ -510,7 +509,7 @@ L196:
 #line 49
 	r2_0 = *(const mr_u64 *)s0_144;                          /* 240: r2 = *(u64 *)(r10 -144) */
 #line 49
-	if ((u32)r4_0 > (u32)r2_0) goto L118;                    /* 241: if w4 > w2 goto 118 */
+	if ((u32)r4_0 > (u32)r2_0) return mr_verdict_handlers(pkt, r0_0); /* 241: if w4 > w2 goto 118 */
 L234:
 #line 49
 	r2_0 = *(const mr_u16 *)p3_0;                            /* 242: r2 = *(u16 *)(r3 +0) */
@@ -566,7 +565,7 @@ L432:
 #line 32
 	r0_0 = (u32)r1_0;                                        /* 460: w0 = w1 */
 #line 32
-	goto L118;                                               /* 461: goto 118 */
+	return mr_verdict_handlers(pkt, r0_0);                   /* 461: goto 118 */
 L239:
 #line 49 "millrace/transport.h"
 	r0_0 = 1;                                                /* 247: r0 = 0x1 ll */
@@ -581,13 +580,13 @@ L239:
 #line 33
 	p5_0 += 8;                                               /* 253: r5 += 8 */
 #line 33
-	if (p5_0 > p4_0) goto L118;                              /* 254: if r5 > r4 goto 118 */
+	if (p5_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 254: if r5 > r4 goto 118 */
 #line 33
 	r2_0 += 8;                                               /* 255: r2 += 8 */
 #line 33
 	r4_0 = *(const mr_u64 *)s0_144;                          /* 256: r4 = *(u64 *)(r10 -144) */
 #line 33
-	if (r2_0 > r4_0) goto L118;                              /* 257: if r2 > r4 goto 118 */
+	if (r2_0 > r4_0) return mr_verdict_handlers(pkt, r0_0);  /* 257: if r2 > r4 goto 118 */
 #line 62 "millrace/transport.h"
 	goto L234;                                               /* 258: goto 242 */
 L250:
@@ -609,13 +608,13 @@ L253:
 #line 33
 	p6_0 += 8;                                               /* 268: r6 += 8 */
 #line 33
-	if (p6_0 > p4_0) goto L118;                              /* 269: if r6 > r4 goto 118 */
+	if (p6_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 269: if r6 > r4 goto 118 */
 #line 33
 	r2_0 += 8;                                               /* 270: r2 += 8 */
 #line 33
 	r6_0 = *(const mr_u64 *)s0_144;                          /* 271: r6 = *(u64 *)(r10 -144) */
 #line 33
-	if (r2_0 > r6_0) goto L118;                              /* 272: if r2 > r6 goto 118 */
+	if (r2_0 > r6_0) return mr_verdict_handlers(pkt, r0_0);  /* 272: if r2 > r6 goto 118 */
 #line 73 "millrace/transport.h"
 	r2_0 = *(const s8 *)p5_0;                                /* 273: r2 = *(s8 *)(r5 +0) */
 #line 73
@@ -656,7 +655,7 @@ L274:
 #line 33
 	p2_0 += 40;                                              /* 292: r2 += 40 */
 #line 33
-	if (p2_0 > p4_0) goto L118;                              /* 293: if r2 > r4 goto 118 */
+	if (p2_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 293: if r2 > r4 goto 118 */
 #line 42 "millrace/flow.h"
 	r5_0 += 40;                                              /* 294: r5 += 40 */
 #line 42
@@ -664,12 +663,12 @@ L274:
 #line 42
 	r2_0 = *(const mr_u64 *)s0_144;                          /* 296: r2 = *(u64 *)(r10 -144) */
 #line 42
-	if (r5_0 > r2_0) goto L118;                              /* 297: if r5 > r2 goto 118 */
+	if (r5_0 > r2_0) return mr_verdict_handlers(pkt, r0_0);  /* 297: if r5 > r2 goto 118 */
 	r2_0 = *(const mr_u32 *)p7_0;                            /* 298: r2 = *(u32 *)(r7 +0) */
 #line 43
 	r2_0 = (u32)r2_0 & 240;                                  /* 299: w2 &= 240 */
 #line 42
-	if ((u32)r2_0 != 96) goto L118;                          /* 300: if w2 != 96 goto 118 */
+	if ((u32)r2_0 != 96) return mr_verdict_handlers(pkt, r0_0); /* 300: if w2 != 96 goto 118 */
 #line 42
 	r8_0 = 8;                                                /* 301: w8 = 8 */
 #line 45
@@ -714,7 +713,7 @@ L298:
 #line 33
 	p1_0 += 8;                                               /* 325: r1 += 8 */
 #line 33
-	if (p1_0 > p4_0) goto L118;                              /* 326: if r1 > r4 goto 118 */
+	if (p1_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 326: if r1 > r4 goto 118 */
 #line 33
 	r1_0 = (u32)r6_0;                                        /* 327: w1 = w6 */
 #line 33
@@ -722,7 +721,7 @@ L298:
 #line 33
 	r2_0 = *(const mr_u64 *)s0_144;                          /* 329: r2 = *(u64 *)(r10 -144) */
 #line 33
-	if ((u32)r1_0 > (u32)r2_0) goto L118;                    /* 330: if w1 > w2 goto 118 */
+	if ((u32)r1_0 > (u32)r2_0) return mr_verdict_handlers(pkt, r0_0); /* 330: if w1 > w2 goto 118 */
 #line 68 "millrace/ipv6.h"
 	r1_0 = *(const mr_u64 *)s0_136;                          /* 331: r1 = *(u64 *)(r10 -136) */
 #line 68
@@ -771,7 +770,7 @@ L298:
 #line 104
 	r6_0 = *(const mr_u64 *)s0_144;                          /* 356: r6 = *(u64 *)(r10 -144) */
 #line 104
-	if ((u32)r2_0 > (u32)r6_0) goto L118;                    /* 357: if w2 > w6 goto 118 */
+	if ((u32)r2_0 > (u32)r6_0) return mr_verdict_handlers(pkt, r0_0); /* 357: if w2 > w6 goto 118 */
 #line 104
 	r8_0 = (u32)r9_0;                                        /* 358: w8 = w9 */
 #line 104
@@ -779,7 +778,7 @@ L298:
 #line 104
 	r6_0 = (u32)r2_0;                                        /* 360: w6 = w2 */
 #line 104
-	if ((u32)r9_0 == 0) goto L118;                           /* 361: if w9 == 0 goto 118 */
+	if ((u32)r9_0 == 0) return mr_verdict_handlers(pkt, r0_0); /* 361: if w9 == 0 goto 118 */
 #line 104
 	goto L298;                                               /* 362: goto 311 */
 L347:
@@ -839,13 +838,13 @@ L351:
 		*(mr_u16 *)(s0_120 + 38) = 0;                    /* 389: *(u16 *)(r10 -82) = 0 */
 	}
 #line 33 "millrace/packet.h"
-	if (p2_0 > p4_0) goto L118;                              /* 391: if r2 > r4 goto 118 */
+	if (p2_0 > p4_0) return mr_verdict_handlers(pkt, r0_0);  /* 391: if r2 > r4 goto 118 */
 #line 33
 	r1_0 += 8;                                               /* 392: r1 += 8 */
 #line 33
 	r2_0 = *(const mr_u64 *)s0_144;                          /* 393: r2 = *(u64 *)(r10 -144) */
 #line 33
-	if (r1_0 > r2_0) goto L118;                              /* 394: if r1 > r2 goto 118 */
+	if (r1_0 > r2_0) return mr_verdict_handlers(pkt, r0_0);  /* 394: if r1 > r2 goto 118 */
 #line 94 "millrace/transport.h"
 	if ((u32)r8_0 == 17) goto L380;                          /* 395: if w8 == 17 goto 397 */
 #line 94
@@ -879,7 +878,7 @@ L462:
 #line 23
 	r0_0 = 3;                                                /* 495: r0 = 0x3 ll */
 #line 23
-	if (!p1_0) goto L118;                                    /* 497: if r1 == 0 goto 118 */
+	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 497: if r1 == 0 goto 118 */
 #line 34 "millrace/verdict.h"
 	r0_0 = pkt->port;                                        /* 498: r0 = *(u32 *)(r6 +12) */
 #line 34
@@ -889,7 +888,7 @@ L460:
 #line 68 "millrace/flow.h"
 	r0_0 = 2;                                                /* 483: r0 = 0x2 ll */
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
-	goto L118;                                               /* 485: goto 118 */
+	return mr_verdict_handlers(pkt, r0_0);                   /* 485: goto 118 */
 L389:
 #line 99 "millrace/transport.h"
 	if ((u32)r8_0 == 58) goto L401;                          /* 407: if w8 == 58 goto 419 */
@@ -910,7 +909,7 @@ L389:
 #line 102
 	r7_0 = (u32)r7_0 & 0x1838u;                              /* 416: w7 &= 6200 */
 #line 102
-	if ((u32)r7_0 != 0) goto L118;                           /* 417: if w7 != 0 goto 118 */
+	if ((u32)r7_0 != 0) return mr_verdict_handlers(pkt, r0_0); /* 417: if w7 != 0 goto 118 */
 L409:
 #line 30
 	if ((u32)r2_0 == (u32)r5_0) goto L411;                   /* 427: if w2 == w5 goto 429 */
@@ -940,7 +939,7 @@ L401:
 #line 102
 	r7_0 = (u32)r7_0 & 255;                                  /* 424: w7 &= 255 */
 #line 102
-	if ((u32)r7_0 < 4) goto L118;                            /* 426: if w7 < 4 goto 118 */
+	if ((u32)r7_0 < 4) return mr_verdict_handlers(pkt, r0_0); /* 426: if w7 < 4 goto 118 */
 #line 102
 	goto L409;
 L416:
@@ -952,7 +951,7 @@ L416:
 L443:
 #line 32 "nfs/firewall/firewall.c" /* return FORWARD(peer(p)); */
 	r0_0 = 3;                                                /* 462: r0 = 0x3 ll */
-	if ((u32)r1_0 == 1) goto L118;                           /* 464: if w1 == 1 goto 118 */
+	if ((u32)r1_0 == 1) return mr_verdict_handlers(pkt, r0_0); /* 464: if w1 == 1 goto 118 */
 #line 35 /* return map_put(&flows, &f, &(struct session){}) ? FORWARD(peer(p)) : DROP_BECAUSE(table_full); */
 	*(mr_u64 *)s0_128 = 0;                                   /* 465: *(u64 *)(r10 -128) = 0 */
 #line 35
@@ -972,7 +971,7 @@ L443:
 #line 35
 	r0_0 = 4;                                                /* 474: r0 = 0x4 ll */
 #line 35
-	if (!p1_0) goto L118;                                    /* 476: if r1 == 0 goto 118 */
+	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 476: if r1 == 0 goto 118 */
 #line 34 "millrace/verdict.h"
 	r0_0 = pkt->port;                                        /* 477: r0 = *(u32 *)(r7 +12) */
 #line 34
@@ -1337,7 +1336,7 @@ L643:
 #line 102
 	r0_0 = 1;                                                /* 670: r0 = 0x1 ll */
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
-	goto L118;                                               /* 672: goto 118 */
+	return mr_verdict_handlers(pkt, r0_0);                   /* 672: goto 118 */
 L645:
 #line 13
 	r2_0 = 128;                                              /* 673: w2 = 128 */
@@ -1363,7 +1362,7 @@ L660:
 	r6_0 = *(const mr_u16 *)(p0_0 + 4);                      /* 690: r6 = *(u16 *)(r0 +4) */
 #line 33
 	goto L663;
-#line 1367 "firewall.c"
+#line 1366 "firewall.c"
 }
 
 /* millrace_on_packet up to its first keyed operation: finds what to prefetch. */
@@ -2639,7 +2638,7 @@ L660:
 	r6_0 = *(const mr_u16 *)(p0_0 + 4);                      /* 690: r6 = *(u16 *)(r0 +4) */
 #line 33
 	goto L663;
-#line 2643 "firewall.c"
+#line 2642 "firewall.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
@@ -2668,7 +2667,7 @@ static void burst0_plain(struct mr_instance *self, struct mr_packet *const *pack
 	if (n > 0)
 		age(self, packets[0]->time);
 	for (u32 i = 0; i < n; i++) {
-		mr_verdict_handlers(packets[i], run0_millrace_on_packet(self, packets[i], NULL));
+		run0_millrace_on_packet(self, packets[i], NULL);
 	}
 }
 
@@ -2706,7 +2705,7 @@ static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u
 		for (u32 i = 0; i < count; i++)
 			scout0_millrace_on_packet_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {
-			mr_verdict_handlers(packets[i], run0_millrace_on_packet(self, packets[i], &slots[i]));
+			run0_millrace_on_packet(self, packets[i], &slots[i]);
 		}
 		packets += count;
 		n -= count;
