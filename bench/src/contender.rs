@@ -160,8 +160,10 @@ impl Contender {
             time: 0,
             initial,
         };
+        let mut instance = Instance::create(module, &config)?;
+        instance.start(0);
         Ok(Self {
-            instance: Instance::create(module, &config)?,
+            instance,
             queue: (0..QUEUE).map(|_| Burst::new(BURST, 2, Layout::Pooled)).collect(),
             prefetch,
             number: 0,
