@@ -44,6 +44,14 @@ MR_INLINE u64 prog_array_tail_call(struct prog_array *p, const struct shape *s, 
     return element ? mr_load32(element) : 0;
 }
 
+/* The number of a program from 1; one that does not exist aborts the packet. */
+static inline int prog_array_set(struct prog_array *p, const struct shape *s, const u8 *key,
+                                 const u8 *value, u64 now)
+{
+    (void)now;
+    return elements_set(&p->elements, s, mr_number(s, key), value);
+}
+
 static inline u64 prog_array_count(struct prog_array *p, const struct shape *s, u64 now)
 {
     u64 count = 0;

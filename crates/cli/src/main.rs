@@ -6,6 +6,7 @@
 
 mod account;
 mod bundle;
+mod contents;
 mod failure;
 mod function;
 mod packet_test;

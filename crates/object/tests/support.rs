@@ -28,6 +28,11 @@ Maps of which no program makes use may be of any type. A map with `max_entries` 
 its author left to the loader: give it, `--capacity NAME=ENTRIES`, or `--capacity '*=ENTRIES'` for all
 such maps.
 
+`millrace run --map NAME=FILE` fills a map at start, in place of the program that would do so from user
+space: a line `KEY,VALUE` an entry, or a JSON array of `{\"key\": …, \"value\": …}` in a file `….json`. A field
+is a number (least significant byte first), an address (IPv4, IPv6 or MAC, in network order), a prefix
+`10.0.0.0/8` for tries, `hex:` and two digits a byte, or, in program arrays, a program's name.
+
 ### Where redirects go
 
 Interface index n is port n - 1, for `bpf_redirect` and in device maps. A packet that a CPU map sends
@@ -39,8 +44,8 @@ empty until the host sets entries, as in the kernel. Programs that a device map 
 
 ### Tail calls
 
-A program array holds what its declaration says, `__array(values, int (void *))`; without that it is
-empty, and tail calls fall through. A packet makes at most 33 tail calls. A tail call must stand in
+A program array holds what its declaration says, `__array(values, int (void *))`, and what `--map` sets;
+where it is empty, tail calls fall through. A packet makes at most 33 tail calls. A tail call must stand in
 the program itself, not in a function that it calls.
 
 ## Helpers

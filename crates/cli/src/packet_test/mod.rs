@@ -103,6 +103,7 @@ impl<'a> Bench<'a> {
             sketch_seed: 1,
             time: START,
             initial,
+            contents: Vec::new(),
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;

@@ -58,6 +58,10 @@ pub struct Run {
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
 
+    /// What a map holds at start: a line KEY,VALUE an entry, or JSON
+    #[arg(long = "map", value_name = "OBJECT=FILE")]
+    maps: Vec<String>,
+
     /// Packets given to the function together
     #[arg(long, value_name = "N", default_value_t = BURST, value_parser = burst)]
     burst: usize,
@@ -254,6 +258,7 @@ impl Run {
                 sketch_seed: self.seed,
                 time: 0,
                 initial: function.initial.clone(),
+                contents: crate::contents::read(function.program.as_ref(), &self.maps)?,
             },
             program: function.entry,
             prefetch: !self.no_prefetch,

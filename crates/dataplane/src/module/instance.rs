@@ -19,6 +19,19 @@ pub struct Config {
     pub time: u64,
     /// per object, in the module's order: its content at start (`value_bytes` long), or zeros
     pub initial: Vec<Option<Vec<u8>>>,
+    /// entries that objects have at start, set in this order
+    pub contents: Vec<Content>,
+}
+
+/// An entry of a state object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Content {
+    /// the object, by the module's order
+    pub object: usize,
+    /// `key_bytes` long
+    pub key: Vec<u8>,
+    /// `value_bytes` long
+    pub value: Vec<u8>,
 }
 
 /// One running copy of a module's state.
@@ -39,7 +52,7 @@ impl Instance {
     ///
     /// # Errors
     /// [`ModuleError::Create`] when `create` fails (out of memory) or the initial contents do not
-    /// fit the objects.
+    /// fit the objects; those of [`Instance::set`] for an entry that an object does not take.
     pub fn create(module: Arc<Module>, config: &Config) -> Result<Self, ModuleError> {
         let failed = |what: String| ModuleError::Create {
             path: module.path.clone(),
@@ -51,14 +64,15 @@ impl Instance {
         for (info, content) in module.objects.iter().zip(&config.initial) {
             let Some(content) = content else { continue };
             // A global is one value; an array of programs has one for each of its elements.
-            let bytes = usize::try_from(info.capacity)
-                .ok()
-                .and_then(|n| n.checked_mul(info.value_bytes));
-            if Some(content.len()) != bytes {
+            let values = match info.kind.as_str() {
+                "prog_array" => info.capacity,
+                _ => 1,
+            };
+            let bytes = values.checked_mul(info.value_bytes as u64);
+            if Some(content.len() as u64) != bytes {
                 return Err(failed(format!(
-                    "object `{}` holds {} values of {} bytes, its initial content has {}",
+                    "object `{}` holds {values} values of {} bytes, its initial content has {}",
                     info.name,
-                    info.capacity,
                     info.value_bytes,
                     content.len()
                 )));
@@ -99,11 +113,15 @@ impl Instance {
             unsafe { dealloc(raw, layout) };
             return Err(failed(errno(result)));
         }
-        Ok(Self {
+        let mut instance = Self {
             module,
             memory,
             layout,
-        })
+        };
+        for Content { object, key, value } in &config.contents {
+            instance.set(*object, key, value, config.time)?;
+        }
+        Ok(instance)
     }
 
     /// The module.

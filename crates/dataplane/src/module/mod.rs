@@ -12,7 +12,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 pub use control::{KeyValue, Record};
-pub use instance::{Config, Instance};
+pub use instance::{Config, Content, Instance};
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.
 const MAX_INSTANCE_BYTES: u64 = 1 << 30;

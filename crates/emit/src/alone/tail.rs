@@ -1,4 +1,4 @@
-//! Tail calls: a program ends with the result of another one of the module.
+//! Tail calls: a program ends with another one of the module, which gives the verdict.
 //!
 //! `tail` is one function with every program inlined. A chain of them nests at most
 //! `MR_TAIL_CALLS` deep, the kernel's limit, which the instance counts; packets begin at 0.
@@ -27,7 +27,7 @@ pub const BEGIN: &str = "self->tail_calls = 0;";
 
 /// Before the programs.
 pub const DECLARATION: &str =
-    "\nstatic u64 tail(struct mr_instance *self, struct mr_packet *pkt, u64 next);\n";
+    "\nstatic void tail(struct mr_instance *self, struct mr_packet *pkt, u64 next);\n";
 
 /// In a program: `lookup` gives the next one's number or 0.
 pub fn statements(lookup: &str) -> Vec<String> {
@@ -36,7 +36,8 @@ pub fn statements(lookup: &str) -> Vec<String> {
         String::new(),
         "if (next && self->tail_calls < MR_TAIL_CALLS) {".into(),
         "\tself->tail_calls++;".into(),
-        "\treturn tail(self, pkt, next);".into(),
+        "\ttail(self, pkt, next);".into(),
+        "\treturn;".into(),
         "}".into(),
     ]
 }
@@ -44,7 +45,7 @@ pub fn statements(lookup: &str) -> Vec<String> {
 /// Behind the programs.
 pub fn dispatch(entries: &[Entry]) -> String {
     let mut out = String::from(
-        "\n/* The program with this number, from 1. */\nstatic __attribute__((noinline)) u64 tail(struct mr_instance *self, struct mr_packet *pkt, u64 next)\n{\n\tswitch (next) {\n",
+        "\n/* The program with this number, from 1. */\nstatic __attribute__((noinline)) void tail(struct mr_instance *self, struct mr_packet *pkt, u64 next)\n{\n\tswitch (next) {\n",
     );
     let programs = entries.iter().filter(|e| takes_packets(e.role));
     for (number, entry) in (1..).zip(programs) {
@@ -55,10 +56,10 @@ pub fn dispatch(entries: &[Entry]) -> String {
         };
         let _ = writeln!(
             out,
-            "\tcase {number}:\n\t\treturn {}(self, pkt{slot});",
+            "\tcase {number}:\n\t\t{}(self, pkt{slot});\n\t\tbreak;",
             entry.function
         );
     }
-    out.push_str("\tdefault:\n\t\treturn MR_XDP_ABORTED;\n\t}\n}\n");
+    out.push_str("\tdefault:\n\t\tmr_verdict_xdp(pkt, MR_XDP_ABORTED);\n\t\tbreak;\n\t}\n}\n");
     out
 }
