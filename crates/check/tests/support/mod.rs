@@ -33,7 +33,7 @@ macro_rules! kinds {
         }),*];
     };
 }
-kinds!["hash", "array", "global", "ringbuf"];
+kinds!["hash", "array", "global", "ringbuf", "prog_array"];
 
 /// A plain state object.
 pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {
