@@ -28,7 +28,10 @@ const UNLOCK: &str = "r1 = r7\ncall spin_unlock";
 fn locks_are_given_back_on_every_way() {
     let cases = [
         ("ok", format!("{LOCK}\n{UNLOCK}")),
-        ("ok", format!("{LOCK}\n*(u32 *)(r7 + 4) = 1\n{UNLOCK}\n{LOCK}\n{UNLOCK}")),
+        (
+            "ok",
+            format!("{LOCK}\n*(u32 *)(r7 + 4) = 1\n{UNLOCK}\n{LOCK}\n{UNLOCK}"),
+        ),
         ("lock-pairing", LOCK.to_owned()),
         ("lock-pairing", UNLOCK.to_owned()),
         ("lock-pairing", format!("{LOCK}\n{LOCK}\n{UNLOCK}")),

@@ -226,7 +226,7 @@ fn keep_whole(
         }) => i64::from(*to) - i64::from(*from) == i64::from(bytes),
         _ => false,
     };
-    if !exactly_here || bytes % 8 != 0 || words > MOST_WORDS_BY_NAME {
+    if !exactly_here || !bytes.is_multiple_of(8) || words > MOST_WORDS_BY_NAME {
         return Ok(Vec::new());
     }
     let address = body.address(id, reg, 0)?;
