@@ -10,7 +10,10 @@
 #include "../helpers/ktime_get_ns.h"
 #include "../helpers/multiply_high.h"
 #include "../helpers/redirect.h"
+#include "../helpers/spin_lock.h"
+#include "../helpers/spin_unlock.h"
 #include "../helpers/trace_printk.h"
+#include "../helpers/trace_vprintk.h"
 #include "../helpers/xdp_adjust_head.h"
 #include "../helpers/xdp_adjust_meta.h"
 #include "../helpers/xdp_adjust_tail.h"
@@ -211,6 +214,17 @@ static void copying(void)
     CHECK(helper_trace_printk((u8 *)"a %d", 5, &p) == 4);
     CHECK(helper_trace_printk((u8 *)"a %d", 4, &p) == mr_errno(EINVAL));
     CHECK(helper_trace_printk((u8 *)"", 0, &p) == mr_errno(EINVAL));
+    for (u64 bytes = 0; bytes <= 128; bytes++) {
+        u64 expected = bytes % 8 || bytes > 96 ? mr_errno(EINVAL) : 4;
+
+        CHECK(helper_trace_vprintk((u8 *)"a %d", 5, buffer, bytes, &p) == expected);
+        CHECK(helper_trace_vprintk((u8 *)"a %d", 4, buffer, bytes, &p) == mr_errno(EINVAL));
+        CHECK(helper_trace_vprintk((u8 *)"a %d", 5, NULL, bytes, &p) == (bytes ? mr_errno(EINVAL) : 4));
+    }
+    /* A lock is not the state's to change. */
+    memset(buffer, 0, 4);
+    CHECK(helper_spin_lock(buffer, &p) == 0 && mr_load32(buffer) == 0);
+    CHECK(helper_spin_unlock(buffer, &p) == 0 && mr_load32(buffer) == 0);
 }
 
 int main(void)
