@@ -73,6 +73,14 @@ impl Places {
         }
     }
 
+    /// Makes it the set of all places.
+    pub fn fill(&mut self) {
+        self.levels.fill(Level {
+            regs: u16::MAX,
+            bytes: [u64::MAX; 8],
+        });
+    }
+
     /// Adds another set's members; whether that changed anything.
     pub fn absorb(&mut self, other: &Places) -> bool {
         let mut changed = false;

@@ -159,10 +159,10 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> Vec<Touch> {
                         changed |= flow_into(&mut at_start, &mut todo, blocks, at + 1, &now);
                     }
                     Op::Jump { target } => {
-                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now)
+                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now);
                     }
                     Op::Branch { target, .. } => {
-                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now)
+                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now);
                     }
                     Op::Leave { .. } | Op::Exit => {}
                 }
@@ -278,7 +278,7 @@ impl Pass<'_> {
                 set(now, dst, arithmetic(op, width, left, right));
             }
             Insn::Neg { dst, .. } | Insn::SignExtend { dst, .. } | Insn::ByteOrder { dst, .. } => {
-                set(now, dst, P::Scalar)
+                set(now, dst, P::Scalar);
             }
             Insn::LoadImm { dst, value } => set(
                 now,

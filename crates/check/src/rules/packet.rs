@@ -7,7 +7,7 @@ use crate::domain::value::Id;
 use crate::domain::{Pointer, Region};
 use crate::facts::Access;
 use crate::machine::Machine;
-use crate::refuse::{Fault, Verdict};
+use crate::refuse::{Fault, Verdict, bytes};
 use crate::rules::alu::REACH;
 use crate::state::{Base, PACKET_START, State};
 
@@ -54,15 +54,16 @@ pub fn check(
             let (from, to, known) = (from + b.lo, to + b.lo, proven.saturating_add(b.lo).max(0));
             Fault::new(
                 "packet-bounds",
-                format!("this {verb} touches bytes {from} to {to} of the {whole}, but only {known} are known to be there"),
+                format!("this {verb} touches {} of the {whole}, {}", bytes(from, to), known_to_be_there(known)),
                 format!("Before it, insert `if ({start} + {to} > {end}) return …;`."),
             )
         } else {
-            let known = if proven == i64::MIN { "nothing".to_owned() } else { format!("only {proven} bytes") };
+            let known = if proven <= 0 { "nothing".to_owned() } else { format!("only {proven} bytes") };
             Fault::new(
                 "packet-bounds",
                 format!(
-                    "this {verb} touches bytes {from} to {to} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
+                    "this {verb} touches {} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
+                    bytes(from, to),
                     b.lo, b.hi
                 ),
                 if b.hi > REACH {
@@ -74,6 +75,14 @@ pub fn check(
         }
     })?;
     Ok(Access::Packet)
+}
+
+fn known_to_be_there(n: i64) -> String {
+    match n {
+        0 => "but none is known to be there".to_owned(),
+        1 => "but only the first is known to be there".to_owned(),
+        n => format!("but only the first {n} are known to be there"),
+    }
 }
 
 /// `left condition right` between two pointers is known to hold, or to fail. Gives false if that
