@@ -4,7 +4,7 @@
 //! in registers whatever the callee does. A key goes in whole zero-padded words together with its
 //! token; where a scout may have left the token, it is used if the scout's key was this one.
 
-use millrace_check::facts::{ArgFact, Kind, StepId};
+use millrace_check::facts::{Access, ArgFact, Kind, StepId};
 use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
@@ -172,6 +172,17 @@ fn copy_key(
             "memcpy(key, {}, {bytes});",
             body.address(id, reg, 0)?
         ));
+    }
+    let on_stack = matches!(
+        body.slice.step(id).args.get(usize::from(reg.0) - 1),
+        Some(ArgFact::Memory {
+            access: Access::Stack { .. },
+            ..
+        })
+    );
+    if !on_stack {
+        // Others may write that memory, and token, comparison and stored key must be of one reading.
+        copy.push("read_once(key, sizeof(key) / sizeof(*key));".into());
     }
     Ok(copy)
 }

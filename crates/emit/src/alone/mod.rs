@@ -3,8 +3,8 @@
 //!
 //! A checked program becomes C with two typed locals a register ([`demand`]), a stack split into
 //! independent objects ([`stack`]), calls of state objects that inline ([`call`]), and, where the
-//! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What
-//! it costs against code by hand, bench/ measures.
+//! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What it
+//! costs against code by hand, `make bench` measures.
 
 mod arithmetic;
 mod body;
