@@ -90,6 +90,13 @@ impl<'a> Machine<'a> {
         m
     }
 
+    /// What the value of a global holds now.
+    #[must_use]
+    pub fn value(&self, object: ObjectId) -> Option<&[u8]> {
+        let at = self.values.get(&object)?;
+        self.memory.get(&(at / APART)).map(|m| &*m.bytes)
+    }
+
     fn map(&mut self, bytes: Vec<u8>, written: bool, writable: bool) -> u64 {
         let at = self.next * APART + INSET;
         let key = self.next;
