@@ -3,3 +3,4 @@
 pub mod command;
 pub mod emitted;
 pub mod kernel;
+pub mod vector;
