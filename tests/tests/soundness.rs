@@ -1,0 +1,142 @@
+//! What the checker admits never trips, and means the same to the interpreter and in emitted code; and
+//! with a rule of the checker switched off, this test notices.
+//!
+//! `MILLRACE_SOUNDNESS_SECONDS` says how long the search goes on (20 otherwise), `MILLRACE_SOUNDNESS_SEED`
+//! where it begins (0).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use millrace_check::{Options, check};
+use millrace_object::Insn;
+use millrace_tests::soundness::batch::Bench;
+use millrace_tests::soundness::{generate, mutate, program};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Programs in a module.
+const BATCH: usize = 40;
+/// Packets for each program.
+const PACKETS: usize = 12;
+
+fn options(disabled: Vec<&'static str>) -> Options {
+    Options {
+        disabled,
+        max_visits: 20_000,
+        ..Options::default()
+    }
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().expect("a number"),
+        Err(_) => otherwise,
+    }
+}
+
+/// A program and, half of the time, one made from it by mutation.
+fn candidate(random: &mut ChaCha8Rng) -> (Vec<Insn>, bool) {
+    let insns = generate::program(random);
+    if random.random() && mutate::comparable(&insns) {
+        return (mutate::mutate(random, &insns), true);
+    }
+    (insns, false)
+}
+
+#[test]
+fn admitted_programs_do_the_same_everywhere_and_never_trip() {
+    let bench = Bench::new().unwrap();
+    let limit = Duration::from_secs(number("MILLRACE_SOUNDNESS_SECONDS", 20));
+    let seed = number("MILLRACE_SOUNDNESS_SEED", 0);
+    let begin = Instant::now();
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let options = options(Vec::new());
+    let (mut made, mut mutated, mut admitted, mut executions) = (0, 0, 0, 0);
+    while begin.elapsed() < limit {
+        let mut bodies = Vec::new();
+        while bodies.len() < BATCH {
+            let (insns, mutant) = candidate(&mut random);
+            made += 1;
+            if check(&program(std::slice::from_ref(&insns)), &options).is_ok() {
+                mutated += u32::from(mutant);
+                bodies.push(insns);
+            }
+        }
+        admitted += bodies.len();
+        let trial = bench
+            .trial(&bodies, &options, &mut random, PACKETS)
+            .unwrap();
+        assert!(
+            trial.clean(),
+            "seed {seed}, after {admitted} admitted programs:\n{}",
+            [trial.interpreter, trial.sanitizer, trial.difference]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("\n\n")
+        );
+        assert_eq!(trial.compared, (bodies.len() * PACKETS) as u64);
+        executions += trial.compared;
+    }
+    println!(
+        "{made} programs, {admitted} admitted ({mutated} of them mutated), {executions} executions compared"
+    );
+    // Enough pass for the test to mean something, and enough do not.
+    assert!(admitted > 0 && admitted * 20 > made && admitted * 10 < made * 9);
+}
+
+/// Rules of the checker, each of which is switched off in turn.
+const RULES: &[&str] = &[
+    "packet-bounds",
+    "stack-bounds",
+    "value-bounds",
+    "record-bounds",
+    "constant-write",
+    "unchecked-null",
+    "uninitialised-stack",
+    "record-leak",
+    "atomic",
+];
+
+#[test]
+fn a_planted_bug_is_found() {
+    let bench = Bench::new().unwrap();
+    let sound = options(Vec::new());
+    let mut missed = Vec::new();
+    for rule in RULES {
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        let broken = options(vec![rule]);
+        let mut bodies = Vec::new();
+        for _ in 0..20_000 {
+            let (insns, _) = candidate(&mut random);
+            let alone = program(std::slice::from_ref(&insns));
+            if check(&alone, &sound).is_err() && check(&alone, &broken).is_ok() {
+                bodies.push(insns);
+            }
+            if bodies.len() == 12 {
+                break;
+            }
+        }
+        if bodies.is_empty() {
+            missed.push(format!("{rule}: no program breaks it"));
+            continue;
+        }
+        let by = match bench.trial(&bodies, &broken, &mut random, 40) {
+            Ok(trial) => [
+                ("interpreter", trial.interpreter),
+                ("sanitizer", trial.sanitizer),
+                ("difference", trial.difference),
+            ]
+            .into_iter()
+            .filter_map(|(by, what)| what.map(|_| by))
+            .collect(),
+            // The emitter's own invariants do not hold for such a program.
+            Err(_) => vec!["emitter"],
+        };
+        println!("without {rule}: {} programs, found by {by:?}", bodies.len());
+        if by.is_empty() {
+            missed.push(format!("{rule}: nothing was noticed"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
