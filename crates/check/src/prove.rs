@@ -34,13 +34,19 @@ pub fn prove(
     drop(plan);
     explored.facts.finish(&mut flow);
     for (step, carries) in flow.steps.iter_mut().zip(carrying) {
-        step.load_once = carries
-            && matches!(
-                step.access,
-                Some(Access::Packet | Access::Value(_) | Access::Record(_) | Access::Several)
-            );
+        step.load_once = carries && step.access.is_some_and(|a| others_write(program, a));
     }
     Ok(flow)
+}
+
+/// Whether somebody else may write there while the program runs. Constants and parameters change
+/// between bursts at most, the stack and the context belong to the execution.
+fn others_write(program: &Program, access: Access) -> bool {
+    match access {
+        Access::Packet | Access::Record(_) | Access::Several => true,
+        Access::Value(object) => program.objects.get(object.0).is_none_or(|o| !o.read_only),
+        Access::Context { .. } | Access::Stack { .. } => false,
+    }
 }
 
 fn search(

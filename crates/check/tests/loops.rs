@@ -47,6 +47,14 @@ fn counting_down() {
 }
 
 #[test]
+fn counting_without_32_bit_arithmetic() {
+    let s = accepts(
+        "r2 = 0\nr0 = 0\nagain:\nr0 += 1\nr2 += 1\nr3 = r2\nr3 <<= 32\nr3 >>= 32\nif r3 != 50000 goto again\nexit",
+    );
+    assert!(s.visits < 500, "{s:?}");
+}
+
+#[test]
 fn three_nested_loops() {
     let s = accepts(
         "r6 = *(u32 *)(r1 + 12)\nr0 = 0\nr2 = 0\na:\nr3 = 0\nb:\nr4 = 0\nc:\nr0 += r4\nif r0 == r6 goto out\nr4 += 1\nif r4 < 65537 goto c\nr3 += 1\nif r3 < 100 goto b\nr2 += 1\nif r2 < 65537 goto a\nout:\nr0 = 1\nexit",

@@ -5,6 +5,8 @@
 mod support;
 
 use millrace_check::{Options, check};
+use millrace_object::insn::{Insn, Reg, Width};
+use millrace_object::program::{Entry, FunctionId, Role};
 use support::assemble;
 
 /// The rule that the program breaks, or "ok".
@@ -88,6 +90,18 @@ fn variable_offsets_into_the_packet() {
     };
     accepts(&table(15));
     refuses("packet-bounds", &table(31));
+}
+
+#[test]
+fn what_is_there_after_one_pointer_is_there_before_it() {
+    // r5 is somewhere in the first 60 bytes and at most the end; r3 + 4 is at most r5.
+    let with = |last: i32| {
+        packet(&format!(
+            "r4 = *(u32 *)(r6 + 12)\nr4 &= 60\nr5 = r1\nr5 += r4\nif r5 > r2 goto out\nr4 = *(u32 *)(r6 + 16)\nr4 &= 60\nr3 = r1\nr3 += r4\nr4 = r3\nr4 += 4\nif r4 > r5 goto out\nr0 = *(u8 *)(r3 + {last})"
+        ))
+    };
+    accepts(&with(3));
+    refuses("packet-bounds", &with(4));
 }
 
 #[test]
@@ -380,5 +394,71 @@ fn the_length_of_the_packet() {
             "object t global value=65535\n{}",
             packet("r2 -= r1\nr4 = value t\nr4 += r2\nr0 = *(u8 *)(r4 + 0)")
         ),
+    );
+}
+
+#[test]
+fn only_packet_entries_need_a_verdict() {
+    let mut program = assemble("handlers\nr3 = *(u64 *)(r1 + 24)\nexit");
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "uninitialised-register"
+    );
+    for role in [Role::OnStart, Role::OnStop, Role::Every { period: 1 }] {
+        program.entries[0].role = role;
+        assert!(check(&program, &Options::default()).is_ok());
+    }
+}
+
+#[test]
+fn every_entry_that_breaks_a_rule_is_named() {
+    let mut program = assemble("r0 = r5\nexit\nfn second\nr0 = r1\nexit\nfn third\nr0 = 0\nexit");
+    program.entries = (0..3)
+        .map(|f| Entry {
+            role: Role::Xdp,
+            function: FunctionId(f),
+        })
+        .collect();
+    let refusals = check(&program, &Options::default()).unwrap_err();
+    let found: Vec<_> = refusals
+        .iter()
+        .map(|r| (r.function.as_str(), r.rule))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("main", "uninitialised-register"),
+            ("second", "pointer-return")
+        ]
+    );
+}
+
+#[test]
+fn instructions_that_no_compiler_writes() {
+    let mut program = assemble("r0 = 0\nexit");
+    program.functions[0].insns[0] = Insn::Neg {
+        width: Width::W64,
+        dst: Reg(11),
+    };
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "bad-instruction"
+    );
+    program.functions[0].insns[0] = Insn::Jump { target: 99 };
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "jump-outside"
+    );
+    program.functions[0].insns[0] = Insn::CallLocal {
+        function: FunctionId(7),
+    };
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "unknown-function"
+    );
+    program.entries[0].function = FunctionId(7);
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "unknown-function"
     );
 }

@@ -240,7 +240,7 @@ fn rest(text: &mut String, program: &Program, memory: &Memory) -> std::fmt::Resu
     let values = values(program);
     let params = values
         .iter()
-        .map(|(p, v)| format!("{}={v} ({})", p.name, p.type_name));
+        .map(|(p, v)| format!("{}={} ({})", p.name, p.written(*v), p.type_name));
     writeln!(text, "  params   {}", join(params.collect()))?;
     writeln!(
         text,

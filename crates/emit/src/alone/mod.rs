@@ -132,13 +132,8 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         } else {
             ""
         };
-        let result = if takes_packets(entry.role) {
-            "u64"
-        } else {
-            "void"
-        };
         let signature = format!(
-            "{linkage} {result} {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
+            "{linkage} void {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
         );
         let title = format!("{name}: {}", describe_role(entry.role));
         function_text(
