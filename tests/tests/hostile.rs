@@ -58,7 +58,7 @@ fn hostile_objects_are_refused() {
     for cut in [16, 64, good.len() / 4, good.len() / 2, good.len() - 1] {
         cases.push(("cut.o", good[..cut].to_vec()));
     }
-    let mut sections_beyond = good.clone();
+    let mut sections_beyond = good;
     sections_beyond[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
     cases.push(("sections-beyond.o", sections_beyond));
     for (name, bytes) in cases {

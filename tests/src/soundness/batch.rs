@@ -15,7 +15,7 @@ use millrace_object::insn::Insn;
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 use rand::{Rng, RngExt};
 
-use super::TRACE;
+use super::{CALLEES, TRACE};
 
 /// Instructions that an admitted program of these shapes never needs.
 const MOST_STEPS: u64 = 2_000_000;
@@ -45,6 +45,8 @@ struct Outcome {
 pub struct Trial {
     /// what the interpreter saw a program do that no admitted program may
     pub interpreter: Option<String>,
+    /// why there is no code to run
+    pub emitter: Option<String>,
     /// what a sanitizer said
     pub sanitizer: Option<String>,
     /// where interpreter and emitted code do not agree
@@ -57,7 +59,21 @@ impl Trial {
     /// Whether everything was as it should be.
     #[must_use]
     pub fn clean(&self) -> bool {
-        self.interpreter.is_none() && self.sanitizer.is_none() && self.difference.is_none()
+        self.findings().is_empty()
+    }
+
+    /// Who noticed what.
+    #[must_use]
+    pub fn findings(&self) -> Vec<(&'static str, &str)> {
+        let all = [
+            ("interpreter", &self.interpreter),
+            ("emitter", &self.emitter),
+            ("sanitizer", &self.sanitizer),
+            ("difference", &self.difference),
+        ];
+        all.into_iter()
+            .filter_map(|(by, what)| Some((by, what.as_deref()?)))
+            .collect()
     }
 }
 
@@ -101,57 +117,52 @@ impl Bench {
         })
     }
 
-    /// Emits, compiles and runs programs that the checker, so set, admits each by itself, on so many
-    /// packets each.
+    /// Runs programs that the checker, so set, admits each by itself, on so many packets each: as
+    /// emitted under sanitizers, or, without `sanitize`, as users run it.
     ///
     /// # Errors
-    /// What keeps them from being run at all: that is a defect, too.
+    /// The checker refuses them together, or there is no compiler.
     pub fn trial(
         &self,
         bodies: &[Vec<Insn>],
-        options: &Options,
+        checker: &Options,
+        sanitize: bool,
         random: &mut impl Rng,
         each: usize,
     ) -> Result<Trial, String> {
         let program = super::program(bodies);
-        let checked = millrace_check::check(&program, options)
+        let checked = millrace_check::check(&program, checker)
             .map_err(|r| format!("admitted alone and refused together: {r:?}"))?;
-        let text = alone::emit(&program, &checked, "batch.c").map_err(|e| e.to_string())?;
-        let (source, module) = (
-            self.folder.path().join("batch.c"),
-            self.folder.path().join("batch.so"),
-        );
-        std::fs::write(&source, text).map_err(|e| e.to_string())?;
-        let headers = self.cache.headers().map_err(|e| e.to_string())?;
-        let options = ModuleOptions {
-            sanitize: true,
-            strict: false,
-        };
-        let fastpath = headers.join("fastpath");
-        compile_module(&self.toolchain, &source, &fastpath, &module, options)
-            .map_err(|e| e.to_string())?;
-
         let packets: Vec<Packet> = (0..each * bodies.len())
             .map(|i| packet(random, i % bodies.len()))
             .collect();
         let mut trial = Trial::default();
-        let expected = interpret(&program, &packets);
+        let with_text = |what: String, program: usize| {
+            let text = bodies.get(program).map(|b| super::text(b));
+            Some(format!("{what}\n{}", text.unwrap_or_default()))
+        };
+        let mut expected = None;
+        match interpret(&program, &packets) {
+            Ok(both) => expected = Some(both),
+            Err((program, what)) => trial.interpreter = with_text(what, program),
+        }
+        let text = match alone::emit(&program, &checked, "batch.c") {
+            Ok(text) => text,
+            Err(what) => {
+                trial.emitter = Some(what.to_string());
+                return Ok(trial);
+            }
+        };
+        let module = self.compile(&text, sanitize)?;
         let (found, entries) = match self.run(&program, &module, &packets) {
             Ok(both) => both,
             Err((at, said)) => {
-                let program = packets.get(at).map_or(0, |p| p.program);
-                let text = bodies.get(program).map(|b| super::text(b));
-                trial.sanitizer = Some(format!("{said}\n{}", text.unwrap_or_default()));
-                (Vec::new(), Vec::new())
-            }
-        };
-        let (expected, machine_entries) = match expected {
-            Ok(both) => both,
-            Err((program, what)) => {
-                let text = bodies.get(program).map(|b| super::text(b));
-                trial.interpreter = Some(format!("{what}\n{}", text.unwrap_or_default()));
+                trial.sanitizer = with_text(said, packets.get(at).map_or(0, |p| p.program));
                 return Ok(trial);
             }
+        };
+        let Some((expected, machine_entries)) = expected else {
+            return Ok(trial);
         };
         for ((packet, expected), found) in packets.iter().zip(&expected).zip(&found) {
             // A redirect goes to a port that no helper has named here.
@@ -163,19 +174,32 @@ impl Bench {
                 trial.compared += 1;
                 continue;
             }
-            let text = bodies.get(packet.program).map(|b| super::text(b));
-            trial.difference = Some(format!(
-                "packet {packet:x?}\ninterpreter {expected:x?}\nemitted     {found:x?}\n{}",
-                text.unwrap_or_default()
-            ));
+            let what =
+                format!("packet {packet:x?}\ninterpreter {expected:x?}\nemitted     {found:x?}");
+            trial.difference = with_text(what, packet.program);
             return Ok(trial);
         }
-        if trial.sanitizer.is_none() && machine_entries != entries {
+        if machine_entries != entries {
             trial.difference = Some(format!(
                 "objects at the end\ninterpreter {machine_entries:x?}\nemitted     {entries:x?}"
             ));
         }
         Ok(trial)
+    }
+
+    fn compile(&self, text: &str, sanitize: bool) -> Result<PathBuf, String> {
+        let folder = self.folder.path();
+        let (source, module) = (folder.join("batch.c"), folder.join("batch.so"));
+        std::fs::write(&source, text).map_err(|e| e.to_string())?;
+        let fastpath = self.cache.headers().map_err(|e| e.to_string())?;
+        let fastpath = fastpath.join("fastpath");
+        let options = ModuleOptions {
+            sanitize,
+            strict: false,
+        };
+        compile_module(&self.toolchain, &source, &fastpath, &module, options)
+            .map_err(|e| e.to_string())?;
+        Ok(module)
     }
 
     /// The module in a process of its own. The error says how many packets it came through.
@@ -291,7 +315,7 @@ fn interpret(
     let mut outcomes = Vec::new();
     for p in packets {
         machine.packet(&p.bytes, p.headroom, p.port);
-        let verdict = match machine.run(FunctionId(p.program), Role::Xdp, MOST_STEPS) {
+        let verdict = match machine.run(FunctionId(CALLEES + p.program), Role::Xdp, MOST_STEPS) {
             Ok(End::Verdict(verdict)) => verdict,
             Ok(End::OutOfSteps) => return Err((p.program, "does not end".into())),
             Err(violation) => return Err((p.program, violation.0)),

@@ -7,7 +7,7 @@
 use millrace_object::insn::{
     AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Size, Width,
 };
-use millrace_object::program::ObjectId;
+use millrace_object::program::{FunctionId, ObjectId};
 use rand::{Rng, RngExt};
 
 use super::{CONSTANT, ELEMENTS, PAGE, RING, TABLE, TRACE};
@@ -227,7 +227,7 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     fn piece(&mut self, depth: u32) {
-        match self.random.random_range(0..22) {
+        match self.random.random_range(0..23) {
             0..=2 => self.arithmetic(),
             3 => self.unary(),
             4 | 5 => self.check(),
@@ -258,6 +258,7 @@ impl<R: Rng> Generator<'_, R> {
             18 => self.spill(),
             19 => self.record(),
             20 => self.adjust(),
+            21 => self.call(),
             _ => self.atomic(),
         }
     }
@@ -373,11 +374,18 @@ impl<R: Rng> Generator<'_, R> {
             self.out_if(Condition::Eq, 0, Operand::Imm(0));
         }
         self.numbers();
+        let mut base = 0;
+        if self.chance(3) {
+            let back = self.of([-48i16, -48, -48, -56]);
+            self.store(Size::B8, 10, -48, Operand::Reg(Reg(0)));
+            self.load_plain(Size::B8, 5, 10, back);
+            base = 5;
+        }
         let (size, at) = (self.of(SIZES), self.of([0i16, 8, 8, 4, 9, 12, 15]));
         match self.random.random_range(0..3) {
-            0 => self.load(size, 3, 0, at),
-            1 => self.lock(0, at),
-            _ => self.store(size, 0, at, Operand::Reg(Reg(9))),
+            0 => self.load(size, 3, base, at),
+            1 => self.lock(base, at),
+            _ => self.store(size, base, at, Operand::Reg(Reg(9))),
         }
     }
 
@@ -429,6 +437,22 @@ impl<R: Rng> Generator<'_, R> {
             self.set(4, flags);
             self.put(Insn::Call { helper: 2 });
         }
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    fn call(&mut self) {
+        let function = FunctionId(self.random.random_range(0..2));
+        if function.0 == 0 {
+            self.copy(1, 10);
+            let at = self.near(-24);
+            self.add(1, at);
+            self.copy(2, 9);
+        } else {
+            self.copy(1, 7);
+            self.copy(2, 8);
+        }
+        self.put(Insn::CallLocal { function });
         self.copy(9, 0);
         self.numbers();
     }

@@ -2,6 +2,7 @@
 //! in the emitted code under sanitizers.
 
 pub mod batch;
+mod callee;
 pub mod generate;
 pub mod mutate;
 
@@ -57,9 +58,13 @@ pub fn objects() -> Vec<StateObject> {
     objects
 }
 
-/// A program of these entries; entry `i` is function `i`.
+/// How many functions come before the entries: those that they may call.
+pub const CALLEES: usize = 2;
+
+/// A program of these entries; entry `i` is function `CALLEES + i`.
 #[must_use]
 pub fn program(bodies: &[Vec<Insn>]) -> Program {
+    let callees = callee::all();
     let function = |(i, insns): (usize, &Vec<Insn>)| Function {
         name: format!("f{i}"),
         section: "xdp".into(),
@@ -70,11 +75,16 @@ pub fn program(bodies: &[Vec<Insn>]) -> Program {
     Program {
         name: "generated".into(),
         dialect: Dialect::Xdp,
-        functions: bodies.iter().enumerate().map(function).collect(),
+        functions: callees
+            .iter()
+            .chain(bodies)
+            .enumerate()
+            .map(function)
+            .collect(),
         entries: (0..bodies.len())
             .map(|f| Entry {
                 role: Role::Xdp,
-                function: FunctionId(f),
+                function: FunctionId(CALLEES + f),
             })
             .collect(),
         objects: objects(),

@@ -1,6 +1,6 @@
 //! Small changes to a program, as a compiler's bug or an attacker would make them.
 
-use millrace_object::insn::{Condition, Insn, Operand, Reg, Size, Width};
+use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use rand::{Rng, RngExt};
 
 /// Whether a program may be changed and still be compared: what a ring buffer's record holds before it
@@ -83,15 +83,8 @@ fn change(random: &mut impl Rng, insn: &mut Insn) {
             _ => {
                 operand(random, src);
                 // An immediate divisor of 0 and a shift beyond the width are not encodable as such.
-                let shift = op.clone();
                 if let Operand::Imm(imm) = src
-                    && !matches!(
-                        shift,
-                        millrace_object::insn::AluOp::Add
-                            | millrace_object::insn::AluOp::Sub
-                            | millrace_object::insn::AluOp::And
-                            | millrace_object::insn::AluOp::Mov
-                    )
+                    && !matches!(op, AluOp::Add | AluOp::Sub | AluOp::And | AluOp::Mov)
                 {
                     *imm = (*imm & 31).max(1);
                 }
@@ -149,7 +142,7 @@ fn change(random: &mut impl Rng, insn: &mut Insn) {
             _ => operand(random, right),
         },
         Insn::LoadImm {
-            value: millrace_object::insn::Imm64::ObjectValue { offset, .. },
+            value: Imm64::ObjectValue { offset, .. },
             ..
         } => *offset = offset.saturating_add_signed(step(random) as i32),
         Insn::SignExtend { width, src, .. } => {

@@ -30,6 +30,8 @@ pub struct Exact {
     submitted: BTreeMap<u64, (ObjectId, Vec<u8>)>,
     /// bytes before the packet that it may grow into, as they are
     headroom: Vec<u8>,
+    /// bytes after the packet that it may grow into: what was cut off its end
+    tailroom: i64,
     port: u32,
 }
 
@@ -65,6 +67,7 @@ impl<'a> Machine<'a> {
         self.packet = self.map(bytes.to_vec(), true, true);
         if let Some(exact) = &mut self.exact {
             exact.headroom = vec![0; headroom];
+            exact.tailroom = 0;
             exact.port = port;
         }
     }
@@ -228,12 +231,15 @@ impl<'a> Machine<'a> {
         result
     }
 
-    /// There is no tailroom: a packet can only get shorter.
     fn move_tail(&mut self, by: i64) -> u64 {
         let mut bytes = self.packet_bytes().to_vec();
+        let Some(exact) = &mut self.exact else {
+            return 0;
+        };
         let len = bytes.len() as i64 + by;
-        let result = if by <= 0 && len >= LEAST {
-            bytes.truncate(len as usize);
+        let result = if by <= exact.tailroom && (LEAST..=MOST).contains(&len) {
+            exact.tailroom -= by;
+            bytes.resize(len as usize, 0);
             0
         } else {
             error(EINVAL)
