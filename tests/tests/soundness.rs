@@ -92,6 +92,9 @@ const RULES: &[&str] = &[
     "uninitialised-stack",
     "record-leak",
     "atomic",
+    "pointer-leak",
+    "partial-pointer",
+    "helper-argument",
 ];
 
 #[test]
@@ -103,13 +106,13 @@ fn a_planted_bug_is_found() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let broken = options(vec![rule]);
         let mut bodies = Vec::new();
-        for _ in 0..20_000 {
+        for _ in 0..12_000 {
             let (insns, _) = candidate(&mut random);
             let alone = program(std::slice::from_ref(&insns));
             if check(&alone, &sound).is_err() && check(&alone, &broken).is_ok() {
                 bodies.push(insns);
             }
-            if bodies.len() == 12 {
+            if bodies.len() == 10 {
                 break;
             }
         }
@@ -118,7 +121,7 @@ fn a_planted_bug_is_found() {
             continue;
         }
         let trial = bench
-            .trial(&bodies, &broken, true, &mut random, 40)
+            .trial(&bodies, &broken, true, &mut random, 60)
             .unwrap();
         let by: Vec<_> = trial.findings().into_iter().map(|(by, _)| by).collect();
         println!("without {rule}: {} programs, found by {by:?}", bodies.len());

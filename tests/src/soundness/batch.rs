@@ -294,9 +294,20 @@ impl<'a> Reader<'a> {
 }
 
 fn packet(random: &mut impl Rng, program: usize) -> Packet {
-    let length = random.random_range(0..72);
+    let length: usize = random.random_range(0..72);
     // Small numbers as often as large ones, so that both sides of comparisons are taken.
     let most: u8 = [1, 9, 70, 255][random.random_range(0..4)];
+    let mut bytes: Vec<u8> = (0..length).map(|_| random.random_range(0..=most)).collect();
+    // And numbers a little below zero, or the least there are.
+    let edge: i64 = match random.random_range(0..4) {
+        0 | 1 => -random.random_range(0..64),
+        2 => i64::MIN >> (8 * random.random_range(0..8)),
+        _ => 0,
+    };
+    let at = [8, random.random_range(0..64)][random.random_range(0..2)];
+    if let Some(word) = bytes.get_mut(at..at + 8).filter(|_| edge != 0) {
+        word.copy_from_slice(&edge.to_le_bytes());
+    }
     Packet {
         program,
         port: random.random_range(0..2),

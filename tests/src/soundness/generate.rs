@@ -227,7 +227,7 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     fn piece(&mut self, depth: u32) {
-        match self.random.random_range(0..23) {
+        match self.random.random_range(0..24) {
             0..=2 => self.arithmetic(),
             3 => self.unary(),
             4 | 5 => self.check(),
@@ -259,6 +259,7 @@ impl<R: Rng> Generator<'_, R> {
             19 => self.record(),
             20 => self.adjust(),
             21 => self.call(),
+            22 => self.bytes(),
             _ => self.atomic(),
         }
     }
@@ -302,18 +303,32 @@ impl<R: Rng> Generator<'_, R> {
 
     fn check(&mut self) {
         let n = i64::from(self.offset(48));
+        let condition = self.of([Condition::Gt, Condition::Gt, Condition::Ge]);
+        self.check_bytes(n, condition);
+    }
+
+    fn check_bytes(&mut self, n: i64, condition: Condition) {
         self.copy(5, 7);
         self.add(5, n);
-        let condition = self.of([Condition::Gt, Condition::Gt, Condition::Ge]);
         self.out_if(condition, 5, Operand::Reg(Reg(8)));
     }
 
     fn variable_packet(&mut self) {
         let r = self.number();
-        let mask = self.of([3, 7, 15, 60]);
-        self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
+        // Added twice, a number without a bound comes round to a little before the packet.
+        let round = self.chance(12);
+        if round {
+            self.check_bytes(16, Condition::Gt);
+            self.load_plain(Size::B8, r, 7, 8);
+            self.alu(AluOp::Rsh, Width::W64, r, Operand::Imm(1));
+        } else if !self.chance(12) {
+            let mask = self.of([3, 7, 15, 60]);
+            self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
+        }
         self.copy(5, 7);
-        self.alu(AluOp::Add, Width::W64, 5, Operand::Reg(Reg(r)));
+        for _ in 0..=u32::from(round) {
+            self.alu(AluOp::Add, Width::W64, 5, Operand::Reg(Reg(r)));
+        }
         let at = self.offset(8);
         let size = self.of(SIZES);
         if !self.chance(5) {
@@ -525,12 +540,22 @@ impl<R: Rng> Generator<'_, R> {
 
     /// A packet pointer goes to the stack and comes back.
     fn spill(&mut self) {
+        let (size, dst, off) = (self.of(SIZES), self.number(), self.offset(24));
+        let n = self.near(i64::from(off) + i64::from(size.bytes()));
+        self.check_bytes(n, Condition::Gt);
         let at = self.of([-48i16, -48, -56]);
         self.store(Size::B8, 10, at, Operand::Reg(Reg(7)));
         self.arithmetic();
+        if self.chance(8) {
+            let (size, dst, part) = (self.of([Size::B2, Size::B4]), self.number(), self.offset(6));
+            self.load_plain(size, dst, 10, at + part);
+        }
+        if self.chance(16) {
+            self.value(5, PAGE, 8);
+            self.store(Size::B8, 5, 0, Operand::Reg(Reg(7)));
+        }
         let back = self.of([at, at, at, -48, -52]);
         self.load_plain(Size::B8, 5, 10, back);
-        let (size, dst, off) = (self.of(SIZES), self.number(), self.offset(24));
         self.load(size, dst, 5, off);
     }
 
@@ -550,6 +575,28 @@ impl<R: Rng> Generator<'_, R> {
             let helper = self.of([132, 132, 133]);
             self.put(Insn::Call { helper });
         }
+        self.numbers();
+    }
+
+    /// Bytes between packet and stack, as many as a number says.
+    fn bytes(&mut self) {
+        let r = self.number();
+        let mask = self.of([15, 15, 7, 31]);
+        self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
+        self.copy(4, r);
+        if !self.chance(4) {
+            self.alu(AluOp::And, Width::W64, 4, Operand::Imm(7));
+            self.add(4, 1);
+        }
+        self.copy(1, 6);
+        let from = self.offset(60);
+        self.set(2, i64::from(from));
+        self.copy(3, 10);
+        let at = self.near(-40);
+        self.add(3, at);
+        let helper = self.of([189, 190]);
+        self.put(Insn::Call { helper });
+        self.copy(9, 0);
         self.numbers();
     }
 

@@ -16,6 +16,7 @@ use super::{APART, Machine, Violation, violation};
 const LEAST: i64 = 14;
 const MOST: i64 = 0xffff;
 const ENOENT: i64 = 2;
+const EFAULT: i64 = 14;
 const E2BIG: i64 = 7;
 const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
@@ -203,10 +204,47 @@ impl<'a> Machine<'a> {
                 }
                 Ok(0)
             }
+            ("xdp_load_bytes", _) => {
+                let result = self.part(a[1], a[3]);
+                let len = a[3] as usize;
+                let bytes = match result {
+                    Ok(from) => self.packet_bytes()[from..from + len].to_vec(),
+                    Err(_) => vec![0; len],
+                };
+                self.put(a[2], &bytes)?;
+                Ok(result.err().unwrap_or(0))
+            }
+            ("xdp_store_bytes", _) => {
+                let bytes = self.bytes_at(a[2], a[3] as u32)?;
+                match self.part(a[1], a[3]) {
+                    Ok(from) => self.put(self.packet + from as u64, &bytes)?,
+                    Err(error) => return Ok(error),
+                }
+                Ok(0)
+            }
             ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
             ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }
+    }
+
+    /// Where so many bytes from this offset lie in the packet, or the error if they do not.
+    fn part(&self, offset: u64, len: u64) -> Result<usize, u64> {
+        let (from, len) = (u64::from(offset as u32), u64::from(len as u32));
+        if from > MOST as u64 || len > MOST as u64 {
+            return Err(error(EFAULT));
+        }
+        if from + len > self.packet_bytes().len() as u64 {
+            return Err(error(EINVAL));
+        }
+        Ok(from as usize)
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Violation> {
+        for (i, byte) in bytes.iter().enumerate() {
+            self.write(at + i as u64, 1, Some(u64::from(*byte)))?;
+        }
+        Ok(())
     }
 
     fn move_head(&mut self, by: i64) -> u64 {
