@@ -68,7 +68,7 @@ fn admitted_programs_do_the_same_everywhere_and_never_trip() {
         let trial = bench
             .trial(&bodies, &options, sanitize, &mut random, PACKETS)
             .unwrap();
-        for (by, what) in trial.findings() {
+        if let Some((by, what)) = trial.findings().first() {
             panic!("seed {seed}, after {admitted} admitted programs, {by}:\n{what}");
         }
         assert_eq!(trial.compared, (bodies.len() * PACKETS) as u64);
