@@ -183,17 +183,16 @@ impl Contender {
         self.burst.push(&frame.bytes, arrival);
     }
 
-    /// Sends frames; ticks spent in the function.
-    pub fn run(&mut self, frames: &[Frame]) -> u64 {
-        let mut ticks = 0;
-        for chunk in frames.chunks(BURST) {
+    /// Sends frames; ticks spent in the function, burst by burst.
+    pub fn run(&mut self, frames: &[Frame]) -> Vec<u64> {
+        let burst = |chunk: &[Frame]| {
             self.burst.clear();
             for frame in chunk {
                 self.push(frame);
             }
-            ticks += self.flush();
-        }
-        ticks
+            self.flush()
+        };
+        frames.chunks(BURST).map(burst).collect()
     }
 
     /// Sends frames and tells what became of each.

@@ -8,7 +8,7 @@ use millrace_emit::cache::Cache;
 use millrace_tests::kernel::{Kernel, unavailable};
 
 use crate::contender::{Contender, FUNCTIONS, Function, emitted, root};
-use crate::measure::Figure;
+use crate::measure::{Figure, per_packet};
 use crate::report::{Row, Section};
 use crate::workload::{Frame, Order, Skew};
 
@@ -67,7 +67,7 @@ fn row(cache: &Cache, function: &Function, turns: usize, ns_per_tick: f64) -> Re
             .map(|_| function.traffic.frame(order.next().0, false))
             .collect();
         ours.run(&frames[..frames.len() / 8]);
-        let ns = ours.run(&frames) as f64 * ns_per_tick / frames.len() as f64;
+        let ns = per_packet(ours.run(&frames)) * ns_per_tick;
         kernel_ns.push(net);
         our_ns.push(ns);
         ratios.push(net / ns);
@@ -99,7 +99,10 @@ fn compile(function: &Function, object: &Path, flags: &[&str]) -> Result<()> {
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"])
         .arg(format!("-I/usr/include/{machine}-linux-gnu"))
         .arg(format!("-DNF_SOURCE=\"{}\"", source.display()))
-        .arg(format!("-D{}=static __always_inline function", function.name))
+        .arg(format!(
+            "-D{}=static __always_inline function",
+            function.name
+        ))
         .args(flags)
         .arg(root().join("bench/kernel/rotate.c"))
         .arg("-o")

@@ -4,6 +4,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::contender::BURST;
+
 /// How often each flow comes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Skew {
@@ -39,7 +41,7 @@ pub enum Traffic {
     Sources,
     /// UDP from so many LAN hosts to one server
     Outbound,
-    /// the same, and every other packet the answer
+    /// the same, and every other burst answers
     BothWays,
     /// UDP to so many LAN hosts, from the WAN
     Inbound,
@@ -102,6 +104,9 @@ fn frame(port: u32, protocol: u8, from: (u32, u16), to: (u32, u16)) -> Frame {
 /// Flow numbers in the order they come, endlessly.
 pub struct Order {
     random: ChaCha8Rng,
+    /// packets until the direction is drawn again: a burst is of one port, as a receive queue gives it
+    left: usize,
+    answer: bool,
     flows: u32,
     /// for a skewed order: the probability of the first n flows, and which flow is the n-th
     ranks: Option<(Vec<f64>, Vec<u32>)>,
@@ -132,6 +137,8 @@ impl Order {
         };
         Self {
             random,
+            left: 0,
+            answer: false,
             flows,
             ranks,
         }
@@ -139,7 +146,11 @@ impl Order {
 
     /// The next packet's flow, and whether it is an answer.
     pub fn next(&mut self) -> (u32, bool) {
-        let answer = self.random.random();
+        if self.left == 0 {
+            self.left = BURST;
+            self.answer = self.random.random();
+        }
+        self.left -= 1;
         let flow = match &self.ranks {
             None => self.random.random_range(0..self.flows),
             Some((cumulative, flow)) => {
@@ -149,6 +160,6 @@ impl Order {
                     .min(flow.len() - 1)]
             }
         };
-        (flow, answer)
+        (flow, self.answer)
     }
 }

@@ -49,25 +49,36 @@ fn assert_accounted(nf: &str, capture: &Path, account: &Value) {
     );
 }
 
-/// Packets in a capture, counted by walking the record headers of a classic pcap file here, so that
-/// a reader that loses some cannot agree with itself.
+/// Packets in a capture, counted by walking record or block headers here, so that a reader that loses
+/// some cannot agree with itself.
 fn packets_in(capture: &Path) -> u64 {
     let bytes = std::fs::read(capture).unwrap();
     let big = matches!(
         bytes[..4],
         [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d]
     );
-    let mut at = 24;
-    let mut count = 0;
-    while at + 16 <= bytes.len() {
-        let length: [u8; 4] = bytes[at + 8..at + 12].try_into().unwrap();
-        let length = if big {
-            u32::from_be_bytes(length)
+    let word = |at: usize| {
+        let word: [u8; 4] = bytes[at..at + 4].try_into().unwrap();
+        if big {
+            u32::from_be_bytes(word)
         } else {
-            u32::from_le_bytes(length)
-        };
-        at += 16 + length as usize;
-        count += 1;
+            u32::from_le_bytes(word)
+        }
+    };
+    let mut count = 0;
+    if bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
+        // pcapng: type and length begin a block; 6 is an enhanced packet, 3 a simple one.
+        let mut at = 0;
+        while at + 12 <= bytes.len() {
+            count += u64::from(matches!(word(at), 3 | 6));
+            at += word(at + 4) as usize;
+        }
+    } else {
+        let mut at = 24;
+        while at + 16 <= bytes.len() {
+            at += 16 + word(at + 8) as usize;
+            count += 1;
+        }
     }
     count
 }

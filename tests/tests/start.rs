@@ -16,7 +16,7 @@ fn an_nf_starts_cold_and_warm_in_time_and_takes_the_memory_that_check_predicts()
         let run = || {
             let mut command = millrace();
             command
-                .env("MILLRACE_CACHE", cache.path())
+                .env("MILLRACE_CACHE", cache.path().join("millrace"))
                 .args(["run", &nf, "--json"]);
             command.args(["--in", "captures/talk.pcap", "--out", "/dev/null"]);
             let start = Instant::now();

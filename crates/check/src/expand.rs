@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use millrace_object::insn::Insn;
+use millrace_object::insn::{Insn, Operand, Reg};
 use millrace_object::program::{Entry, FunctionId, Program};
 
 use crate::Options;
@@ -101,6 +101,14 @@ impl Expander<'_> {
             }
         };
         for (pc, insn) in function.insns.iter().enumerate() {
+            if !registers(insn).into_iter().flatten().all(|r| r.0 <= 10) {
+                return Err(fault(
+                    pc,
+                    "bad-instruction",
+                    "this instruction names a register above r10".to_owned(),
+                    "Compile the object again.",
+                ));
+            }
             let op = match *insn {
                 Insn::Jump { target: t } => Op::Jump {
                     target: target(pc, t)?,
@@ -188,5 +196,30 @@ fn blank(frame: FrameId, pc: usize, op: Op, line: Option<millrace_object::progra
         args: Vec::<ArgFact>::new(),
         outcomes: Outcomes::default(),
         load_once: false,
+    }
+}
+
+/// The registers that an instruction names.
+fn registers(insn: &Insn) -> [Option<Reg>; 2] {
+    let of = |o: Operand| match o {
+        Operand::Reg(r) => Some(r),
+        Operand::Imm(_) => None,
+    };
+    match *insn {
+        Insn::Alu { dst, src, .. } => [Some(dst), of(src)],
+        Insn::Neg { dst, .. } | Insn::ByteOrder { dst, .. } | Insn::LoadImm { dst, .. } => {
+            [Some(dst), None]
+        }
+        Insn::SignExtend { dst, src, .. } => [Some(dst), Some(src)],
+        Insn::Load { dst, base, .. } => [Some(dst), Some(base)],
+        Insn::Store { base, src, .. } => [Some(base), of(src)],
+        Insn::Atomic { base, src, .. } => [Some(base), Some(src)],
+        Insn::Branch { left, right, .. } => [Some(left), of(right)],
+        Insn::CallRegister { target } => [Some(target), None],
+        Insn::Jump { .. }
+        | Insn::Call { .. }
+        | Insn::CallLocal { .. }
+        | Insn::LegacyPacketLoad
+        | Insn::Exit => [None, None],
     }
 }

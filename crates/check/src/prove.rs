@@ -10,6 +10,9 @@ use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
 use crate::{Options, Statistics, expand};
 
+/// All explorations together may take so many times what one may.
+const TRIES: u64 = 4;
+
 /// Explorations before everything is remembered.
 const PATIENCE: u32 = 24;
 
@@ -31,13 +34,19 @@ pub fn prove(
     drop(plan);
     explored.facts.finish(&mut flow);
     for (step, carries) in flow.steps.iter_mut().zip(carrying) {
-        step.load_once = carries
-            && matches!(
-                step.access,
-                Some(Access::Packet | Access::Value(_) | Access::Record(_) | Access::Several)
-            );
+        step.load_once = carries && step.access.is_some_and(|a| others_write(program, a));
     }
     Ok(flow)
+}
+
+/// Whether somebody else may write there while the program runs. Constants and parameters change
+/// between bursts at most, the stack and the context belong to the execution.
+fn others_write(program: &Program, access: Access) -> bool {
+    match access {
+        Access::Packet | Access::Record(_) | Access::Several => true,
+        Access::Value(object) => program.objects.get(object.0).is_none_or(|o| !o.read_only),
+        Access::Context { .. } | Access::Stack { .. } => false,
+    }
 }
 
 fn search(
@@ -51,10 +60,14 @@ fn search(
     // What went wrong while loops were still taken together says more than an exhausted budget.
     let mut first: Option<(StepId, Fault)> = None;
     let mut round = 0;
+    let mut spent = 0;
     loop {
         round += 1;
         statistics.rounds += 1;
-        let failure = match Explorer::new(program, entry.role, flow, options, plan).run() {
+        let left = (TRIES * options.max_visits)
+            .saturating_sub(spent)
+            .min(options.max_visits);
+        let failure = match Explorer::new(program, entry.role, flow, options, plan).run(left) {
             Ok(explored) => {
                 statistics.visits += explored.visits;
                 statistics.states += explored.states;
@@ -62,6 +75,7 @@ fn search(
             }
             Err(f) => f,
         };
+        spent += failure.visits;
         statistics.visits += failure.visits;
         statistics.states += failure.states;
         if mend(plan, &failure, round) {
@@ -105,13 +119,12 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
         Why::Endless => (
             loop_step(flow, plan, failure.step),
             unbounded(
-                "comes round without any change in what is known, so nothing shows that it ends"
-                    .to_owned(),
+                "comes round without any change in what is known, so nothing shows that it ends",
             ),
         ),
         Why::Uncounted(_) => (
             loop_step(flow, plan, failure.step),
-            unbounded("has no counter that shows that it ends".to_owned()),
+            unbounded("has no counter that shows that it ends"),
         ),
         Why::Budget(Some(l)) => {
             let head = plan
@@ -123,7 +136,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
                 .unwrap_or(0);
             (
                 loop_step(flow, plan, StepId(head)),
-                unbounded(format!(
+                unbounded(&format!(
                     "was followed round by round, and had not ended when {} instructions had been followed in all",
                     options.max_visits
                 )),
@@ -143,7 +156,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
     }
 }
 
-fn unbounded(what: String) -> Fault {
+fn unbounded(what: &str) -> Fault {
     Fault::new(
         "unbounded-loop",
         format!("this loop {what}"),

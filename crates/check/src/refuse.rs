@@ -58,3 +58,13 @@ pub fn refusal(program: &Program, flow: &Flow, step: StepId, fault: Fault) -> Bo
         .map_or(FunctionId(0), |f| f.function);
     refusal_at(program, function, s.map_or(0, |s| s.pc), fault)
 }
+
+/// Bytes `from..to` in words, for messages.
+#[must_use]
+pub fn bytes(from: i64, to: i64) -> String {
+    if to - from == 1 {
+        format!("byte {from}")
+    } else {
+        format!("bytes {from} to {}", to - 1)
+    }
+}

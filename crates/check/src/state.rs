@@ -313,11 +313,11 @@ impl State {
 
     /// Gives every number related to one what a comparison taught about that one.
     pub fn learn(&mut self, link: Link, sharper: Scalar) {
-        if link.id == 0 {
+        if link.id == 0 || link.up {
             return;
         }
         self.rewrite(|v| match v {
-            Value::Scalar(old, l) if l.id == link.id => {
+            Value::Scalar(old, l) if l.id == link.id && !l.up => {
                 let distance = Scalar::constant(l.by.wrapping_sub(link.by) as u64);
                 let new = if l.low || link.low {
                     let half = alu(AluOp::Add, Width::W32, &sharper, &distance);

@@ -18,7 +18,12 @@ fn accepts(text: &str) -> Statistics {
 
 #[track_caller]
 fn refuses(rule: &str, text: &str) {
-    match check_with_statistics(&assemble(text), &Options::default()).0 {
+    // A smaller budget, so that what is followed round by round is given up soon.
+    let options = Options {
+        max_visits: 50_000,
+        ..Options::default()
+    };
+    match check_with_statistics(&assemble(text), &options).0 {
         Ok(_) => panic!("accepted"),
         Err(r) => assert_eq!(r[0].rule, rule, "{r:#?}"),
     }
@@ -39,6 +44,14 @@ fn counting_down() {
     accepts(
         "w2 = 8\nr0 = 0\nagain:\nw3 = w2\nw3 += -1\nr0 += 1\nif w2 == 0 goto out\nw2 = w3\ngoto again\nout:\nexit",
     );
+}
+
+#[test]
+fn counting_without_32_bit_arithmetic() {
+    let s = accepts(
+        "r2 = 0\nr0 = 0\nagain:\nr0 += 1\nr2 += 1\nr3 = r2\nr3 <<= 32\nr3 >>= 32\nif r3 != 50000 goto again\nexit",
+    );
+    assert!(s.visits < 500, "{s:?}");
 }
 
 #[test]

@@ -5,13 +5,15 @@
 mod support;
 
 use millrace_check::{Options, check};
+use millrace_object::insn::{Insn, Reg, Width};
+use millrace_object::program::{Entry, FunctionId, Role};
 use support::assemble;
 
 /// The rule that the program breaks, or "ok".
 fn verdict(text: &str) -> String {
     match check(&assemble(text), &Options::default()) {
         Ok(_) => "ok".to_owned(),
-        Err(r) => format!("{}", r[0].rule),
+        Err(r) => r[0].rule.to_string(),
     }
 }
 
@@ -88,6 +90,18 @@ fn variable_offsets_into_the_packet() {
     };
     accepts(&table(15));
     refuses("packet-bounds", &table(31));
+}
+
+#[test]
+fn what_is_there_after_one_pointer_is_there_before_it() {
+    // r5 is somewhere in the first 60 bytes and at most the end; r3 + 4 is at most r5.
+    let with = |last: i32| {
+        packet(&format!(
+            "r4 = *(u32 *)(r6 + 12)\nr4 &= 60\nr5 = r1\nr5 += r4\nif r5 > r2 goto out\nr4 = *(u32 *)(r6 + 16)\nr4 &= 60\nr3 = r1\nr3 += r4\nr4 = r3\nr4 += 4\nif r4 > r5 goto out\nr0 = *(u8 *)(r3 + {last})"
+        ))
+    };
+    accepts(&with(3));
+    refuses("packet-bounds", &with(4));
 }
 
 #[test]
@@ -243,4 +257,208 @@ fn local_calls() {
     };
     accepts(&chain(7));
     refuses("call-depth", &chain(8));
+}
+
+const TABLE: &str = "object table hash key=4 value=16\n*(u32 *)(r10 - 4) = 1\nr6 = r1\nr2 = r10\nr2 += -4\nr1 = object table\ncall map_lookup_elem\n";
+
+#[test]
+fn lookups() {
+    accepts(&format!(
+        "{TABLE}if r0 == 0 goto out\nr0 = *(u64 *)(r0 + 8)\nexit\nout:\nr0 = 1\nexit"
+    ));
+    refuses(
+        "value-bounds",
+        &format!("{TABLE}if r0 == 0 goto out\nr0 = *(u64 *)(r0 + 9)\nexit\nout:\nr0 = 1\nexit"),
+    );
+    refuses(
+        "unchecked-null",
+        &format!("{TABLE}r0 = *(u64 *)(r0 + 8)\nexit"),
+    );
+    refuses(
+        "unchecked-null",
+        &format!("{TABLE}r0 += 8\nif r0 == 0 goto out\nout:\nr0 = 1\nexit"),
+    );
+    // A check of one copy is a check of all, spilled ones too.
+    accepts(&format!(
+        "{TABLE}r7 = r0\n*(u64 *)(r10 - 16) = r0\nif r7 == 0 goto out\nr1 = *(u64 *)(r10 - 16)\nr0 = *(u64 *)(r1 + 8)\nexit\nout:\nr0 = 1\nexit"
+    ));
+    refuses(
+        "not-a-pointer",
+        &format!("{TABLE}if r0 != 0 goto out\nr0 = *(u64 *)(r0 + 8)\nexit\nout:\nr0 = 1\nexit"),
+    );
+    refuses("uninitialised-register", &format!("{TABLE}r0 = r2\nexit"));
+    // The key is four bytes, three of them written.
+    refuses(
+        "uninitialised-stack",
+        "object table hash key=4 value=16\n*(u16 *)(r10 - 4) = 1\n*(u8 *)(r10 - 2) = 1\nr2 = r10\nr2 += -4\nr1 = object table\ncall map_lookup_elem\nr0 = 1\nexit",
+    );
+    refuses(
+        "helper-argument",
+        "object ring ringbuf\nr1 = object ring\nr2 = r10\ncall map_lookup_elem\nr0 = 1\nexit",
+    );
+    refuses(
+        "partial-pointer",
+        "object table hash key=8 value=16\n*(u64 *)(r10 - 8) = r1\nr2 = r10\nr2 += -8\nr1 = object table\ncall map_lookup_elem\nr0 = 1\nexit",
+    );
+    let two = "object a hash\nobject b hash\nr6 = *(u32 *)(r1 + 12)\n*(u32 *)(r10 - 4) = 1\nr2 = r10\nr2 += -4\nr1 = object a\nif r6 == 0 goto on\nr1 = object b\non:\ncall map_lookup_elem\nr0 = 1\nexit";
+    refuses("several-objects", two);
+}
+
+#[test]
+fn records() {
+    let with = |body: &str| {
+        format!(
+            "object ring ringbuf capacity=4096\nr6 = *(u32 *)(r1 + 12)\nr1 = object ring\nr2 = 12\nr3 = 0\ncall ringbuf_reserve\nif r0 == 0 goto out\n{body}\nout:\nr0 = 1\nexit"
+        )
+    };
+    let submit = "r1 = r0\nr2 = 0\ncall ringbuf_submit";
+    accepts(&with(&format!("*(u32 *)(r0 + 8) = 1\n{submit}")));
+    refuses(
+        "record-bounds",
+        &with(&format!("*(u32 *)(r0 + 9) = 1\n{submit}")),
+    );
+    refuses("record-leak", &with("*(u32 *)(r0 + 8) = 1"));
+    refuses(
+        "record-leak",
+        &with(&format!("if r6 == 5 goto out\n{submit}")),
+    );
+    refuses(
+        "record-used-after",
+        &with(&format!("r7 = r0\n{submit}\n*(u32 *)(r7 + 0) = 1")),
+    );
+    refuses("helper-argument", &with(&format!("r0 += 4\n{submit}")));
+    refuses(
+        "record-used-after",
+        &with(&format!(
+            "r7 = r0\n{submit}\nr1 = r7\nr2 = 0\ncall ringbuf_submit"
+        )),
+    );
+}
+
+#[test]
+fn a_moved_packet() {
+    let with = |reload: &str| {
+        packet(&format!(
+            "r3 = r1\nr3 += 14\nif r3 > r2 goto out\nr7 = r1\nr1 = r6\nr2 = 0\ncall xdp_adjust_tail\n{reload}r0 = *(u8 *)(r7 + 0)"
+        ))
+    };
+    refuses("stale-packet-pointer", &with(""));
+    refuses("packet-bounds", &with("r7 = *(u32 *)(r6 + 0)\n"));
+    accepts(&with(
+        "r7 = *(u32 *)(r6 + 0)\nr2 = *(u32 *)(r6 + 4)\nr3 = r7\nr3 += 1\nif r3 > r2 goto out\n",
+    ));
+}
+
+#[test]
+fn sizes_for_helpers() {
+    let with = |bound: &str| {
+        format!(
+            "object ring ringbuf\nr6 = *(u32 *)(r1 + 12)\n*(u64 *)(r10 - 16) = 0\n*(u64 *)(r10 - 8) = 0\n{bound}\nr1 = object ring\nr2 = r10\nr2 += -16\nr3 = r6\nr4 = 0\ncall ringbuf_output\nout:\nr0 = 1\nexit"
+        )
+    };
+    accepts(&with("if r6 > 16 goto out"));
+    refuses("stack-bounds", &with("if r6 > 17 goto out"));
+    refuses("stack-bounds", &with("r6 &= 31"));
+    refuses("helper-argument", &with("r6 <<= 30"));
+}
+
+#[test]
+fn what_two_tests_of_one_number_show() {
+    // The second test can go only the way of the first, so the pointer is set where it is used.
+    accepts(
+        "r6 = r1\nr9 = *(u32 *)(r6 + 12)\nr7 = 0\nif r9 == 0 goto a\nr7 = r10\nr7 += -8\n*(u64 *)(r10 - 8) = 3\na:\nr1 = 0\nr2 = 0\nr3 = 0\nr4 = 0\nr5 = 0\nr1 = 1\nr2 = 1\nr0 = 0\nif r9 == 0 goto out\nr0 = *(u64 *)(r7 + 0)\nout:\nexit",
+    );
+    refuses(
+        "not-a-pointer",
+        "r6 = r1\nr9 = *(u32 *)(r6 + 12)\nr7 = 0\nif r9 == 0 goto a\nr7 = r10\nr7 += -8\n*(u64 *)(r10 - 8) = 3\na:\nr1 = 0\nr2 = 0\nr3 = 0\nr4 = 0\nr5 = 0\nr1 = 1\nr2 = 1\nr0 = 0\nif r9 == 1 goto out\nr0 = *(u64 *)(r7 + 0)\nout:\nexit",
+    );
+}
+
+#[test]
+fn the_length_of_the_packet() {
+    // 32-bit copies of the ends, as compilers write `(__u32)(data_end - data)`.
+    accepts(&packet("w4 = w2\nw4 -= w1\nr0 = r4"));
+    refuses("pointer-arithmetic", &packet("w4 = w2\nr4 &= 7"));
+    refuses(
+        "not-a-pointer",
+        &packet("r3 = r1\nr3 += 4\nif r3 > r2 goto out\nw4 = w1\nr0 = *(u32 *)(r4 + 0)"),
+    );
+    // data_end - data is at most 65535.
+    accepts(&format!(
+        "object t global value=65536\n{}",
+        packet("r2 -= r1\nr4 = value t\nr4 += r2\nr0 = *(u8 *)(r4 + 0)")
+    ));
+    refuses(
+        "value-bounds",
+        &format!(
+            "object t global value=65535\n{}",
+            packet("r2 -= r1\nr4 = value t\nr4 += r2\nr0 = *(u8 *)(r4 + 0)")
+        ),
+    );
+}
+
+#[test]
+fn only_packet_entries_need_a_verdict() {
+    let mut program = assemble("handlers\nr3 = *(u64 *)(r1 + 24)\nexit");
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "uninitialised-register"
+    );
+    for role in [Role::OnStart, Role::OnStop, Role::Every { period: 1 }] {
+        program.entries[0].role = role;
+        assert!(check(&program, &Options::default()).is_ok());
+    }
+}
+
+#[test]
+fn every_entry_that_breaks_a_rule_is_named() {
+    let mut program = assemble("r0 = r5\nexit\nfn second\nr0 = r1\nexit\nfn third\nr0 = 0\nexit");
+    program.entries = (0..3)
+        .map(|f| Entry {
+            role: Role::Xdp,
+            function: FunctionId(f),
+        })
+        .collect();
+    let refusals = check(&program, &Options::default()).unwrap_err();
+    let found: Vec<_> = refusals
+        .iter()
+        .map(|r| (r.function.as_str(), r.rule))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("main", "uninitialised-register"),
+            ("second", "pointer-return")
+        ]
+    );
+}
+
+#[test]
+fn instructions_that_no_compiler_writes() {
+    let mut program = assemble("r0 = 0\nexit");
+    program.functions[0].insns[0] = Insn::Neg {
+        width: Width::W64,
+        dst: Reg(11),
+    };
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "bad-instruction"
+    );
+    program.functions[0].insns[0] = Insn::Jump { target: 99 };
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "jump-outside"
+    );
+    program.functions[0].insns[0] = Insn::CallLocal {
+        function: FunctionId(7),
+    };
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "unknown-function"
+    );
+    program.entries[0].function = FunctionId(7);
+    assert_eq!(
+        check(&program, &Options::default()).unwrap_err()[0].rule,
+        "unknown-function"
+    );
 }

@@ -75,13 +75,18 @@ fn try_programs(programs: u64, disabled: Vec<&'static str>) -> Tally {
 
 #[test]
 fn admitted_programs_stay_inside() {
-    let t = try_programs(6000, Vec::new());
+    // More when there is time: SOUNDNESS_PROGRAMS=1000000 cargo test --release …
+    let programs = std::env::var("SOUNDNESS_PROGRAMS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(6000);
+    let t = try_programs(programs, Vec::new());
     if let Some((v, text)) = t.violations.first() {
         panic!("{v:?}\n{text}");
     }
     // Enough programs pass for the test to mean something, and enough do not.
     assert!(
-        t.admitted > 600 && t.admitted < 5400,
+        u64::from(t.admitted) > programs / 10 && u64::from(t.admitted) < programs * 9 / 10,
         "{} admitted",
         t.admitted
     );

@@ -165,7 +165,7 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
     if a.out_of_order > 0 {
         write!(
             text,
-            "\n  order     {} packets are stamped earlier than one before them; the function saw the later time",
+            "\n  order     {} stamped earlier than a packet before; the function saw the later time",
             grouped(a.out_of_order)
         )?;
     }

@@ -47,10 +47,20 @@ pub struct Function {
 pub struct Make {
     /// `--set`, as given
     pub set: Vec<String>,
+    /// `--capacity`, as given
+    pub capacity: Vec<String>,
     /// `--program`
     pub program: Option<String>,
     /// with the sanitizers
     pub sanitize: bool,
+}
+
+impl Make {
+    /// Whether anything is asked for.
+    fn given(&self) -> bool {
+        let lists = self.set.is_empty() && self.capacity.is_empty();
+        !lists || self.program.is_some() || self.sanitize
+    }
 }
 
 impl Function {
@@ -64,6 +74,12 @@ impl Function {
         let mut function = match &found.source {
             Source::Module(path) => Self::bare(path, make)?,
             Source::Bundle(folder) => {
+                if !make.capacity.is_empty() || make.sanitize {
+                    return Err(Failure::wrong(
+                        "a bundle is built: it has no --capacity or --sanitize",
+                    )
+                    .help("give its source or its object"));
+                }
                 let (program, module) = bundle::open(folder)?;
                 Self::of(settled(program, &make.set)?, &module, make, &found)?
             }
@@ -104,11 +120,11 @@ impl Function {
 
     /// A module that was built before, alone: nothing is known of names.
     fn bare(path: &Path, make: &Make) -> Result<Self, Failure> {
-        if !make.set.is_empty() || make.program.is_some() || make.sanitize {
-            return Err(
-                Failure::wrong("a module alone has no --set, --program or --sanitize")
-                    .help("give its source or its object"),
-            );
+        if make.given() {
+            return Err(Failure::wrong(
+                "a module alone has no --set, --capacity, --program or --sanitize",
+            )
+            .help("give its source or its object"));
         }
         let module = Module::load(path).map_err(|e| {
             Failure::wrong(e)
@@ -142,6 +158,7 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
     };
     let options = millrace_emit::Options {
         module,
+        capacities: capacities(&make.capacity)?,
         ..Default::default()
     };
     let mut stages = Stages::new();
@@ -157,7 +174,18 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
 }
 
 /// The program that a word names, compiled if need be, not proved.
-pub fn program(word: &str) -> Result<Program, Failure> {
+pub fn program(word: &str, capacity: &[String]) -> Result<Program, Failure> {
+    let mut program = declared(word)?;
+    for (name, entries) in capacities(capacity)? {
+        program.set_capacity(&name, entries).map_err(|e| {
+            Failure::wrong(format!("--capacity {name}={entries}: {e}"))
+                .help("`millrace check` lists the objects")
+        })?;
+    }
+    Ok(program)
+}
+
+fn declared(word: &str) -> Result<Program, Failure> {
     let found = word::find(word)?;
     match &found.source {
         Source::Object(path) => millrace_object::load_file(path).map_err(|e| trouble::load(&e)),
@@ -197,7 +225,7 @@ pub fn prove(program: &Program) -> Result<Checked, Vec<Refusal>> {
 
 /// A function's name and the C that is generated for it.
 pub fn emitted(word: &str) -> Result<(String, String), Failure> {
-    let program = program(word)?;
+    let program = program(word, &[])?;
     let checked = prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
     let file = format!("{}.c", alone::identifier(&program.name));
     let text = alone::emit(&program, &checked, &file).map_err(trouble::emit)?;
@@ -226,6 +254,20 @@ fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
         })?;
     }
     Ok(program)
+}
+
+/// `NAME=N` of `--capacity`.
+fn capacities(given: &[String]) -> Result<Vec<(String, u64)>, Failure> {
+    let capacity = |text: &String| {
+        let pair = text
+            .split_once('=')
+            .and_then(|(n, c)| Some((n.to_owned(), c.parse().ok()?)));
+        pair.filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+            Failure::wrong(format!("--capacity {text}: not a capacity"))
+                .help("write --capacity OBJECT=ENTRIES, as in flows=1000000")
+        })
+    };
+    given.iter().map(capacity).collect()
 }
 
 fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {

@@ -11,6 +11,9 @@ use crate::quantity;
 /// Work that is done sooner needs no bar.
 const PATIENCE: Duration = Duration::from_millis(700);
 
+/// Packets between two looks at the bar, where a loop counts packets.
+pub const SHOW: u64 = 1 << 16;
+
 /// The bar, once there is one.
 pub struct Bar {
     began: Instant,
@@ -28,7 +31,7 @@ impl Bar {
         }
     }
 
-    /// Shows how far the run is.
+    /// Shows how far the work is.
     pub fn show(&mut self, progress: Progress) {
         if !self.watched || self.began.elapsed() < PATIENCE {
             return;

@@ -49,6 +49,22 @@ pub fn emit(error: Error) -> Failure {
         },
         Error::Setting { setting, reason } => Failure::wrong(format!("--set {setting}: {reason}"))
             .help("`millrace check` lists the parameters with their types and values"),
-        other => Failure::wrong(other),
+        Error::Cache { path, reason } => {
+            Failure::wrong(format!("the cache {}: {reason}", path.display()))
+                .help("set MILLRACE_CACHE to a folder of your own, which others may not enter")
+        }
+        Error::Object { file, reason } => Failure::wrong(format!("{}: {reason}", file.display()))
+            .help("give a BPF object as clang -target bpf -g makes it, or the source"),
+        Error::Unsupported { place, what } => Failure::wrong(format!(
+            "{place}: {what} is not supported"
+        ))
+        .help("write it without; `millrace emit` and `run` support what docs/dialect.md lists"),
+        Error::Io { path, source } => Failure::wrong(format!("{}: {source}", path.display()))
+            .help("make it readable, or make room"),
+        Error::Capacity { .. } => Failure::wrong(error)
+            .help("declare a smaller capacity; `millrace check` shows what each object takes"),
+        Error::Facts { .. } => {
+            Failure::wrong(error).help("nothing was run; please report it with the source")
+        }
     }
 }

@@ -378,3 +378,37 @@ fn wrong_use_is_told() {
     }
     assert_eq!(read(&file).len(), 9);
 }
+
+#[test]
+fn prefetching_changes_nothing_but_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let trace = ["--packets", "30000", "--flows", "5000", "--churn", "60000"];
+    output(
+        millrace()
+            .args(["trace", "gen"])
+            .args(trace)
+            .arg("-o")
+            .arg(path("t.pcap")),
+    );
+    // Larger than the cache, so that the prefetching passes are used.
+    for (nf, object) in [
+        ("firewall", "flows"),
+        ("policer", "buckets"),
+        ("heavyhitter", "flows"),
+    ] {
+        for (out, more) in [
+            ("with.pcapng", None),
+            ("without.pcapng", Some("--no-prefetch")),
+        ] {
+            let mut run = millrace();
+            run.args(["run", nf, "--capacity", &format!("{object}=1000000")]);
+            run.args(["--split", "lan=10.0.0.0/8", "--in"])
+                .arg(path("t.pcap"));
+            let (account, status) = json(run.args(more).arg("--out").arg(path(out)));
+            assert_eq!((status, &account["read"]), (0, &json!(30000)), "{account}");
+        }
+        let bytes = |name| std::fs::read(path(name)).unwrap();
+        assert!(bytes("with.pcapng") == bytes("without.pcapng"), "{nf}");
+    }
+}

@@ -260,3 +260,40 @@ fn traffic_is_made_and_described() {
     );
     refused(millrace().args(["trace", "info", "/nowhere.pcap"]), 2);
 }
+
+#[test]
+fn an_operator_gives_an_object_more_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.pcap");
+    capture(&file, &each_byte());
+    let (checked, status) = json(millrace().args(["check", GATE, "--capacity", "seen=100000"]));
+    assert_eq!(status, 0);
+    let (account, status) = json(
+        millrace()
+            .args([
+                "run",
+                GATE,
+                "--capacity",
+                "seen=100000",
+                "--out",
+                "/dev/null",
+                "--in",
+            ])
+            .arg(&file),
+    );
+    assert_eq!(status, 0, "{account}");
+    assert_eq!(
+        checked["memory"]["predicted"],
+        account["memory"]["predicted"]
+    );
+    let objects = account["objects"].as_array().unwrap();
+    let seen = objects.iter().find(|o| o["name"] == "seen").unwrap();
+    assert_eq!(seen["capacity"], 100_000);
+    for wrong in ["seen", "seen=many", "nosuch=5", "seen=0"] {
+        refused(millrace().args(["check", GATE, "--capacity", wrong]), 2);
+        let mut run = millrace();
+        run.args(["run", GATE, "--capacity", wrong, "--in"])
+            .arg(&file);
+        refused(&mut run, 2);
+    }
+}

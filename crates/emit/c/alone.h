@@ -44,6 +44,13 @@ MR_INLINE u32 signed_modulo32(u32 a, u32 b)
 	return b + 1 < 2 ? (b ? 0 : a) : (u32)((s32)a % (s32)b);
 }
 
+/* What was copied is from here on its own value: the compiler cannot read the original once more. */
+MR_INLINE void read_once(u64 *word, u32 words)
+{
+	for (u32 i = 0; i < words; i++)
+		__asm__("" : "+r"(word[i]));
+}
+
 /* Packets whose state is fetched together: enough misses in flight to fill the core's buffers, few
  * enough that what was fetched is still in the first-level cache when its packet runs. */
 #define MR_BATCH 32u

@@ -173,12 +173,21 @@ pub enum ParamError {
     },
 }
 
-/// A decimal or hexadecimal number with an optional sign, or `true` or `false`.
-fn parse(text: &str) -> Option<i128> {
+/// The type of parameters that are IPv4 addresses (include/millrace/ipv4.h).
+const IPV4_ADDRESS: &str = "ipv4_address";
+
+/// A decimal or hexadecimal number with an optional sign, or `true` or `false`; for a parameter of type
+/// `ipv4_address`, also an address in dotted notation.
+fn parse(text: &str, type_name: &str) -> Option<i128> {
     match text {
         "true" => return Some(1),
         "false" => return Some(0),
         _ => {}
+    }
+    if type_name == IPV4_ADDRESS
+        && let Ok(address) = text.parse::<std::net::Ipv4Addr>()
+    {
+        return Some(i128::from(address.to_bits()));
     }
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -200,8 +209,8 @@ fn parse(text: &str) -> Option<i128> {
 }
 
 impl Program {
-    /// Sets a parameter before start: `text` is a decimal or 0x… number, possibly negative, or
-    /// `true` or `false`. It changes the initial bytes of the object that holds the parameter.
+    /// Sets a parameter before start: `text` is a decimal or 0x… number, possibly negative, `true` or
+    /// `false`, or for an `ipv4_address` (a number in host order) also 192.0.2.1. It changes the initial bytes of the object that holds the parameter.
     ///
     /// # Errors
     /// No such parameter, not a number, or beyond the range of the parameter's type.
@@ -217,7 +226,7 @@ impl Program {
                 exist,
             });
         };
-        let value = parse(text.trim()).ok_or_else(|| ParamError::NotANumber {
+        let value = parse(text.trim(), &param.type_name).ok_or_else(|| ParamError::NotANumber {
             name: name.to_owned(),
             text: text.to_owned(),
             type_name: param.type_name.clone(),
@@ -246,6 +255,17 @@ impl Program {
 }
 
 impl Param {
+    /// A value of this parameter as a person reads it, and [`Program::set_param`] takes it.
+    #[must_use]
+    pub fn written(&self, value: i128) -> String {
+        match u32::try_from(value) {
+            Ok(address) if self.type_name == IPV4_ADDRESS => {
+                std::net::Ipv4Addr::from_bits(address).to_string()
+            }
+            _ => value.to_string(),
+        }
+    }
+
     /// The smallest and the largest value of the parameter's type.
     #[must_use]
     pub fn range(&self) -> (i128, i128) {
@@ -257,5 +277,27 @@ impl Param {
         } else {
             (0, (1 << bits) - 1)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_in_dotted_notation() {
+        assert_eq!(parse("192.0.2.1", IPV4_ADDRESS), Some(0xc000_0201));
+        assert_eq!(parse("0xc0000201", IPV4_ADDRESS), Some(0xc000_0201));
+        assert_eq!(parse("192.0.2", IPV4_ADDRESS), None);
+        assert_eq!(parse("192.0.2.1", "__u32"), None);
+        let param = Param {
+            name: "public_address".into(),
+            object: crate::program::ObjectId(0),
+            offset: 0,
+            bytes: 4,
+            signed: false,
+            type_name: IPV4_ADDRESS.into(),
+        };
+        assert_eq!(param.written(0xc000_0201), "192.0.2.1");
     }
 }

@@ -17,6 +17,9 @@ pub struct Link {
     pub by: i64,
     /// only so modulo 2^32
     pub low: bool,
+    /// it is that number times 2^32: half of the pair of shifts by which compilers without 32-bit
+    /// arithmetic (`-mcpu=v2` and before) cut a number to its lower half
+    pub up: bool,
 }
 
 impl Link {
@@ -25,6 +28,7 @@ impl Link {
         id: 0,
         by: 0,
         low: false,
+        up: false,
     };
 
     /// By the name alone.
@@ -36,17 +40,41 @@ impl Link {
     /// The same, modulo 2^32.
     #[must_use]
     pub fn halved(self) -> Link {
-        if self.id == 0 {
+        if self.id == 0 || self.up {
             Link::NONE
         } else {
             Link { low: true, ..self }
         }
     }
 
+    /// Of the number shifted left by 32.
+    #[must_use]
+    pub fn shifted(self) -> Link {
+        if self.id == 0 || self.up {
+            Link::NONE
+        } else {
+            Link { up: true, ..self }
+        }
+    }
+
+    /// Of a number that was shifted left by 32 and is shifted back: its lower half is the same again.
+    #[must_use]
+    pub fn back(self) -> Link {
+        if self.id == 0 || !self.up {
+            Link::NONE
+        } else {
+            Link {
+                up: false,
+                low: true,
+                ..self
+            }
+        }
+    }
+
     /// The relation of a number that is greater by `c`.
     #[must_use]
     pub fn plus(self, c: i64) -> Link {
-        if self.id == 0 {
+        if self.id == 0 || self.up {
             Link::NONE
         } else {
             Link {

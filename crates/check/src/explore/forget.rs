@@ -25,8 +25,18 @@ pub fn forget(st: &mut State, plan: &Plan<'_>, block: usize) {
         for (i, frame) in st.frames.iter().enumerate() {
             note_relevant(frame, &level(i), &mut kept);
         }
+        let innermost = st.frames.len().saturating_sub(1);
+        let everywhere = Level {
+            regs: u16::MAX,
+            bytes: [u64::MAX; 8],
+        };
         for (i, frame) in st.frames.iter_mut().enumerate() {
-            drop_irrelevant(Rc::make_mut(frame), &level(i), &kept);
+            let pointers = if i == innermost {
+                plan.pointers.get(block).copied().unwrap_or_default()
+            } else {
+                everywhere
+            };
+            drop_irrelevant(Rc::make_mut(frame), &level(i), &pointers, &kept);
         }
     }
     st.tidy();
@@ -77,16 +87,22 @@ fn note_relevant(frame: &FrameState, relevant: &Level, kept: &mut Vec<Id>) {
     }
 }
 
-fn drop_irrelevant(frame: &mut FrameState, relevant: &Level, kept: &[Id]) {
-    // A number related to a relevant one is kept: a comparison of it teaches about the other.
-    let drop =
-        |v: &Value| matches!(v, Value::Scalar(_, link) if link.id == 0 || !kept.contains(&link.id));
+fn drop_irrelevant(frame: &mut FrameState, relevant: &Level, pointers: &Level, kept: &[Id]) {
+    // A number related to a relevant one is kept: a comparison of it teaches about the other. A zero
+    // where other ways have a pointer is the null pointer, and pointers are never forgotten.
+    let drop = |v: &Value, pointer: bool| match v {
+        Value::Scalar(s, link) => {
+            (link.id == 0 || !kept.contains(&link.id)) && !(pointer && s.as_constant() == Some(0))
+        }
+        _ => false,
+    };
     for (r, v) in frame.regs.iter_mut().enumerate() {
-        if drop(v) && !relevant.has_reg(r as u8) {
+        if !relevant.has_reg(r as u8) && drop(v, pointers.has_reg(r as u8)) {
             *v = Value::number(Scalar::unknown());
         }
     }
-    frame
-        .spills
-        .retain(|s| !drop(&s.value) || relevant.has_any(s.at, u16::from(s.size)));
+    frame.spills.retain(|s| {
+        let len = u16::from(s.size);
+        relevant.has_any(s.at, len) || !drop(&s.value, s.size == 8 && pointers.has_any(s.at, len))
+    });
 }

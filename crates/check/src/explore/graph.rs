@@ -7,6 +7,10 @@ use crate::facts::StepId;
 use crate::flow::loops::LoopId;
 use crate::state::State;
 
+/// The loops around a place that are taken together, and the names that their counters had when the
+/// present round began.
+pub type Anchors = Vec<(LoopId, Vec<Link>)>;
+
 /// Index of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NodeId(pub u32);
@@ -31,7 +35,7 @@ pub struct Node {
     /// at a loop's head: how the counters are named here
     pub links: Vec<Link>,
     /// the loops around, and how their counters were named when the round began
-    pub anchors: Vec<(LoopId, Vec<Link>)>,
+    pub anchors: Anchors,
     /// at a loop's head: which entry into the loop this belongs to
     pub entry: u64,
 }

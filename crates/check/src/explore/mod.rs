@@ -5,6 +5,7 @@
 //! expected to need. At the head of a loop with a counter the state is also widened, so that one
 //! round stands for all; that the loop ends is then proved apart, by [`terminate`].
 
+pub mod arrive;
 pub mod execute;
 pub mod forget;
 pub mod graph;
@@ -15,29 +16,21 @@ pub mod terminate;
 pub mod widen;
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use millrace_object::program::{Program, Role};
 
 use crate::Options;
 use crate::collect::Collector;
-use crate::domain::Link;
 use crate::facts::{Flow, StepId};
 use crate::flow::loops::LoopId;
 use crate::machine::Machine;
 use crate::refuse::Fault;
 use crate::state::State;
+use arrive::STRIDE;
 use execute::Next;
 use graph::{Graph, NodeId};
 use plan::Plan;
 use progress::Progress;
-use subsume::includes;
-
-/// A node is placed at the first joining of ways after so many steps; at loop heads always.
-const STRIDE: u32 = 8;
-
-/// Most states kept at one place; the older ones of a long unrolled loop only cost time and memory.
-const KEPT: usize = 48;
 
 /// How an exploration ended badly.
 #[derive(Debug)]
@@ -107,40 +100,6 @@ struct Way {
     trail: usize,
 }
 
-/// The loops around a place that are taken together, and the names that their counters had when the
-/// present round began.
-type Anchors = Vec<(LoopId, Vec<Link>)>;
-
-/// Where a way arrives.
-struct Here<'a> {
-    /// the head of this loop, whose rounds are taken together
-    counted: Option<LoopId>,
-    /// which entry into the loop
-    entry: Option<u64>,
-    /// from outside the loop
-    entering: bool,
-    /// the head of any loop
-    head: bool,
-    anchors: &'a Anchors,
-}
-
-/// The counters of an older and a newer way through the same loops, as far as they may still prove
-/// something.
-fn pairs(old: &Anchors, new: &Anchors, progress: &[Progress]) -> Vec<(Link, Link)> {
-    let mut all = Vec::new();
-    for ((l, a), (_, b)) in old.iter().zip(new) {
-        let hopeful = progress.get(*l).map(Progress::hopeful).unwrap_or_default();
-        all.extend(
-            a.iter()
-                .zip(b)
-                .zip(hopeful)
-                .filter(|(_, ok)| *ok)
-                .map(|((x, y), _)| (*x, *y)),
-        );
-    }
-    all
-}
-
 /// An exploration under way.
 pub struct Explorer<'a> {
     m: Machine<'a>,
@@ -154,6 +113,7 @@ pub struct Explorer<'a> {
     progress: Vec<Progress>,
     entries: u64,
     visits: u64,
+    budget: u64,
 }
 
 impl<'a> Explorer<'a> {
@@ -190,14 +150,16 @@ impl<'a> Explorer<'a> {
             progress,
             entries: 0,
             visits: 0,
+            budget: 0,
         }
     }
 
-    /// Follows every way to its end.
+    /// Follows every way to its end, in at most so many steps.
     ///
     /// # Errors
     /// The first thing that went wrong.
-    pub fn run(mut self) -> Result<Explored, Box<Failure>> {
+    pub fn run(mut self, budget: u64) -> Result<Explored, Box<Failure>> {
+        self.budget = budget;
         self.todo.push(Way {
             at: StepId(0),
             state: State::at_entry(),
@@ -254,10 +216,6 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "what `fail` needs, not worth a name"
-    )]
     fn follow(&mut self, mut way: Way) -> Result<(), (StepId, Why, Option<NodeId>, usize)> {
         loop {
             let at = way.at;
@@ -271,7 +229,7 @@ impl<'a> Explorer<'a> {
             }
             self.visits += 1;
             way.since += 1;
-            if self.visits > self.m.options.max_visits {
+            if self.visits > self.budget {
                 let unrolled = way
                     .rounds
                     .iter()
@@ -323,173 +281,5 @@ impl<'a> Explorer<'a> {
                 }
             }
         }
-    }
-
-    /// At the start of a block: true if a way that knew less has been here.
-    fn arrive(&mut self, way: &mut Way) -> Result<bool, Why> {
-        let plan = self.plan;
-        let Some(&block) = plan.blocks.of.get(way.at.0) else {
-            return Ok(false);
-        };
-        if plan.blocks.starts.get(block) != Some(&way.at.0) {
-            return Ok(false);
-        }
-        way.rounds.retain(|r| plan.loops.contains(r.of, block));
-        let head = plan.loops.at_head(block);
-        let irregular = plan.loops.irregular.contains(&block);
-        let join = plan.blocks.before.get(block).is_some_and(|b| b.len() > 1);
-        if head.is_none() && !irregular && !join {
-            return Ok(false);
-        }
-        let counted = head.filter(|&l| plan.counted(l));
-        let entering = head.is_some_and(|l| !way.rounds.iter().any(|r| r.of == l));
-        if let (Some(l), true) = (head, entering) {
-            self.entries += 1;
-            way.rounds.push(Round {
-                of: l,
-                entry: self.entries,
-                head: None,
-            });
-        }
-        let round = head
-            .and_then(|l| way.rounds.iter().find(|r| r.of == l))
-            .cloned();
-        if let (Some(l), false, Some(r)) = (counted, entering, &round) {
-            self.note_progress(l, r, &way.state)?;
-        }
-        forget::forget(&mut way.state, plan, block);
-        let anchors = self.anchors(way, head);
-        let here = Here {
-            counted,
-            entry: round.as_ref().map(|r| r.entry),
-            entering,
-            head: head.is_some() || irregular,
-            anchors: &anchors,
-        };
-        if self.pruned(way, block, &here)? {
-            return Ok(true);
-        }
-        if head.is_none() && !irregular && way.since < STRIDE {
-            return Ok(false);
-        }
-        let mut widened = None;
-        if let (Some(l), Some(last)) = (counted, round.as_ref().and_then(|r| r.head)) {
-            if let Some(old) = self.graph.node(last).and_then(|n| n.state.clone()) {
-                way.state =
-                    widen::widen(&old, &way.state, &plan.thresholds).ok_or(Why::Uncounted(l))?;
-            }
-            widened = Some(l);
-        }
-        let links = counted
-            .map(|l| progress::name_counters(&mut way.state, &plan.counters[l]))
-            .unwrap_or_default();
-        let id = self
-            .graph
-            .add(way.at, Rc::new(way.state.clone()), way.node, entering);
-        if let Some(node) = self.graph.node_mut(id) {
-            node.widened = widened;
-            node.links = links;
-            node.anchors = anchors;
-            node.entry = round.as_ref().map_or(0, |r| r.entry);
-        }
-        if let Some(l) = head
-            && let Some(r) = way.rounds.iter_mut().find(|r| r.of == l)
-        {
-            r.head = Some(id);
-        }
-        let here = self.seen.entry(block).or_default();
-        here.push(id);
-        if here.len() > KEPT {
-            let oldest = here.remove(0);
-            if let Some(n) = self.graph.node_mut(oldest) {
-                n.state = None;
-            }
-        }
-        way.node = Some(id);
-        way.since = 0;
-        Ok(false)
-    }
-
-    fn note_progress(&mut self, l: LoopId, round: &Round, state: &State) -> Result<(), Why> {
-        let links = round
-            .head
-            .and_then(|h| self.graph.node(h))
-            .map(|n| n.links.as_slice())
-            .unwrap_or_default();
-        let counted = self
-            .progress
-            .get_mut(l)
-            .is_some_and(|p| p.note(&self.plan.counters[l], links, state));
-        if counted {
-            Ok(())
-        } else {
-            Err(Why::Uncounted(l))
-        }
-    }
-
-    /// Where the counters of the loops around stood when their rounds began. A way that joins another
-    /// takes over what that one proved about its rounds, so it must have moved the counters as far.
-    fn anchors(&self, way: &Way, own: Option<LoopId>) -> Anchors {
-        let around = way
-            .rounds
-            .iter()
-            .filter(|r| Some(r.of) != own && self.plan.counted(r.of));
-        around
-            .map(|r| {
-                (
-                    r.of,
-                    r.head
-                        .and_then(|h| self.graph.node(h))
-                        .map(|n| n.links.clone())
-                        .unwrap_or_default(),
-                )
-            })
-            .collect()
-    }
-
-    fn pruned(&mut self, way: &Way, block: usize, at: &Here<'_>) -> Result<bool, Why> {
-        let Some(here) = self.seen.get_mut(&block) else {
-            return Ok(false);
-        };
-        let mut useless = None;
-        let mut unfinished = 0;
-        for (i, &id) in here.iter().enumerate().rev() {
-            let Some(node) = self.graph.node_mut(id) else {
-                continue;
-            };
-            let Some(old) = node.state.clone() else {
-                continue;
-            };
-            let complete = node.complete();
-            if !complete {
-                // An unfinished node is a former round of a loop (this one or one around it). Coming
-                // round again is fine where a counter proves that this happens only so often.
-                let same_entry = at.counted.is_some() && at.entry == Some(node.entry);
-                if !same_entry {
-                    unfinished += 1;
-                    let same_entry = at.entry.is_none() || at.entry == Some(node.entry);
-                    if at.head && same_entry && unfinished == 1 && includes(&old, &way.state, &[]) {
-                        return Err(Why::Endless);
-                    }
-                    continue;
-                }
-            }
-            let moved = pairs(&node.anchors, at.anchors, &self.progress);
-            if includes(&old, &way.state, &moved) {
-                node.hits += 1;
-                self.graph.edge(way.node, id, at.entering, !complete);
-                return Ok(true);
-            }
-            node.misses += 1;
-            // A state that never helps only costs time; long unrolled loops leave many of them.
-            if complete && node.misses > 3 * node.hits + 16 {
-                node.state = None;
-                useless = Some(i);
-            }
-        }
-        if let Some(i) = useless {
-            here.remove(i);
-        }
-        Ok(false)
     }
 }

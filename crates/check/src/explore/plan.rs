@@ -10,7 +10,7 @@ use crate::flow::backward::{AtStart, Backward, Needs};
 use crate::flow::graph::Blocks;
 use crate::flow::hints;
 use crate::flow::loops::{LoopId, Loops};
-use crate::flow::places::{Places, Span};
+use crate::flow::places::{Level, Places, Span};
 use crate::flow::points::{Touch, points};
 use millrace_object::insn::{Insn, Operand, Reg};
 
@@ -32,6 +32,8 @@ pub struct Plan<'a> {
     /// loops
     pub loops: Loops,
     touches: Vec<Touch>,
+    /// places of the innermost frame that may hold a pointer, at the start of each block
+    pub pointers: Vec<Level>,
     /// places read later, at the start of each block
     pub live: AtStart,
     /// places that may flow into a proof; none: all of them
@@ -51,7 +53,7 @@ impl<'a> Plan<'a> {
     pub fn new(program: &Program, flow: &'a Flow, role: Role) -> Self {
         let blocks = Blocks::of(flow);
         let loops = Loops::of(&blocks);
-        let touches = points(program, flow, &blocks);
+        let (touches, pointers) = points(program, flow, &blocks);
         let live = Backward {
             flow,
             blocks: &blocks,
@@ -88,6 +90,7 @@ impl<'a> Plan<'a> {
             blocks,
             loops,
             touches,
+            pointers,
             live,
             relevant: None,
             unroll: HashSet::new(),

@@ -52,7 +52,7 @@ pub fn name_counters(st: &mut State, counters: &[Counter]) -> Vec<Link> {
             let Some(Value::Scalar(s, link)) = value(st, c) else {
                 return Link::NONE;
             };
-            if link.id != 0 && !link.low {
+            if link.id != 0 && !link.low && !link.up {
                 return link;
             }
             let link = Link::named(st.fresh());
@@ -101,7 +101,7 @@ impl Progress {
             }
             let name = names.get(i).copied().unwrap_or(Link::NONE);
             seen.ok = match value(st, c) {
-                Some(Value::Scalar(s, link)) if name.id != 0 && link.id == name.id => {
+                Some(Value::Scalar(s, link)) if name.id != 0 && link.id == name.id && !link.up => {
                     let step = link.by.wrapping_sub(name.by);
                     seen.low |= link.low;
                     let step = if seen.low {

@@ -12,6 +12,7 @@ struct Named {
     new: Id,
     apart: i64,
     low: bool,
+    up: bool,
     new_low: bool,
 }
 
@@ -64,9 +65,13 @@ impl Names {
         if old.id == 0 {
             return true;
         }
+        // What a shifted number says of the others is what its lower half says.
+        if old.up != new.up {
+            return false;
+        }
         let apart = new.by.wrapping_sub(old.by);
         let agrees = self.ids.iter().filter(|i| i.old == old.id).all(|i| {
-            let alike = if i.low || old.low {
+            let alike = if i.low || old.low || i.up || old.up {
                 i.apart as u32 == apart as u32
             } else {
                 i.apart == apart && !new.low && !i.new_low
@@ -79,6 +84,7 @@ impl Names {
                 new: new.id,
                 apart,
                 low: old.low,
+                up: old.up,
                 new_low: new.low,
             });
         }

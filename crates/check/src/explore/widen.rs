@@ -268,8 +268,16 @@ impl Widening<'_> {
                 a.lo
             },
             hi: if bhi > a.hi { up(bhi) } else { a.hi },
-            proven: a.proven.zip(b.proven).map(|(p, q)| p.min(q - delta)),
-            beyond: a.beyond.zip(b.beyond).map(|(p, q)| p.max(q - delta)),
+            // What shrinks from round to round is given up at once.
+            proven: a.proven.zip(b.proven).and_then(|(p, q)| match q - delta {
+                q if q >= p => Some(p),
+                0.. => Some(0),
+                _ => None,
+            }),
+            beyond: a
+                .beyond
+                .zip(b.beyond)
+                .and_then(|(p, q)| (q - delta <= p).then_some(p)),
         }
     }
 }

@@ -38,6 +38,9 @@ pub struct Backward<'a> {
     pub role: Role,
 }
 
+/// Most passes over the blocks; nested loops need about one each. Past it everything counts.
+const PASSES: u32 = 64;
+
 /// A set at the start of every block.
 pub type AtStart = Vec<Places>;
 
@@ -97,7 +100,7 @@ impl Backward<'_> {
             .map(|b| Places::empty(self.depth(self.blocks.starts[b])))
             .collect();
         let mut todo = vec![true; n];
-        loop {
+        for _ in 0..PASSES {
             let mut changed = false;
             for &b in self.blocks.order.iter().rev() {
                 if !std::mem::take(&mut todo[b]) {
@@ -118,6 +121,8 @@ impl Backward<'_> {
                 return at_start;
             }
         }
+        at_start.iter_mut().for_each(Places::fill);
+        at_start
     }
 
     /// The set after the last step of a block, in terms of that step's frames.
@@ -221,7 +226,7 @@ impl Backward<'_> {
                         ..
                     } => move_to(set, bit(dst), operand(src)),
                     Insn::Alu { dst, src, .. } if set.top().has_reg(dst.0) => {
-                        set.add_regs(operand(src))
+                        set.add_regs(operand(src));
                     }
                     Insn::SignExtend { dst, src, .. } => move_to(set, bit(dst), bit(src)),
                     Insn::LoadImm { dst, .. } => set.remove_regs(bit(dst)),

@@ -68,12 +68,12 @@ impl Blocks {
             let end = starts.get(b + 1).copied().unwrap_or(n);
             of[s..end].fill(b);
         }
-        let mut next = vec![Vec::new(); starts.len()];
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
         let mut before = vec![Vec::new(); starts.len()];
-        for b in 0..starts.len() {
+        for (b, out) in next.iter_mut().enumerate() {
             let last = starts.get(b + 1).copied().unwrap_or(n) - 1;
             for to in successors(flow, last).into_iter().flatten() {
-                next[b].push(of[to]);
+                out.push(of[to]);
                 before[of[to]].push(b);
             }
         }

@@ -45,10 +45,11 @@ pub fn counters(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> (u
                 Op::Plain(Insn::Store {
                     src: Operand::Reg(src),
                     ..
-                }) if moved >> src.0 & 1 == 1 => {
-                    if matches!(touch.access, Span::Exact(..)) && !slots.contains(&touch.access) {
-                        slots.push(touch.access);
-                    }
+                }) if moved >> src.0 & 1 == 1
+                    && matches!(touch.access, Span::Exact(..))
+                    && !slots.contains(&touch.access) =>
+                {
+                    slots.push(touch.access);
                 }
                 _ => {}
             }

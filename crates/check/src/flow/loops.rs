@@ -22,42 +22,63 @@ pub struct Loop {
 pub struct Loops {
     /// the loops, outer before inner
     pub all: Vec<Loop>,
-    /// heads of cycles that are not natural loops (they have a second way in)
-    pub irregular: Vec<usize>,
+    /// the loop that begins at each block
+    heads: Vec<Option<LoopId>>,
+    /// heads of cycles that are not natural loops (they have a second way in), or that there are too
+    /// many of
+    irregular: Vec<bool>,
 }
+
+/// Most work for dominators and for bodies, as a multiple of the blocks; past it the cycles left are
+/// irregular, which is sound: they are followed round by round.
+const EFFORT: usize = 64;
 
 impl Loops {
     /// Finds the loops.
     #[must_use]
     pub fn of(blocks: &Blocks) -> Self {
         let dominator = dominators(blocks);
+        let mut effort = EFFORT * (blocks.starts.len() + 64);
         let rank = |b: usize| blocks.rank[b].unwrap_or(usize::MAX);
-        let dominates = |a: usize, mut b: usize| {
-            while rank(b) > rank(a) {
+        let mut dominates = |a: usize, mut b: usize| {
+            let Some(dominator) = &dominator else {
+                return false;
+            };
+            while rank(b) > rank(a) && effort > 0 {
                 b = dominator[b];
+                effort -= 1;
             }
             a == b
         };
-        let mut loops = Loops::default();
+        let n = blocks.starts.len();
+        let mut loops = Loops {
+            all: Vec::new(),
+            heads: vec![None; n],
+            irregular: vec![false; n],
+        };
         for &b in &blocks.order {
             for &to in &blocks.next[b] {
                 if rank(to) > rank(b) {
                     continue;
                 }
                 if !dominates(to, b) {
-                    loops.irregular.push(to);
+                    loops.irregular[to] = true;
                     continue;
                 }
-                match loops.all.iter_mut().find(|l| l.head == to) {
+                match loops.heads[to].and_then(|l| loops.all.get_mut(l)) {
                     Some(l) => l.latches.push(b),
-                    None => loops.all.push(Loop {
-                        head: to,
-                        body: Vec::new(),
-                        latches: vec![b],
-                    }),
+                    None => {
+                        loops.heads[to] = Some(loops.all.len());
+                        loops.all.push(Loop {
+                            head: to,
+                            body: Vec::new(),
+                            latches: vec![b],
+                        });
+                    }
                 }
             }
         }
+        let mut room = EFFORT * (n + 64);
         for l in &mut loops.all {
             let mut body = vec![l.head];
             let mut todo = l.latches.clone();
@@ -74,16 +95,35 @@ impl Loops {
                 }
             }
             body.sort_unstable();
+            room = room.saturating_sub(body.len());
             l.body = body;
+            if room == 0 {
+                break;
+            }
         }
+        // Loops without a body are those that there was no room for.
+        for l in loops.all.iter().filter(|l| l.body.is_empty()) {
+            loops.irregular[l.head] = true;
+        }
+        loops.all.retain(|l| !l.body.is_empty());
         loops.all.sort_by_key(|l| std::cmp::Reverse(l.body.len()));
+        loops.heads.fill(None);
+        for (i, l) in loops.all.iter().enumerate() {
+            loops.heads[l.head] = Some(i);
+        }
         loops
     }
 
     /// The loop that begins at this block.
     #[must_use]
     pub fn at_head(&self, block: usize) -> Option<LoopId> {
-        self.all.iter().position(|l| l.head == block)
+        self.heads.get(block).copied().flatten()
+    }
+
+    /// Whether a cycle that is not a loop goes back to this block.
+    #[must_use]
+    pub fn irregular(&self, block: usize) -> bool {
+        self.irregular.get(block).copied().unwrap_or(false)
     }
 
     /// Whether a block is in a loop.
@@ -95,12 +135,14 @@ impl Loops {
     }
 }
 
-fn dominators(blocks: &Blocks) -> Vec<usize> {
+/// The immediate dominator of each block; none if it takes too long to find them.
+fn dominators(blocks: &Blocks) -> Option<Vec<usize>> {
+    let mut effort = EFFORT * (blocks.starts.len() + 64);
     let n = blocks.starts.len();
     let unset = usize::MAX;
     let mut idom = vec![unset; n];
     if n == 0 {
-        return idom;
+        return Some(idom);
     }
     idom[0] = 0;
     let rank = |b: usize| blocks.rank[b].unwrap_or(usize::MAX);
@@ -118,10 +160,13 @@ fn dominators(blocks: &Blocks) -> Vec<usize> {
                 }
                 let (mut x, mut y) = (p, new);
                 while x != y {
+                    effort = effort.checked_sub(1)?;
                     while rank(x) > rank(y) {
+                        effort = effort.checked_sub(1)?;
                         x = idom[x];
                     }
                     while rank(y) > rank(x) {
+                        effort = effort.checked_sub(1)?;
                         y = idom[y];
                     }
                 }
@@ -133,7 +178,7 @@ fn dominators(blocks: &Blocks) -> Vec<usize> {
             }
         }
         if !changed {
-            return idom;
+            return Some(idom);
         }
     }
 }

@@ -26,6 +26,11 @@ impl Level {
         })
     }
 
+    /// Adds stack bytes.
+    pub fn add_bytes(&mut self, at: u16, len: u16) {
+        self.set_bytes(at, len, true);
+    }
+
     fn set_bytes(&mut self, at: u16, len: u16, to: bool) {
         for b in at..at.saturating_add(len).min(512) {
             let w = &mut self.bytes[usize::from(b / 64)];
@@ -71,6 +76,14 @@ impl Places {
         Places {
             levels: vec![Level::default(); depth],
         }
+    }
+
+    /// Makes it the set of all places.
+    pub fn fill(&mut self) {
+        self.levels.fill(Level {
+            regs: u16::MAX,
+            bytes: [u64::MAX; 8],
+        });
     }
 
     /// Adds another set's members; whether that changed anything.

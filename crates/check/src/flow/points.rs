@@ -7,7 +7,7 @@ use millrace_object::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::{ObjectId, Program};
 
 use super::graph::Blocks;
-use super::places::Span;
+use super::places::{Level, Span};
 use crate::facts::{Flow, Op};
 use crate::state::STACK;
 
@@ -74,9 +74,10 @@ pub struct Touch {
     pub depth: u8,
 }
 
-/// The touches of every step.
+/// The touches of every step, and for each block the places of the innermost frame that hold a pointer
+/// when it begins, in some executions at least.
 #[must_use]
-pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> Vec<Touch> {
+pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> (Vec<Touch>, Vec<Level>) {
     let mut depths: Vec<u8> = Vec::new();
     for f in &flow.frames {
         depths.push(
@@ -159,10 +160,10 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> Vec<Touch> {
                         changed |= flow_into(&mut at_start, &mut todo, blocks, at + 1, &now);
                     }
                     Op::Jump { target } => {
-                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now)
+                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now);
                     }
                     Op::Branch { target, .. } => {
-                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now)
+                        changed |= flow_into(&mut at_start, &mut todo, blocks, target.0, &now);
                     }
                     Op::Leave { .. } | Op::Exit => {}
                 }
@@ -185,7 +186,27 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> Vec<Touch> {
             break;
         }
     }
-    touches
+    let pointers = (0..blocks.starts.len())
+        .map(|b| pointers(at_start[b].as_ref(), depth_of(blocks.starts[b])))
+        .collect();
+    (touches, pointers)
+}
+
+fn pointers(now: Option<&Now>, depth: u8) -> Level {
+    let maybe = |p: P| !matches!(p, P::Number(_) | P::Scalar);
+    let mut level = Level::default();
+    let Some(now) = now else { return level };
+    for (r, _) in now.regs.iter().enumerate().filter(|(_, p)| maybe(**p)) {
+        level.regs |= 1 << r;
+    }
+    for ((_, at), _) in now
+        .slots
+        .iter()
+        .filter(|((d, _), p)| *d == depth && maybe(**p))
+    {
+        level.add_bytes((i64::from(*at) + STACK) as u16, 8);
+    }
+    level
 }
 
 fn flow_into(
@@ -278,7 +299,7 @@ impl Pass<'_> {
                 set(now, dst, arithmetic(op, width, left, right));
             }
             Insn::Neg { dst, .. } | Insn::SignExtend { dst, .. } | Insn::ByteOrder { dst, .. } => {
-                set(now, dst, P::Scalar)
+                set(now, dst, P::Scalar);
             }
             Insn::LoadImm { dst, value } => set(
                 now,

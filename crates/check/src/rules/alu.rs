@@ -81,6 +81,12 @@ pub fn binary(
 /// How a sum is related to its terms: a number plus a constant keeps its name. At 32 bits only if
 /// nothing wraps, so that the sum is the same at 64.
 fn moved(op: AluOp, width: Width, a: (&Scalar, Link), b: (&Scalar, Link)) -> Link {
+    let by = |n| b.0.as_constant() == Some(n) && width == Width::W64;
+    match op {
+        AluOp::Lsh if by(32) => return a.1.shifted(),
+        AluOp::Rsh if by(32) => return a.1.back(),
+        _ => {}
+    }
     let (number, link, c) = match (op, a.0.as_constant(), b.0.as_constant()) {
         (AluOp::Add, _, Some(c)) if a.1.id != 0 => (a.0, a.1, c as i64),
         (AluOp::Add, Some(c), _) if b.1.id != 0 => (b.0, b.1, c as i64),

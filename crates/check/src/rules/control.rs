@@ -35,8 +35,8 @@ pub fn branch(
     };
     match (a, b) {
         (Value::Scalar(x, i), Value::Scalar(y, j)) => {
-            let same =
-                matches!(right, Operand::Reg(r) if r == left) || i.id != 0 && i == j && !i.low;
+            let same = matches!(right, Operand::Reg(r) if r == left)
+                || i.id != 0 && i == j && !i.low && !i.up;
             let side = |holds: bool, mut st: State| {
                 if same && !reflexive(condition, holds, &x) {
                     return None;

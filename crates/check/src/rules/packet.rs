@@ -7,7 +7,7 @@ use crate::domain::value::Id;
 use crate::domain::{Pointer, Region};
 use crate::facts::Access;
 use crate::machine::Machine;
-use crate::refuse::{Fault, Verdict};
+use crate::refuse::{Fault, Verdict, bytes};
 use crate::rules::alu::REACH;
 use crate::state::{Base, PACKET_START, State};
 
@@ -54,15 +54,16 @@ pub fn check(
             let (from, to, known) = (from + b.lo, to + b.lo, proven.saturating_add(b.lo).max(0));
             Fault::new(
                 "packet-bounds",
-                format!("this {verb} touches bytes {from} to {to} of the {whole}, but only {known} are known to be there"),
+                format!("this {verb} touches {} of the {whole}, {}", bytes(from, to), known_to_be_there(known)),
                 format!("Before it, insert `if ({start} + {to} > {end}) return …;`."),
             )
         } else {
-            let known = if proven == i64::MIN { "nothing".to_owned() } else { format!("only {proven} bytes") };
+            let known = if proven <= 0 { "nothing".to_owned() } else { format!("only {proven} bytes") };
             Fault::new(
                 "packet-bounds",
                 format!(
-                    "this {verb} touches bytes {from} to {to} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
+                    "this {verb} touches {} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
+                    bytes(from, to),
                     b.lo, b.hi
                 ),
                 if b.hi > REACH {
@@ -74,6 +75,14 @@ pub fn check(
         }
     })?;
     Ok(Access::Packet)
+}
+
+fn known_to_be_there(n: i64) -> String {
+    match n {
+        0 => "but none is known to be there".to_owned(),
+        1 => "but only the first is known to be there".to_owned(),
+        n => format!("but only the first {n} are known to be there"),
+    }
 }
 
 /// `left condition right` between two pointers is known to hold, or to fail. Gives false if that
@@ -100,7 +109,10 @@ pub fn compare(
     match (limited(left, right), limited(right, left)) {
         (Some(base), _) => bounded(st, condition, left, base),
         (None, Some(base)) => bounded(st, mirrored(condition), right, base),
-        (None, None) => true,
+        (None, None) => match (left.region, right.region) {
+            (Region::Packet(a), Region::Packet(b)) => ordered(st, condition, (left, a), (right, b)),
+            _ => true,
+        },
     }
 }
 
@@ -113,19 +125,69 @@ fn limited(p: &Pointer, limit: &Pointer) -> Option<Id> {
     }
 }
 
+/// Whether a pointer is so near to its region that its address cannot have wrapped. Arithmetic keeps
+/// the parts of an offset below [`REACH`] each. (The kernel stops learning at 0xffff already, where its
+/// own counters of proven bytes end.)
+fn near(b: &Base, p: &Pointer) -> bool {
+    b.hi + p.off <= 2 * REACH && b.lo + p.off >= -2 * REACH
+}
+
+/// Two pointers into the packet: what is there after the greater one is there after the smaller one.
+/// Compilers drop the comparison with the end where this shows that it holds.
+fn ordered(
+    st: &mut State,
+    condition: Condition,
+    left: (&Pointer, Id),
+    right: (&Pointer, Id),
+) -> bool {
+    let (small, great, gap) = match condition {
+        Condition::Le | Condition::Eq => (left, right, 0),
+        Condition::Lt => (left, right, 1),
+        Condition::Ge => (right, left, 0),
+        Condition::Gt => (right, left, 1),
+        _ => return true,
+    };
+    let (Some(a), Some(b)) = (st.base(small.1).copied(), st.base(great.1).copied()) else {
+        return true;
+    };
+    if !near(&a, small.0) || !near(&b, great.0) {
+        return true;
+    }
+    let apart = small.0.off + gap - great.0.off;
+    if let Some(x) = st.base_mut(small.1) {
+        x.hi = x.hi.min(b.hi - apart);
+        if x.hi < x.lo {
+            return false;
+        }
+    }
+    if let Some(x) = st.base_mut(great.1) {
+        x.lo = x.lo.max(a.lo + apart);
+        if x.hi < x.lo {
+            return false;
+        }
+    }
+    // small + gap <= great, and great + n <= end for n = proven - off.
+    let after = b.proven.map(|n| n - great.0.off + gap + small.0.off);
+    if let (Some(n), Some(a)) = (after, st.base_mut(small.1)) {
+        a.proven = Some(a.proven.map_or(n, |old| old.max(n)));
+        return a.beyond.is_none_or(|beyond| n < beyond);
+    }
+    true
+}
+
 fn bounded(st: &mut State, condition: Condition, p: &Pointer, base: Id) -> bool {
     let Some(b) = st.base_mut(base) else {
         return true;
     };
-    // Further away the address might wrap; the kernel stops at 0xffff already, where its own counters
-    // of proven bytes end.
-    if b.hi + p.off > REACH || b.lo + p.off < -REACH {
+    if !near(b, p) {
         return true;
     }
     // position + off < end means that the byte at off is there: off + 1 bytes.
     let there = |n: i64, b: &mut Base| {
         b.proven = Some(b.proven.map_or(n, |old| old.max(n)));
-        b.beyond.is_none_or(|beyond| n < beyond)
+        // No packet is longer than this (nor is its metadata, which ends where the packet begins).
+        b.hi = b.hi.min(FARTHEST - n);
+        b.hi >= b.lo && b.beyond.is_none_or(|beyond| n < beyond)
     };
     let missing = |n: i64, b: &mut Base| {
         b.beyond = Some(b.beyond.map_or(n, |old| old.min(n)));

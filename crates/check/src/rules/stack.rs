@@ -4,7 +4,7 @@ use crate::domain::alu::zero_extend;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, FrameId};
 use crate::machine::Machine;
-use crate::refuse::{Fault, Verdict};
+use crate::refuse::{Fault, Verdict, bytes};
 use crate::state::{STACK, State};
 
 /// A range of a frame's stack, in bounds.
@@ -53,7 +53,14 @@ pub fn extent(
         } else {
             "Bound the index before it is used, e.g. `if (index >= COUNT) return …;`."
         };
-        Fault::new("stack-bounds", format!("this {verb} touches bytes {from} to {to} of the stack, which has bytes -{STACK} to 0"), remedy)
+        Fault::new(
+            "stack-bounds",
+            format!(
+                "this {verb} touches {} of the stack, which has bytes -{STACK} to -1",
+                bytes(from, to)
+            ),
+            remedy,
+        )
     })?;
     // Only a switched-off rule gets here out of bounds.
     let from = from.clamp(-STACK, 0);
@@ -121,8 +128,8 @@ fn require_initialised(
         Fault::new(
             "uninitialised-stack",
             format!(
-                "bytes {from} to {} of the stack are read here, but byte {at} (byte {} of the {} read) has not been written on this way",
-                from + i64::from(e.len),
+                "{} of the stack are read here, but byte {at} (byte {} of the {} read, counted from 0) has not been written on this way",
+                bytes(from, from + i64::from(e.len)),
                 at - from,
                 e.len
             ),

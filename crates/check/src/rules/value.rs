@@ -5,7 +5,7 @@ use millrace_object::program::ObjectId;
 use crate::domain::{Pointer, Value};
 use crate::facts::Access;
 use crate::machine::Machine;
-use crate::refuse::{Fault, Verdict};
+use crate::refuse::{Fault, Verdict, bytes};
 
 /// Checks that `len` bytes at `off` from `p` lie in a value of the object.
 ///
@@ -78,17 +78,17 @@ fn inside(
     p: &Pointer,
     off: i64,
     len: i64,
-    bytes: i64,
+    size: i64,
     what: &str,
     verb: &str,
 ) -> Verdict<()> {
     let (from, to) = (p.least() + off, p.most() + off + len);
-    m.enforce(from >= 0 && to <= bytes, || {
-        let reason = format!("this {verb} touches bytes {from} to {to} of {what}, which has bytes 0 to {bytes}");
+    m.enforce(from >= 0 && to <= size, || {
+        let reason = format!("this {verb} touches {} of {what}, which has {size} bytes, from 0", bytes(from, to));
         let remedy = if p.fixed().is_some() {
-            format!("Stay below {bytes} bytes, or make the declared type larger.")
+            format!("Stay below {size} bytes, or make the declared type larger.")
         } else {
-            let room = (bytes - len - off - p.off).max(0);
+            let room = (size - len - off - p.off).max(0);
             format!("Before the index is used, bound it so that its offset in bytes is 0 to {room}, e.g. `if (index >= COUNT) return …;` or `index &= COUNT - 1;`.")
         };
         Fault::new(rule, reason, remedy)

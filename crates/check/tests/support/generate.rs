@@ -189,6 +189,24 @@ impl Generator {
                     src: Operand::Reg(Reg(src)),
                 });
             }
+            6 if s.byte() & 3 == 0 => {
+                // A number cut to its lower half, without 32-bit arithmetic, and bounded there.
+                let (a, b) = (s.of(&SCALARS), s.of(&SCALARS));
+                self.alu(AluOp::Mov, Width::W64, b, Operand::Reg(Reg(a)));
+                self.alu(AluOp::Lsh, Width::W64, b, Operand::Imm(32));
+                self.alu(
+                    s.of(&[AluOp::Rsh, AluOp::Rsh, AluOp::Arsh]),
+                    Width::W64,
+                    b,
+                    Operand::Imm(32),
+                );
+                self.out_if(
+                    Condition::Gt,
+                    b,
+                    Operand::Imm(i64::from(s.of(&[8u8, 24, 31]))),
+                );
+            }
+            5 if s.byte() & 1 == 0 => self.two_pointers(s),
             5 => self.variable_packet(s),
             6 => {
                 let (size, src) = (s.of(&SIZES), s.of(&SCALARS));
@@ -261,6 +279,31 @@ impl Generator {
         }
         let off = i16::from(s.below(8));
         self.load(s.of(&SIZES), r, 5, off);
+    }
+
+    /// r5 is shown to be at most the end, and r0 + n at most r5; then r0 is followed.
+    fn two_pointers(&mut self, s: &mut Source<'_>) {
+        let (a, b) = (s.of(&SCALARS), s.of(&SCALARS));
+        for r in [a, b] {
+            self.alu(
+                AluOp::And,
+                Width::W64,
+                r,
+                Operand::Imm(i64::from(s.of(&[7u8, 31]))),
+            );
+        }
+        self.alu(AluOp::Mov, Width::W64, 5, Operand::Reg(Reg(7)));
+        self.alu(AluOp::Add, Width::W64, 5, Operand::Reg(Reg(a)));
+        if s.below(4) > 0 {
+            self.out_if(Condition::Gt, 5, Operand::Reg(Reg(8)));
+        }
+        self.alu(AluOp::Mov, Width::W64, 0, Operand::Reg(Reg(7)));
+        self.alu(AluOp::Add, Width::W64, 0, Operand::Reg(Reg(b)));
+        let n = i64::from(s.below(9));
+        self.alu(AluOp::Add, Width::W64, 0, Operand::Imm(n));
+        let c = s.of(&[Condition::Gt, Condition::Ge]);
+        self.out_if(c, 0, Operand::Reg(Reg(5)));
+        self.load(s.of(&SIZES), a, 0, -i16::from(s.below(9)));
     }
 
     fn variable_stack(&mut self, s: &mut Source<'_>) {

@@ -24,6 +24,10 @@ pub struct Check {
     /// of a folder in ./nfs or $MILLRACE_NFS
     nf: String,
 
+    /// Give a state object room for this many entries, whatever its author declared
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -37,7 +41,7 @@ impl Check {
 
     /// Checks it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let program = function::program(&self.nf)?;
+        let program = function::program(&self.nf, &self.capacity)?;
         let refusals = function::prove(&program).err().unwrap_or_default();
         let memory = Memory::from_capture_to_capture(function::objects_bytes(&program));
         screen::report(self.json, text(&program, &refusals, &memory).trim_end());
@@ -236,7 +240,7 @@ fn rest(text: &mut String, program: &Program, memory: &Memory) -> std::fmt::Resu
     let values = values(program);
     let params = values
         .iter()
-        .map(|(p, v)| format!("{}={v} ({})", p.name, p.type_name));
+        .map(|(p, v)| format!("{}={} ({})", p.name, p.written(*v), p.type_name));
     writeln!(text, "  params   {}", join(params.collect()))?;
     writeln!(
         text,

@@ -54,6 +54,10 @@ pub struct Run {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
 
+    /// Give a state object room for this many entries, whatever its author declared
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
     /// Packets given to the function together
     #[arg(long, value_name = "N", default_value_t = BURST, value_parser = burst)]
     burst: usize,
@@ -175,6 +179,7 @@ impl Run {
         }
         let make = Make {
             set: self.set.clone(),
+            capacity: self.capacity.clone(),
             program: self.program.clone(),
             sanitize: self.sanitize,
         };

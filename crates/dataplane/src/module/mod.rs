@@ -5,12 +5,14 @@
 //! something else altogether; `unsafe` is confined to this folder.
 
 pub mod abi;
+mod control;
 mod instance;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
-pub use instance::{Config, Instance, KeyValue, Record};
+pub use control::{KeyValue, Record};
+pub use instance::{Config, Instance};
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.
 const MAX_INSTANCE_BYTES: u64 = 1 << 30;

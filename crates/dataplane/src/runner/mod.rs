@@ -22,7 +22,7 @@ use crate::account::{
     ABORTED, Account, Failure, Function, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, ObjectAccount,
     PortAccount, WorkerAccount,
 };
-use crate::clock::{self, Rate};
+use crate::clock::Rate;
 use crate::histogram::Histogram;
 use crate::memory::Memory;
 use crate::module::{Config, Instance, Module, ModuleError};
@@ -221,10 +221,9 @@ impl Worker {
 
     /// Runs the function over the burst, and measures nothing but that.
     fn call(&mut self) {
-        let before = clock::ticks();
-        self.instance
+        let took = self
+            .instance
             .burst(self.run.program, self.run.prefetch, &mut self.burst);
-        let took = clock::ticks().saturating_sub(before);
         let packets = self.burst.len() as u64;
         self.ticks += took;
         self.each.add(took as f64 / packets as f64, packets);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Reg};
+use millrace_object::program::Dialect;
 
 use super::demand::Demand;
 use super::forms::Forms;
@@ -18,7 +19,7 @@ use crate::error::Error;
 /// What a function is emitted for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// to run: returns the verdict
+    /// to run: sets the packet's fate
     Program,
     /// to find and prefetch what the program will look up: fills a slot
     Scout,
@@ -75,13 +76,18 @@ impl<'a> Body<'a> {
         }
         let gotos = self.gotos(&order)?;
         self.locals(out, &statements, &gotos);
-        let labels: BTreeSet<StepId> = gotos
-            .iter()
-            .flat_map(|g| g.iter().map(|(_, to)| *to))
+        let labels: BTreeSet<StepId> = (gotos.iter().flatten())
+            .map(|(_, to)| *to)
+            .filter(|to| !self.ends(*to))
             .collect();
         let runs = runs(self, &order, &labels)?;
         let mut at = 0;
         while let Some(&id) = order.get(at) {
+            let fallen_into = at == 0 || self.slice.successors(order[at - 1]).first() == Some(&id);
+            if self.ends(id) && !fallen_into {
+                at += 1;
+                continue;
+            }
             if labels.contains(&id) {
                 out.lines(&format!("L{}:", id.0));
             }
@@ -95,16 +101,17 @@ impl<'a> Body<'a> {
                 // Only the run's last step can lead elsewhere than to the step behind it.
                 if let Some((condition, target)) = gotos.get(at - 1).and_then(|g| g.first()) {
                     debug_assert!(condition.is_empty(), "a store does not branch");
-                    out.statement(1, &format!("goto L{};", target.0), "");
+                    out.statement(1, &self.leave(*target)?, "");
                 }
                 continue;
             }
             let mut lines = statements[at].clone();
             for (condition, target) in &gotos[at] {
+                let leave = self.leave(*target)?;
                 lines.push(if condition.is_empty() {
-                    format!("goto L{};", target.0)
+                    leave
                 } else {
-                    format!("if ({condition}) goto L{};", target.0)
+                    format!("if ({condition}) {leave}")
                 });
             }
             self.emit(out, 1, id, &lines);
@@ -122,6 +129,36 @@ impl<'a> Body<'a> {
             reg.0,
             frame.0
         )
+    }
+
+    /// The end of the program: the verdict becomes the packet's fate.
+    fn exit(&self, id: StepId) -> Result<String, Error> {
+        let meaning = match self.slice.program.dialect {
+            Dialect::Xdp => "mr_verdict_xdp",
+            Dialect::Handlers => "mr_verdict_handlers",
+        };
+        Ok(format!(
+            "return {meaning}(pkt, {});",
+            self.scalar(id, Reg(0))?
+        ))
+    }
+
+    /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are
+    /// still apart the verdict is mostly a constant, and its meaning folds.
+    fn ends(&self, id: StepId) -> bool {
+        self.purpose == Purpose::Program
+            && self.slice.verdict
+            && self.slice.role(id) == Role::Run
+            && self.slice.step(id).op == Op::Exit
+    }
+
+    /// A jump.
+    fn leave(&self, target: StepId) -> Result<String, Error> {
+        if self.ends(target) {
+            self.exit(target)
+        } else {
+            Ok(format!("goto L{};", target.0))
+        }
     }
 
     fn emit(&self, out: &mut Text, depth: usize, id: StepId, lines: &[String]) {
@@ -180,7 +217,7 @@ impl<'a> Body<'a> {
             Op::Exit if self.purpose == Purpose::Scout || !self.slice.verdict => {
                 Ok(vec!["return;".into()])
             }
-            Op::Exit => Ok(vec![format!("return {};", self.scalar(id, Reg(0))?)]),
+            Op::Exit => Ok(vec![self.exit(id)?]),
         }
     }
 

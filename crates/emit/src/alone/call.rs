@@ -4,7 +4,7 @@
 //! in registers whatever the callee does. A key goes in whole zero-padded words together with its
 //! token; where a scout may have left the token, it is used if the scout's key was this one.
 
-use millrace_check::facts::{ArgFact, Kind, StepId};
+use millrace_check::facts::{Access, ArgFact, Kind, StepId};
 use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
@@ -154,6 +154,12 @@ pub fn key_words(declaration: &StateObject) -> u32 {
     declaration.key_bytes.div_ceil(8).max(1)
 }
 
+/// Longer keys are copied in a loop of the compiler's.
+const MOST_WORDS_BY_NAME: u32 = 8;
+
+/// The key in whole words. It is read by words, because SROA splits a stack object where its accesses
+/// end: a key that is only copied as bytes falls apart into the pieces it was stored in, which then
+/// occupy a register or a spill slot each for as long as anybody may read one again.
 fn copy_key(
     body: &Body,
     id: StepId,
@@ -161,19 +167,60 @@ fn copy_key(
     declaration: &StateObject,
 ) -> Result<Vec<String>, Error> {
     let bytes = declaration.key_bytes;
-    let padding = if bytes.is_multiple_of(8) && bytes > 0 {
-        ""
+    let address = body.address(id, reg, 0)?;
+    let words = key_words(declaration);
+    let mut copy = if words <= MOST_WORDS_BY_NAME {
+        let words: Vec<String> = (0..words)
+            .map(|word| load_word(&address, word * 8, bytes))
+            .collect();
+        vec![format!("u64 key[] = {{ {} }};", words.join(", "))]
     } else {
-        " = { 0 }"
+        let declaration = format!("u64 key[{words}] = {{ 0 }};");
+        vec![declaration, format!("memcpy(key, {address}, {bytes});")]
     };
-    let mut copy = vec![format!("u64 key[{}]{padding};", key_words(declaration))];
-    if bytes > 0 {
-        copy.push(format!(
-            "memcpy(key, {}, {bytes});",
-            body.address(id, reg, 0)?
-        ));
+    let on_stack = matches!(
+        body.slice.step(id).args.get(usize::from(reg.0) - 1),
+        Some(ArgFact::Memory {
+            access: Access::Stack { .. },
+            ..
+        })
+    );
+    if !on_stack {
+        // Others may write that memory, and token, comparison and stored key must be of one reading.
+        copy.push("read_once(key, sizeof(key) / sizeof(*key));".into());
     }
     Ok(copy)
+}
+
+/// The word of a key of `bytes` that begins at byte `at`, zero padded (this machine is little-endian).
+fn load_word(address: &str, at: u32, bytes: u32) -> String {
+    let mut parts = Vec::new();
+    let (mut from, end) = (at, bytes.min(at + 8));
+    for size in [8, 4, 2, 1] {
+        if end - from < size {
+            continue;
+        }
+        let place = if from == 0 {
+            address.to_owned()
+        } else {
+            format!("{address} + {from}")
+        };
+        let load = if size == 1 {
+            format!("*({place})")
+        } else {
+            format!("mr_load{}({place})", size * 8)
+        };
+        parts.push(match 8 * (from - at) {
+            0 => load,
+            shift => format!("(u64){load} << {shift}"),
+        });
+        from += size;
+    }
+    if parts.is_empty() {
+        "0".into()
+    } else {
+        parts.join(" | ")
+    }
 }
 
 /// Statements in a block of their own when they declare something.

@@ -3,8 +3,8 @@
 //!
 //! A checked program becomes C with two typed locals a register ([`demand`]), a stack split into
 //! independent objects ([`stack`]), calls of state objects that inline ([`call`]), and, where the
-//! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What
-//! it costs against code by hand, bench/ measures.
+//! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What it
+//! costs against code by hand, `make bench` measures.
 
 mod arithmetic;
 mod body;
@@ -132,13 +132,8 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         } else {
             ""
         };
-        let result = if takes_packets(entry.role) {
-            "u64"
-        } else {
-            "void"
-        };
         let signature = format!(
-            "{linkage} {result} {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
+            "{linkage} void {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
         );
         let title = format!("{name}: {}", describe_role(entry.role));
         function_text(

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use millrace_object::Program;
-use millrace_object::program::{Dialect, ObjectId, Role};
+use millrace_object::program::{ObjectId, Role};
 
 use super::objects::{Names, offers};
 use super::scout::Scout;
@@ -164,10 +164,6 @@ pub fn bursts(
     ages: bool,
     redirects: bool,
 ) -> String {
-    let verdict = match program.dialect {
-        Dialect::Xdp => "mr_verdict_xdp",
-        Dialect::Handlers => "mr_verdict_handlers",
-    };
     let begin = |depth: usize| {
         if redirects {
             format!("{}mr_packet_begin(packets[i]);\n", "\t".repeat(depth))
@@ -191,7 +187,7 @@ pub fn bursts(
 static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 {age}	for (u32 i = 0; i < n; i++) {{
-{begin}		{verdict}(packets[i], {run}(self, packets[i]{slot}));
+{begin}		{run}(self, packets[i]{slot});
 	}}
 }}
 ",
@@ -252,7 +248,7 @@ static void burst{index}(struct mr_instance *self, struct mr_packet *const *pack
 		for (u32 i = 0; i < count; i++)
 			{scout}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
-{begin}			{verdict}(packets[i], {run}(self, packets[i], &slots[i]));
+{begin}			{run}(self, packets[i], &slots[i]);
 		}}
 		packets += count;
 		n -= count;

@@ -12,7 +12,7 @@ struct mr_instance {
 };
 
 /* nop: every packet, XDP */
-MR_INLINE u64 run0_nop(struct mr_instance *self, struct mr_packet *pkt)
+MR_INLINE void run0_nop(struct mr_instance *self, struct mr_packet *pkt)
 {
 	u64 r0_0, r1_0, r2_0;
 
@@ -31,7 +31,7 @@ L4:
 #line 10
 	r0_0 = helper_redirect(r1_0, r2_0, pkt);                 /* 5: call redirect#23 */
 #line 10
-	return r0_0;                                             /* 6: exit */
+	return mr_verdict_xdp(pkt, r0_0);                        /* 6: exit */
 #line 36 "nop.c"
 }
 
@@ -51,7 +51,7 @@ static void burst0_plain(struct mr_instance *self, struct mr_packet *const *pack
 {
 	for (u32 i = 0; i < n; i++) {
 		mr_packet_begin(packets[i]);
-		mr_verdict_xdp(packets[i], run0_nop(self, packets[i]));
+		run0_nop(self, packets[i]);
 	}
 }
 

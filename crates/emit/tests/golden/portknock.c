@@ -29,7 +29,7 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 }
 
 /* portknock: every packet, XDP */
-MR_INLINE u64 run0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
+MR_INLINE void run0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
@@ -98,9 +98,8 @@ MR_INLINE u64 run0_portknock(struct mr_instance *self, struct mr_packet *pkt, co
 L30:
 #line 53
 	r0_0 = 1;                                                /* 30: w0 = 1 */
-L31:
 #line 85 /* } */
-	return r0_0;                                             /* 31: exit */
+	return mr_verdict_xdp(pkt, r0_0);                        /* 31: exit */
 L32:
 #line 55 /* *source = ip->saddr; */
 	r1_0 = *(const mr_u32 *)(p2_0 + 26);                     /* 32: r1 = *(u32 *)(r2 +26) */
@@ -112,9 +111,7 @@ L32:
 	r6_0 = *(const volatile mr_u16 *)(p4_0 + 2);             /* 35: r6 = *(u16 *)(r4 +2) */
 	{                                                        /* 40: call map_lookup_elem#1 */
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
-		u64 key[1] = { 0 };
-#line 70
-		memcpy(key, s0_4, 4);
+		u64 key[] = { mr_load32(s0_4) };
 #line 70
 		const u64 token = slot_holds(slot, 1, key, 1) ? slot->token : hash_token(&self->o0_sources, &shape0_sources, key);
 #line 70
@@ -126,14 +123,12 @@ L32:
 	if (p1_0) goto L52;                                      /* 42: if r1 != 0 goto 54 */
 #line 71 /* if (!state) { */
 	r0_0 = 1;                                                /* 43: w0 = 1 */
-	if ((u32)r6_0 != 0x6400u) goto L31;                      /* 44: if w6 != 25600 goto 31 */
+	if ((u32)r6_0 != 0x6400u) return mr_verdict_xdp(pkt, r0_0); /* 44: if w6 != 25600 goto 31 */
 	r4_0 = 0;                                                /* 51: r4 = 0 */
 #line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
 	{                                                        /* 52: call map_update_elem#2 */
 #line 73
-		u64 key[1] = { 0 };
-#line 73
-		memcpy(key, s0_4, 4);
+		u64 key[] = { mr_load32(s0_4) };
 #line 73
 		_Alignas(8) u8 value[4];
 #line 73
@@ -150,7 +145,7 @@ L52:
 #line 76 /* if (*state != OPEN) { */
 	r2_0 = *(const volatile mr_u32 *)p1_0;                   /* 55: r2 = *(u32 *)(r1 +0) */
 #line 76
-	if ((u32)r2_0 == 3) goto L31;                            /* 56: if w2 == 3 goto 31 */
+	if ((u32)r2_0 == 3) return mr_verdict_xdp(pkt, r0_0);    /* 56: if w2 == 3 goto 31 */
 #line 76
 	r3_0 = r6_0;                                             /* 57: r3 = r6 */
 #line 76
@@ -165,7 +160,7 @@ L52:
 #line 80 /* *state += 1; */
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 63: *(u32 *)(r1 +0) = r2 */
 #line 84 /* return *state == OPEN ? XDP_TX : XDP_DROP; */
-	if ((u32)r2_0 == 3) goto L31;                            /* 64: if w2 == 3 goto 31 */
+	if ((u32)r2_0 == 3) return mr_verdict_xdp(pkt, r0_0);    /* 64: if w2 == 3 goto 31 */
 #line 84
 	goto L30;                                                /* 65: goto 30 */
 L64:
@@ -181,8 +176,8 @@ L68:
 #line 82
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
-	goto L31;                                                /* 71: goto 31 */
-#line 186 "portknock.c"
+	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
+#line 181 "portknock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -264,9 +259,7 @@ L32:
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
 	{                                                        /* 40: call map_lookup_elem#1 */
 #line 70
-		u64 key[1] = { 0 };
-#line 70
-		memcpy(key, s0_4, 4);
+		u64 key[] = { mr_load32(s0_4) };
 #line 70
 		slot->token = hash_token(&self->o0_sources, &shape0_sources, key);
 #line 70
@@ -279,7 +272,7 @@ L32:
 		return;
 #line 70
 	}
-#line 283 "portknock.c"
+#line 276 "portknock.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
@@ -300,7 +293,7 @@ static void destroy(struct mr_instance *self)
 static void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	for (u32 i = 0; i < n; i++) {
-		mr_verdict_xdp(packets[i], run0_portknock(self, packets[i], NULL));
+		run0_portknock(self, packets[i], NULL);
 	}
 }
 
@@ -335,7 +328,7 @@ static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u
 		for (u32 i = 0; i < count; i++)
 			scout0_portknock_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {
-			mr_verdict_xdp(packets[i], run0_portknock(self, packets[i], &slots[i]));
+			run0_portknock(self, packets[i], &slots[i]);
 		}
 		packets += count;
 		n -= count;

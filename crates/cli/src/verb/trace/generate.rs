@@ -1,10 +1,12 @@
 //! `millrace trace gen`: traffic made to a specification.
 
 use clap::Args;
+use millrace_dataplane::runner::Progress;
 use millrace_traffic::capture::{WriteError, Writer};
 use millrace_traffic::generate::{Generator, Mix, Prefix, Size, Spec};
 
 use crate::failure::{DONE, Failure};
+use crate::progress::{Bar, SHOW};
 use crate::quantity::{bytes, grouped};
 use crate::screen;
 
@@ -97,11 +99,18 @@ impl Generate {
             .map_err(|e| Failure::wrong(e).help("see millrace trace gen --help"))?;
         let failed = |e: WriteError| Failure::wrong(e).help("make room or choose another -o");
         let mut writer = Writer::create(&self.output, &["LAN", "WAN"]).map_err(failed)?;
+        let (mut bar, mut made, all) = (Bar::new(), 0_u64, generator.spec().packets);
         while let Some(r) = generator.next() {
+            made += 1;
+            if made.is_multiple_of(SHOW) {
+                let share = Some(made as f64 / all as f64);
+                bar.show(Progress { read: made, share });
+            }
             writer
                 .write(r.time_ns, r.interface, r.original_length, r.data)
                 .map_err(failed)?;
         }
+        bar.end();
         let written = writer.finish().map_err(failed)?;
         let (packets, size) = (grouped(written.packets), bytes(written.bytes));
         let text = format!("written {}: {packets} packets, {size}", self.output);

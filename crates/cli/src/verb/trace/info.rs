@@ -1,10 +1,12 @@
 //! `millrace trace info`: what a capture is like.
 
 use clap::Args;
+use millrace_dataplane::runner::Progress;
 use millrace_traffic::capture::Reader;
 use millrace_traffic::info::{DEFAULT_FLOW_LIMIT, Describer};
 
 use crate::failure::{DONE, Failure, WRONG};
+use crate::progress::{Bar, SHOW};
 use crate::screen;
 
 /// Describe a capture: packets, flows, sizes, bursts, protocols, wrong checksums.
@@ -30,13 +32,27 @@ impl Info {
         };
         let mut reader = Reader::open(&self.capture).map_err(failed)?;
         let mut describer = Describer::new(self.flow_limit);
+        let (mut bar, mut read) = (Bar::new(), 0_u64);
+        // A pipe has no length.
+        let bytes = std::fs::metadata(&self.capture)
+            .ok()
+            .filter(|m| m.is_file())
+            .map(|m| m.len());
         let damage = loop {
+            if read.is_multiple_of(SHOW) {
+                let share = bytes.map(|all| reader.position() as f64 / all.max(1) as f64);
+                bar.show(Progress { read, share });
+            }
             match reader.next() {
-                Ok(Some(record)) => describer.add(&record),
+                Ok(Some(record)) => {
+                    describer.add(&record);
+                    read += 1;
+                }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
             }
         };
+        bar.end();
         let description = describer.finish();
         screen::report(self.json, description.to_string().trim_end());
         if self.json {

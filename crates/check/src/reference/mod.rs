@@ -5,13 +5,16 @@
 //! give a [`Violation`]. It is meant to be obviously right, not fast, and shares no rule with the
 //! checker: memory is regions at addresses far apart, and a pointer is just a number.
 
+mod arithmetic;
+mod helpers;
+
 use std::collections::HashMap;
 
-use millrace_object::helper::{self, Arg, Helper, Return};
-use millrace_object::insn::{
-    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Width,
-};
+use millrace_object::helper;
+use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
+
+use arithmetic::{arithmetic, compare};
 
 /// What an admitted program never does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -245,7 +248,7 @@ impl<'a> Machine<'a> {
                 c.regs[usize::from(dst.0)] = Some(arithmetic(op, width, a, b));
             }
             Insn::Neg { width, dst } => {
-                c.regs[usize::from(dst.0)] = Some(arithmetic(AluOp::Sub, width, 0, get(c, dst)?))
+                c.regs[usize::from(dst.0)] = Some(arithmetic(AluOp::Sub, width, 0, get(c, dst)?));
             }
             Insn::SignExtend {
                 width,
@@ -386,169 +389,5 @@ impl<'a> Machine<'a> {
             (24, 8) => Ok(self.draw()),
             (offset, _) => violation(format!("{len} bytes at {offset} of the context")),
         }
-    }
-
-    fn help(&mut self, c: &mut Call, h: &Helper) -> Result<(), Violation> {
-        let arg = |i: usize| c.regs.get(i + 1).copied().flatten();
-        let object = arg(0)
-            .filter(|_| h.args.first() == Some(&Arg::Object))
-            .and_then(|n| {
-                self.program
-                    .objects
-                    .get(n as usize)
-                    .map(|o| (ObjectId(n as usize), o))
-            });
-        for (i, a) in h.args.iter().enumerate() {
-            let Some(v) = arg(i) else {
-                return violation(format!("argument {} of {} is unset", i + 1, h.name));
-            };
-            let size = |i: usize| match arg(i + 1) {
-                Some(n) if n <= helper::MAX_BYTES => Ok(n as usize),
-                _ => violation("a size that is unset or too large"),
-            };
-            match *a {
-                Arg::Key | Arg::Value => {
-                    let Some((_, o)) = object else {
-                        return violation("not an object");
-                    };
-                    let len = if *a == Arg::Key {
-                        o.key_bytes
-                    } else {
-                        o.value_bytes
-                    };
-                    self.readable(v, len as usize)?;
-                }
-                Arg::Read { nullable } => {
-                    let n = size(i)?;
-                    if !(nullable && v == 0 && n == 0) {
-                        self.readable(v, n)?;
-                    }
-                }
-                Arg::Write => self.fill(v, size(i)?)?,
-                Arg::Out(n) => self.fill(v, n as usize)?,
-                Arg::Bytes { zero } => {
-                    if v == 0 && !zero {
-                        return violation("a size of zero");
-                    }
-                }
-                Arg::Record => {
-                    let Some(at) = self.records.iter().position(|&r| r == v) else {
-                        return violation("a record that is not held");
-                    };
-                    self.records.remove(at);
-                    self.memory.remove(&(v / APART));
-                }
-                Arg::Context if v != self.context => return violation("not the context"),
-                Arg::Object if object.is_none() => return violation("not an object"),
-                _ => {}
-            }
-        }
-        if h.effects.moves_packet {
-            self.memory.remove(&(self.packet / APART));
-            let len = self.draw() % 100;
-            let bytes = (0..len).map(|_| self.draw() as u8).collect();
-            self.packet = self.map(bytes, true, true);
-        }
-        let null = self.draw().is_multiple_of(3);
-        let result = match h.returns {
-            Return::Scalar { min, max } => {
-                let span = (i128::from(max) - i128::from(min) + 1) as u128;
-                (i128::from(min) + (u128::from(self.draw()) % span) as i128) as u64
-            }
-            _ if null => 0,
-            Return::ValueOrNull => object
-                .and_then(|(id, _)| self.values.get(&id))
-                .copied()
-                .unwrap_or(0),
-            Return::RecordOrNull => {
-                let len = arg(1).unwrap_or(0).min(1 << 20) as usize;
-                let at = self.map(vec![0; len], true, true);
-                self.records.push(at);
-                at
-            }
-        };
-        c.regs[1..=5].fill(None);
-        c.regs[0] = Some(result);
-        Ok(())
-    }
-
-    fn readable(&mut self, at: u64, len: usize) -> Result<(), Violation> {
-        if len > 0 && self.read(at, len)?.is_none() {
-            return violation("a helper reads bytes never written");
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self, at: u64, len: usize) -> Result<(), Violation> {
-        for i in 0..len {
-            let byte = self.draw();
-            self.write(at.wrapping_add(i as u64), 1, Some(byte))?;
-        }
-        Ok(())
-    }
-}
-
-fn arithmetic(op: AluOp, width: Width, a: u64, b: u64) -> u64 {
-    if width == Width::W32 {
-        let (x, y) = (a as u32, b as u32);
-        let signed = |f: fn(i32, i32) -> i32| f(x as i32, y as i32) as u32;
-        return u64::from(match op {
-            AluOp::Add => x.wrapping_add(y),
-            AluOp::Sub => x.wrapping_sub(y),
-            AluOp::Mul => x.wrapping_mul(y),
-            AluOp::Div => x.checked_div(y).unwrap_or(0),
-            AluOp::Mod => x.checked_rem(y).unwrap_or(x),
-            AluOp::SignedDiv if y == 0 => 0,
-            AluOp::SignedMod if y == 0 => x,
-            AluOp::SignedDiv => signed(i32::wrapping_div),
-            AluOp::SignedMod => signed(i32::wrapping_rem),
-            AluOp::Or => x | y,
-            AluOp::And => x & y,
-            AluOp::Xor => x ^ y,
-            AluOp::Lsh => x << (y & 31),
-            AluOp::Rsh => x >> (y & 31),
-            AluOp::Arsh => ((x as i32) >> (y & 31)) as u32,
-            AluOp::Mov => y,
-        });
-    }
-    match op {
-        AluOp::Add => a.wrapping_add(b),
-        AluOp::Sub => a.wrapping_sub(b),
-        AluOp::Mul => a.wrapping_mul(b),
-        AluOp::Div => a.checked_div(b).unwrap_or(0),
-        AluOp::Mod => a.checked_rem(b).unwrap_or(a),
-        AluOp::SignedDiv if b == 0 => 0,
-        AluOp::SignedMod if b == 0 => a,
-        AluOp::SignedDiv => (a as i64).wrapping_div(b as i64) as u64,
-        AluOp::SignedMod => (a as i64).wrapping_rem(b as i64) as u64,
-        AluOp::Or => a | b,
-        AluOp::And => a & b,
-        AluOp::Xor => a ^ b,
-        AluOp::Lsh => a << (b & 63),
-        AluOp::Rsh => a >> (b & 63),
-        AluOp::Arsh => ((a as i64) >> (b & 63)) as u64,
-        AluOp::Mov => b,
-    }
-}
-
-fn compare(c: Condition, width: Width, a: u64, b: u64) -> bool {
-    // Sign extension keeps both orders of 32-bit numbers.
-    let (a, b) = if width == Width::W32 {
-        (a as u32 as i32 as i64 as u64, b as u32 as i32 as i64 as u64)
-    } else {
-        (a, b)
-    };
-    match c {
-        Condition::Eq => a == b,
-        Condition::Ne => a != b,
-        Condition::Gt => a > b,
-        Condition::Ge => a >= b,
-        Condition::Lt => a < b,
-        Condition::Le => a <= b,
-        Condition::SignedGt => a as i64 > b as i64,
-        Condition::SignedGe => a as i64 >= b as i64,
-        Condition::SignedLt => (a as i64) < b as i64,
-        Condition::SignedLe => a as i64 <= b as i64,
-        Condition::Test => a & b != 0,
     }
 }

@@ -1,0 +1,105 @@
+//! Helper calls, by their contracts: arguments are checked, results drawn.
+
+use millrace_object::helper::{self, Arg, Helper, Return};
+use millrace_object::program::ObjectId;
+
+use super::{APART, Call, Machine, Violation, violation};
+
+impl Machine<'_> {
+    pub(super) fn help(&mut self, c: &mut Call, h: &Helper) -> Result<(), Violation> {
+        let arg = |i: usize| c.regs.get(i + 1).copied().flatten();
+        let object = arg(0)
+            .filter(|_| h.args.first() == Some(&Arg::Object))
+            .and_then(|n| {
+                self.program
+                    .objects
+                    .get(n as usize)
+                    .map(|o| (ObjectId(n as usize), o))
+            });
+        for (i, a) in h.args.iter().enumerate() {
+            let Some(v) = arg(i) else {
+                return violation(format!("argument {} of {} is unset", i + 1, h.name));
+            };
+            let size = |i: usize| match arg(i + 1) {
+                Some(n) if n <= helper::MAX_BYTES => Ok(n as usize),
+                _ => violation("a size that is unset or too large"),
+            };
+            match *a {
+                Arg::Key | Arg::Value => {
+                    let Some((_, o)) = object else {
+                        return violation("not an object");
+                    };
+                    let len = if *a == Arg::Key {
+                        o.key_bytes
+                    } else {
+                        o.value_bytes
+                    };
+                    self.readable(v, len as usize)?;
+                }
+                Arg::Read { nullable } => {
+                    let n = size(i)?;
+                    if !(nullable && v == 0 && n == 0) {
+                        self.readable(v, n)?;
+                    }
+                }
+                Arg::Write => self.fill(v, size(i)?)?,
+                Arg::Out(n) => self.fill(v, n as usize)?,
+                Arg::Bytes { zero } if v == 0 && !zero => {
+                    return violation("a size of zero");
+                }
+                Arg::Record => {
+                    let Some(at) = self.records.iter().position(|&r| r == v) else {
+                        return violation("a record that is not held");
+                    };
+                    self.records.remove(at);
+                    self.memory.remove(&(v / APART));
+                }
+                Arg::Context if v != self.context => return violation("not the context"),
+                Arg::Object if object.is_none() => return violation("not an object"),
+                _ => {}
+            }
+        }
+        if h.effects.moves_packet {
+            self.memory.remove(&(self.packet / APART));
+            let len = self.draw() % 100;
+            let bytes = (0..len).map(|_| self.draw() as u8).collect();
+            self.packet = self.map(bytes, true, true);
+        }
+        let null = self.draw().is_multiple_of(3);
+        let result = match h.returns {
+            Return::Scalar { min, max } => {
+                let span = (i128::from(max) - i128::from(min) + 1) as u128;
+                (i128::from(min) + (u128::from(self.draw()) % span) as i128) as u64
+            }
+            _ if null => 0,
+            Return::ValueOrNull => object
+                .and_then(|(id, _)| self.values.get(&id))
+                .copied()
+                .unwrap_or(0),
+            Return::RecordOrNull => {
+                let len = arg(1).unwrap_or(0).min(1 << 20) as usize;
+                let at = self.map(vec![0; len], true, true);
+                self.records.push(at);
+                at
+            }
+        };
+        c.regs[1..=5].fill(None);
+        c.regs[0] = Some(result);
+        Ok(())
+    }
+
+    fn readable(&mut self, at: u64, len: usize) -> Result<(), Violation> {
+        if len > 0 && self.read(at, len)?.is_none() {
+            return violation("a helper reads bytes never written");
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, at: u64, len: usize) -> Result<(), Violation> {
+        for i in 0..len {
+            let byte = self.draw();
+            self.write(at.wrapping_add(i as u64), 1, Some(byte))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! The checker: it must answer, and what it admits must never step outside.
+
+use millrace_check::reference::{End, Machine};
+use millrace_check::{Options, check};
+
+#[path = "../../crates/check/tests/support/mod.rs"]
+#[allow(missing_docs)]
+mod support;
+
+/// Checks `data` as an object file, and the program that `data` decides. If that is admitted, it is
+/// executed on packets of the same bytes.
+pub fn run(data: &[u8]) {
+    let options = Options {
+        max_visits: 20_000,
+        ..Options::default()
+    };
+    if let Ok(program) = millrace_object::load(data, "fuzz") {
+        drop(check(&program, &options));
+    }
+    let program = support::generate::program(data);
+    if check(&program, &options).is_err() {
+        return;
+    }
+    for length in [0, 14, 33, 34, 64] {
+        let packet: Vec<u8> = data.iter().copied().cycle().take(length).collect();
+        for entry in &program.entries {
+            let end = Machine::new(&program, &packet, length as u64).run(
+                entry.function,
+                entry.role,
+                1_000_000,
+            );
+            assert!(matches!(end, Ok(End::Verdict(_))), "{end:?}\n{program}");
+        }
+    }
+}
