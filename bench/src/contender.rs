@@ -156,6 +156,7 @@ impl Contender {
             sketch_seed: 2,
             time: 0,
             initial,
+            ..Config::default()
         };
         Ok(Self {
             instance: Instance::create(module, &config)?,

@@ -12,7 +12,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 pub use control::{KeyValue, Record};
-pub use instance::{Config, Instance};
+pub use instance::{Config, Entry, Instance};
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.
 const MAX_INSTANCE_BYTES: u64 = 1 << 30;
@@ -150,6 +150,18 @@ impl Module {
     #[must_use]
     pub fn objects(&self) -> &[ObjectInfo] {
         &self.objects
+    }
+
+    /// Whether entries of an object may be set from outside. Globals may not: programs are proved safe
+    /// for the constants they have.
+    #[must_use]
+    pub fn settable(&self, index: usize) -> bool {
+        let global = self.objects.get(index).is_none_or(|o| o.kind == "global");
+        !global
+            && self
+                .object_table()
+                .get(index)
+                .is_some_and(|o| o.set.is_some())
     }
 
     /// Periods of the timers in nanoseconds, each at least 1.
