@@ -39,7 +39,7 @@ fn a_bridge_sends_where_its_file_says() {
                 .arg(format!("--map=stations={}", file.display()))
                 .arg("--in")
                 .arg(&input)
-                .args(["--json", "--out", "null:"]),
+                .args(["--out", "null:"]),
         );
         assert_eq!(status, 0, "{account}");
         assert_eq!(account["reasons"]["same_port"], 1, "{account}");
@@ -92,12 +92,7 @@ fn what_cannot_be_set_is_refused_before_any_packet() {
             &format!("{mac},4294967296"),
             "value: 4294967296 does not fit",
         ),
-        (
-            "sbridge",
-            "stations=FILE",
-            &format!("{mac}"),
-            "line 1: not KEY,VALUE",
-        ),
+        ("sbridge", "stations=FILE", mac, "line 1: not KEY,VALUE"),
         ("sbridge", "stations=FILE", "[", "not JSON"),
         ("sbridge", "stations=FILE", &full, "stations"),
         ("bridge", ".rodata.params=FILE", "0,0", "takes no entries"),
