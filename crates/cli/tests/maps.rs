@@ -94,7 +94,14 @@ fn what_cannot_be_set_is_refused_before_any_packet() {
         ),
         ("sbridge", "stations=FILE", mac, "line 1: not KEY,VALUE"),
         ("sbridge", "stations=FILE", "[", "not JSON"),
-        ("sbridge", "stations=FILE", &full, "stations"),
+        (
+            "sbridge",
+            "stations=FILE",
+            &full,
+            "it holds 65536 entries and no more",
+        ),
+        ("cl", "opened=FILE", "1,1", "takes no entries"),
+        ("nat", "leases=FILE", "1024,1", "takes no entries"),
         ("bridge", ".rodata.params=FILE", "0,0", "takes no entries"),
     ] {
         let error = run(nf, map, text);

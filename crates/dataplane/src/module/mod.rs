@@ -153,11 +153,12 @@ impl Module {
     }
 
     /// Whether entries of an object may be set from outside. Globals may not: programs are proved safe
-    /// for the constants they have.
+    /// for the constants they have. Sketches have none, and what an allocator keeps belongs to a lease.
     #[must_use]
     pub fn settable(&self, index: usize) -> bool {
-        let global = self.objects.get(index).is_none_or(|o| o.kind == "global");
-        !global
+        let kind = self.objects.get(index).map_or("", |o| o.kind.as_str());
+        let plain = !matches!(kind, "" | "global" | "allocator" | "sketch");
+        plain
             && self
                 .object_table()
                 .get(index)
