@@ -23,12 +23,11 @@ enum {
  * and XDP_REDIRECT without a call must not follow that one's target. */
 MR_INLINE void mr_packet_begin(struct mr_packet *pkt) { pkt->redirect = MR_NO_PORT; }
 
+/* Whether there is such a port is for the host to say, which counts the packets that go nowhere. */
 MR_INLINE void mr_forward(struct mr_packet *pkt, u32 port)
 {
-    int exists = port < pkt->ports;
-
-    pkt->fate = exists ? MR_FORWARD : MR_ABORTED;
-    pkt->out = exists ? port : 0;
+    pkt->fate = MR_FORWARD;
+    pkt->out = port;
 }
 
 MR_INLINE void mr_verdict_xdp(struct mr_packet *pkt, u64 r0)

@@ -13,7 +13,7 @@ struct bucket {
 
 struct mr_instance {
     struct hash buckets;
-    u64 rate, burst; /* settings are read at run time, as in the function */
+    u64 rate, full; /* settings are read at run time, as in the function */
 };
 
 static const struct shape shape = {
@@ -21,8 +21,14 @@ static const struct shape shape = {
 
 static int create(struct mr_instance *self, const struct mr_config *config)
 {
+    u64 most = ~0ull / SCALE;
+    unsigned __int128 minute;
+
     self->rate = RATE;
-    self->burst = BURST;
+    minute = (unsigned __int128)self->rate * FORGET;
+    if (minute < most)
+        most = (u64)minute;
+    self->full = (BURST < most ? BURST : most) * SCALE;
     return hash_create(&self->buckets, &shape, config, NULL);
 }
 
@@ -46,16 +52,6 @@ MR_INLINE int destination(const struct mr_packet *pkt, u64 *key)
     return IP;
 }
 
-MR_INLINE u64 full_bucket(const struct mr_instance *self)
-{
-    u64 most = ~0ull / SCALE;
-    unsigned __int128 minute = (unsigned __int128)self->rate * FORGET;
-
-    if (minute < most)
-        most = (u64)minute;
-    return (self->burst < most ? self->burst : most) * SCALE;
-}
-
 MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
     u64 cost = (u64)(pkt->end - pkt->data) * SCALE;
@@ -75,7 +71,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
     }
     token = slot && slot->valid ? slot->token : hash_token(&self->buckets, &shape, key);
     struct bucket *b = (struct bucket *)hash_map_refresh(&self->buckets, &shape, key, token, pkt);
-    u64 full = full_bucket(self);
+    u64 full = self->full;
 
     if (!b) {
         struct bucket fresh = {full, pkt->time};

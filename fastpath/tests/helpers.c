@@ -27,15 +27,15 @@ static void verdicts(void)
         u32 redirect, fate, out;
     } xdp[] = {
         { 0, 0, MR_ABORTED, 0 },         { 1, 0, MR_DROP, 0 },     { 2, 0, MR_PASS, 0 },
-        { 3, 0, MR_FORWARD, 2 },         { 4, 1, MR_FORWARD, 1 },  { 4, 4, MR_ABORTED, 0 },
-        { 4, MR_NO_PORT, MR_ABORTED, 0 }, { 5, 0, MR_ABORTED, 0 },  { UINT64_MAX, 0, MR_ABORTED, 0 },
+        { 3, 0, MR_FORWARD, 2 },         { 4, 1, MR_FORWARD, 1 },  { 4, 4, MR_FORWARD, 4 },
+        { 4, MR_NO_PORT, MR_FORWARD, MR_NO_PORT }, { 5, 0, MR_ABORTED, 0 },  { UINT64_MAX, 0, MR_ABORTED, 0 },
         { 0x700000002ull, 0, MR_PASS, 0 },
     };
     static const struct {
         u32 r0, fate, out;
     } handlers[] = {
         { 0x00000000, MR_DROP, 0 },    { 0x00000007, MR_DROP, 7 },    { 0x01000003, MR_FORWARD, 3 },
-        { 0x01000004, MR_ABORTED, 0 }, { 0x02000000, MR_FLOOD, 0 },   { 0x02000001, MR_ABORTED, 0 },
+        { 0x01000004, MR_FORWARD, 4 }, { 0x02000000, MR_FLOOD, 0 },   { 0x02000001, MR_ABORTED, 0 },
         { 0x03000000, MR_CONSUME, 0 }, { 0x03000001, MR_ABORTED, 0 }, { 0x04000000, MR_PASS, 0 },
         { 0x04000001, MR_ABORTED, 0 }, { 0x05000000, MR_ABORTED, 0 }, { 0xffffffff, MR_ABORTED, 0 },
     };

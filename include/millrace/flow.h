@@ -9,8 +9,13 @@
 struct flow {
 	struct address src;
 	struct address dst;
-	__be16 sport;
-	__be16 dport;
+	union {
+		struct {
+			__be16 sport;
+			__be16 dport;
+		};
+		__u32 ports; /* both at once */
+	};
 	__u8 protocol;
 	__u8 version; /* 4 or 6 */
 	__u8 zero[2];
@@ -48,7 +53,7 @@ MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, _
 	if (found.later)
 		return FLOW_FRAGMENT;
 	flow6_name_hosts(f, ip, found.protocol);
-	kind = carried_ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport, &header);
+	kind = carried_ports_at(p, found.at, limit, found.protocol, &f->ports, &header);
 	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
 
@@ -72,7 +77,7 @@ MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct
 	if (found.protocol == PROTOCOL_ICMP)
 		return FLOW_NONE;
 	flow6_name_hosts(f, ip, found.protocol);
-	kind = ports_at(p, found.at, limit, found.protocol, &f->sport, &f->dport,
+	kind = ports_at(p, found.at, limit, found.protocol, &f->ports,
 			&transport);
 	if (kind == FLOW_CARRIED && inside)
 		return flow6_carried(p, found.at + sizeof(struct icmp), limit, f);
@@ -95,8 +100,13 @@ MILLRACE_INLINE enum flow_kind flow_at(const struct packet *p, struct flow *f, _
 
 		if (kind != FLOW_OWN && !(inside && kind == FLOW_CARRIED))
 			return kind;
-		*f = (struct flow){ address_from_ipv4(four.src), address_from_ipv4(four.dst),
-				    four.sport, four.dport, four.protocol, 4, {} };
+		*f = (struct flow){
+				.src = address_from_ipv4(four.src),
+				.dst = address_from_ipv4(four.dst),
+				.ports = four.ports,
+				.protocol = four.protocol,
+				.version = 4,
+			};
 		return kind;
 	}
 	if (type == htons(ETHERTYPE_IPV6))
@@ -121,12 +131,10 @@ MILLRACE_INLINE _Bool packet_flow(const struct packet *p, struct flow *f)
 MILLRACE_INLINE void flow_reverse(struct flow *f)
 {
 	struct address src = f->src;
-	__be16 sport = f->sport;
 
 	f->src = f->dst;
 	f->dst = src;
-	f->sport = f->dport;
-	f->dport = sport;
+	f->ports = PORTS_REVERSED(f->ports);
 }
 
 #endif

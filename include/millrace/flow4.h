@@ -9,8 +9,13 @@
 struct flow4 {
 	__be32 src;
 	__be32 dst;
-	__be16 sport;
-	__be16 dport;
+	union {
+		struct {
+			__be16 sport;
+			__be16 dport;
+		};
+		__u32 ports; /* both at once */
+	};
 	__u8 protocol;
 	__u8 zero[3];
 };
@@ -51,7 +56,7 @@ MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, _
 	flow4_name_hosts(f, ip);
 	headers->carried_ip = ip;
 	headers->carried_at = at + header;
-	kind = carried_ports_at(p, at + header, limit, ip->protocol, &f->sport, &f->dport,
+	kind = carried_ports_at(p, at + header, limit, ip->protocol, &f->ports,
 				&headers->carried_transport);
 	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
@@ -79,7 +84,7 @@ MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct
 	headers->limit = at + ntohs(ip->length);
 	flow4_name_hosts(f, ip);
 	transport = at + ipv4_header_bytes(ip);
-	kind = ports_at(p, transport, headers->limit, ip->protocol, &f->sport, &f->dport,
+	kind = ports_at(p, transport, headers->limit, ip->protocol, &f->ports,
 			&headers->transport);
 	if (kind == FLOW_CARRIED && inside)
 		return flow4_carried(p, transport + sizeof(struct icmp), headers->limit, f,
@@ -102,7 +107,11 @@ MILLRACE_INLINE enum flow_kind packet_find_flow4(const struct packet *p, struct 
 /* The tuple as the other side sees it. */
 MILLRACE_INLINE void flow4_reverse(struct flow4 *f)
 {
-	*f = (struct flow4){ f->dst, f->src, f->dport, f->sport, f->protocol, {} };
+	__be32 src = f->src;
+
+	f->src = f->dst;
+	f->dst = src;
+	f->ports = PORTS_REVERSED(f->ports);
 }
 
 #endif

@@ -22,15 +22,18 @@ struct transport {
 	__u32 protocol;
 };
 
+/* Source and destination port in one word, as they lie in a header: one load, one store. */
+#define PORTS_OF(sport, dport) ((__u32)(sport) | (__u32)(dport) << 16)
+#define PORTS_REVERSED(ports)  ((ports) << 16 | (ports) >> 16)
+
 /* An echo has an identifier instead of ports: a request has it as its source port, a reply as its
  * destination port, and the other is 0, so that reversing a reply's flow gives its request's. */
 MILLRACE_INLINE enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool request, _Bool reply,
-					     __be16 *sport, __be16 *dport)
+					     __u32 *ports)
 {
 	if (!request && !reply)
 		return FLOW_NONE;
-	*sport = request ? icmp->id : 0;
-	*dport = request ? 0 : icmp->id;
+	*ports = request ? PORTS_OF(icmp->id, 0) : PORTS_OF(0, icmp->id);
 	return FLOW_OWN;
 }
 
@@ -38,7 +41,7 @@ MILLRACE_INLINE enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool requ
  * for an ICMP error, of whose ports nothing is said. A first fragment that does not hold the whole
  * header is malformed (RFC 1858). */
 MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 limit,
-					__u8 protocol, __be16 *sport, __be16 *dport,
+					__u8 protocol, __u32 *ports,
 					struct transport *transport)
 {
 	_Bool v4 = protocol == PROTOCOL_ICMP;
@@ -49,8 +52,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 		if (!tcp || at + tcp_header_bytes(tcp) > limit ||
 		    tcp_header_bytes(tcp) < sizeof(struct tcp))
 			return FLOW_BAD;
-		*sport = tcp->sport;
-		*dport = tcp->dport;
+		*ports = load32(tcp);
 		*transport = (struct transport){ tcp, PROTOCOL_TCP };
 		return FLOW_OWN;
 	}
@@ -59,8 +61,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 
 		if (!udp || at + sizeof(struct udp) > limit)
 			return FLOW_BAD;
-		*sport = udp->sport;
-		*dport = udp->dport;
+		*ports = load32(udp);
 		*transport = (struct transport){ udp, PROTOCOL_UDP };
 		return FLOW_OWN;
 	}
@@ -74,7 +75,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 			return FLOW_CARRIED;
 		return ports_of_echo(icmp, icmp->type == (v4 ? ICMP_ECHO : ICMPV6_ECHO),
 				     icmp->type == (v4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY),
-				     sport, dport);
+				     ports);
 	}
 	return FLOW_NONE;
 }
@@ -82,7 +83,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 /* The same for a packet inside an ICMP error, of which only the first eight bytes of the transport
  * header need be there (RFC 792). */
 MILLRACE_INLINE enum flow_kind carried_ports_at(const struct packet *p, __u32 at, __u32 limit,
-						__u8 protocol, __be16 *sport, __be16 *dport,
+						__u8 protocol, __u32 *ports,
 						void **header)
 {
 	struct icmp *first8 = packet_at(p, at, struct icmp);
@@ -92,8 +93,7 @@ MILLRACE_INLINE enum flow_kind carried_ports_at(const struct packet *p, __u32 at
 		return FLOW_BAD;
 	*header = first8;
 	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) {
-		*sport = load16(first8);
-		*dport = load16((__u8 *)first8 + 2);
+		*ports = load32(first8);
 		return FLOW_OWN;
 	}
 	if (!v4 && protocol != PROTOCOL_ICMPV6)
@@ -102,8 +102,7 @@ MILLRACE_INLINE enum flow_kind carried_ports_at(const struct packet *p, __u32 at
 	if (v4 ? icmp_is_error(first8->type) : icmpv6_is_error(first8->type))
 		return FLOW_BAD;
 	return ports_of_echo(first8, first8->type == (v4 ? ICMP_ECHO : ICMPV6_ECHO),
-			     first8->type == (v4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY), sport,
-			     dport);
+			     first8->type == (v4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY), ports);
 }
 
 #endif

@@ -48,7 +48,9 @@ MILLRACE_INLINE int find_destination(const struct packet *p, struct address *to)
 }
 
 /* The most tokens that a bucket holds, bounded so that scaled they fit 64 bits. */
-MILLRACE_INLINE __u64 full_bucket(void)
+static __u64 full;
+
+ON_START()
 {
 	__u64 minute, most = ~0ull / SCALE;
 
@@ -57,11 +59,11 @@ MILLRACE_INLINE __u64 full_bucket(void)
 		if (minute < most)
 			most = minute;
 	}
-	return (burst < most ? burst : most) * SCALE;
+	full = (burst < most ? burst : most) * SCALE;
 }
 
 /* What the bucket holds `elapsed` ns later. */
-MILLRACE_INLINE __u64 fill(__u64 tokens, __u64 full, __u64 elapsed)
+MILLRACE_INLINE __u64 fill(__u64 tokens, __u64 elapsed)
 {
 	__u64 room = full - tokens;
 	__u64 earned = elapsed * rate;
@@ -76,7 +78,6 @@ ON_PACKET(p)
 	__u64 cost = packet_length(p) * SCALE;
 	struct bucket *bucket, fresh;
 	struct address to;
-	__u64 full;
 
 	if (p->port == LAN)
 		return FORWARD(WAN);
@@ -87,14 +88,13 @@ ON_PACKET(p)
 		return DROP_BECAUSE(bad_header);
 	}
 	bucket = map_refresh(&buckets, &to);
-	full = full_bucket();
 	if (!bucket) {
 		fresh = (struct bucket){ .tokens = full, .time = p->time };
 		bucket = map_put(&buckets, &to, &fresh);
 		if (!bucket)
 			return DROP_BECAUSE(table_full);
 	} else if (p->time > bucket->time) {
-		bucket->tokens = fill(bucket->tokens, full, p->time - bucket->time);
+		bucket->tokens = fill(bucket->tokens, p->time - bucket->time);
 		bucket->time = p->time;
 	}
 	if (bucket->tokens < cost)

@@ -101,6 +101,9 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Key if has_object => {
                 let (object, declaration) = object(body, id)?;
                 before.extend(copy_key(body, id, reg, declaration)?);
+                if body.sites.contains_key(&id) {
+                    before.extend(keep_whole(body, id, reg, declaration)?);
+                }
                 let token = format!(
                     "{}_token({}, key)",
                     declaration.kind.c,
@@ -190,6 +193,36 @@ fn copy_key(
         copy.push("read_once(key, sizeof(key) / sizeof(*key));".into());
     }
     Ok(copy)
+}
+
+/// From the first operation on, the key's bytes on the stack are its words, made opaque: who reads a
+/// piece of it later takes it from a word. The pieces that it was stored in need not be kept for that,
+/// and loads of neighbouring packet bytes become one.
+fn keep_whole(
+    body: &Body,
+    id: StepId,
+    reg: Reg,
+    declaration: &StateObject,
+) -> Result<Vec<String>, Error> {
+    let bytes = declaration.key_bytes;
+    let words = key_words(declaration);
+    let exactly_here = match body.slice.step(id).args.get(usize::from(reg.0) - 1) {
+        Some(ArgFact::Memory {
+            access: Access::Stack { from, to, .. },
+            ..
+        }) => i64::from(*to) - i64::from(*from) == i64::from(bytes),
+        _ => false,
+    };
+    if !exactly_here || bytes % 8 != 0 || words > MOST_WORDS_BY_NAME {
+        return Ok(Vec::new());
+    }
+    let address = body.address(id, reg, 0)?;
+    let mut lines = vec!["read_once(key, sizeof(key) / sizeof(*key));".to_owned()];
+    lines.extend((0..words).map(|word| match word * 8 {
+        0 => format!("mr_store64({address}, key[0]);"),
+        at => format!("mr_store64({address} + {at}, key[{word}]);"),
+    }));
+    Ok(lines)
 }
 
 /// The word of a key of `bytes` that begins at byte `at`, zero padded (this machine is little-endian).
