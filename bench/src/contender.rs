@@ -159,6 +159,7 @@ impl Contender {
             sketch_seed: 2,
             time: 0,
             initial,
+            ..Config::default()
         };
         let mut instance = Instance::create(module, &config)?;
         instance.start(0);

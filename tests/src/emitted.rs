@@ -31,16 +31,23 @@ pub struct Outcome {
 }
 
 impl Emitted {
-    /// Builds `nfs/NAME/NAME.c` and creates its state. `ports` is how many there are.
+    /// Builds `nfs/NAME/NAME.c` and creates its state. `ports` is how many there are, `set` its
+    /// parameters.
     ///
     /// # Errors
     /// Whatever stage fails, as text.
-    pub fn nf(cache: &Path, name: &str, ports: u32) -> Result<Self, String> {
+    pub fn nf(cache: &Path, name: &str, ports: u32, set: &[(&str, &str)]) -> Result<Self, String> {
         let source = root().join(format!("nfs/{name}/{name}.c"));
         let cache = Cache::at(cache).map_err(|e| e.to_string())?;
         let options = millrace_emit::Options::default();
-        let built = millrace_emit::build(&cache, &source, &[], &options, &mut |_| {})
+        let mut built = millrace_emit::build(&cache, &source, &[], &options, &mut |_| {})
             .map_err(|e| e.to_string())?;
+        for (name, value) in set {
+            built
+                .program
+                .set_param(name, value)
+                .map_err(|e| e.to_string())?;
+        }
         let module = Module::load(&built.module).map_err(|e| e.to_string())?;
         let config = Config {
             initial: built

@@ -6,8 +6,10 @@
 
 mod account;
 mod bundle;
+mod contents;
 mod failure;
 mod function;
+mod literal;
 mod packet_test;
 mod progress;
 mod quantity;

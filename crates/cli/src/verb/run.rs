@@ -18,7 +18,7 @@ use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{account, sanitize, screen, seed};
+use crate::{account, contents, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -57,6 +57,11 @@ pub struct Run {
     /// Give a state object room for this many entries, whatever its author declared
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
+
+    /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
+    /// `value`, or lines of KEY,VALUE
+    #[arg(long = "map", value_name = "NAME=FILE")]
+    maps: Vec<String>,
 
     /// Packets given to the function together
     #[arg(long, value_name = "N", default_value_t = BURST, value_parser = burst)]
@@ -254,6 +259,7 @@ impl Run {
                 sketch_seed: self.seed,
                 time: 0,
                 initial: function.initial.clone(),
+                entries: contents::entries(&self.maps, &function.module)?,
             },
             program: function.entry,
             prefetch: !self.no_prefetch,

@@ -19,6 +19,19 @@ pub struct Config {
     pub time: u64,
     /// per object, in the module's order: its content at start (`value_bytes` long), or zeros
     pub initial: Vec<Option<Vec<u8>>>,
+    /// entries that are there before anything runs, in this order
+    pub entries: Vec<Entry>,
+}
+
+/// An entry of an object, set from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// index of the object
+    pub object: usize,
+    /// `key_bytes` long
+    pub key: Vec<u8>,
+    /// `value_bytes` long
+    pub value: Vec<u8>,
 }
 
 /// One running copy of a module's state.
@@ -39,7 +52,7 @@ impl Instance {
     ///
     /// # Errors
     /// [`ModuleError::Create`] when `create` fails (out of memory) or the initial contents do not
-    /// fit the objects.
+    /// fit the objects; [`ModuleError::Control`] when an entry cannot be set.
     pub fn create(module: Arc<Module>, config: &Config) -> Result<Self, ModuleError> {
         let failed = |what: String| ModuleError::Create {
             path: module.path.clone(),
@@ -94,11 +107,15 @@ impl Instance {
             unsafe { dealloc(raw, layout) };
             return Err(failed(errno(result)));
         }
-        Ok(Self {
+        let mut instance = Self {
             module,
             memory,
             layout,
-        })
+        };
+        for entry in &config.entries {
+            instance.set(entry.object, &entry.key, &entry.value, config.time)?;
+        }
+        Ok(instance)
     }
 
     /// The module.
