@@ -159,15 +159,13 @@ impl Contender {
             sketch_seed: 2,
             time: 0,
             initial,
-            contents: Vec::new(),
+            ..Config::default()
         };
         let mut instance = Instance::create(module, &config)?;
         instance.start(0);
         Ok(Self {
             instance,
-            queue: (0..QUEUE)
-                .map(|_| Burst::new(BURST, 2, Layout::Pooled))
-                .collect(),
+            queue: (0..QUEUE).map(|_| Burst::new(BURST, 2, Layout::Pooled)).collect(),
             prefetch,
             number: 0,
         })
@@ -212,9 +210,7 @@ impl Contender {
             for burst in &mut self.queue {
                 self.instance.burst(0, self.prefetch, burst);
                 for i in 0..burst.len() {
-                    let outcome = burst
-                        .outcome(i)
-                        .ok_or_else(|| anyhow!("a packet is missing"))?;
+                    let outcome = burst.outcome(i).ok_or_else(|| anyhow!("a packet is missing"))?;
                     fates.push((outcome.fate, outcome.bytes.to_vec()));
                 }
             }

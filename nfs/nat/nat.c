@@ -1,5 +1,6 @@
 /* Network address and port translation: the LAN shares one public IPv4 address (RFC 3022). */
 #include <millrace/nf.h>
+#include <millrace/rewrite.h>
 
 PORTS(LAN, WAN);
 
@@ -17,8 +18,6 @@ struct binding {
 MAP(flows, struct flow4, struct binding, .capacity = PORT_COUNT, .expire_after = SECONDS(60));
 ALLOCATOR(leases, struct flow4, .capacity = PORT_COUNT, .first = FIRST_PORT,
 	  .expire_after = SECONDS(60));
-
-#include "rewrite.h"
 
 /* The lease behind a public port, if it is for a flow with this server and the packet of that flow
  * has the public address on our side. */

@@ -20,8 +20,8 @@ pub struct Emitted {
     pub program: Program,
     instance: Instance,
     burst: Burst,
-    number: u64,
     entry: usize,
+    number: u64,
 }
 
 /// What became of one packet.
@@ -33,13 +33,14 @@ pub struct Outcome {
 }
 
 impl Emitted {
-    /// Builds `nfs/NAME/NAME.c` and creates its state. `ports` is how many there are.
+    /// Builds `nfs/NAME/NAME.c` and creates its state. `ports` is how many there are, `set` its
+    /// parameters.
     ///
     /// # Errors
     /// Whatever stage fails, as text.
-    pub fn nf(cache: &Path, name: &str, ports: u32) -> Result<Self, String> {
+    pub fn nf(cache: &Path, name: &str, ports: u32, set: &[(&str, &str)]) -> Result<Self, String> {
         let source = root().join(format!("nfs/{name}/{name}.c"));
-        Self::of(cache, &source, ports, &[])
+        Self::build(cache, &source, ports, set, &[])
     }
 
     /// Builds a source or an object and creates its state; `capacities` as in
@@ -53,13 +54,29 @@ impl Emitted {
         ports: u32,
         capacities: &[(String, u64)],
     ) -> Result<Self, String> {
+        Self::build(cache, source, ports, &[], capacities)
+    }
+
+    fn build(
+        cache: &Path,
+        source: &Path,
+        ports: u32,
+        set: &[(&str, &str)],
+        capacities: &[(String, u64)],
+    ) -> Result<Self, String> {
         let cache = Cache::at(cache).map_err(|e| e.to_string())?;
         let options = millrace_emit::Options {
             capacities: capacities.to_vec(),
             ..Default::default()
         };
-        let built = millrace_emit::build(&cache, source, &[], &options, &mut |_| {})
+        let mut built = millrace_emit::build(&cache, source, &[], &options, &mut |_| {})
             .map_err(|e| e.to_string())?;
+        for (name, value) in set {
+            built
+                .program
+                .set_param(name, value)
+                .map_err(|e| e.to_string())?;
+        }
         let module = Module::load(&built.module).map_err(|e| e.to_string())?;
         let config = Config {
             initial: built
@@ -78,8 +95,8 @@ impl Emitted {
             program: built.program,
             instance,
             burst: Burst::new(1, ports, Layout::Pooled),
-            number: 0,
             entry: 0,
+            number: 0,
         })
     }
 

@@ -46,11 +46,26 @@ impl Kernel {
     /// # Errors
     /// libbpf's, as text.
     pub fn load(path: &Path) -> Result<Self, String> {
+        Self::load_with(path, None)
+    }
+
+    /// The same with another content of `.rodata`, where parameters are.
+    ///
+    /// # Errors
+    /// libbpf's, as text.
+    pub fn load_with(path: &Path, rodata: Option<&[u8]>) -> Result<Self, String> {
         libbpf_rs::set_print(None);
-        let object = ObjectBuilder::default()
-            .open_file(path)
-            .and_then(libbpf_rs::OpenObject::load)
-            .map_err(|e| format!("{}: {e:#}", path.display()))?;
+        let wrong = |e: libbpf_rs::Error| format!("{}: {e:#}", path.display());
+        let mut object = ObjectBuilder::default().open_file(path).map_err(wrong)?;
+        if let Some(rodata) = rodata {
+            // The kernel's name has the object's before it.
+            let mut map = object
+                .maps_mut()
+                .find(|m| m.name().to_string_lossy().ends_with(".rodata"))
+                .ok_or_else(|| format!("{}: no .rodata", path.display()))?;
+            map.set_initial_value(rodata).map_err(wrong)?;
+        }
+        let object = object.load().map_err(wrong)?;
         Ok(Self {
             object,
             program: None,
@@ -62,7 +77,7 @@ impl Kernel {
     ///
     /// # Errors
     /// libbpf's, as text.
-    pub fn load_with(path: &Path, programs: &[String], capacity: u32) -> Result<Self, String> {
+    pub fn load_public(path: &Path, programs: &[String], capacity: u32) -> Result<Self, String> {
         libbpf_rs::set_print(None);
         let failed = |e: libbpf_rs::Error| format!("{}: {e:#}", path.display());
         let mut open = ObjectBuilder::default().open_file(path).map_err(failed)?;

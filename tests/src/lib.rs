@@ -3,3 +3,5 @@
 pub mod command;
 pub mod emitted;
 pub mod kernel;
+pub mod soundness;
+pub mod vector;

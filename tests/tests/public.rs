@@ -188,13 +188,13 @@ fn object(cache: &Path, file: &Path, packets: &[Vec<u8>]) -> Result<usize, Strin
         // Fresh maps for each.
         ours = Emitted::of(cache, file, 2, &capacities)?;
         ours.select(name)?;
-        let kernel = Kernel::load_with(file, &names, CAPACITY);
+        let kernel = Kernel::load_public(file, &names, CAPACITY);
         let mut kernel = kernel
             .map_err(|e| format!("is refused by the kernel or libbpf: {e}"))?
             .program(name);
         // A program that the kernel does not run in a test is no difference.
         kernel.run(&packets[0])?;
-        let kernel = Kernel::load_with(file, &names, CAPACITY);
+        let kernel = Kernel::load_public(file, &names, CAPACITY);
         let mut kernel = kernel?.program(name);
         let counts = compare(name, &mut ours, &mut kernel, packets);
         let counts = counts.unwrap_or_else(|e| panic!("{}: {e}", file.display()));

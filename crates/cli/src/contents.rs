@@ -1,219 +1,281 @@
-//! `--map NAME=FILE`: what a state object holds at start, from a file, in place of the user-space program
-//! that fills the maps of an XDP program.
-//!
-//! A file that ends in `.json` is an array of `{"key": …, "value": …}`; any other has a line `KEY,VALUE`
-//! an entry, and may have empty lines and lines that begin with `#`. A field is
-//!
-//! - a number, decimal or `0x…`, stored least significant byte first, as this machine has it;
-//! - an address, IPv4, IPv6 or MAC, stored in network order;
-//! - a prefix, `10.0.0.0/8`: its length as a `__u32`, and the address, as tries want it;
-//! - `hex:` and two digits a byte;
-//! - for a program array, the name of a program.
+//! `--map NAME=FILE`: what a state object holds before the first packet, from a file (docs/maps.md).
 
-use std::net::IpAddr;
 use std::path::Path;
 
-use millrace_dataplane::module::Content;
-use millrace_object::program::{Program, StateObject};
-use serde::Deserialize;
+use millrace_dataplane::Module;
+use millrace_dataplane::module::Entry;
+use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::literal;
 
-/// The largest file that is read, bytes.
-const MAX_FILE: u64 = 1 << 30;
+/// A million entries in the longest form are less; as a tree of JSON values it is ten times as much.
+const MOST_BYTES: u64 = 1 << 28;
 
-/// Entries of all files.
-pub fn read(program: Option<&Program>, given: &[String]) -> Result<Vec<Content>, Failure> {
-    let mut contents = Vec::new();
-    for text in given {
-        let program = program.ok_or_else(|| {
-            Failure::wrong("a module alone has no --map").help("give its source or its object")
-        })?;
-        let (name, file) = text
+/// One entry as it is written: where in the file, its key, its value.
+struct Written {
+    place: String,
+    key: Text,
+    value: Text,
+}
+
+/// A key or value: in words, or byte by byte.
+enum Text {
+    Words(String),
+    Bytes(Vec<u8>),
+}
+
+impl Text {
+    fn bytes(&self, size: usize) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Words(words) => literal::bytes(words, size),
+            Self::Bytes(bytes) if bytes.len() == size => Ok(bytes.clone()),
+            Self::Bytes(bytes) => Err(format!("{} bytes, {size} are wanted", bytes.len())),
+        }
+    }
+}
+
+/// The entries that `--map` names, for the objects of a module.
+///
+/// # Errors
+/// A word that is not NAME=FILE, an object that is not there or takes no entries, a file that cannot be
+/// read or is malformed, with its line.
+pub fn entries(words: &[String], module: &Module) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    for word in words {
+        let (name, file) = word
             .split_once('=')
             .filter(|(name, file)| !name.is_empty() && !file.is_empty())
             .ok_or_else(|| {
-                Failure::wrong(format!("--map {text}: no map and file"))
-                    .help("write --map OBJECT=FILE")
+                Failure::wrong(format!("--map {word}: not NAME=FILE"))
+                    .help("as in --map stations=stations.json")
             })?;
-        let index = program.objects.iter().position(|o| o.name == name);
-        let object = index.and_then(|at| program.objects.get(at));
-        let (Some(index), Some(object)) = (index, object) else {
-            return Err(
-                Failure::wrong(format!("--map {text}: there is no state object `{name}`"))
-                    .help("`millrace check` lists the objects"),
-            );
-        };
-        for (place, key, value) in entries(Path::new(file))? {
-            let wrong = |what: String| Failure::wrong(format!("{place}: {what}")).help(HELP);
-            contents.push(Content {
-                object: index,
-                key: bytes(&key, object.key_bytes).map_err(wrong)?,
-                value: value_bytes(program, object, &value).map_err(wrong)?,
-            });
+        let object = object(module, name)
+            .map_err(|(what, help)| Failure::wrong(format!("--map {name}: {what}")).help(help))?;
+        let path = Path::new(file);
+        let wrong = |what: String| Failure::wrong(format!("{file}: {what}"));
+        let text = read(path).map_err(|e| wrong(e).help("give a file of entries, JSON or CSV"))?;
+        for written in parse(&text).map_err(|e| wrong(e).help(FORMS))? {
+            let entry = sized(module, object, &written.key, &written.value);
+            let entry = entry.map_err(|e| wrong(format!("{}: {e}", written.place)).help(FORMS))?;
+            entries.push(entry);
         }
     }
-    Ok(contents)
+    Ok(entries)
 }
 
-const HELP: &str =
-    "a field is a number, an address, a prefix, or hex: and bytes; see docs/support.md";
+const FORMS: &str = "write [{\"key\": \"10.0.0.1\", \"value\": 1}] or lines of KEY,VALUE; docs/maps.md says \
+                     how keys and values are written";
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Pair {
-    key: Field,
-    value: Field,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Field {
-    Number(u64),
-    Text(String),
-}
-
-impl Field {
-    fn text(self) -> String {
-        match self {
-            Self::Number(n) => n.to_string(),
-            Self::Text(text) => text,
+/// The object of a name, if entries can be set in it; else what is wrong, and what to do.
+///
+/// # Errors
+/// There is none, or it has nothing to set.
+pub fn object(module: &Module, name: &str) -> Result<usize, (String, String)> {
+    let objects = module.objects();
+    match objects.iter().position(|o| o.name == name) {
+        Some(at) if module.settable(at) => Ok(at),
+        Some(_) => Err((
+            "this kind of object takes no entries".into(),
+            "name a map, a vector or an array".into(),
+        )),
+        None => {
+            let names: Vec<_> = objects.iter().map(|o| o.name.as_str()).collect();
+            Err((
+                "there is no such object".into(),
+                format!("the function has {}", names.join(", ")),
+            ))
         }
     }
 }
 
-/// Place, key and value of each entry, as written.
-fn entries(file: &Path) -> Result<Vec<(String, String, String)>, Failure> {
-    let shown = file.display();
-    let unreadable = |e: std::io::Error| {
-        Failure::wrong(format!("{shown}: {e}")).help("make it readable, or name another file")
-    };
-    let length = std::fs::metadata(file).map_err(unreadable)?.len();
-    if length > MAX_FILE {
-        return Err(Failure::wrong(format!("{shown}: {length} bytes"))
-            .help(format!("at most {MAX_FILE} are read")));
-    }
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
-    if file.extension().is_some_and(|e| e == "json") {
-        let pairs: Vec<Pair> = serde_json::from_str(&text).map_err(|e| {
-            Failure::wrong(format!("{shown}: {e}"))
-                .help("write an array of {\"key\": …, \"value\": …}")
-        })?;
-        let numbered = (1..).zip(pairs);
-        return Ok(numbered
-            .map(|(n, p)| (format!("{shown}, entry {n}"), p.key.text(), p.value.text()))
-            .collect());
-    }
-    let lines = (1..).zip(text.lines()).map(|(n, line)| (n, line.trim()));
-    lines
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .map(|(n, line)| {
-            let place = format!("{shown}:{n}");
-            let (key, value) = line.split_once(',').ok_or_else(|| {
-                Failure::wrong(format!("{place}: no comma")).help("write KEY,VALUE on each line")
-            })?;
-            Ok((place, key.trim().to_owned(), value.trim().to_owned()))
-        })
-        .collect()
+/// An entry in words.
+///
+/// # Errors
+/// The key or the value is not of the object's size, or nothing that can be read.
+pub fn entry(module: &Module, object: usize, key: &str, value: &str) -> Result<Entry, String> {
+    let words = |text: &str| Text::Words(text.to_owned());
+    sized(module, object, &words(key), &words(value))
 }
 
-/// A value; in program arrays, the number of the program of that name, from 1.
-fn value_bytes(program: &Program, object: &StateObject, text: &str) -> Result<Vec<u8>, String> {
-    if object.kind.name != "prog_array" {
-        return bytes(text, object.value_bytes);
-    }
-    let name = |e: &millrace_object::program::Entry| program.functions.get(e.function.0);
-    let found = program
-        .entries
-        .iter()
-        .position(|e| name(e).is_some_and(|f| f.name == text));
-    let number = found.and_then(|at| u32::try_from(at + 1).ok());
-    number
-        .map(|n| n.to_le_bytes().to_vec())
-        .ok_or_else(|| format!("there is no program `{text}`"))
+fn sized(module: &Module, object: usize, key: &Text, value: &Text) -> Result<Entry, String> {
+    let info = module
+        .objects()
+        .get(object)
+        .ok_or("there is no such object")?;
+    Ok(Entry {
+        object,
+        key: key.bytes(info.key_bytes).map_err(|e| format!("key: {e}"))?,
+        value: value
+            .bytes(info.value_bytes)
+            .map_err(|e| format!("value: {e}"))?,
+    })
 }
 
-/// A field of so many bytes.
-fn bytes(text: &str, length: u32) -> Result<Vec<u8>, String> {
-    let length = length as usize;
-    let found = if let Some(digits) = text.strip_prefix("hex:") {
-        hex(digits)?
-    } else if let Some((address, prefix)) = text.split_once('/') {
-        let address = address
-            .parse::<IpAddr>()
-            .map_err(|e| format!("{text}: {e}"))?;
-        let prefix: u32 = prefix.parse().map_err(|e| format!("{text}: {e}"))?;
-        [prefix.to_le_bytes().to_vec(), octets(address)].concat()
-    } else if let Ok(address) = text.parse::<IpAddr>() {
-        octets(address)
-    } else if text.split(':').count() == 6 {
-        hex(&text.replace(':', ""))?
+fn read(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
+    if size > MOST_BYTES {
+        return Err(format!("{size} bytes, at most {MOST_BYTES} are read"));
+    }
+    std::fs::read_to_string(path).map_err(|e| e.to_string())
+}
+
+fn parse(text: &str) -> Result<Vec<Written>, String> {
+    if text.trim_start().starts_with(['[', '{']) {
+        json(text)
     } else {
-        return number(text, length);
-    };
-    if found.len() != length {
-        return Err(format!("`{text}` has {} bytes, not {length}", found.len()));
-    }
-    Ok(found)
-}
-
-fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(a) => a.octets().to_vec(),
-        IpAddr::V6(a) => a.octets().to_vec(),
+        csv(text)
     }
 }
 
-fn hex(digits: &str) -> Result<Vec<u8>, String> {
-    let wrong = || format!("`{digits}` is not two hexadecimal digits a byte");
-    let pairs = digits.as_bytes().chunks(2);
-    pairs
-        .map(|pair| {
-            let text = std::str::from_utf8(pair).ok().filter(|t| t.len() == 2);
-            let text = text.filter(|t| t.bytes().all(|b| b.is_ascii_hexdigit()));
-            text.and_then(|t| u8::from_str_radix(t, 16).ok())
-                .ok_or_else(wrong)
+fn json(text: &str) -> Result<Vec<Written>, String> {
+    let document: Value = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
+    let list = document.as_array().ok_or("not a JSON array of entries")?;
+    let entries = list.iter().enumerate().map(|(index, entry)| {
+        let place = format!("entry {}", index + 1);
+        let member = |name: &str| {
+            let value = entry
+                .get(name)
+                .ok_or_else(|| format!("{place}: there is no \"{name}\""))?;
+            text_of(value).map_err(|e| format!("{place}: {name}: {e}"))
+        };
+        Ok(Written {
+            key: member("key")?,
+            value: member("value")?,
+            place,
         })
-        .collect()
+    });
+    entries.collect()
 }
 
-fn number(text: &str, length: usize) -> Result<Vec<u8>, String> {
-    let parsed = match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    let number = parsed.map_err(|_| format!("`{text}` is not a field"))?;
-    let mut bytes = number.to_le_bytes().to_vec();
-    if bytes.iter().skip(length).any(|b| *b != 0) {
-        return Err(format!("{text} does not fit {length} bytes"));
+fn text_of(value: &Value) -> Result<Text, String> {
+    match value {
+        Value::String(words) => Ok(Text::Words(words.clone())),
+        Value::Number(number) => Ok(Text::Words(number.to_string())),
+        // As bpftool prints them: "0x0a" each. Plain numbers serve too.
+        Value::Array(bytes) => bytes
+            .iter()
+            .map(|byte| {
+                let byte = match byte {
+                    Value::String(hex) => hex
+                        .strip_prefix("0x")
+                        .and_then(|h| u8::from_str_radix(h, 16).ok()),
+                    other => other.as_u64().and_then(|n| u8::try_from(n).ok()),
+                };
+                byte.ok_or_else(|| "an array has bytes, 0 to 255 or \"0x00\" to \"0xff\"".into())
+            })
+            .collect::<Result<_, String>>()
+            .map(Text::Bytes),
+        _ => Err("neither a text, a number nor an array of bytes".into()),
     }
-    bytes.resize(length, 0);
-    Ok(bytes)
+}
+
+fn csv(text: &str) -> Result<Vec<Written>, String> {
+    let mut entries = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        // The first line may say what the columns are.
+        if line.is_empty() || line.starts_with('#') || (index == 0 && line == "key,value") {
+            continue;
+        }
+        let place = format!("line {}", index + 1);
+        let (key, value) = line
+            .split_once(',')
+            .filter(|(_, value)| !value.contains(','))
+            .ok_or_else(|| format!("{place}: not KEY,VALUE"))?;
+        let words = |text: &str| Text::Words(text.trim().trim_matches('"').to_owned());
+        entries.push(Written {
+            key: words(key),
+            value: words(value),
+            place,
+        });
+    }
+    Ok(entries)
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
+    fn both(text: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let entries = parse(text).unwrap();
+        let bytes = entries
+            .iter()
+            .map(|e| (e.key.bytes(6).unwrap(), e.value.bytes(4).unwrap()));
+        bytes.collect()
+    }
+
     #[test]
-    fn fields_are_bytes() {
-        for (text, length, expected) in [
-            ("258", 4, Some(vec![2, 1, 0, 0])),
-            ("0xff", 1, Some(vec![255])),
-            ("256", 1, None),
-            ("10.0.0.1", 4, Some(vec![10, 0, 0, 1])),
-            ("10.0.0.0/8", 8, Some(vec![8, 0, 0, 0, 10, 0, 0, 0])),
-            ("10.0.0.1", 8, None),
-            ("02:00:00:00:00:01", 6, Some(vec![2, 0, 0, 0, 0, 1])),
-            ("hex:0a0B", 2, Some(vec![10, 11])),
-            ("hex:0a0", 2, None),
-            ("hex:é", 2, None),
-            ("", 4, None),
-            ("-1", 4, None),
-            ("1", 12, Some([&[1][..], &[0; 11]].concat())),
+    fn the_same_entries_in_every_form() {
+        let want = vec![(vec![2, 0, 0, 0, 0, 1], vec![5, 0, 0, 0])];
+        for text in [
+            r#"[{"key": "02:00:00:00:00:01", "value": 5}]"#,
+            r#"[{"key": [2, 0, 0, 0, 0, 1], "value": ["0x05", "0x00", "0x00", "0x00"]}]"#,
+            r#"[{"key": "hex:020000000001", "value": "u16:5 zeros:2"}]"#,
+            "02:00:00:00:00:01,5",
+            "key,value\n# who is where\n\n\"02:00:00:00:00:01\" , 5\r\n",
         ] {
-            assert_eq!(bytes(text, length).ok(), expected, "{text}");
+            assert_eq!(both(text), want, "{text}");
         }
-        assert_eq!(bytes("::1", 16).map(|b| b.len()), Ok(16));
+        assert!(parse("[]").unwrap().is_empty());
+        assert!(parse("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn no_file_makes_it_panic() {
+        let seeds: [&[u8]; 3] = [
+            br#"[{"key": "02:00:00:00:00:01", "value": [1, "0x02"]}, {"key": 5, "value": "be16:80"}]"#,
+            b"key,value\n10.0.0.1 u8:6 zeros:3,hex:00ff\n# x\naddress:10.0.0.1,::1\n",
+            b"u64:18446744073709551615,0xffffffffffffffff\n02:00:00:00:00:0a,-1\n",
+        ];
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
+        let mut draw = |below: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 11) as usize % below
+        };
+        let mut understood = 0;
+        for round in 0..20_000 {
+            let mut text = seeds[round % seeds.len()].to_vec();
+            for _ in 0..draw(4) {
+                let at = draw(text.len());
+                text[at] = b"\0 ,:\"[]{}\n0x9f\xc3"[draw(15)];
+            }
+            let text = String::from_utf8_lossy(&text);
+            for entry in parse(&text).unwrap_or_default() {
+                for size in [1, 4, 6, 16] {
+                    for side in [&entry.key, &entry.value] {
+                        if let Ok(bytes) = side.bytes(size) {
+                            assert_eq!(bytes.len(), size);
+                            understood += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(understood > 1000, "only {understood} were understood");
+    }
+
+    #[test]
+    fn malformed_files_are_refused_with_the_place() {
+        for (text, what) in [
+            ("[{", "not JSON"),
+            ("{}", "not a JSON array"),
+            (
+                r#"[{"key": 1, "value": 2}, {"key": 1}]"#,
+                "entry 2: there is no \"value\"",
+            ),
+            (r#"[{"key": {}, "value": 2}]"#, "entry 1: key: neither"),
+            (r#"[{"key": [256], "value": 2}]"#, "0 to 255"),
+            ("1,2\n3", "line 2: not KEY,VALUE"),
+            ("1,2,3", "line 1: not KEY,VALUE"),
+        ] {
+            let Err(error) = parse(text) else {
+                panic!("{text} is taken")
+            };
+            assert!(error.contains(what), "{text}: {error}");
+        }
     }
 }

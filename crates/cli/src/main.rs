@@ -9,6 +9,7 @@ mod bundle;
 mod contents;
 mod failure;
 mod function;
+mod literal;
 mod packet_test;
 mod progress;
 mod quantity;

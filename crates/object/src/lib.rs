@@ -24,6 +24,7 @@ mod load;
 mod maps;
 mod params;
 pub mod program;
+pub mod raw;
 mod reloc;
 pub mod state;
 mod text;

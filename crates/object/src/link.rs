@@ -13,7 +13,7 @@ use crate::program::{Function, FunctionId};
 use crate::reloc;
 
 /// Most instruction slots of all functions together: what the kernel admits to one program.
-const MAX_SLOTS: u64 = 1 << 20;
+pub(crate) const MAX_SLOTS: u64 = 1 << 20;
 
 /// Links the functions that are asked for, and those that they reach.
 pub(crate) struct Linker<'a> {
@@ -232,15 +232,15 @@ impl<'a> Linker<'a> {
 
 /// A function while it is being linked.
 #[derive(Default)]
-struct Body {
-    insns: Vec<Insn>,
-    slots: Vec<u32>,
+pub(crate) struct Body {
+    pub insns: Vec<Insn>,
+    pub slots: Vec<u32>,
     /// index of the instruction, slots from the next one
     jumps: Vec<(usize, i64)>,
 }
 
 impl Body {
-    fn push(&mut self, slot: u32, insn: Insn, delta: Option<i64>) {
+    pub fn push(&mut self, slot: u32, insn: Insn, delta: Option<i64>) {
         if let Some(delta) = delta {
             self.jumps.push((self.insns.len(), delta));
         }
@@ -250,7 +250,7 @@ impl Body {
 
     /// Turns distances in slots into indices, and refuses to run past the end. The error comes with
     /// the slot of the instruction.
-    fn resolve_targets(&mut self, count: u64) -> Result<(), (u32, LoadError)> {
+    pub fn resolve_targets(&mut self, count: u64) -> Result<(), (u32, LoadError)> {
         for &(index, delta) in &self.jumps {
             let slot = self.slots.get(index).copied().unwrap_or(0);
             let fail = |problem: String| {

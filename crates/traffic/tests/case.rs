@@ -169,6 +169,26 @@ state flows = 300
 }
 
 #[test]
+fn entries_and_ports() {
+    let case = Case::parse(
+        "x.pkt",
+        "ports 8\nrepeat 2\nmap flows 10.0.0.$i be16:80 = u8:1 zeros:3\nend",
+    )
+    .unwrap();
+    assert_eq!(case.ports().map(|p| (p.line, p.count)), Some((1, 8)));
+    let last = case.steps().last().unwrap().unwrap();
+    assert_eq!(
+        last.action,
+        Action::Map {
+            object: "flows".into(),
+            key: "10.0.0.1 be16:80".into(),
+            value: "u8:1 zeros:3".into(),
+        }
+    );
+    assert_eq!(Case::parse("x.pkt", "0: eth").unwrap().ports(), None);
+}
+
+#[test]
 fn errors_say_where_and_what() {
     for (text, line, column, part) in [
         ("LAN: eth / ipx", 1, 12, "a layer: vlan, ip"),
@@ -184,6 +204,16 @@ fn errors_say_where_and_what() {
         ("set a", 1, 5, "NAME=VALUE"),
         ("set a = b c", 1, 5, "NAME=VALUE"),
         ("state flows 1", 1, 7, "OBJECT = N"),
+        ("map stations 1", 1, 5, "OBJECT KEY = VALUE"),
+        ("map stations = 1", 1, 5, "OBJECT KEY = VALUE"),
+        ("map stations 1 =", 1, 5, "OBJECT KEY = VALUE"),
+        ("map a 1 = 2 = 3", 1, 5, "OBJECT KEY = VALUE"),
+        ("map", 1, 4, "OBJECT KEY = VALUE"),
+        ("ports 1", 1, 7, "2 to 256"),
+        ("ports 257", 1, 7, "2 to 256"),
+        ("ports 2 3", 1, 9, "the end of the line"),
+        ("ports 2\nports 2", 2, 1, "once"),
+        ("0: eth\nports 2", 2, 1, "before the first packet"),
         ("state flows = -1", 1, 7, "OBJECT = N"),
         ("at 5 minutes", 1, 6, "the end of the line"),
         ("at 5m", 1, 4, "a time"),

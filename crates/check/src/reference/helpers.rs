@@ -50,12 +50,20 @@ impl Machine<'_> {
                         return violation("a record that is not held");
                     };
                     self.records.remove(at);
+                    self.give_back(v);
                     self.memory.remove(&(v / APART));
                 }
                 Arg::Context if v != self.context => return violation("not the context"),
                 Arg::Object if object.is_none() => return violation("not an object"),
                 _ => {}
             }
+        }
+        if self.exact.is_some() {
+            let arguments = [arg(0), arg(1), arg(2), arg(3), arg(4)].map(Option::unwrap_or_default);
+            let result = self.exactly(h, arguments)?;
+            c.regs[1..=5].fill(None);
+            c.regs[0] = Some(result);
+            return Ok(());
         }
         if h.effects.moves_packet {
             self.memory.remove(&(self.packet / APART));

@@ -6,6 +6,7 @@
 //! checker: memory is regions at addresses far apart, and a pointer is just a number.
 
 mod arithmetic;
+mod exact;
 mod helpers;
 
 use std::collections::HashMap;
@@ -57,6 +58,7 @@ pub struct Machine<'a> {
     values: HashMap<ObjectId, u64>,
     records: Vec<u64>,
     draws: u64,
+    exact: Option<exact::Exact>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -76,6 +78,7 @@ impl<'a> Machine<'a> {
             values: HashMap::new(),
             records: Vec::new(),
             draws: seed,
+            exact: None,
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -88,6 +91,13 @@ impl<'a> Machine<'a> {
             m.values.insert(ObjectId(i), at);
         }
         m
+    }
+
+    /// What the value of a global holds now.
+    #[must_use]
+    pub fn value(&self, object: ObjectId) -> Option<&[u8]> {
+        let at = self.values.get(&object)?;
+        self.memory.get(&(at / APART)).map(|m| &*m.bytes)
     }
 
     fn map(&mut self, bytes: Vec<u8>, written: bool, writable: bool) -> u64 {
@@ -377,6 +387,9 @@ impl<'a> Machine<'a> {
 
     /// The context's first two fields are whole addresses here, as they are in a register.
     fn field(&mut self, at: u64, len: usize) -> Result<u64, Violation> {
+        if let Some(number) = self.exact_field(at.wrapping_sub(self.context), len) {
+            return Ok(number);
+        }
         let packet = self.packet;
         let bytes = self
             .memory

@@ -14,6 +14,7 @@ use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
 use millrace_traffic::language::{self, Action, Case, Expectation, Port, Step};
 
+use crate::contents;
 use crate::function::Function;
 
 /// The clock when a case begins, ns since the epoch: some moment in 2001, because a function that
@@ -55,6 +56,22 @@ pub fn execute(
         bench.step(step)?;
     }
     bench.flush()
+}
+
+/// The names of the ports: the function's, or as many as the case says, two at least.
+fn ports(function: &Function, case: &Case) -> Result<Vec<String>, Failed> {
+    match (case.ports(), function.ports.is_empty()) {
+        (Some(ports), false) => Err(Failed::new(
+            ports.line,
+            format!(
+                "the function names its ports: {}",
+                function.ports.join(", ")
+            ),
+        )),
+        (None, false) => Ok(function.ports.clone()),
+        (None, true) => Ok(vec!["LAN".to_owned(), "WAN".to_owned()]),
+        (Some(ports), true) => Ok((0..ports.count).map(|n| n.to_string()).collect()),
+    }
 }
 
 /// A packet on its way, and what must become of it.
@@ -103,16 +120,12 @@ impl<'a> Bench<'a> {
             sketch_seed: 1,
             time: START,
             initial,
-            contents: Vec::new(),
+            ..Config::default()
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
         instance.start(START);
-        let ports = if function.ports.is_empty() {
-            vec!["LAN".to_owned(), "WAN".to_owned()]
-        } else {
-            function.ports.clone()
-        };
+        let ports = ports(function, case)?;
         let burst = Burst::new(burst, ports.len() as u32, layout);
         Ok(Self {
             timers: Timers::new(function.module.timers(), START),
@@ -167,6 +180,11 @@ impl<'a> Bench<'a> {
                 } else {
                     Ok(())
                 }
+            }
+            Action::Map { object, key, value } => {
+                self.flush()?;
+                self.set(&object, &key, &value, now)
+                    .map_err(|m| Failed::new(step.line, m))
             }
             Action::State { object, count } => {
                 self.flush()?;
@@ -227,6 +245,16 @@ impl<'a> Bench<'a> {
             }
         });
         result
+    }
+
+    fn set(&mut self, name: &str, key: &str, value: &str, now: u64) -> Result<(), String> {
+        let module = &self.function.module;
+        let object = contents::object(module, name)
+            .map_err(|(what, help)| format!("`{name}`: {what}; {help}"))?;
+        let entry = contents::entry(module, object, key, value)?;
+        self.instance
+            .set(object, &entry.key, &entry.value, now)
+            .map_err(|e| e.to_string())
     }
 
     fn state(&mut self, name: &str, want: u64, now: u64) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 mod build;
 mod check;
+mod conform;
 mod emit;
 mod run;
 mod survey;
@@ -46,4 +47,5 @@ verbs! {
     Build(build::Build),
     Emit(emit::Emit),
     Trace(trace::Trace),
+    Conform(conform::Conform),
 }

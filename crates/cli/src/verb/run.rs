@@ -18,7 +18,7 @@ use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{account, sanitize, screen, seed};
+use crate::{account, contents, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -58,8 +58,9 @@ pub struct Run {
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
 
-    /// What a map holds at start: a line KEY,VALUE an entry, or JSON
-    #[arg(long = "map", value_name = "OBJECT=FILE")]
+    /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
+    /// `value`, or lines of KEY,VALUE
+    #[arg(long = "map", value_name = "NAME=FILE")]
     maps: Vec<String>,
 
     /// Packets given to the function together
@@ -258,7 +259,7 @@ impl Run {
                 sketch_seed: self.seed,
                 time: 0,
                 initial: function.initial.clone(),
-                contents: crate::contents::read(function.program.as_ref(), &self.maps)?,
+                entries: contents::entries(&self.maps, &function.module)?,
             },
             program: function.entry,
             prefetch: !self.no_prefetch,

@@ -69,6 +69,10 @@ impl Instance {
         // SAFETY: key and value have the lengths the object declares.
         match unsafe { set(self.memory.as_ptr(), key.as_ptr(), value.as_ptr(), now) } {
             0 => Ok(()),
+            e if e == -libc::E2BIG || e == -libc::ENOSPC => {
+                let full = format!("it holds {} entries and no more", info.capacity);
+                Err(control(info, "set", full))
+            }
             e => Err(control(info, "set", errno(e))),
         }
     }

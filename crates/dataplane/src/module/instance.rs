@@ -19,14 +19,14 @@ pub struct Config {
     pub time: u64,
     /// per object, in the module's order: its content at start (`value_bytes` long), or zeros
     pub initial: Vec<Option<Vec<u8>>>,
-    /// entries that objects have at start, set in this order
-    pub contents: Vec<Content>,
+    /// entries that are there before anything runs, in this order
+    pub entries: Vec<Entry>,
 }
 
-/// An entry of a state object.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Content {
-    /// the object, by the module's order
+/// An entry of an object, set from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// index of the object
     pub object: usize,
     /// `key_bytes` long
     pub key: Vec<u8>,
@@ -52,7 +52,7 @@ impl Instance {
     ///
     /// # Errors
     /// [`ModuleError::Create`] when `create` fails (out of memory) or the initial contents do not
-    /// fit the objects; those of [`Instance::set`] for an entry that an object does not take.
+    /// fit the objects; [`ModuleError::Control`] when an entry cannot be set.
     pub fn create(module: Arc<Module>, config: &Config) -> Result<Self, ModuleError> {
         let failed = |what: String| ModuleError::Create {
             path: module.path.clone(),
@@ -118,8 +118,8 @@ impl Instance {
             memory,
             layout,
         };
-        for Content { object, key, value } in &config.contents {
-            instance.set(*object, key, value, config.time)?;
+        for entry in &config.entries {
+            instance.set(entry.object, &entry.key, &entry.value, config.time)?;
         }
         Ok(instance)
     }

@@ -12,7 +12,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 pub use control::{KeyValue, Record};
-pub use instance::{Config, Content, Instance};
+pub use instance::{Config, Entry, Instance};
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.
 const MAX_INSTANCE_BYTES: u64 = 1 << 30;
@@ -150,6 +150,19 @@ impl Module {
     #[must_use]
     pub fn objects(&self) -> &[ObjectInfo] {
         &self.objects
+    }
+
+    /// Whether entries of an object may be set from outside. Globals may not: programs are proved safe
+    /// for the constants they have. Sketches have none, and what an allocator keeps belongs to a lease.
+    #[must_use]
+    pub fn settable(&self, index: usize) -> bool {
+        let kind = self.objects.get(index).map_or("", |o| o.kind.as_str());
+        let plain = !matches!(kind, "" | "global" | "allocator" | "sketch");
+        plain
+            && self
+                .object_table()
+                .get(index)
+                .is_some_and(|o| o.set.is_some())
     }
 
     /// Periods of the timers in nanoseconds, each at least 1.

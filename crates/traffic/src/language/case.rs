@@ -18,6 +18,15 @@ pub struct Setting {
     pub value: String,
 }
 
+/// How many ports a case gives a function that names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Where it stands.
+    pub line: usize,
+    /// How many, 2 to 256.
+    pub count: u32,
+}
+
 /// A port, as a case names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Port {
@@ -74,6 +83,15 @@ pub enum Action {
         /// What must become of it; without one it must only not be aborted.
         expectation: Option<Expectation>,
     },
+    /// An entry is set from outside.
+    Map {
+        /// The object.
+        object: String,
+        /// Its key, as written.
+        key: String,
+        /// Its value, as written.
+        value: String,
+    },
     /// A state object holds so many live entries.
     State {
         /// The object.
@@ -112,6 +130,7 @@ pub struct Case {
     pub(super) file: String,
     title: String,
     settings: Vec<Setting>,
+    ports: Option<Ports>,
     pub(super) blocks: Vec<Block>,
 }
 
@@ -132,6 +151,7 @@ impl Case {
             file: file.to_owned(),
             title: String::new(),
             settings: Vec::new(),
+            ports: None,
             blocks: Vec::new(),
         };
         let mut repeat = None;
@@ -170,6 +190,14 @@ impl Case {
                 }
                 let (name, value) = cursor.setting()?;
                 self.settings.push(Setting { line, name, value });
+            }
+            "ports" => {
+                if repeat.is_some() || !self.blocks.is_empty() || self.ports.is_some() {
+                    let message = "`ports` stands once, before the first packet";
+                    return Err(Fault::new(first.column, message));
+                }
+                let count = cursor.ports()?;
+                self.ports = Some(Ports { line, count });
             }
             "repeat" if repeat.is_some() => {
                 let message = "a `repeat` inside a `repeat`; use $(i/N) and $(i%N) of one instead";
@@ -216,6 +244,11 @@ impl Case {
     /// The parameters that it sets.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
+    }
+
+    /// How many ports there are, if it says so.
+    pub fn ports(&self) -> Option<Ports> {
+        self.ports
     }
 
     /// What happens, in order, every round of a `repeat` by itself. After an error there is no more.

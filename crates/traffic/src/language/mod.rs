@@ -15,7 +15,7 @@ mod show;
 mod statement;
 mod steps;
 
-pub use case::{Action, Case, Expectation, Fate, Port, Setting, Step};
+pub use case::{Action, Case, Expectation, Fate, Port, Ports, Setting, Step};
 pub use error::Error;
 pub use layer::Packet;
 pub use steps::Steps;

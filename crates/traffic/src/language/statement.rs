@@ -6,6 +6,9 @@ use super::error::Fault;
 use super::lex::{self, Word};
 use super::read;
 
+/// Ports that a case may have.
+const MAX_PORTS: u64 = 256;
+
 /// Rounds of one `repeat`.
 const MAX_ROUNDS: u64 = 1 << 24;
 
@@ -145,6 +148,36 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// `OBJECT KEY = VALUE`, the sign between spaces: keys and values may have several words.
+    pub(super) fn entry(&self) -> Result<(String, String, String), Fault> {
+        let words = self.words.get(2..).unwrap_or(&[]);
+        let text = |words: &[Word]| {
+            let words: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+            words.join(" ")
+        };
+        let mut sides = words.split(|word| word.text == "=" && !word.quoted);
+        let sides = (sides.next(), sides.next(), sides.next());
+        match sides {
+            (Some(key), Some(value), None)
+                if is_name(self.word(1)) && !key.is_empty() && !value.is_empty() =>
+            {
+                Ok((self.word(1).to_owned(), text(key), text(value)))
+            }
+            _ => self.expected(
+                1,
+                "OBJECT KEY = VALUE, as in `map stations 02:00:00:00:00:0a = 1`",
+            ),
+        }
+    }
+
+    pub(super) fn ports(&self) -> Result<u32, Fault> {
+        self.nothing_after(2)?;
+        match number(self.word(1)) {
+            Some(count @ 2..=MAX_PORTS) => Ok(count as u32),
+            _ => self.expected(1, &format!("how many: 2 to {MAX_PORTS}")),
+        }
+    }
+
     pub(super) fn rounds(&self) -> Result<u64, Fault> {
         self.nothing_after(2)?;
         match number(self.word(1)) {
@@ -156,7 +189,7 @@ impl<'a> Line<'a> {
     pub(super) fn packet(&self, at: usize) -> Result<(Port, Vec<u8>), Fault> {
         let Some(port) = self.word(at).strip_suffix(':').and_then(port) else {
             let what = if at == 0 {
-                "a statement: `PORT: PACKET`, `->`, at, after, state, records, repeat, end, set"
+                "a statement: `PORT: PACKET`, `->`, at, after, map, state, records, repeat, end, set, ports"
             } else {
                 "a port and a colon"
             };

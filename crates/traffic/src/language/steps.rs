@@ -100,6 +100,10 @@ impl<'a> Steps<'a> {
                 let (object, count) = line.count().map_err(here)?;
                 Ok(Some(Action::State { object, count }))
             }
+            "map" => {
+                let (object, key, value) = line.entry().map_err(here)?;
+                Ok(Some(Action::Map { object, key, value }))
+            }
             "records" => {
                 let (object, count) = line.count().map_err(here)?;
                 Ok(Some(Action::Records { object, count }))

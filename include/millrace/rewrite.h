@@ -1,10 +1,10 @@
 /* Putting another address and port into a packet's headers, and into those of the packet that an
  * ICMP error carries; every checksum follows (RFC 1624; RFC 3022, 4.1 to 4.3).
  */
-#ifndef NAT_REWRITE_H
-#define NAT_REWRITE_H
+#ifndef MILLRACE_REWRITE_H
+#define MILLRACE_REWRITE_H
 
-#include <millrace/nf.h>
+#include <millrace/flow4.h>
 
 struct endpoint {
 	__be32 address;
@@ -68,7 +68,7 @@ MILLRACE_INLINE void rewrite_carried(const struct packet *p, struct flow4_header
 	__u8 *transport = headers->carried_transport;
 	__be32 old = source ? ip->src : ip->dst;
 	__u16 header_sum = ip->checksum, sum = error->checksum;
-	__u8 *port = transport, *check = NULL;
+	__u8 *port = transport, *check = (void *)0;
 	__u16 before, after;
 
 	if (source)

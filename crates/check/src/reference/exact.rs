@@ -1,0 +1,294 @@
+//! Helpers that do what they say, for comparing an execution with another implementation's: maps that
+//! keep their entries from packet to packet, records, packets that move.
+//!
+//! Without this a machine draws what helpers return at random, which reaches more of a program; with
+//! it two implementations must agree to the last byte. Only helpers whose result is a function of
+//! state and packet are here.
+
+use std::collections::BTreeMap;
+
+use millrace_object::helper::Helper;
+use millrace_object::program::{ObjectId, Program};
+
+use super::{APART, Machine, Violation, violation};
+
+/// Bytes of an Ethernet header: a packet never gets shorter.
+const LEAST: i64 = 14;
+const MOST: i64 = 0xffff;
+const ENOENT: i64 = 2;
+const EFAULT: i64 = 14;
+const E2BIG: i64 = 7;
+const EEXIST: i64 = 17;
+const EINVAL: i64 = 22;
+
+/// What lasts longer than a helper call.
+#[derive(Default)]
+pub struct Exact {
+    maps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    /// records that are held: address and object
+    held: Vec<(u64, ObjectId)>,
+    /// by address, which is the order they were reserved in
+    submitted: BTreeMap<u64, (ObjectId, Vec<u8>)>,
+    /// bytes before the packet that it may grow into, as they are
+    headroom: Vec<u8>,
+    /// bytes after the packet that it may grow into: what was cut off its end
+    tailroom: i64,
+    port: u32,
+}
+
+fn error(number: i64) -> u64 {
+    number.wrapping_neg() as u64
+}
+
+impl<'a> Machine<'a> {
+    /// A machine whose helpers do what their contracts say. Entries, globals and records last from one
+    /// [`Machine::packet`] to the next.
+    #[must_use]
+    pub fn exact(program: &'a Program) -> Self {
+        let mut machine = Machine::new(program, &[], 0);
+        let mut exact = Exact::default();
+        for (i, object) in program.objects.iter().enumerate() {
+            let id = ObjectId(i);
+            let mut entries = BTreeMap::new();
+            if object.kind.name == "array" {
+                for index in 0..object.capacity {
+                    let at = machine.map(vec![0; object.value_bytes as usize], true, true);
+                    entries.insert((index as u32).to_le_bytes().to_vec(), at);
+                }
+            }
+            exact.maps.insert(id, entries);
+        }
+        machine.exact = Some(exact);
+        machine
+    }
+
+    /// Puts a packet before the machine, with so many zero bytes of headroom, as it arrives at `port`.
+    pub fn packet(&mut self, bytes: &[u8], headroom: usize, port: u32) {
+        self.memory.remove(&(self.packet / APART));
+        self.packet = self.map(bytes.to_vec(), true, true);
+        if let Some(exact) = &mut self.exact {
+            exact.headroom = vec![0; headroom];
+            exact.tailroom = 0;
+            exact.port = port;
+        }
+    }
+
+    /// The packet's bytes as they are now.
+    #[must_use]
+    pub fn packet_bytes(&self) -> &[u8] {
+        self.memory
+            .get(&(self.packet / APART))
+            .map_or(&[], |m| &m.bytes)
+    }
+
+    /// The entries of a map by key; the whole value of a global under the empty key.
+    #[must_use]
+    pub fn entries(&self, object: ObjectId) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let global = self.program.objects.get(object.0);
+        if global.is_some_and(|o| o.kind.name == "global") {
+            let value = self.value(object).unwrap_or_default();
+            return BTreeMap::from([(Vec::new(), value.to_vec())]);
+        }
+        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
+        let value = |at: &u64| match self.memory.get(&(at / APART)) {
+            Some(m) => m.bytes.clone(),
+            None => Vec::new(),
+        };
+        entries
+            .into_iter()
+            .flatten()
+            .map(|(key, at)| (key.clone(), value(at)))
+            .collect()
+    }
+
+    /// Records submitted since the last call, in the order they were reserved.
+    pub fn take_records(&mut self) -> Vec<(ObjectId, Vec<u8>)> {
+        self.exact
+            .as_mut()
+            .map(|e| std::mem::take(&mut e.submitted).into_values().collect())
+            .unwrap_or_default()
+    }
+
+    /// The context's fields that do not depend on chance.
+    pub(super) fn exact_field(&self, offset: u64, len: usize) -> Option<u64> {
+        let exact = self.exact.as_ref()?;
+        match (offset, len) {
+            (12, 4) => Some(u64::from(exact.port) + 1),
+            (16, 4) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Notes the content of a record before it is given back.
+    pub(super) fn give_back(&mut self, at: u64) {
+        let bytes = self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
+        let Some(exact) = &mut self.exact else { return };
+        if let Some(index) = exact.held.iter().position(|h| h.0 == at) {
+            let (_, object) = exact.held.remove(index);
+            exact
+                .submitted
+                .insert(at, (object, bytes.unwrap_or_default()));
+        }
+    }
+
+    fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
+        let (memory, offset) = self.place(at, len as usize)?;
+        Ok(memory.bytes[offset..offset + len as usize].to_vec())
+    }
+
+    /// The result of a call whose arguments fit the contract.
+    pub(super) fn exactly(&mut self, h: &Helper, a: [u64; 5]) -> Result<u64, Violation> {
+        let id = ObjectId(a[0] as usize);
+        let object = self.program.objects.get(id.0);
+        let entry = |m: &Self, key: &[u8]| -> Option<u64> {
+            m.exact.as_ref()?.maps.get(&id)?.get(key).copied()
+        };
+        match (h.name, object) {
+            ("map_lookup_elem", Some(o)) => {
+                let key = self.bytes_at(a[1], o.key_bytes)?;
+                Ok(entry(self, &key).unwrap_or(0))
+            }
+            ("map_update_elem", Some(o)) => {
+                let key = self.bytes_at(a[1], o.key_bytes)?;
+                let value = self.bytes_at(a[2], o.value_bytes)?;
+                let found = entry(self, &key);
+                let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
+                let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+                let array = o.kind.name == "array";
+                match (a[3], found) {
+                    (3.., _) => Ok(error(EINVAL)),
+                    (_, None) if array => Ok(error(E2BIG)),
+                    (1, Some(_)) => Ok(error(EEXIST)),
+                    (2, None) => Ok(error(ENOENT)),
+                    (_, Some(at)) => {
+                        if let Some(m) = self.memory.get_mut(&(at / APART)) {
+                            m.bytes = value;
+                        }
+                        Ok(0)
+                    }
+                    (_, None) if full => Ok(error(E2BIG)),
+                    (_, None) => {
+                        let at = self.map(value, true, true);
+                        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                        maps.and_then(|m| m.insert(key, at));
+                        Ok(0)
+                    }
+                }
+            }
+            ("map_delete_elem", Some(o)) => {
+                let key = self.bytes_at(a[1], o.key_bytes)?;
+                if o.kind.name == "array" {
+                    return Ok(error(EINVAL));
+                }
+                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                // The region stays: pointers from before show the old value.
+                let gone = maps.and_then(|m| m.remove(&key));
+                Ok(if gone.is_some() { 0 } else { error(ENOENT) })
+            }
+            ("ringbuf_reserve", Some(o)) => {
+                // Buffers are drained after each packet; a program reserves little of one.
+                if a[2] != 0 || a[1] + 8 > o.capacity {
+                    return Ok(0);
+                }
+                let at = self.map(vec![0; a[1] as usize], true, true);
+                self.records.push(at);
+                if let Some(exact) = &mut self.exact {
+                    exact.held.push((at, id));
+                }
+                Ok(at)
+            }
+            ("ringbuf_submit", _) => Ok(0),
+            ("ringbuf_discard", _) => {
+                if let Some(exact) = &mut self.exact {
+                    exact.submitted.remove(&a[0]);
+                }
+                Ok(0)
+            }
+            ("xdp_load_bytes", _) => {
+                let result = self.part(a[1], a[3]);
+                let len = a[3] as usize;
+                let bytes = match result {
+                    Ok(from) => self.packet_bytes()[from..from + len].to_vec(),
+                    Err(_) => vec![0; len],
+                };
+                self.put(a[2], &bytes)?;
+                Ok(result.err().unwrap_or(0))
+            }
+            ("xdp_store_bytes", _) => {
+                let bytes = self.bytes_at(a[2], a[3] as u32)?;
+                match self.part(a[1], a[3]) {
+                    Ok(from) => self.put(self.packet + from as u64, &bytes)?,
+                    Err(error) => return Ok(error),
+                }
+                Ok(0)
+            }
+            ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
+            ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),
+            (name, _) => violation(format!("{name} has no exact meaning here")),
+        }
+    }
+
+    /// Where so many bytes from this offset lie in the packet, or the error if they do not.
+    fn part(&self, offset: u64, len: u64) -> Result<usize, u64> {
+        let (from, len) = (u64::from(offset as u32), u64::from(len as u32));
+        if from > MOST as u64 || len > MOST as u64 {
+            return Err(error(EFAULT));
+        }
+        if from + len > self.packet_bytes().len() as u64 {
+            return Err(error(EINVAL));
+        }
+        Ok(from as usize)
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Violation> {
+        for (i, byte) in bytes.iter().enumerate() {
+            self.write(at + i as u64, 1, Some(u64::from(*byte)))?;
+        }
+        Ok(())
+    }
+
+    fn move_head(&mut self, by: i64) -> u64 {
+        let mut bytes = self.packet_bytes().to_vec();
+        let Some(exact) = &mut self.exact else {
+            return 0;
+        };
+        let len = bytes.len() as i64;
+        let fits = by <= len - LEAST && by >= -(exact.headroom.len() as i64) && len - by <= MOST;
+        let result = if fits {
+            if by >= 0 {
+                exact.headroom.extend(bytes.drain(..by as usize));
+            } else {
+                let from = exact.headroom.len() - by.unsigned_abs() as usize;
+                bytes.splice(..0, exact.headroom.split_off(from));
+            }
+            0
+        } else {
+            error(EINVAL)
+        };
+        self.renew(bytes);
+        result
+    }
+
+    fn move_tail(&mut self, by: i64) -> u64 {
+        let mut bytes = self.packet_bytes().to_vec();
+        let Some(exact) = &mut self.exact else {
+            return 0;
+        };
+        let len = bytes.len() as i64 + by;
+        let result = if by <= exact.tailroom && (LEAST..=MOST).contains(&len) {
+            exact.tailroom -= by;
+            bytes.resize(len as usize, 0);
+            0
+        } else {
+            error(EINVAL)
+        };
+        self.renew(bytes);
+        result
+    }
+
+    /// Whatever the helper returned, pointers into the packet of before are no longer valid.
+    fn renew(&mut self, bytes: Vec<u8>) {
+        self.memory.remove(&(self.packet / APART));
+        self.packet = self.map(bytes, true, true);
+    }
+}

@@ -1,0 +1,197 @@
+//! Pieces that use state objects, helpers and functions.
+
+use millrace_object::insn::{AluOp, AtomicOp, Condition, Insn, Operand, Reg, Size, Width};
+use millrace_object::program::FunctionId;
+use rand::{Rng, RngExt};
+
+use super::super::{CONSTANT, ELEMENTS, PAGE, RING, TABLE};
+use super::{Generator, SIZES};
+
+impl<R: Rng> Generator<'_, R> {
+    /// A key of few different values at r10 - 16.
+    fn key(&mut self, mask: i64, size: Size) {
+        let r = self.number();
+        self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
+        self.store(size, 10, -16, Operand::Reg(Reg(r)));
+    }
+
+    pub(super) fn lookup(&mut self) {
+        self.key(7, Size::B8);
+        self.object(1, TABLE);
+        self.copy(2, 10);
+        let at = self.near(-16);
+        self.add(2, at);
+        self.put(Insn::Call { helper: 1 });
+        self.use_value();
+    }
+
+    pub(super) fn element(&mut self) {
+        self.key(7, Size::B4);
+        self.object(1, ELEMENTS);
+        self.copy(2, 10);
+        self.add(2, -16);
+        self.put(Insn::Call { helper: 1 });
+        self.use_value();
+    }
+
+    fn use_value(&mut self) {
+        if !self.chance(8) {
+            self.out_if(Condition::Eq, 0, Operand::Imm(0));
+        }
+        self.numbers();
+        let mut base = 0;
+        if self.chance(3) {
+            let back = self.of([-48i16, -48, -48, -56]);
+            self.store(Size::B8, 10, -48, Operand::Reg(Reg(0)));
+            self.load_plain(Size::B8, 5, 10, back);
+            base = 5;
+        }
+        let (size, at) = (self.of(SIZES), self.of([0i16, 8, 8, 4, 9, 12, 15]));
+        match self.random.random_range(0..3) {
+            0 => self.load(size, 3, base, at),
+            1 => self.lock(base, at),
+            _ => self.store(size, base, at, Operand::Reg(Reg(9))),
+        }
+    }
+
+    fn lock(&mut self, base: u8, offset: i16) {
+        let (op, always) = self.of([
+            (AtomicOp::Add, false),
+            (AtomicOp::Add, false),
+            (AtomicOp::Or, false),
+            (AtomicOp::And, false),
+            (AtomicOp::Xor, false),
+            (AtomicOp::Exchange, true),
+        ]);
+        let (size, src) = (self.of([Size::B4, Size::B8]), self.number());
+        let fetch = always || self.chance(3);
+        self.put(Insn::Atomic {
+            op,
+            fetch,
+            size,
+            base: Reg(base),
+            offset,
+            src: Reg(src),
+        });
+    }
+
+    pub(super) fn atomic(&mut self) {
+        if self.chance(2) {
+            let at = self.of([-8i16, -16, -24, -4, -5]);
+            self.lock(10, at);
+        } else {
+            let (offset, at) = (self.of([0, 8, 16, 4]), self.of([0i16, 8, 4, 15]));
+            self.value(5, PAGE, offset);
+            self.lock(5, at);
+        }
+    }
+
+    pub(super) fn update(&mut self) {
+        self.key(7, Size::B8);
+        let object = self.of([TABLE, TABLE, ELEMENTS]);
+        self.object(1, object);
+        self.copy(2, 10);
+        self.add(2, -16);
+        if self.chance(4) {
+            self.put(Insn::Call { helper: 3 });
+        } else {
+            self.copy(3, 10);
+            let at = self.near(-32);
+            self.add(3, at);
+            let flags = self.of([0, 0, 1, 2]);
+            self.set(4, flags);
+            self.put(Insn::Call { helper: 2 });
+        }
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    pub(super) fn indexed(&mut self) {
+        let (r, size) = (self.number(), self.of(SIZES));
+        let (object, bytes) = self.of([(PAGE, 32), (CONSTANT, 16)]);
+        let fits = self.near(bytes - i64::from(size.bytes()));
+        if self.chance(2) {
+            let mask = if fits >= 24 { 24 } else { 8 };
+            self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
+        } else {
+            self.out_if(Condition::Gt, r, Operand::Imm(fits));
+        }
+        self.value(5, object, 0);
+        self.alu(AluOp::Add, Width::W64, 5, Operand::Reg(Reg(r)));
+        if self.chance(3) {
+            self.store(size, 5, 0, Operand::Reg(Reg(r)));
+        } else {
+            self.load(size, r, 5, 0);
+        }
+    }
+
+    pub(super) fn record(&mut self) {
+        self.object(1, RING);
+        self.set(2, 16);
+        self.set(3, 0);
+        self.put(Insn::Call { helper: 131 });
+        self.out_if(Condition::Eq, 0, Operand::Imm(0));
+        // What a record holds before it is written is nobody's promise.
+        self.store(Size::B8, 0, 0, Operand::Reg(Reg(9)));
+        let at = self.near(8) as i16;
+        self.store(Size::B8, 0, at.max(0), Operand::Imm(1));
+        if !self.chance(8) {
+            self.copy(1, 0);
+            self.set(2, 0);
+            let helper = self.of([132, 132, 133]);
+            self.put(Insn::Call { helper });
+        }
+        self.numbers();
+    }
+
+    /// Bytes between packet and stack, as many as a number says.
+    pub(super) fn bytes(&mut self) {
+        let r = self.number();
+        let mask = self.of([15, 15, 7, 31]);
+        self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
+        self.copy(4, r);
+        if !self.chance(4) {
+            self.alu(AluOp::And, Width::W64, 4, Operand::Imm(7));
+            self.add(4, 1);
+        }
+        self.copy(1, 6);
+        let from = self.offset(60);
+        self.set(2, i64::from(from));
+        self.copy(3, 10);
+        let at = self.near(-40);
+        self.add(3, at);
+        let helper = self.of([189, 190]);
+        self.put(Insn::Call { helper });
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    pub(super) fn adjust(&mut self) {
+        self.copy(1, 6);
+        let by = self.of([-4, -20, 4, 8]);
+        self.set(2, by);
+        let helper = self.of([44, 44, 65]);
+        self.put(Insn::Call { helper });
+        if !self.chance(5) {
+            self.packet();
+        }
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    pub(super) fn call(&mut self) {
+        let function = FunctionId(self.random.random_range(0..2));
+        if function.0 == 0 {
+            self.copy(1, 10);
+            let at = self.near(-24);
+            self.add(1, at);
+            self.copy(2, 9);
+        } else {
+            self.copy(1, 7);
+            self.copy(2, 8);
+        }
+        self.put(Insn::CallLocal { function });
+        self.copy(9, 0);
+        self.numbers();
+    }
+}
