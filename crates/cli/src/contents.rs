@@ -4,6 +4,7 @@ use std::path::Path;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::Entry;
+use millrace_object::program::Program;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -35,12 +36,16 @@ impl Text {
     }
 }
 
-/// The entries that `--map` names, for the objects of a module.
+/// The entries that `--map` names, for the objects of a module whose packet entries are `programs`.
 ///
 /// # Errors
 /// A word that is not NAME=FILE, an object that is not there or takes no entries, a file that cannot be
 /// read or is malformed, with its line.
-pub fn entries(words: &[String], module: &Module) -> Result<Vec<Entry>, Failure> {
+pub fn entries(
+    words: &[String],
+    module: &Module,
+    programs: &[&str],
+) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for word in words {
         let (name, file) = word
@@ -55,13 +60,42 @@ pub fn entries(words: &[String], module: &Module) -> Result<Vec<Entry>, Failure>
         let path = Path::new(file);
         let wrong = |what: String| Failure::wrong(format!("{file}: {what}"));
         let text = read(path).map_err(|e| wrong(e).help("give a file of entries, JSON or CSV"))?;
-        for written in parse(&text).map_err(|e| wrong(e).help(FORMS))? {
+        let of_programs = module
+            .objects()
+            .get(object)
+            .is_some_and(|o| o.kind == "prog_array");
+        for mut written in parse(&text).map_err(|e| wrong(e).help(FORMS))? {
+            if of_programs {
+                written.value = numbered(written.value, programs);
+            }
             let entry = sized(module, object, &written.key, &written.value);
             let entry = entry.map_err(|e| wrong(format!("{}: {e}", written.place)).help(FORMS))?;
             entries.push(entry);
         }
     }
     Ok(entries)
+}
+
+/// Names of the packet entries of a program, in its order.
+pub fn programs(program: Option<&Program>) -> Vec<&str> {
+    program.map_or_else(Vec::new, |p| {
+        p.entries
+            .iter()
+            .filter_map(|e| p.functions.get(e.function.0))
+            .map(|f| f.name.as_str())
+            .collect()
+    })
+}
+
+/// In an array of programs a program's name stands for its number, from 1.
+fn numbered(value: Text, programs: &[&str]) -> Text {
+    let Text::Words(word) = &value else {
+        return value;
+    };
+    match programs.iter().position(|name| name == word) {
+        Some(at) => Text::Words(format!("u32:{}", at + 1)),
+        None => value,
+    }
 }
 
 const FORMS: &str = "write [{\"key\": \"10.0.0.1\", \"value\": 1}] or lines of KEY,VALUE; docs/maps.md says \

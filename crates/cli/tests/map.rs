@@ -34,7 +34,7 @@ fn entries_from_files_are_there_at_start() {
     let send = file("next.csv", "# all\n0,send\n1,send\n\n2,send\n3,send\n");
     let ports = file(
         "ports.json",
-        r#"[{"key": 0, "value": 1}, {"key": "0x1", "value": "hex:01000000"}, {"key": 2, "value": 1}, {"key": 3, "value": 1}]"#,
+        r#"[{"key": 0, "value": 1}, {"key": "u32:1", "value": "hex:01000000"}, {"key": 2, "value": 1}, {"key": 3, "value": 1}]"#,
     );
     let (empty, status) = run(&input, &[]);
     assert_eq!(status, 0, "{empty}");
@@ -45,34 +45,4 @@ fn entries_from_files_are_there_at_start() {
     assert_eq!(status, 0, "{filled}");
     let forwarded = |account: &serde_json::Value| account["forwarded"].as_u64().unwrap();
     assert!(forwarded(&filled) > forwarded(&empty), "{filled}\n{empty}");
-}
-
-#[test]
-fn what_does_not_fit_is_said() {
-    let dir = tempfile::tempdir().unwrap();
-    let input = dir.path().join("in.pcap");
-    capture(&input, &each_byte());
-    for (name, text, words) in [
-        ("next=a.csv", "0,nothing\n", "there is no program `nothing`"),
-        ("next=a.csv", "zero,send\n", "`zero` is not a field"),
-        ("next=a.csv", "9,send\n", "next"),
-        ("next=a.csv", "0 send\n", "a.csv:1: no comma"),
-        (
-            "ports=a.csv",
-            "\n0,hex:0102\n",
-            "a.csv:2: `hex:0102` has 2 bytes, not 4",
-        ),
-        ("ports=a.json", "{", "a.json"),
-        ("nowhere=a.csv", "0,1\n", "no state object `nowhere`"),
-        ("ports=missing.csv", "", "missing.csv"),
-        ("ports", "", "no map and file"),
-    ] {
-        std::fs::write(dir.path().join("a.csv"), text).unwrap();
-        std::fs::write(dir.path().join("a.json"), text).unwrap();
-        let map = name.replace('=', &format!("={}/", dir.path().display()));
-        let (answer, status) = run(&input, &[&map]);
-        assert_eq!(status, 2, "{name}: {answer}");
-        let error = answer["error"].as_str().unwrap();
-        assert!(error.contains(words), "{name}: {error}");
-    }
 }

@@ -259,7 +259,11 @@ impl Run {
                 sketch_seed: self.seed,
                 time: 0,
                 initial: function.initial.clone(),
-                entries: contents::entries(&self.maps, &function.module)?,
+                entries: contents::entries(
+                    &self.maps,
+                    &function.module,
+                    &contents::programs(function.program.as_ref()),
+                )?,
             },
             program: function.entry,
             prefetch: !self.no_prefetch,
