@@ -165,7 +165,9 @@ impl Contender {
         instance.start(0);
         Ok(Self {
             instance,
-            queue: (0..QUEUE).map(|_| Burst::new(BURST, 2, Layout::Pooled)).collect(),
+            queue: (0..QUEUE)
+                .map(|_| Burst::new(BURST, 2, Layout::Pooled))
+                .collect(),
             prefetch,
             number: 0,
         })
@@ -210,7 +212,9 @@ impl Contender {
             for burst in &mut self.queue {
                 self.instance.burst(0, self.prefetch, burst);
                 for i in 0..burst.len() {
-                    let outcome = burst.outcome(i).ok_or_else(|| anyhow!("a packet is missing"))?;
+                    let outcome = burst
+                        .outcome(i)
+                        .ok_or_else(|| anyhow!("a packet is missing"))?;
                     fates.push((outcome.fate, outcome.bytes.to_vec()));
                 }
             }
