@@ -135,11 +135,26 @@ impl Collector {
     }
 
     /// The instruction touches this.
-    pub fn access(&mut self, at: StepId, access: Access) {
+    ///
+    /// # Errors
+    /// `several-regions`: a field of the context in one visit, something else in another. The
+    /// context is no memory of the host's; only its fields can be read, each by its own offset.
+    pub fn access(&mut self, at: StepId, access: Access) -> Verdict<()> {
         self.deepen(access);
-        if let Some(a) = self.steps.get_mut(at.0) {
-            a.access = Some(a.access.map_or(access, |old| join_access(old, access)));
+        let Some(a) = self.steps.get_mut(at.0) else {
+            return Ok(());
+        };
+        let joined = a.access.map_or(access, |old| join_access(old, access));
+        let context = |a: Access| matches!(a, Access::Context { .. });
+        if joined == Access::Several && (context(access) || a.access.is_some_and(context)) {
+            return Err(Fault::new(
+                "several-regions",
+                "this load reads the context in some executions and other memory in others",
+                "Read the field of the context into a variable before the branch that chooses.",
+            ));
         }
+        a.access = Some(joined);
+        Ok(())
     }
 
     /// Every single access counts: joined with another region's, a stack's extent is forgotten.

@@ -66,7 +66,7 @@ pub fn atomic(
         stack::require_bytes(m, st, &e)?;
         stack::overwrite(st, &e, e.len);
     }
-    m.facts.access(m.at, access);
+    m.facts.access(m.at, access)?;
     let old = Value::number(Scalar::of_bits(size.bytes() * 8));
     match op {
         AtomicOp::CompareExchange => super::alu::write(m, st, Reg(0), old),

@@ -116,7 +116,7 @@ pub fn load(
         )),
         other => other,
     };
-    m.facts.access(m.at, access);
+    m.facts.access(m.at, access)?;
     super::alu::write(m, st, dst, found)
 }
 
@@ -152,7 +152,7 @@ pub fn store(
         let e = stack::extent(m, &p, frame, off, len, "store")?;
         stack::store(m, st, &e, size.bytes() as u8, value)?;
     }
-    m.facts.access(m.at, access);
+    m.facts.access(m.at, access)?;
     Ok(())
 }
 
