@@ -29,9 +29,7 @@ its author left to the loader: give it, `--capacity NAME=ENTRIES`, or `--capacit
 such maps.
 
 `millrace run --map NAME=FILE` fills a map at start, in place of the program that would do so from user
-space: a line `KEY,VALUE` an entry, or a JSON array of `{\"key\": …, \"value\": …}` in a file `….json`. A field
-is a number (least significant byte first), an address (IPv4, IPv6 or MAC, in network order), a prefix
-`10.0.0.0/8` for tries, `hex:` and two digits a byte, or, in program arrays, a program's name.
+space; maps.md says how entries are written. In program arrays a value is a program's name.
 
 ### Where redirects go
 
