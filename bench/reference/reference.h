@@ -153,7 +153,7 @@ MR_INLINE const u8 *ipv4(const struct mr_packet *pkt, u32 at, u32 *header)
         sum += mr_load32(ip + i);
     for (u32 i = 20; i < *header; i += 4)
         sum += mr_load32(ip + i);
-    return fold(sum) == 0xffff ? ip : NULL;
+    return sum % 0xffff == 0 ? ip : NULL;
 }
 
 #endif
