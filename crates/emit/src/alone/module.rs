@@ -184,6 +184,7 @@ pub fn bursts(
 static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 {age}	for (u32 i = 0; i < n; i++) {{
+		fetch_ahead(packets, i, n);
 {begin}		{run}(self, packets[i]{slot});
 	}}
 }}
@@ -239,6 +240,7 @@ static void burst{index}(struct mr_instance *self, struct mr_packet *const *pack
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
 		for (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
 			slots[i].site = 0;
 			{scout}(self, packets[i], &slots[i]);
 		}}
