@@ -20,6 +20,7 @@
 #define hash_prefetch_entry open_prefetch_entry
 #define hash_cold open_cold
 #define hash_age open_age
+#define hash_map_get open_map_get
 #define hash_map_refresh open_map_refresh
 #define hash_map_put open_map_put
 #define hash_map_lookup_elem open_map_lookup_elem
