@@ -42,6 +42,7 @@ pub fn objects() -> Vec<StateObject> {
         initial: None,
         read_only: false,
         settable: false,
+        nesting: None,
     };
     let mut objects = vec![
         object("table", "hash", 8, 16, 6),
