@@ -202,3 +202,48 @@ fn maps_of_maps_do_the_same_everywhere() {
         "an object's number is its place in the program, from 1"
     );
 }
+
+#[test]
+fn odd_sizes_do_the_same_everywhere() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut ours = emitted(&cache, "odd");
+    let program = ours.program.clone();
+    let mut machine = Machine::exact(&program);
+    let mut kernel = kernel(&ours);
+    let holders = id(&program, "holders");
+    let like = Like {
+        kind: MapType::Hash,
+        key_bytes: 3,
+        value_bytes: 7,
+        capacity: 3,
+    };
+    let mut theirs = Vec::new();
+    for last in [1_u8, 2] {
+        let key = [0, 0, 0, 0, 0, 0, last];
+        machine.nest(holders, &key, None).unwrap();
+        ours.set("holders", &key, &u32::MAX.to_le_bytes()).unwrap();
+        if let Some(kernel) = &kernel {
+            theirs.push((key, kernel.nest("holders", &key, &like).unwrap()));
+        }
+    }
+    let packets = packets(20_000);
+    let entry = program.entries[0].function;
+    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
+    println!("odd: {} packets agree, verdicts {counts:?}", packets.len());
+    assert!(counts[1] > 100 && counts[3] > 100, "{counts:?}");
+    for name in ["scratch", "widest", "thirteens", "fives"] {
+        let mine = ours.entries(name).unwrap();
+        assert!(!mine.is_empty(), "{name} was never written");
+        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
+        if let Some(kernel) = &kernel {
+            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
+        }
+    }
+    let mine = ours.entries("holders.maps").unwrap();
+    assert_eq!(mine.len(), 6, "both are full: {mine:02x?}");
+    for (outer, map) in &theirs {
+        for (inner, value) in map.entries().unwrap() {
+            assert_eq!(mine[&[&outer[..], &inner[..]].concat()], value);
+        }
+    }
+}
