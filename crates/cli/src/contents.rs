@@ -270,9 +270,12 @@ mod tests {
 
     fn both(text: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
         let entries = parse(text).unwrap();
-        let bytes = entries
-            .iter()
-            .map(|e| (key_bytes(e.key.as_ref(), 6).unwrap(), e.value.bytes(4).unwrap()));
+        let bytes = entries.iter().map(|e| {
+            (
+                key_bytes(e.key.as_ref(), 6).unwrap(),
+                e.value.bytes(4).unwrap(),
+            )
+        });
         bytes.collect()
     }
 

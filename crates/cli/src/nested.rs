@@ -83,9 +83,7 @@ fn named(module: &Module, holder: &ObjectInfo, name: &str) -> Result<Vec<u8>, St
     };
     let objects = module.objects();
     match objects.iter().position(|o| o.name == name) {
-        Some(at) if objects.get(at).is_some_and(fits) => {
-            Ok((at as u32 + 1).to_le_bytes().to_vec())
-        }
+        Some(at) if objects.get(at).is_some_and(fits) => Ok((at as u32 + 1).to_le_bytes().to_vec()),
         found => {
             let names: Vec<&str> = objects
                 .iter()

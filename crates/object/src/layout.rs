@@ -197,7 +197,7 @@ impl Layout {
             return Err(maps::never_inside(shape.kind).at_symbol(&object.name));
         }
         let holder = self.add(object)?;
-        shape.name = inner_name(&self.objects.get(holder.0).map_or("", |o| &o.name));
+        shape.name = inner_name(self.objects.get(holder.0).map_or("", |o| &o.name));
         shape.nesting = Some(Nesting::Shape(holder));
         let added = self.add(shape);
         match (added, self.objects.get_mut(holder.0)) {
