@@ -107,7 +107,7 @@ fn a_planted_bug_is_found() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let broken = options(vec![rule]);
         let mut bodies = Vec::new();
-        for _ in 0..12_000 {
+        for _ in 0..30_000 {
             let (insns, _) = candidate(&mut random);
             let alone = program(std::slice::from_ref(&insns));
             if check(&alone, &sound).is_err() && check(&alone, &broken).is_ok() {

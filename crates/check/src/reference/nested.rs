@@ -52,6 +52,14 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Every map in a map of maps, with its key.
+    #[must_use]
+    pub fn inner_maps(&self, holder: ObjectId) -> Vec<(Vec<u8>, ObjectId)> {
+        let inner = self.exact.as_ref().and_then(|e| e.inner.get(&holder));
+        let pair = |(key, map): (&Vec<u8>, &ObjectId)| (key.clone(), *map);
+        inner.into_iter().flatten().map(pair).collect()
+    }
+
     /// The map under a key of a map of maps.
     #[must_use]
     pub fn inner(&self, holder: ObjectId, key: &[u8]) -> Option<ObjectId> {
