@@ -38,8 +38,10 @@ pub struct Body<'a> {
     pub names: &'a Names,
     /// what the function is for
     pub purpose: Purpose,
-    /// keyed operations for which a slot may hold the token, with their numbers
+    /// the keyed operations that come first, with their numbers
     pub sites: &'a BTreeMap<StepId, u32>,
+    /// whether there may be a slot with the token of one of them
+    pub slotted: bool,
     /// what a slot holds besides
     pub resume: Option<&'a Resume<'a>>,
 }
@@ -64,6 +66,7 @@ impl<'a> Body<'a> {
             names,
             purpose,
             sites,
+            slotted: !sites.is_empty(),
             resume: None,
         })
     }
@@ -85,6 +88,7 @@ impl<'a> Body<'a> {
             names,
             purpose,
             sites,
+            slotted: true,
             resume: Some(resume),
         }
     }
@@ -394,12 +398,11 @@ impl<'a> Body<'a> {
         }
         out.blank();
         let parameters = ["self", "pkt", "slot"];
-        let given =
-            if self.purpose == Purpose::Scout || !self.sites.is_empty() || self.resume.is_some() {
-                3
-            } else {
-                2
-            };
+        let given = if self.purpose == Purpose::Scout || self.slotted {
+            3
+        } else {
+            2
+        };
         for parameter in &parameters[..given] {
             let start = scalars
                 .iter()

@@ -187,10 +187,12 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                     continue;
                 }
                 before.extend(copy_key(body, id, reg, declaration)?);
-                if body.sites.contains_key(&id) {
+                if body.sites.contains_key(&id)
+                    && (body.slotted || key_words(declaration) <= MOST_WORDS_IN_REGISTERS)
+                {
                     before.extend(keep_whole(body, id, reg, declaration)?);
                 }
-                match body.sites.get(&id) {
+                match body.sites.get(&id).filter(|_| body.slotted) {
                     Some(site) => {
                         let words = key_words(declaration);
                         before.push(format!(
@@ -236,6 +238,10 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
 pub fn key_words(declaration: &StateObject) -> u32 {
     declaration.key_bytes.div_ceil(8).max(1)
 }
+
+/// A key that is kept whole and has no slot to be compared with occupies so many registers at once. More
+/// cost what they save (`make bench`: heavyhitter gains a twentieth by this, cl would lose as much).
+const MOST_WORDS_IN_REGISTERS: u32 = 2;
 
 /// Longer keys are copied in a loop of the compiler's.
 const MOST_WORDS_BY_NAME: u32 = 8;

@@ -120,7 +120,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         .zip(&rests)
         .filter(|(_, rest)| rest.is_some())
     {
-        whole.sites = &none;
+        whole.slotted = false;
     }
     let words = scouts
         .iter()
