@@ -210,7 +210,7 @@ pub fn bursts(
     let slot = if entry.slotted { ", NULL" } else { "" };
     let mut out = format!(
         "
-static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 {age}	for (u32 i = 0; i < n; i++) {{
 		fetch_ahead(packets, i, n);
@@ -266,16 +266,11 @@ static inline void {scout}_entry(struct mr_instance *self, const struct slot *sl
 	}}
 }}
 
-/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
- * cost more than they save. */
-static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void burst{index}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 	struct slot slots[MR_BATCH];
 
-	if (!({cold})) {{
-		burst{index}_plain(self, packets, n);
-		return;
-	}}
 {age}	while (n > 0) {{
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
@@ -291,6 +286,15 @@ static void burst{index}(struct mr_instance *self, struct mr_packet *const *pack
 		packets += count;
 		n -= count;
 	}}
+}}
+
+/* While the state fits the cache the passes would cost more than they save. */
+static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	if ({cold})
+		burst{index}_passes(self, packets, n);
+	else
+		burst{index}_plain(self, packets, n);
 }}
 ",
         cold = cold.join(" || "),
