@@ -14,7 +14,6 @@ use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
 use millrace_traffic::language::{self, Action, Case, Expectation, Port, Step};
 
-use crate::contents;
 use crate::function::Function;
 
 /// The clock when a case begins, ns since the epoch: some moment in 2001, because a function that
@@ -248,10 +247,12 @@ impl<'a> Bench<'a> {
     }
 
     fn set(&mut self, name: &str, key: &str, value: &str, now: u64) -> Result<(), String> {
-        let module = &self.function.module;
-        let object = contents::object(module, name)
-            .map_err(|(what, help)| format!("`{name}`: {what}; {help}"))?;
-        let entry = contents::entry(module, object, key, value)?;
+        let exposed = &self.function.exposed;
+        let object = exposed.settable(name).map_err(|t| {
+            let help = t.help.unwrap_or_default();
+            format!("`{name}`: {}; {help}", t.what)
+        })?;
+        let entry = exposed.entry(object, &key.into(), &value.into())?;
         self.instance
             .set(object, &entry.key, &entry.value, now)
             .map_err(|e| e.to_string())
