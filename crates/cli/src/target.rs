@@ -44,7 +44,7 @@ impl Failure {
             ..Self::wrong(trouble.what)
         };
         match trouble.code.as_str() {
-            "no-such-entry" | "constant" | "refused" => Self {
+            "no-such-entry" | "refused" => Self {
                 code: NO,
                 ..failure
             },

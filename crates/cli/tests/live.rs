@@ -207,13 +207,28 @@ fn maps_are_listed_exported_and_imported() {
     let many = entries("sources.csv", &many);
     live.ask(&["map", "import", "sources", &many]);
     assert!(export(&["sources", "--csv"]).lines().count() >= 255);
-    let constant = refused(&mut live.command(&["ctl", "set", "grace=1"]), 1);
-    assert!(
-        constant.contains("start again with --set grace=1"),
-        "{constant}"
-    );
     let unknown = refused(&mut live.command(&["ctl", "set", "grease=1"]), 2);
     assert!(unknown.contains("the parameters are grace"), "{unknown}");
+}
+
+#[test]
+fn a_parameter_set_while_running_decides_the_packets_after_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = Live::looping(dir.path(), &["--set", "grace=0"]);
+    live.ask(&["map", "set", "blocked", "10.0.0.1/32", "zeros:8"]);
+    live.until(|s| s["dropped"].as_u64() > Some(0));
+    assert_eq!(live.stats()["passed"], 0);
+    let done = live.ask(&["ctl", "set", "grace=0x10"]);
+    assert_eq!(done, json!({"name": "grace", "before": "0", "now": "16"}));
+    let params = live.ask(&["ctl", "params"]);
+    assert_eq!(params["params"][0]["value"], "16");
+    let first = live.until(|s| s["passed"].as_u64() > Some(0));
+    let later = live.until(|s| s["passed"].as_u64() > first["passed"].as_u64());
+    assert_eq!(first["dropped"], later["dropped"]);
+    for wrong in ["grace=-1", "grace=4294967296", "grace=x", "grace"] {
+        refused(&mut live.command(&["ctl", "set", wrong]), 2);
+    }
+    assert_eq!(live.ask(&["ctl", "params"])["params"][0]["value"], "16");
 }
 
 #[test]

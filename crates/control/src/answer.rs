@@ -29,16 +29,16 @@ pub struct Context {
 }
 
 /// What one client has begun.
-pub struct Session<'a> {
-    context: &'a Context,
+pub struct Session {
+    context: Arc<Context>,
     staged: Vec<Change>,
     bytes: usize,
 }
 
 type Result<T> = std::result::Result<T, Trouble>;
 
-impl<'a> Session<'a> {
-    pub fn new(context: &'a Context) -> Self {
+impl Session {
+    pub fn new(context: Arc<Context>) -> Self {
         Self {
             context,
             staged: Vec::new(),
@@ -56,12 +56,13 @@ impl<'a> Session<'a> {
             "entries" => self.entries(request),
             "edit" => self.edit(request),
             "stats" => self.stats(),
+            "params" => self.params(),
             "set" => self.set(request),
             "drain" => self.end(Order::Drain),
             "stop" => self.end(Order::Stop),
             other => Err(
                 Trouble::new("unknown", format!("there is no request `{other}`")).help(
-                    "there are hello, objects, object, get, entries, edit, stats, set, drain, stop",
+                    "there are hello, objects, object, get, entries, edit, stats, params, set, drain, stop",
                 ),
             ),
         }
@@ -253,30 +254,79 @@ impl<'a> Session<'a> {
         Ok(json!({ "name": self.exposed().name, "accounts": workers.collect::<Vec<_>>() }))
     }
 
+    /// Parameters are read at each packet, and nothing was proved of their values: so they can change.
     fn set(&self, request: &Request) -> Result<Value> {
-        let malformed = || Trouble::new("malformed", "set needs a `setting`, as in NAME=VALUE");
+        let malformed = || {
+            Trouble::new("malformed", "not a setting")
+                .help("write NAME=VALUE, as `run --set` takes it")
+        };
         let setting = request.setting.as_deref().ok_or_else(malformed)?;
-        let (name, _) = setting.split_once('=').ok_or_else(malformed)?;
+        let (name, text) = setting.split_once('=').ok_or_else(malformed)?;
         let params = &self.exposed().params;
-        if !params.iter().any(|(n, _)| n == name) {
-            let names: Vec<_> = params.iter().map(|(n, t)| format!("{n} ({t})")).collect();
+        let param = params.iter().find(|p| p.name == name).ok_or_else(|| {
+            let names: Vec<_> = params.iter().map(|p| p.name.as_str()).collect();
             let help = match names.as_slice() {
                 [] => "the function has no parameters".into(),
                 names => format!("the parameters are {}", names.join(", ")),
             };
-            return Err(Trouble::new(
+            Trouble::new(
                 "no-such-parameter",
                 format!("there is no parameter `{name}`"),
             )
-            .help(help));
-        }
-        Err(Trouble::new(
-            "constant",
-            format!("`{name}` is a constant of the run: code and proof may depend on its value"),
-        )
-        .help(format!(
-            "start again with --set {setting}; what must change while running belongs in a map"
-        )))
+            .help(help)
+        })?;
+        let value = param.encoded(text).map_err(|e| {
+            Trouble::new("malformed", e).help("`millrace ctl params` lists types and values")
+        })?;
+        let (object, at) = (param.object.0, param.offset as usize);
+        let key = vec![0; self.exposed().info(object).map_or(0, |o| o.key_bytes)];
+        let written = value.clone();
+        let before = self.each(move |desk| {
+            let now = desk.now;
+            let instance = started(desk)?;
+            let section = instance.get(object, &key, now).map_err(refused)?;
+            let mut section = section.unwrap_or_default();
+            let place = section.get_mut(at..at.saturating_add(value.len()));
+            let place = place.ok_or_else(|| {
+                Trouble::new("refused", "the parameter is not in this module")
+                    .help("build it again")
+            })?;
+            let before = place.to_vec();
+            place.copy_from_slice(&value);
+            instance.set(object, &key, &section, now).map_err(refused)?;
+            Ok(before)
+        })?;
+        let before = before.into_iter().collect::<Result<Vec<_>>>()?;
+        let before = before.first().map(|b| param.written(param.decoded(b)));
+        Ok(json!({
+            "name": name,
+            "before": before,
+            "now": param.written(param.decoded(&written)),
+        }))
+    }
+
+    fn params(&self) -> Result<Value> {
+        let params = self.exposed().params.clone();
+        let sizes = self.exposed().objects.iter().map(|(o, _)| o.key_bytes);
+        let sizes: Vec<_> = sizes.collect();
+        self.first(move |desk| {
+            let now = desk.now;
+            let instance = started(desk)?;
+            let shown = params.iter().map(|p| {
+                let key = vec![0; sizes.get(p.object.0).copied().unwrap_or(0)];
+                let section = instance.get(p.object.0, &key, now).ok().flatten();
+                let at = p.offset as usize;
+                let value = section
+                    .as_deref()
+                    .and_then(|s| s.get(at..at + p.bytes as usize));
+                json!({
+                    "name": p.name,
+                    "type": p.type_name,
+                    "value": value.map(|v| p.written(p.decoded(v))),
+                })
+            });
+            Ok(json!({ "params": shown.collect::<Vec<_>>() }))
+        })?
     }
 
     fn end(&self, order: Order) -> Result<Value> {
@@ -309,7 +359,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Drop for Session<'_> {
+impl Drop for Session {
     fn drop(&mut self) {
         self.forget();
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, ObjectInfo};
-use millrace_object::program::Program;
+use millrace_object::program::{Param, Program};
 use millrace_object::types::{EntryTypes, Type};
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ pub struct Exposed {
     pub types: BTreeMap<String, EntryTypes>,
     /// names of the packet entries, in order; a program array holds their numbers from 1
     pub programs: Vec<String>,
-    /// settings: name and type
-    pub params: Vec<(String, String)>,
+    /// settings
+    pub params: Vec<Param>,
 }
 
 impl Exposed {
@@ -41,12 +41,7 @@ impl Exposed {
                 .filter_map(|e| p.functions.get(e.function.0));
             functions.map(|f| f.name.clone()).collect()
         });
-        let params = program.map_or_else(Vec::new, |p| {
-            let params = p.params.iter();
-            params
-                .map(|p| (p.name.clone(), p.type_name.clone()))
-                .collect()
-        });
+        let params = program.map_or_else(Vec::new, |p| p.params.clone());
         let objects = module.objects().iter().enumerate();
         Self {
             name: name.to_owned(),

@@ -51,7 +51,7 @@ const LINGER: Duration = Duration::from_millis(500);
 const STACK: usize = 512 << 10;
 
 struct Shared {
-    context: Context,
+    context: Arc<Context>,
     limits: Limits,
     clients: AtomicUsize,
     /// requests that are read and not yet answered
@@ -82,11 +82,11 @@ impl Server {
         let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
         let woken = wake.try_clone().map_err(failed)?;
         let shared = Arc::new(Shared {
-            context: Context {
+            context: Arc::new(Context {
                 exposed,
                 mailboxes,
                 staged: AtomicUsize::new(0),
-            },
+            }),
             limits,
             clients: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
@@ -193,31 +193,61 @@ impl Drop for Ticket {
 
 /// Requests and answers, until the client goes or does not keep to the rules.
 fn converse(stream: &UnixStream, shared: &Shared) {
-    let mut session = Session::new(&shared.context);
+    let mut conversation = Conversation {
+        session: Session::new(shared.context.clone()),
+    };
     let mut lines = Lines {
         stream,
         buffer: Vec::new(),
         seen: 0,
     };
     loop {
-        let line = lines.next(shared.limits);
-        let (request, over) = match line {
-            Ok(Some(line)) => (protocol::parse(&line), false),
+        let line = match lines.next(shared.limits) {
+            Ok(Some(line)) => Ok(line),
             Ok(None) => return,
-            Err(error) => (Err(error), true),
+            Err(error) => Err(error),
         };
         shared.busy.fetch_add(1, Ordering::AcqRel);
-        // What cannot be read is not gone on with: the next line may be the middle of something.
-        let over = over || request.is_err();
-        let answer = match request {
-            Ok(request) => Answer::new(request.id, session.answer(&request)),
-            Err(error) => Answer::new(None, Err(error)),
+        let (answer, over) = match line {
+            Ok(line) => conversation.say(&line),
+            Err(error) => (Answer::new(None, Err(error)), true),
         };
         let until = Instant::now().checked_add(shared.limits.write);
         let sent = send(stream, &answer, until.unwrap_or_else(Instant::now));
         shared.busy.fetch_sub(1, Ordering::AcqRel);
         if over || sent.is_err() {
             return;
+        }
+    }
+}
+
+/// Requests of one client and their answers, wherever the lines come from.
+pub struct Conversation {
+    session: Session,
+}
+
+impl Conversation {
+    /// With a function that these workers run.
+    #[must_use]
+    pub fn new(exposed: Arc<Exposed>, mailboxes: Vec<Arc<Mailbox>>) -> Self {
+        Self {
+            session: Session::new(Arc::new(Context {
+                exposed,
+                mailboxes,
+                staged: AtomicUsize::new(0),
+            })),
+        }
+    }
+
+    /// The answer to a line, and whether it is the last. What cannot be read is not gone on with: the
+    /// next line may be the middle of something.
+    pub fn say(&mut self, line: &[u8]) -> (Answer, bool) {
+        match protocol::parse(line) {
+            Ok(request) => (
+                Answer::new(request.id, self.session.answer(&request)),
+                false,
+            ),
+            Err(error) => (Answer::new(None, Err(error)), true),
         }
     }
 }

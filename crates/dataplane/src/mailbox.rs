@@ -90,7 +90,7 @@ impl Mailbox {
     }
 
     /// Takes no more. What waits is dropped, which whoever waits for an answer notices.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut queue = self.lock();
         queue.closed = true;
         queue.jobs.clear();

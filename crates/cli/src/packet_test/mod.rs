@@ -9,6 +9,7 @@ mod hexdiff;
 
 use std::collections::BTreeMap;
 
+use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
 use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
@@ -39,17 +40,18 @@ impl Failed {
     }
 }
 
-/// Runs a case in bursts of at most `burst` packets.
+/// Runs a case in bursts of at most `burst` packets, from a state that holds these entries.
 ///
 /// # Errors
 /// The first thing that is not as the case says.
 pub fn execute(
     function: &Function,
     case: &Case,
+    entries: &[Entry],
     burst: usize,
     layout: Layout,
 ) -> Result<(), Failed> {
-    let mut bench = Bench::new(function, case, burst, layout)?;
+    let mut bench = Bench::new(function, case, entries, burst, layout)?;
     for step in case.steps() {
         let step = step.map_err(|e| Failed::new(e.line, e.message))?;
         bench.step(step)?;
@@ -96,6 +98,7 @@ impl<'a> Bench<'a> {
     fn new(
         function: &'a Function,
         case: &Case,
+        entries: &[Entry],
         burst: usize,
         layout: Layout,
     ) -> Result<Self, Failed> {
@@ -119,7 +122,7 @@ impl<'a> Bench<'a> {
             sketch_seed: 1,
             time: START,
             initial,
-            ..Config::default()
+            entries: entries.to_vec(),
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;

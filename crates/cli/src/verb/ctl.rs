@@ -14,7 +14,7 @@ use crate::target::Target;
 /// Ask a running function for its counts, or tell it to end.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 done, 1 the run refuses, 2 wrong use or nothing that answers.")]
+Exit status: 0 done, 1 the state refuses, 2 wrong use or nothing that answers.")]
 pub struct Ctl {
     #[command(subcommand)]
     what: What,
@@ -33,7 +33,9 @@ enum What {
     Runs,
     /// What has happened so far, without holding up packets
     Stats,
-    /// Set a parameter; parameters are constants of a run, so this says what to do instead
+    /// The parameters, with their values
+    Params,
+    /// Set a parameter from the next burst on; what ON_START made of it stays as it is
     Set {
         /// As `run` takes it
         #[arg(value_name = "NAME=VALUE")]
@@ -60,6 +62,7 @@ impl Ctl {
                 json!({ "runs": list.collect::<Vec<_>>() })
             }
             What::Stats => self.ask(request("stats"))?,
+            What::Params => self.ask(request("params"))?,
             What::Set { setting } => self.ask(Request {
                 setting: Some(setting.clone()),
                 ..request("set")
@@ -74,6 +77,8 @@ impl Ctl {
         screen::out(&match &self.what {
             What::Runs => names(&answer),
             What::Stats => stats(&answer),
+            What::Params => params(&answer),
+            What::Set { .. } => changed(&answer),
             _ => answer["state"].as_str().unwrap_or_default().to_owned(),
         });
         Ok(DONE)
@@ -97,6 +102,30 @@ fn names(answer: &Value) -> String {
         true => "nothing runs".to_owned(),
         false => lines.join("\n"),
     }
+}
+
+fn params(answer: &Value) -> String {
+    let params = answer["params"].as_array().into_iter().flatten();
+    let lines: Vec<_> = params
+        .map(|p| {
+            let text = |name: &str| p[name].as_str().unwrap_or("-").to_owned();
+            format!("{:<24}{:<16}{}", text("name"), text("type"), text("value"))
+        })
+        .collect();
+    match lines.is_empty() {
+        true => "there are no parameters".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+fn changed(answer: &Value) -> String {
+    let text = |name: &str| answer[name].as_str().unwrap_or("-");
+    format!(
+        "{} was {}, is {}",
+        text("name"),
+        text("before"),
+        text("now")
+    )
 }
 
 fn stats(answer: &Value) -> String {
