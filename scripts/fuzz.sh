@@ -37,6 +37,19 @@ seed() {
         done
         ;;
     pcap) head -c 20000 captures/talk.pcap >"fuzz/corpus/$target/talk.pcap" ;;
+    map_file)
+        printf '[{"key": {"source": "10.0.0.1", "port": 80}, "value": -1}, {"key": [1, "0x02"], "value": "be16:80 zeros:6"}]' \
+            >"fuzz/corpus/$target/entries.json"
+        printf 'key,value\n192.0.2.0/24,10.0.0.1 be16:80 02:00:00:00:00:0a u32:1 zeros:8\n1,second\n' \
+            >"fuzz/corpus/$target/entries.csv"
+        ;;
+    control)
+        printf '%s\n' '{"v":1,"id":7,"do":"hello"}' '{"v":1,"do":"get","object":"routes","key":"192.0.2.0/24"}' \
+            '{"v":1,"do":"edit","more":true,"edits":[{"object":"next","op":"set","key":1,"value":"second"}]}' \
+            '{"v":1,"do":"edit","edits":[{"object":"flows","op":"clear"},{"object":"next","op":"delete","key":0}]}' \
+            '{"v":1,"do":"entries","object":"flows","cursor":3,"limit":9}' '{"v":1,"do":"set","setting":"a=1"}' \
+            '{"v":1,"do":"stop"}' >"fuzz/corpus/$target/requests"
+        ;;
     packet_language) cp nfs/*/tests/*.pkt "fuzz/corpus/$target/" ;;
     esac
 }

@@ -5,6 +5,8 @@
 
 pub mod btf;
 pub mod check;
+pub mod control;
 pub mod elf;
+pub mod map_file;
 pub mod packet_language;
 pub mod pcap;

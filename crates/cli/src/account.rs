@@ -27,7 +27,9 @@ fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> Stri
     let _ = outputs(&mut text, account);
     let _ = costs(&mut text, account, prepared, how);
     if account.interrupted {
-        text.push_str("\nstopped by a signal; everything read until then is accounted\n");
+        text.push_str(
+            "\nstopped before its inputs ended; everything read until then is accounted\n",
+        );
     }
     text
 }

@@ -56,6 +56,11 @@ pub fn write(folder: &Path, built: &Built) -> Result<(), Failure> {
     std::fs::write(folder.join(MANIFEST), text.map_err(failed)?).map_err(failed)
 }
 
+/// The BPF object of a bundle.
+pub fn object(folder: &Path) -> PathBuf {
+    folder.join(OBJECT)
+}
+
 /// The program and the module of a bundle.
 pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
     let path = folder.join(MANIFEST);
@@ -76,8 +81,7 @@ pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
         let what = format!("it was built for a processor with {}", missing.join(" "));
         return Err(broken(&what).help("build it again on this machine or one like it"));
     }
-    let object = folder.join(OBJECT);
-    let mut program = millrace_object::load_file(&object).map_err(|e| trouble::load(&e))?;
+    let mut program = millrace_object::load_file(&object(folder)).map_err(|e| trouble::load(&e))?;
     program.name = manifest.name;
     Ok((program, folder.join(MODULE)))
 }

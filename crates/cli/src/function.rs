@@ -1,15 +1,18 @@
 //! A network function ready to run: its module, and what the program says of ports and reasons.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millrace_check::{Checked, Refusal};
+use millrace_control::Exposed;
 use millrace_dataplane::Module;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{self, ModuleOptions};
 use millrace_emit::{Built, Timings, alone};
 use millrace_object::program::{Program, Role};
+use millrace_object::types::entry_types;
 
 use crate::failure::Failure;
 use crate::progress::Stages;
@@ -32,6 +35,8 @@ pub struct Function {
     pub initial: Vec<Option<Vec<u8>>>,
     /// which packet entry of the module to run
     pub entry: usize,
+    /// its state as it is seen from outside
+    pub exposed: Arc<Exposed>,
     /// bytes that its objects take, from their declarations
     pub objects_bytes: u64,
     /// from the word to loaded
@@ -81,11 +86,13 @@ impl Function {
                     .help("give its source or its object"));
                 }
                 let (program, module) = bundle::open(folder)?;
-                Self::of(settled(program, &make.set)?, &module, make, &found)?
+                let program = settled(program, &make.set)?;
+                Self::of(program, &bundle::object(folder), &module, make, &found)?
             }
             Source::C(input) | Source::Object(input) => {
                 let built = build(input, make)?;
-                let mut function = Self::of(built.program, &built.module, make, &found)?;
+                let mut function =
+                    Self::of(built.program, &built.object, &built.module, make, &found)?;
                 (function.timings, function.from_cache) = (built.timings, built.from_cache);
                 function
             }
@@ -97,15 +104,31 @@ impl Function {
         Ok(function)
     }
 
-    fn of(program: Program, module: &Path, make: &Make, found: &Found) -> Result<Self, Failure> {
+    fn of(
+        program: Program,
+        object: &Path,
+        module: &Path,
+        make: &Make,
+        found: &Found,
+    ) -> Result<Self, Failure> {
         let wanted = make.program.as_deref().or(found.program.as_deref());
         let entry = packet_entry(&program, wanted)?;
         let module = Module::load(module).map_err(|e| {
             Failure::wrong(e).help("build it again; if that does not help, remove the cache folder")
         })?;
+        let module = Arc::new(module);
+        // Without the object's types, entries are bytes.
+        let types = std::fs::read(object).map(|bytes| entry_types(&bytes));
+        let exposed = Exposed::new(
+            &program.name,
+            &module,
+            Some(&program),
+            types.unwrap_or_default(),
+        );
         Ok(Self {
             name: program.name.clone(),
-            module: Arc::new(module),
+            module,
+            exposed: Arc::new(exposed),
             ports: program.ports.clone(),
             reasons: program.reasons.clone(),
             initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
@@ -133,10 +156,13 @@ impl Function {
         let name = path
             .file_stem()
             .map_or_else(|| "module".into(), |s| s.to_string_lossy());
+        let module = Arc::new(module);
+        let exposed = Exposed::new(&name, &module, None, BTreeMap::new());
         Ok(Self {
             name: name.into_owned(),
             objects_bytes: module.state_bytes(),
-            module: Arc::new(module),
+            module,
+            exposed: Arc::new(exposed),
             program: None,
             ports: Vec::new(),
             reasons: vec!["dropped".into()],

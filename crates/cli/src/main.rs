@@ -6,11 +6,9 @@
 
 mod account;
 mod bundle;
-mod contents;
 mod failure;
 mod function;
-mod literal;
-mod nested;
+mod outside;
 mod packet_test;
 mod progress;
 mod quantity;
@@ -18,6 +16,7 @@ mod refusal;
 mod sanitize;
 mod screen;
 mod seed;
+mod target;
 mod trouble;
 mod verb;
 mod wiring;

@@ -62,7 +62,7 @@ pub struct Account {
     pub objects: Vec<ObjectAccount>,
     /// predicted and measured
     pub memory: Memory,
-    /// a signal ended the run before its inputs did
+    /// a signal or a request ended the run before its inputs did
     pub interrupted: bool,
     /// what ended the run before its inputs did, or kept an output from being complete
     pub errors: Vec<Failure>,

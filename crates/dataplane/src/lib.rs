@@ -9,6 +9,7 @@ pub mod account;
 #[allow(unsafe_code, reason = "the time stamp counter is read by an intrinsic")]
 pub mod clock;
 pub mod histogram;
+pub mod mailbox;
 #[allow(unsafe_code, reason = "the C library is asked to give memory back")]
 pub mod memory;
 #[allow(unsafe_code, reason = "the border to emitted code")]
@@ -26,5 +27,6 @@ pub mod signal;
 mod testing;
 
 pub use account::Account;
+pub use mailbox::Mailbox;
 pub use module::{Config, Instance, Module};
 pub use runner::{Run, run};

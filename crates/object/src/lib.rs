@@ -28,6 +28,7 @@ pub mod raw;
 mod reloc;
 pub mod state;
 mod text;
+pub mod types;
 mod xdp;
 
 pub use capacity::CapacityError;

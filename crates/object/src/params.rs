@@ -226,35 +226,60 @@ impl Program {
                 exist,
             });
         };
-        let value = parse(text.trim(), &param.type_name).ok_or_else(|| ParamError::NotANumber {
-            name: name.to_owned(),
-            text: text.to_owned(),
-            type_name: param.type_name.clone(),
-        })?;
-        let (min, max) = param.range();
+        let value = param.encoded(text)?;
+        let start = param.offset as usize;
         let initial = self
             .objects
             .get_mut(param.object.0)
             .and_then(|o| o.initial.as_mut());
-        let start = param.offset as usize;
-        let place = initial.and_then(|i| i.get_mut(start..start + param.bytes as usize));
-        let (true, Some(place)) = ((min..=max).contains(&value), place) else {
-            return Err(ParamError::OutOfRange {
-                name: name.to_owned(),
-                text: text.to_owned(),
-                type_name: param.type_name.clone(),
-                min,
-                max,
-            });
-        };
-        for (byte, from) in place.iter_mut().zip(value.to_le_bytes()) {
-            *byte = from;
+        // `find` saw that the parameter lies in its section.
+        if let Some(place) = initial.and_then(|i| i.get_mut(start..start + value.len())) {
+            place.copy_from_slice(&value);
         }
         Ok(())
     }
 }
 
 impl Param {
+    /// The bytes of a value, as [`Program::set_param`] takes it: `bytes` of them.
+    ///
+    /// # Errors
+    /// Not a number, or beyond the range of the parameter's type.
+    pub fn encoded(&self, text: &str) -> Result<Vec<u8>, ParamError> {
+        let value = parse(text.trim(), &self.type_name).ok_or_else(|| ParamError::NotANumber {
+            name: self.name.clone(),
+            text: text.to_owned(),
+            type_name: self.type_name.clone(),
+        })?;
+        let (min, max) = self.range();
+        if !(min..=max).contains(&value) {
+            return Err(ParamError::OutOfRange {
+                name: self.name.clone(),
+                text: text.to_owned(),
+                type_name: self.type_name.clone(),
+                min,
+                max,
+            });
+        }
+        let mut bytes = value.to_le_bytes().to_vec();
+        bytes.truncate(self.bytes as usize);
+        Ok(bytes)
+    }
+
+    /// The value that some bytes are, least significant first; at most eight of them.
+    #[must_use]
+    pub fn decoded(&self, bytes: &[u8]) -> i128 {
+        let value = bytes
+            .iter()
+            .rev()
+            .fold(0_i128, |n, b| n << 8 | i128::from(*b));
+        let (_, max) = self.range();
+        match self.signed && value > max {
+            true => value - (1 << (8 * bytes.len().min(8))),
+            false => value,
+        }
+    }
+
     /// A value of this parameter as a person reads it, and [`Program::set_param`] takes it.
     #[must_use]
     pub fn written(&self, value: i128) -> String {

@@ -9,12 +9,12 @@ mod hexdiff;
 
 use std::collections::BTreeMap;
 
+use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
 use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
 use millrace_traffic::language::{self, Action, Case, Expectation, Port, Step};
 
-use crate::contents;
 use crate::function::Function;
 
 /// The clock when a case begins, ns since the epoch: some moment in 2001, because a function that
@@ -40,17 +40,18 @@ impl Failed {
     }
 }
 
-/// Runs a case in bursts of at most `burst` packets.
+/// Runs a case in bursts of at most `burst` packets, from a state that holds these entries.
 ///
 /// # Errors
 /// The first thing that is not as the case says.
 pub fn execute(
     function: &Function,
     case: &Case,
+    entries: &[Entry],
     burst: usize,
     layout: Layout,
 ) -> Result<(), Failed> {
-    let mut bench = Bench::new(function, case, burst, layout)?;
+    let mut bench = Bench::new(function, case, entries, burst, layout)?;
     for step in case.steps() {
         let step = step.map_err(|e| Failed::new(e.line, e.message))?;
         bench.step(step)?;
@@ -97,6 +98,7 @@ impl<'a> Bench<'a> {
     fn new(
         function: &'a Function,
         case: &Case,
+        entries: &[Entry],
         burst: usize,
         layout: Layout,
     ) -> Result<Self, Failed> {
@@ -120,7 +122,7 @@ impl<'a> Bench<'a> {
             sketch_seed: 1,
             time: START,
             initial,
-            ..Config::default()
+            entries: entries.to_vec(),
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
@@ -248,13 +250,17 @@ impl<'a> Bench<'a> {
     }
 
     fn set(&mut self, name: &str, key: &str, value: &str, now: u64) -> Result<(), String> {
-        let module = &self.function.module;
-        let object = contents::object(module, name)
-            .map_err(|(what, help)| format!("`{name}`: {what}; {help}"))?;
-        let entry = contents::entry(module, object, key, value)?;
-        self.instance
-            .set(object, &entry.key, &entry.value, now)
-            .map_err(|e| e.to_string())
+        let exposed = &self.function.exposed;
+        let object = exposed.settable(name).map_err(|t| {
+            let help = t.help.unwrap_or_default();
+            format!("`{name}`: {}; {help}", t.what)
+        })?;
+        for entry in exposed.entries(object, Some(&key.into()), &value.into())? {
+            self.instance
+                .set(entry.object, &entry.key, &entry.value, now)
+                .map_err(|e| e.to_string())?;
+        }
+        Ok(())
     }
 
     fn state(&mut self, name: &str, want: u64, now: u64) -> Result<(), String> {

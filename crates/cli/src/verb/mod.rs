@@ -3,7 +3,9 @@
 mod build;
 mod check;
 mod conform;
+mod ctl;
 mod emit;
+mod map;
 mod run;
 mod survey;
 mod test;
@@ -47,5 +49,7 @@ verbs! {
     Build(build::Build),
     Emit(emit::Emit),
     Trace(trace::Trace),
+    Map(map::Map),
+    Ctl(ctl::Ctl),
     Conform(conform::Conform),
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use millrace_dataplane::account::Account;
+use millrace_dataplane::account::{self as accounts, Account};
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{self, InputOptions};
 use millrace_dataplane::runner::{BURST, RecordWriter};
@@ -16,9 +16,10 @@ use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
+use crate::outside::Outside;
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{account, contents, sanitize, screen, seed};
+use crate::{account, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -58,10 +59,8 @@ pub struct Run {
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
 
-    /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
-    /// `value`, or lines of KEY,VALUE
-    #[arg(long = "map", value_name = "NAME=FILE")]
-    maps: Vec<String>,
+    #[command(flatten)]
+    outside: Outside,
 
     /// Packets given to the function together
     #[arg(long, value_name = "N", default_value_t = BURST, value_parser = burst)]
@@ -252,6 +251,7 @@ impl Run {
         };
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
+        let mut opened = self.outside.open(&function.exposed)?;
         let run = millrace_dataplane::Run {
             module: function.module.clone(),
             config: Config {
@@ -259,11 +259,7 @@ impl Run {
                 sketch_seed: self.seed,
                 time: 0,
                 initial: function.initial.clone(),
-                entries: contents::entries(
-                    &self.maps,
-                    &function.module,
-                    &contents::programs(function.program.as_ref()),
-                )?,
+                entries: std::mem::take(&mut opened.entries),
             },
             program: function.entry,
             prefetch: !self.no_prefetch,
@@ -282,14 +278,24 @@ impl Run {
             packets: self.packets,
             time: self.seconds,
             objects_bytes: function.objects_bytes,
+            mailbox: opened.mailbox.clone(),
+            at_end: opened.at_end.take(),
         };
         let mut bar = Bar::new();
         let account =
             millrace_dataplane::run(run, signal::flag(), &mut |progress| bar.show(progress));
         bar.end();
-        account.map_err(|e| {
+        let failures = opened.close();
+        let mut account = account.map_err(|e| {
             Failure::wrong(e).help("declare a smaller capacity, or free memory on this machine")
-        })
+        })?;
+        account
+            .errors
+            .extend(failures.into_iter().map(|t| accounts::Failure {
+                error: t.what,
+                help: t.help.unwrap_or_default(),
+            }));
+        Ok(account)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use millrace_control::contents;
+use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::runner::BURST;
 use millrace_traffic::language::Case;
@@ -27,6 +29,10 @@ pub struct Test {
     /// Run these cases instead
     #[arg(long, value_name = "FILE.pkt")]
     case: Vec<PathBuf>,
+
+    /// What a map holds at the start of each case, from a file as `run --map` reads it
+    #[arg(long = "map", value_name = "NAME=FILE")]
+    maps: Vec<String>,
 
     /// Compile with AddressSanitizer and UndefinedBehaviorSanitizer
     #[arg(long)]
@@ -75,8 +81,10 @@ impl Test {
                 ..Make::default()
             };
             let function = Function::load(word, &make)?;
+            let entries = contents::entries(&self.maps, &function.exposed);
+            let entries = entries.map_err(Failure::control)?;
             for file in self.files(word)? {
-                let result = self.one(&function, &file);
+                let result = self.one(&function, &entries, &file);
                 let line = result.line.map_or(String::new(), |l| format!(":{l}"));
                 if let Some(message) = &result.message {
                     screen::report(self.json, &format!("{}{line}: {message}", result.file));
@@ -121,7 +129,7 @@ impl Test {
         Ok(files)
     }
 
-    fn one(&self, function: &Function, file: &Path) -> CaseResult {
+    fn one(&self, function: &Function, entries: &[Entry], file: &Path) -> CaseResult {
         let layout = if self.sanitize {
             Layout::Exact
         } else {
@@ -134,7 +142,7 @@ impl Test {
         let (title, result) = match case {
             Err(failed) => (String::new(), Err(failed)),
             Ok(case) => {
-                let run = |burst| execute(function, &case, burst, layout);
+                let run = |burst| execute(function, &case, entries, burst, layout);
                 // What differs only in a burst is the prefetching or the host: worth telling apart.
                 let in_burst = |f: Failed| Failed {
                     message: format!("{} (only in a burst of {BURST})", f.message),

@@ -103,10 +103,25 @@ impl Instance {
         limit: usize,
         now: u64,
     ) -> Result<Vec<KeyValue>, ModuleError> {
+        self.page(index, &mut 0, limit, now)
+    }
+
+    /// Live entries from `cursor` on, at most `limit`, as [`Self::entries`]; moves the cursor, which
+    /// starts at 0, behind them. Fewer than `limit` are the last. What is written between two pages may
+    /// be in both or in none of them.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn page(
+        &mut self,
+        index: usize,
+        cursor: &mut u64,
+        limit: usize,
+        now: u64,
+    ) -> Result<Vec<KeyValue>, ModuleError> {
         let (info, object) = self.object(index, "iterate")?;
         let next = object.next.ok_or_else(|| missing(info, "iterate"))?;
         let mut entries = Vec::new();
-        let mut cursor = 0_u64;
         while entries.len() < limit {
             let mut key = vec![0_u8; info.key_bytes.max(1)];
             let mut value = vec![0_u8; info.value_bytes.max(1)];
@@ -114,7 +129,7 @@ impl Instance {
             let result = unsafe {
                 next(
                     self.memory.as_ptr(),
-                    &raw mut cursor,
+                    std::ptr::from_mut(cursor),
                     key.as_mut_ptr(),
                     value.as_mut_ptr(),
                     now,

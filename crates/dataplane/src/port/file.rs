@@ -1,9 +1,14 @@
 //! Capture files, pcap and pcapng, and `-`: standard input and output.
 
+use std::fs;
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use millrace_traffic::capture::{Problem, Reader, Record, Writer, Written};
+use millrace_traffic::capture::{Error as CaptureError, Problem, Reader, Record, Writer, Written};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Input, InputOptions, Kind, Output, PortError};
 
@@ -24,44 +29,104 @@ pub const WRITER_BYTES: u64 = 512 << 10;
 struct File {
     reader: Reader,
     total: Option<u64>,
-    stop: &'static AtomicBool,
+    /// of a pipe or a device
+    pipe: Option<Arc<Pipe>>,
+    /// a step that [`Input::ready`] has taken
+    ahead: Option<Result<bool, CaptureError>>,
 }
 
 fn open(word: &str, options: &InputOptions) -> Result<Box<dyn Input>, PortError> {
-    let (reader, total) = if word == "-" {
-        (Reader::new("standard input", Stdin(options.stop))?, None)
-    } else {
-        // A pipe or a device has no length worth showing.
-        let metadata = std::fs::metadata(word)
-            .ok()
-            .filter(std::fs::Metadata::is_file);
-        (Reader::open(word)?, metadata.map(|m| m.len()))
+    let unreadable = |error| CaptureError {
+        capture: word.to_owned(),
+        offset: 0,
+        packets: 0,
+        problem: Problem::Open(error),
     };
-    Ok(Box::new(File {
-        reader,
-        total,
+    let metadata = std::fs::metadata(word).ok().filter(|_| word != "-");
+    let regular = metadata.as_ref().filter(|m| m.is_file() || m.is_dir());
+    if let Some(metadata) = regular {
+        return Ok(Box::new(File {
+            reader: Reader::open(word)?,
+            total: Some(metadata.len()),
+            pipe: None,
+            ahead: None,
+        }));
+    }
+    let (name, file) = if word == "-" {
+        ("standard input", None)
+    } else {
+        (word, Some(fs::File::open(word).map_err(unreadable)?))
+    };
+    let pipe = Arc::new(Pipe {
+        file,
         stop: options.stop,
+        drained: AtomicBool::new(false),
+    });
+    Ok(Box::new(File {
+        reader: Reader::later(name, Tap(pipe.clone())),
+        total: None,
+        pipe: Some(pipe),
+        ahead: None,
     }))
+}
+
+impl File {
+    /// A step, which does not wait where the input is a pipe: [`waits`] is its error then.
+    fn step(&mut self) -> Result<bool, CaptureError> {
+        match self.reader.advance() {
+            // Told to stop inside a record: the end, not damage.
+            Err(e)
+                if matches!(
+                    e.problem,
+                    Problem::Truncated { .. } | Problem::Empty | Problem::NotACapture
+                ) && self.pipe.as_ref().is_some_and(|p| p.ended()) =>
+            {
+                Ok(false)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Whether a step found nothing yet, rather than something wrong.
+fn waits(step: &Result<bool, CaptureError>) -> bool {
+    matches!(step, Err(CaptureError { problem: Problem::Read(e), .. }) if e.kind() == ErrorKind::WouldBlock)
 }
 
 impl Input for File {
     fn advance(&mut self) -> Result<bool, PortError> {
-        match self.reader.advance() {
-            Ok(more) => Ok(more),
-            // Told to stop while it waited inside a record: the end, not damage.
-            Err(e)
-                if matches!(e.problem, Problem::Truncated { .. })
-                    && self.total.is_none()
-                    && self.stop.load(Ordering::Relaxed) =>
-            {
-                Ok(false)
-            }
-            Err(e) => Err(e.into()),
-        }
+        while !self.ready(PATIENCE) {}
+        let step = self.ahead.take();
+        Ok(step.unwrap_or_else(|| self.step())?)
     }
 
     fn record(&self) -> Option<Record<'_>> {
         self.reader.record()
+    }
+
+    fn live(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    fn ready(&mut self, patience: Duration) -> bool {
+        let Some(pipe) = self.pipe.clone() else {
+            return true;
+        };
+        if self.ahead.is_none() {
+            let mut step = self.step();
+            if waits(&step) && pipe.readable(patience) {
+                step = self.step();
+            }
+            self.ahead = Some(step).filter(|step| !waits(step));
+        }
+        self.ahead.is_some()
+    }
+
+    fn drain(&mut self) -> bool {
+        if let Some(pipe) = &self.pipe {
+            pipe.drained.store(true, Ordering::Relaxed);
+        }
+        self.pipe.is_some()
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
@@ -73,18 +138,62 @@ impl Input for File {
     }
 }
 
-/// Standard input that ends when the process is asked to stop, even while it waits.
-struct Stdin(&'static AtomicBool);
+/// How long a step waits before it looks whether it should still wait.
+const PATIENCE: Duration = Duration::from_millis(100);
 
-impl Read for Stdin {
+/// A pipe or a device: packets come when their sender sends them. It ends when the process is asked to
+/// stop, even while it waits.
+struct Pipe {
+    /// none: standard input
+    file: Option<fs::File>,
+    stop: &'static AtomicBool,
+    /// only what is in the window is still to be given
+    drained: AtomicBool,
+}
+
+impl Pipe {
+    fn fd(&self) -> BorrowedFd<'_> {
+        match &self.file {
+            Some(file) => file.as_fd(),
+            None => rustix::stdio::stdin(),
+        }
+    }
+
+    /// Told to end, by a signal or a request.
+    fn ended(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.drained.load(Ordering::Relaxed)
+    }
+
+    /// Whether a read would not wait; it may end at once, or give an error.
+    fn readable(&self, patience: Duration) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.fd(), PollFlags::IN)];
+        let timeout = Timespec::try_from(patience).ok();
+        // A signal counts as nothing to read: the caller looks whether it should end.
+        self.ended() || matches!(poll(&mut fds, timeout.as_ref()), Ok(n) if n > 0)
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.ended() {
+                return Ok(0);
+            }
+            if !self.readable(Duration::ZERO) {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            match rustix::io::read(self.fd(), &mut *buffer) {
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+}
+
+/// The reader's end of a pipe.
+struct Tap(Arc<Pipe>);
+
+impl Read for Tap {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.0.load(Ordering::Relaxed) {
-            return Ok(0);
-        }
-        match io::stdin().lock().read(buffer) {
-            Err(e) if e.kind() == ErrorKind::Interrupted && self.0.load(Ordering::Relaxed) => Ok(0),
-            other => other,
-        }
+        self.0.read(buffer)
     }
 }
 
@@ -97,6 +206,10 @@ fn create(word: &str, ports: &[&str]) -> Result<Box<dyn Output>, PortError> {
 impl Output for Capture {
     fn write(&mut self, port: u32, stamp: u64, wire: u32, frame: &[u8]) -> Result<(), PortError> {
         Ok(self.0.write(stamp, port, wire, frame)?)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(self.0.flush()?)
     }
 
     fn finish(self: Box<Self>) -> Result<Written, PortError> {

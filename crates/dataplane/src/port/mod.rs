@@ -8,6 +8,7 @@ mod mem;
 mod null;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use millrace_traffic::capture::{Error as CaptureError, Record, WriteError, Written};
 
@@ -109,6 +110,22 @@ pub trait Input: Send {
     /// The packet it stands on: stamp in ns since the epoch, length on the wire, bytes.
     fn record(&self) -> Option<Record<'_>>;
 
+    /// Whether packets arrive when somebody else sends them, so that [`Self::advance`] may wait.
+    fn live(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Self::advance`] has something to go to now, a packet or the end; a live port waits for
+    /// it up to `patience`. Ends the loan of the packet that it stands on.
+    fn ready(&mut self, _patience: Duration) -> bool {
+        true
+    }
+
+    /// From here on nothing more is taken from outside; false where nothing taken from there is left.
+    fn drain(&mut self) -> bool {
+        false
+    }
+
     /// How far it is, and how far it goes, in units of its own; none when that cannot be known.
     fn progress(&self) -> Option<(u64, u64)>;
 
@@ -123,6 +140,14 @@ pub trait Output: Send {
     /// # Errors
     /// When the port takes no more. What it took before stays.
     fn write(&mut self, port: u32, stamp: u64, wire: u32, frame: &[u8]) -> Result<(), PortError>;
+
+    /// Hands on what it has gathered: there is nothing to do just now.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
 
     /// Completes it and says what it has taken.
     ///

@@ -7,6 +7,7 @@
 
 mod sinks;
 mod sources;
+mod tally;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -16,14 +17,14 @@ use std::time::{Duration, Instant};
 
 pub use sinks::{RecordWriter, Sink, Sinks, hex};
 pub use sources::{Entry, Sources};
+use tally::Tally;
 pub use timers::Timers;
 
 use crate::account::{
-    ABORTED, Account, Failure, Function, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, ObjectAccount,
-    PortAccount, WorkerAccount,
+    ABORTED, Account, Failure, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, ObjectAccount,
 };
 use crate::clock::Rate;
-use crate::histogram::Histogram;
+use crate::mailbox::{Desk, Job, Mailbox, Order};
 use crate::memory::Memory;
 use crate::module::{Config, Instance, Module, ModuleError};
 use crate::packet::{Arrival, Burst, Fate, Layout, Outcome};
@@ -64,6 +65,10 @@ pub struct Run {
     pub time: Option<Duration>,
     /// memory that the program's objects take, as predicted from their declarations, bytes
     pub objects_bytes: u64,
+    /// where requests from outside wait for the moment between two bursts
+    pub mailbox: Option<Arc<Mailbox>>,
+    /// what is done with the state at the end, after `ON_STOP`
+    pub at_end: Option<Job>,
 }
 
 /// What an observer sees now and then.
@@ -78,6 +83,9 @@ pub struct Progress {
 /// Bursts between two looks at the observer: often enough to move smoothly, seldom enough to be free.
 const OBSERVE: u64 = 512;
 
+/// How long a worker without packets waits for some before it looks at requests and signals again.
+const IDLE: Duration = Duration::from_millis(5);
+
 /// Runs until the inputs end, a limit is reached, an output fails, or `stop` is raised; then drains
 /// and accounts.
 ///
@@ -87,11 +95,42 @@ const OBSERVE: u64 = 512;
 /// # Errors
 /// [`ModuleError::Create`] when the state cannot be made.
 pub fn run(
-    run: Run,
+    mut run: Run,
     stop: &AtomicBool,
     observe: &mut dyn FnMut(Progress),
 ) -> Result<Account, ModuleError> {
-    Worker::new(run)?.work(stop, observe)
+    let mailbox = run.mailbox.clone();
+    let account = await_first(&mut run, stop).and_then(|()| Worker::new(run)?.work(stop, observe));
+    // Whoever waits for an answer must not wait for a worker that is no more.
+    if let Some(mailbox) = mailbox {
+        mailbox.close();
+    }
+    account
+}
+
+/// Waits for the first packet, whose time the state begins with. Requests are answered all the same,
+/// without a state.
+fn await_first(run: &mut Run, stop: &AtomicBool) -> Result<(), ModuleError> {
+    let deadline = run.time.and_then(|time| Instant::now().checked_add(time));
+    while !run.sources.ready(IDLE) {
+        for job in run.mailbox.iter().flat_map(|m| m.take()) {
+            let mut desk = Desk {
+                instance: None,
+                now: 0,
+                account: &Account::default,
+                order: None,
+            };
+            job(&mut desk);
+            if desk.order.is_some() {
+                run.sources.drain();
+            }
+        }
+        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if late || stop.load(Ordering::Relaxed) {
+            run.sources.drain();
+        }
+    }
+    Ok(())
 }
 
 struct Worker {
@@ -99,20 +138,15 @@ struct Worker {
     instance: Instance,
     timers: Timers,
     burst: Burst,
-    account: Account,
-    /// packets dropped, by index of the reason
-    dropped: Vec<u64>,
-    /// reasons that are not the program's
-    other: BTreeMap<String, u64>,
-    worker: WorkerAccount,
-    /// ticks inside the function
-    ticks: u64,
-    /// ticks a packet
-    each: Histogram,
+    tally: Tally,
     /// the latest stamp so far: the program's clock never runs backwards
     clock: u64,
     /// an output takes no more
     failed: bool,
+    /// asked to stop from outside
+    ordered: bool,
+    /// something was written since the outputs were flushed
+    unflushed: bool,
 }
 
 impl Worker {
@@ -120,27 +154,14 @@ impl Worker {
         let start = run.sources.next().map_or(0, |(record, _)| record.time_ns);
         run.config.time = start;
         let instance = Instance::create(run.module.clone(), &run.config)?;
-        let ports = run.ports.iter();
-        let account = Account {
-            ports: ports
-                .map(|n| PortAccount {
-                    name: n.clone(),
-                    ..Default::default()
-                })
-                .collect(),
-            ..Account::default()
-        };
         Ok(Self {
             timers: Timers::new(run.module.timers(), start),
             burst: Burst::new(run.burst, run.ports.len() as u32, run.layout),
-            account,
-            dropped: vec![0; run.reasons.len()],
-            other: BTreeMap::new(),
-            worker: WorkerAccount::default(),
-            ticks: 0,
-            each: Histogram::default(),
+            tally: Tally::new(&run.ports, run.reasons.len()),
             clock: start,
             failed: false,
+            ordered: false,
+            unflushed: false,
             instance,
             run,
         })
@@ -159,35 +180,79 @@ impl Worker {
         self.instance.start(self.clock);
         self.drain_records();
         loop {
-            let stopped = stop.load(Ordering::Relaxed);
+            self.attend(&rate);
+            let stopped = stop.load(Ordering::Relaxed) || self.ordered;
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if stopped || late || self.failed {
-                self.account.interrupted = stopped;
+                self.tally.account.interrupted = stopped;
                 break;
             }
-            self.fill();
+            let over = self.fill();
             if self.burst.is_empty() {
-                break;
+                if over {
+                    break;
+                }
+                self.rest();
+                continue;
             }
             self.call();
             self.deliver();
+            self.unflushed = true;
             self.drain_records();
-            if self.worker.bursts.is_multiple_of(OBSERVE) {
+            if self.tally.worker.bursts.is_multiple_of(OBSERVE) {
                 observe(Progress {
-                    read: self.account.read,
+                    read: self.tally.account.read,
                     share: self.run.sources.progress(),
                 });
             }
         }
         self.instance.stop(self.clock);
         self.drain_records();
+        if let Some(job) = self.run.at_end.take() {
+            self.perform(job, &rate);
+        }
         Ok(self.report(&rate))
     }
 
-    /// Gathers the next burst: up to its size, the next timer, or the end.
-    fn fill(&mut self) {
+    /// Does what was asked for from outside; mostly there is nothing, which costs one load.
+    fn attend(&mut self, rate: &Rate) {
+        let Some(mailbox) = &self.run.mailbox else {
+            return;
+        };
+        for job in mailbox.take() {
+            self.perform(job, rate);
+        }
+    }
+
+    fn perform(&mut self, job: Job, rate: &Rate) {
+        let (tally, reasons) = (&self.tally, &self.run.reasons);
+        let mut desk = Desk {
+            instance: Some(&mut self.instance),
+            now: self.clock,
+            account: &|| tally.account(reasons, rate),
+            order: None,
+        };
+        job(&mut desk);
+        match desk.order {
+            Some(Order::Stop) => self.ordered = true,
+            Some(Order::Drain) => self.run.sources.drain(),
+            None => {}
+        }
+    }
+
+    /// Gathers the next burst: up to its size, the next timer, the end, or what is there now. True at
+    /// the end.
+    fn fill(&mut self) -> bool {
         self.burst.clear();
-        while !self.burst.is_full() && self.run.packets != Some(self.account.read) {
+        while !self.burst.is_full() && self.run.packets != Some(self.tally.account.read) {
+            let patience = if self.burst.is_empty() {
+                IDLE
+            } else {
+                Duration::ZERO
+            };
+            if !self.run.sources.ready(patience) {
+                return false;
+            }
             let Some((record, port)) = self.run.sources.next() else {
                 break;
             };
@@ -198,24 +263,35 @@ impl Worker {
                 }
                 for (moment, timer) in self.timers.take(time) {
                     self.instance.fire(timer, moment);
-                    self.account.timers_fired += 1;
+                    self.tally.account.timers_fired += 1;
                 }
             }
-            self.account.out_of_order += u64::from(record.time_ns < self.clock);
+            self.tally.account.out_of_order += u64::from(record.time_ns < self.clock);
             self.clock = time;
             let arrival = Arrival {
-                number: self.account.read,
+                number: self.tally.account.read,
                 port,
                 time,
                 stamp: record.time_ns,
                 wire: record.original_length,
             };
-            self.account.came(port, record.data.len());
+            self.tally.account.came(port, record.data.len());
             if !self.burst.push(record.data, arrival) {
-                self.account.became(port, Fate::Dropped(0));
-                count(&mut self.other, OVERSIZE);
+                self.tally.account.became(port, Fate::Dropped(0));
+                count(&mut self.tally.other, OVERSIZE);
             }
             self.run.sources.advance();
+        }
+        self.burst.is_empty()
+    }
+
+    /// Nothing has come for a while: what outputs have gathered must not wait for more.
+    fn rest(&mut self) {
+        if std::mem::take(&mut self.unflushed) {
+            let sinks = self.run.sinks.sinks.iter_mut().chain(&mut self.run.pass);
+            for sink in sinks {
+                self.failed |= !sink.flush();
+            }
         }
     }
 
@@ -225,10 +301,7 @@ impl Worker {
             .instance
             .burst(self.run.program, self.run.prefetch, &mut self.burst);
         let packets = self.burst.len() as u64;
-        self.ticks += took;
-        self.each.add(took as f64 / packets as f64, packets);
-        self.worker.bursts += 1;
-        self.worker.packets += packets;
+        self.tally.burst(took, packets);
     }
 
     /// Does with each packet what the function said, in the order they came.
@@ -241,27 +314,32 @@ impl Worker {
             let from = packet.arrival.port;
             let fate = match packet.fate {
                 Fate::Forwarded(port) if port >= ports => {
-                    count(&mut self.other, NO_SUCH_PORT);
+                    count(&mut self.tally.other, NO_SUCH_PORT);
                     Fate::Aborted
                 }
                 Fate::Forwarded(port) => {
-                    self.account.sent(port, packet.bytes.len());
+                    self.tally.account.sent(port, packet.bytes.len());
                     self.failed |= !self.run.sinks.write(port, &packet);
                     packet.fate
                 }
                 Fate::Flooded if ports < 2 => {
-                    count(&mut self.other, NO_OTHER_PORT);
+                    count(&mut self.tally.other, NO_OTHER_PORT);
                     Fate::Dropped(0)
                 }
                 Fate::Flooded => {
-                    self.failed |=
-                        !flood(&mut self.account, &mut self.run.sinks, ports, from, &packet);
+                    self.failed |= !flood(
+                        &mut self.tally.account,
+                        &mut self.run.sinks,
+                        ports,
+                        from,
+                        &packet,
+                    );
                     packet.fate
                 }
                 Fate::Dropped(reason) => {
-                    match self.dropped.get_mut(reason as usize) {
+                    match self.tally.dropped.get_mut(reason as usize) {
                         Some(n) => *n += 1,
-                        None => count(&mut self.other, &format!("reason_{reason}")),
+                        None => count(&mut self.tally.other, &format!("reason_{reason}")),
                     }
                     packet.fate
                 }
@@ -274,12 +352,12 @@ impl Worker {
                     packet.fate
                 }
                 Fate::Aborted => {
-                    count(&mut self.other, ABORTED);
+                    count(&mut self.tally.other, ABORTED);
                     packet.fate
                 }
                 Fate::Consumed => packet.fate,
             };
-            self.account.became(from, fate);
+            self.tally.account.became(from, fate);
         }
     }
 
@@ -288,7 +366,7 @@ impl Worker {
         if !objects.iter().any(|o| o.records) {
             return;
         }
-        let (run, account, clock) = (&mut self.run.records, &mut self.account, self.clock);
+        let (run, account, clock) = (&mut self.run.records, &mut self.tally.account, self.clock);
         let mut whole = true;
         self.instance.drain(|record| {
             let name = objects.get(record.object).map_or("", |o| o.name.as_str());
@@ -312,7 +390,7 @@ impl Worker {
                 .chain(&self.run.pass)
                 .map(Sink::bytes)
                 .sum::<u64>();
-        let mut account = std::mem::take(&mut self.account);
+        let account = &mut self.tally.account;
         let objects = self.run.module.objects();
         for (index, object) in objects.iter().enumerate() {
             account.objects.push(ObjectAccount {
@@ -348,21 +426,7 @@ impl Worker {
             .errors
             .extend(self.run.records.and_then(RecordWriter::finish));
 
-        account.seconds = rate.elapsed().as_secs_f64();
-        let tick = rate.ns_per_tick();
-        let ns = self.ticks as f64 * tick;
-        self.worker.seconds = ns / 1e9;
-        account.function = Function::over(self.worker.packets, ns, &self.each, tick);
-        if account.seconds > 0.0 {
-            account.mpps = account.read as f64 / account.seconds / 1e6;
-        }
-        account.workers.push(self.worker);
-        account.reasons = self.other;
-        for (name, packets) in self.run.reasons.iter().zip(&self.dropped) {
-            if *packets > 0 {
-                *account.reasons.entry(name.clone()).or_default() += packets;
-            }
-        }
+        let mut account = self.tally.account(&self.run.reasons, rate);
         account.memory = Memory::predict(self.run.objects_bytes, runtime).measured();
         account
     }

@@ -37,6 +37,14 @@ impl Sink {
         self.error.is_none()
     }
 
+    /// Hands on what it has gathered; false when it takes nothing more.
+    pub(super) fn flush(&mut self) -> bool {
+        if self.error.is_none() {
+            self.error = self.output.flush().err();
+        }
+        self.error.is_none()
+    }
+
     /// Bytes of memory that it keeps.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -1,5 +1,7 @@
 //! The inputs of a run, merged by time stamp, each packet with the port that it enters at.
 
+use std::time::Duration;
+
 use millrace_traffic::capture::Record;
 use millrace_traffic::split::{Side, Split};
 
@@ -43,27 +45,66 @@ pub struct Sources {
     inputs: Vec<(Box<dyn Input>, Entry)>,
     /// the input whose packet is next
     at: Option<usize>,
+    /// live inputs that have yet to be stepped
+    behind: Vec<usize>,
+    /// inputs that nothing more is taken from
+    closed: Vec<bool>,
     /// what ended an input before its end
     pub(super) failures: Vec<PortError>,
 }
 
 impl Sources {
-    /// Takes the inputs and steps each to its first packet.
+    /// Takes the inputs and steps each to its first packet, live ones when [`Self::ready`] is asked.
     #[must_use]
     pub fn new(inputs: Vec<(Box<dyn Input>, Entry)>) -> Self {
         let mut sources = Self {
+            closed: vec![false; inputs.len()],
             inputs,
             at: None,
+            behind: Vec::new(),
             failures: Vec::new(),
         };
         for index in 0..sources.inputs.len() {
-            sources.step(index);
+            sources.go(index);
         }
         sources.choose();
         sources
     }
 
-    /// The next packet and its ingress port; none at the end of all.
+    /// Whether the next packet, or that there is none, is known; waits for it up to `patience`. Where
+    /// several inputs are merged it is known once each of them has a packet or has ended: otherwise the
+    /// order would depend on when somebody looked.
+    #[inline]
+    pub fn ready(&mut self, patience: Duration) -> bool {
+        self.behind.is_empty() || self.catch_up(patience)
+    }
+
+    fn catch_up(&mut self, patience: Duration) -> bool {
+        while let Some(&index) = self.behind.last() {
+            let ready = self
+                .inputs
+                .get_mut(index)
+                .is_none_or(|(i, _)| i.ready(patience));
+            if !ready {
+                return false;
+            }
+            self.behind.pop();
+            self.step(index);
+        }
+        self.choose();
+        true
+    }
+
+    /// Takes nothing more from outside: what is left is what live inputs have taken already.
+    pub fn drain(&mut self) {
+        for ((input, _), closed) in self.inputs.iter_mut().zip(&mut self.closed) {
+            *closed = !input.drain();
+        }
+        self.behind.retain(|i| self.closed.get(*i) == Some(&false));
+        self.choose();
+    }
+
+    /// The next packet and its ingress port, once [`Self::ready`]; none at the end of all.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Option<(Record<'_>, u32)> {
@@ -76,8 +117,21 @@ impl Sources {
     /// Goes on to the packet after it.
     pub fn advance(&mut self) {
         if let Some(index) = self.at {
-            self.step(index);
+            self.go(index);
             self.choose();
+        }
+    }
+
+    /// Steps an input now, or later where that may wait.
+    fn go(&mut self, index: usize) {
+        if self
+            .inputs
+            .get(index)
+            .is_some_and(|(input, _)| input.live())
+        {
+            self.behind.push(index);
+        } else {
+            self.step(index);
         }
     }
 
@@ -108,11 +162,16 @@ impl Sources {
     }
 
     fn choose(&mut self) {
-        if self.inputs.len() == 1 {
-            self.at = Some(0);
+        if !self.behind.is_empty() {
+            self.at = None;
             return;
         }
-        let inputs = self.inputs.iter().enumerate();
+        if let [closed] = self.closed.as_slice() {
+            self.at = Some(0).filter(|_| !closed);
+            return;
+        }
+        let open = |i: &usize| self.closed.get(*i) == Some(&false);
+        let inputs = self.inputs.iter().enumerate().filter(|(i, _)| open(i));
         let heads = inputs.filter_map(|(i, (input, _))| Some((input.record()?.time_ns, i)));
         self.at = heads.min().map(|(_, index)| index);
     }

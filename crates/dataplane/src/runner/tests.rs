@@ -88,6 +88,8 @@ impl Bench {
             layout: Layout::Pooled,
             packets: None,
             time: None,
+            mailbox: None,
+            at_end: None,
             objects_bytes: 0,
         }
     }

@@ -84,6 +84,14 @@ impl Pcapng {
         source: &mut Source,
         interfaces: &mut Vec<Interface>,
     ) -> Result<Option<Head>, Problem> {
+        // The rest of a block that was not all there when it was stepped over.
+        let missing = source.pay().map_err(Problem::Read)?;
+        if missing > 0 {
+            return Err(Problem::Truncated {
+                needed: missing,
+                there: 0,
+            });
+        }
         loop {
             let there = source.fill(12).map_err(Problem::Read)?;
             if there == 0 {
@@ -120,11 +128,11 @@ impl Pcapng {
                 kind,
                 SECTION_HEADER | INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET
             ) {
-                let skipped = source.skip(u64::from(length)).map_err(Problem::Read)?;
-                if skipped < u64::from(length) {
+                let missing = source.skip(u64::from(length)).map_err(Problem::Read)?;
+                if missing > 0 {
                     return Err(Problem::Truncated {
                         needed: u64::from(length),
-                        there: skipped,
+                        there: u64::from(length) - missing,
                     });
                 }
                 continue;

@@ -29,7 +29,8 @@ enum Decoder {
 pub struct Reader {
     capture: String,
     source: Source,
-    decoder: Decoder,
+    /// none until the header has been read
+    decoder: Option<Decoder>,
     interfaces: Vec<Interface>,
     current: Option<Head>,
     packets: u64,
@@ -72,24 +73,40 @@ impl Reader {
         capture: impl Into<String>,
         read: impl Read + Send + 'static,
     ) -> Result<Self, Error> {
-        let capture = capture.into();
-        let mut source = Source::new(Box::new(read));
-        match Self::start(&mut source) {
-            Ok((decoder, interfaces)) => Ok(Self {
-                capture,
-                source,
-                decoder,
-                interfaces,
-                current: None,
-                packets: 0,
-                ended: false,
-            }),
-            Err(problem) => Err(Error {
-                capture,
-                offset: 0,
-                packets: 0,
-                problem,
-            }),
+        let mut reader = Self::later(capture, read);
+        match reader.begin() {
+            Ok(()) => Ok(reader),
+            Err(problem) => Err(reader.error(problem)),
+        }
+    }
+
+    /// The same for a stream that is read when the first packet is asked for: what [`Reader::new`] finds
+    /// wrong, the first step does.
+    pub fn later(capture: impl Into<String>, read: impl Read + Send + 'static) -> Self {
+        Self {
+            capture: capture.into(),
+            source: Source::new(Box::new(read)),
+            decoder: None,
+            interfaces: Vec::new(),
+            current: None,
+            packets: 0,
+            ended: false,
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Problem> {
+        let (decoder, interfaces) = Self::start(&mut self.source)?;
+        self.decoder = Some(decoder);
+        self.interfaces = interfaces;
+        Ok(())
+    }
+
+    fn error(&self, problem: Problem) -> Error {
+        Error {
+            capture: self.capture.clone(),
+            offset: self.source.offset(),
+            packets: self.packets,
+            problem,
         }
     }
 
@@ -136,7 +153,8 @@ impl Reader {
     /// Steps to the next packet, which [`Reader::record`] then gives; false at the end.
     ///
     /// # Errors
-    /// Those of [`Reader::next`].
+    /// Those of [`Reader::next`]; and [`Problem::Read`] with [`io::ErrorKind::WouldBlock`] where the
+    /// stream gives that, after which the step can be tried again: nothing is lost.
     pub fn advance(&mut self) -> Result<bool, Error> {
         if let Some(head) = self.current.take() {
             self.source.consume(head.length);
@@ -145,8 +163,12 @@ impl Reader {
             return Ok(false);
         }
         let found = match &mut self.decoder {
-            Decoder::Pcap(pcap) => pcap.advance(&mut self.source),
-            Decoder::Pcapng(pcapng) => pcapng.advance(&mut self.source, &mut self.interfaces),
+            Some(Decoder::Pcap(pcap)) => pcap.advance(&mut self.source),
+            Some(Decoder::Pcapng(pcapng)) => pcapng.advance(&mut self.source, &mut self.interfaces),
+            None => match self.begin() {
+                Ok(()) => return self.advance(),
+                Err(problem) => Err(problem),
+            },
         };
         match found {
             Ok(Some(head)) => {
@@ -159,13 +181,9 @@ impl Reader {
                 Ok(false)
             }
             Err(problem) => {
-                self.ended = true;
-                Err(Error {
-                    capture: self.capture.clone(),
-                    offset: self.source.offset(),
-                    packets: self.packets,
-                    problem,
-                })
+                let later = |e: &io::Error| e.kind() == io::ErrorKind::WouldBlock;
+                self.ended = !matches!(&problem, Problem::Read(e) if later(e));
+                Err(self.error(problem))
             }
         }
     }

@@ -14,6 +14,8 @@ pub(super) struct Source {
     /// Bytes of the stream before `start`.
     offset: u64,
     ended: bool,
+    /// what [`Source::skip`] has still to step over
+    owed: u64,
 }
 
 impl Source {
@@ -25,6 +27,7 @@ impl Source {
             end: 0,
             offset: 0,
             ended: false,
+            owed: 0,
         }
     }
 
@@ -82,18 +85,24 @@ impl Source {
         }
     }
 
-    /// Steps over `length` bytes of the stream, more than the window may hold; says how many there were.
+    /// Steps over `length` bytes of the stream, more than the window may hold; says how many are
+    /// missing at its end. After an error the rest is still owed: [`Source::pay`] goes on.
     pub(super) fn skip(&mut self, length: u64) -> io::Result<u64> {
-        let mut left = length;
-        while left > 0 {
+        self.owed = length;
+        self.pay()
+    }
+
+    /// Steps over what is still owed.
+    pub(super) fn pay(&mut self) -> io::Result<u64> {
+        while self.owed > 0 {
             let there = self.fill(1)?;
             if there == 0 {
                 break;
             }
-            let step = there.min(usize::try_from(left).unwrap_or(usize::MAX));
+            let step = there.min(usize::try_from(self.owed).unwrap_or(usize::MAX));
             self.consume(step);
-            left -= step as u64;
+            self.owed -= step as u64;
         }
-        Ok(length - left)
+        Ok(self.owed)
     }
 }

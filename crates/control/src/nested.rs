@@ -1,10 +1,11 @@
 //! Entries of maps of maps (docs/maps.md): a value is the name of a map of the program, `new` for an empty
 //! one, or the entries of one that is made for it.
 
-use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, ObjectInfo};
+use serde_json::Value;
 
-use crate::contents::{Text, Written, key_bytes};
+use crate::contents::listed;
+use crate::exposed::Exposed;
 
 /// The number that asks for a new map (MAPS_OWN of fastpath/state/maps.h).
 const NEW: [u8; 4] = [0xff; 4];
@@ -13,43 +14,46 @@ const NEW: [u8; 4] = [0xff; 4];
 const NEW_WORD: &str = "new";
 
 /// Whether the values of an object are maps.
-pub fn holds_maps(module: &Module, object: usize) -> bool {
-    let info = module.objects().get(object);
-    info.is_some_and(|o| matches!(o.kind.as_str(), "array_of_maps" | "hash_of_maps"))
+pub fn holds_maps(info: &ObjectInfo) -> bool {
+    matches!(info.kind.as_str(), "array_of_maps" | "hash_of_maps")
 }
 
 /// What one entry asks for: the map under the key and, if it is made here, its entries.
 ///
 /// # Errors
 /// What is wrong with the entry, in words.
-pub fn entries(module: &Module, object: usize, written: &Written) -> Result<Vec<Entry>, String> {
-    let holder = info(module, object)?;
-    let key = key_bytes(written.key.as_ref(), holder.key_bytes)?;
-    let (value, content) = match &written.value {
-        Text::Words(word) if word == NEW_WORD => (NEW.to_vec(), &[][..]),
-        Text::Words(name) => (named(module, holder, name)?, &[][..]),
-        // An empty list of entries looks like one of bytes.
-        Text::Bytes(bytes) if bytes.is_empty() => (NEW.to_vec(), &[][..]),
-        Text::Bytes(_) => {
+pub fn entries(
+    exposed: &Exposed,
+    object: usize,
+    key: Vec<u8>,
+    value: &Value,
+) -> Result<Vec<Entry>, String> {
+    let holder = exposed.info(object)?;
+    let (value, content) = match value {
+        Value::String(word) if word == NEW_WORD => (NEW.to_vec(), Vec::new()),
+        Value::String(name) => (named(exposed, holder, name)?, Vec::new()),
+        Value::Array(list) if list.iter().all(Value::is_object) => {
+            (NEW.to_vec(), listed(list.clone())?)
+        }
+        _ => {
             return Err(format!(
-                "value: bytes; {} holds maps: name one, or list its entries",
+                "value: neither a name nor entries; {} holds maps: name one, or list its entries",
                 holder.name
             ));
         }
-        Text::Entries(content) => (NEW.to_vec(), content.as_slice()),
     };
     let mut all = vec![Entry {
         object,
         key: key.clone(),
         value,
     }];
-    let (inside, shape) = shape(module, holder)?;
+    let (inside, shape) = shape(exposed, holder)?;
     for entry in content {
         let of = |e| format!("{}: {e}", entry.place);
         let own = shape.key_bytes.saturating_sub(holder.key_bytes);
         let mut both = key.clone();
-        both.extend(key_bytes(entry.key.as_ref(), own).map_err(of)?);
-        let value = entry.value.bytes(shape.value_bytes);
+        both.extend(exposed.plain_key(entry.key.as_ref(), own).map_err(of)?);
+        let value = crate::value::read(&entry.value, shape.value_bytes, None);
         all.push(Entry {
             object: inside,
             key: both,
@@ -59,31 +63,28 @@ pub fn entries(module: &Module, object: usize, written: &Written) -> Result<Vec<
     Ok(all)
 }
 
-fn info(module: &Module, object: usize) -> Result<&ObjectInfo, String> {
-    let info = module.objects().get(object);
-    info.ok_or_else(|| "there is no such object".into())
-}
-
 /// The object through which the maps in a map are reached.
-fn shape<'a>(module: &'a Module, holder: &ObjectInfo) -> Result<(usize, &'a ObjectInfo), String> {
+fn shape<'a>(exposed: &'a Exposed, holder: &ObjectInfo) -> Result<(usize, &'a ObjectInfo), String> {
     let name = format!("{}.maps", holder.name);
-    let mut objects = module.objects().iter().enumerate();
+    let mut objects = exposed.objects.iter().map(|(o, _)| o).enumerate();
     objects
         .find(|(_, o)| o.name == name)
         .ok_or_else(|| format!("there is no {name}"))
 }
 
 /// The number of the map of this name, as the holder's value.
-fn named(module: &Module, holder: &ObjectInfo, name: &str) -> Result<Vec<u8>, String> {
-    let (_, shape) = shape(module, holder)?;
+fn named(exposed: &Exposed, holder: &ObjectInfo, name: &str) -> Result<Vec<u8>, String> {
+    let (_, shape) = shape(exposed, holder)?;
     let own = shape.key_bytes.saturating_sub(holder.key_bytes);
     let fits = |o: &ObjectInfo| {
         (o.kind.as_str(), o.key_bytes, o.value_bytes) == (&shape.kind, own, shape.value_bytes)
             && o.name != shape.name
     };
-    let objects = module.objects();
+    let objects: Vec<&ObjectInfo> = exposed.objects.iter().map(|(o, _)| o).collect();
     match objects.iter().position(|o| o.name == name) {
-        Some(at) if objects.get(at).is_some_and(fits) => Ok((at as u32 + 1).to_le_bytes().to_vec()),
+        Some(at) if objects.get(at).is_some_and(|o| fits(o)) => {
+            Ok((at as u32 + 1).to_le_bytes().to_vec())
+        }
         found => {
             let names: Vec<&str> = objects
                 .iter()

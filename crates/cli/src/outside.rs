@@ -1,0 +1,123 @@
+//! What a run has to do with the world besides packets: its control socket and its pinned maps.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use millrace_control::server::{Limits, Server};
+use millrace_control::{Exposed, Trouble, contents, pins::Pins, socket};
+use millrace_dataplane::Mailbox;
+use millrace_dataplane::mailbox::Job;
+use millrace_dataplane::module::Entry;
+
+use crate::failure::Failure;
+use crate::screen;
+
+/// The flags.
+#[derive(Args)]
+pub struct Outside {
+    /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
+    /// `value`, or lines of KEY,VALUE
+    #[arg(long = "map", value_name = "NAME=FILE")]
+    maps: Vec<String>,
+
+    /// Where to listen for `millrace map` and `millrace ctl`, or `none`; else in
+    /// $XDG_RUNTIME_DIR/millrace or /run/millrace
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+
+    /// The run's name for `--run`; else the function's and the process's number
+    #[arg(long, value_name = "NAME", conflicts_with = "control")]
+    name: Option<String>,
+
+    /// Keep maps that are declared pinned by name in this folder, from run to run
+    #[arg(long, value_name = "FOLDER")]
+    pin: Option<PathBuf>,
+
+    /// Keep all maps there
+    #[arg(long, requires = "pin")]
+    pin_all: bool,
+}
+
+/// What is open for a run.
+pub struct Opened {
+    /// what is there at start
+    pub entries: Vec<Entry>,
+    /// where requests wait
+    pub mailbox: Option<Arc<Mailbox>>,
+    /// what is to be done at the end
+    pub at_end: Option<Job>,
+    /// what went wrong there
+    pub failures: Arc<Mutex<Vec<Trouble>>>,
+    /// ends with this
+    server: Option<Server>,
+}
+
+impl Opened {
+    /// The run has ended; what could not be kept.
+    pub fn close(self) -> Vec<Trouble> {
+        drop(self.server);
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *failures)
+    }
+}
+
+impl Outside {
+    /// Reads what is to be there at start, and opens the socket.
+    ///
+    /// # Errors
+    /// A file or folder is wrong, or a socket that was asked for cannot be made.
+    pub fn open(&self, exposed: &Arc<Exposed>) -> Result<Opened, Failure> {
+        let failures = Arc::new(Mutex::new(Vec::new()));
+        let (mut entries, mut at_end) = (Vec::new(), None);
+        if let Some(folder) = &self.pin {
+            let pins = Pins::open(folder, exposed, self.pin_all).map_err(Failure::control)?;
+            entries = pins.entries(exposed).map_err(Failure::control)?;
+            at_end = Some(pins.keep(exposed.clone(), failures.clone()));
+        }
+        // After what is pinned: what is named now counts.
+        entries.extend(contents::entries(&self.maps, exposed).map_err(Failure::control)?);
+        let (server, mailbox) = self.listen(exposed)?;
+        Ok(Opened {
+            entries,
+            mailbox,
+            at_end,
+            failures,
+            server,
+        })
+    }
+
+    fn listen(
+        &self,
+        exposed: &Arc<Exposed>,
+    ) -> Result<(Option<Server>, Option<Arc<Mailbox>>), Failure> {
+        if self
+            .control
+            .as_ref()
+            .is_some_and(|p| p.as_os_str() == "none")
+        {
+            return Ok((None, None));
+        }
+        let path = match (&self.control, &self.name) {
+            (Some(path), _) => Ok(path.clone()),
+            (None, Some(name)) => socket::in_folder(name),
+            (None, None) => socket::in_folder(&socket::run_name(&exposed.name)).inspect(|_| {
+                socket::sweep();
+            }),
+        };
+        let mailbox = Arc::new(Mailbox::default());
+        let server = path.and_then(|path| {
+            let mailboxes = vec![mailbox.clone()];
+            Server::start(&path, exposed.clone(), mailboxes, Limits::default())
+        });
+        match server {
+            Ok(server) => Ok((Some(server), Some(mailbox))),
+            // Nobody asked for it, and the packets do not need it.
+            Err(trouble) if self.control.is_none() && self.name.is_none() => {
+                screen::err(&format!("note: no control socket: {trouble}"));
+                Ok((None, None))
+            }
+            Err(trouble) => Err(Failure::control(trouble)),
+        }
+    }
+}

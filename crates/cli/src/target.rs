@@ -1,0 +1,54 @@
+//! Which running function is meant: `--run NAME` or `--control PATH`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use millrace_control::Trouble;
+use millrace_control::client::Client;
+use millrace_control::socket;
+
+use crate::failure::{Failure, NO};
+
+/// The flags.
+#[derive(Args)]
+pub struct Target {
+    /// The run, by the name of its function or of its own; not needed where there is only one
+    #[arg(long, value_name = "NAME", global = true)]
+    run: Option<String>,
+
+    /// The run, by its control socket
+    #[arg(long, value_name = "PATH", global = true, conflicts_with = "run")]
+    control: Option<PathBuf>,
+}
+
+impl Target {
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// There is no such run, or several, or it does not answer.
+    pub fn connect(&self) -> Result<Client, Failure> {
+        let path = match &self.control {
+            Some(path) => path.clone(),
+            None => socket::find(self.run.as_deref()).map_err(Failure::control)?,
+        };
+        Client::connect(&path).map_err(Failure::control)
+    }
+}
+
+impl Failure {
+    /// What a run says is wrong. That there is no such entry, or that something is refused, is an answer
+    /// (exit status 1); all else is wrong use.
+    pub fn control(trouble: Trouble) -> Self {
+        let failure = Self {
+            help: trouble.help,
+            ..Self::wrong(trouble.what)
+        };
+        match trouble.code.as_str() {
+            "no-such-entry" | "refused" => Self {
+                code: NO,
+                ..failure
+            },
+            _ => failure,
+        }
+    }
+}

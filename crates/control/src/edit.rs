@@ -1,0 +1,160 @@
+//! Edits of state objects, together: all of them or none.
+
+use millrace_dataplane::Instance;
+use millrace_dataplane::module::{Entry, ModuleError};
+
+use crate::exposed::Exposed;
+use crate::protocol;
+use crate::trouble::Trouble;
+
+/// One change, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// an entry is written, over an older one if there is one
+    Set {
+        object: usize,
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+    /// an entry goes; whether there was one is counted
+    Delete { object: usize, key: Vec<u8> },
+    /// all entries go; those of arrays, which always exist, become zero
+    Clear { object: usize },
+}
+
+impl Change {
+    /// Bytes that it takes while it waits.
+    pub fn bytes(&self) -> usize {
+        let content = match self {
+            Self::Set { key, value, .. } => key.len() + value.len(),
+            Self::Delete { key, .. } => key.len(),
+            Self::Clear { .. } => 0,
+        };
+        size_of::<Self>() + content
+    }
+
+    /// From what somebody wrote.
+    pub fn of(edit: &protocol::Edit, exposed: &Exposed) -> Result<Vec<Self>, Trouble> {
+        let object = exposed.settable(&edit.object).map_err(|t| Trouble {
+            what: format!("{}: {}", edit.object, t.what),
+            ..t
+        })?;
+        let malformed = |what: String| {
+            Trouble::new("malformed", format!("{}: {what}", edit.object))
+                .help(crate::contents::FORMS)
+        };
+        let none = |what: &str| malformed(format!("{} needs a {what}", edit.op));
+        let key = || {
+            let key = edit.key.as_ref().ok_or_else(|| none("key"))?;
+            let key = exposed.key(object, key);
+            key.map_err(|e| malformed(format!("key: {e}")))
+        };
+        match edit.op.as_str() {
+            "set" => {
+                let value = edit.value.as_ref().ok_or_else(|| none("value"))?;
+                let entries = exposed.entries(object, edit.key.as_ref(), value);
+                let set = |entry: Entry| Self::Set {
+                    object: entry.object,
+                    key: entry.key,
+                    value: entry.value,
+                };
+                Ok(entries.map_err(malformed)?.into_iter().map(set).collect())
+            }
+            "delete" => Ok(vec![Self::Delete {
+                object,
+                key: key()?,
+            }]),
+            "clear" => Ok(vec![Self::Clear { object }]),
+            other => Err(malformed(format!("`{other}` is not set, delete or clear"))),
+        }
+    }
+}
+
+/// What a batch has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// entries written
+    pub set: u64,
+    /// entries that were there and are gone, or are zero in an array
+    pub deleted: u64,
+}
+
+/// Makes the changes in their order, or none of them.
+///
+/// What is undone has its bytes again, but age zero; what an LRU map has evicted in between is not
+/// brought back.
+///
+/// # Errors
+/// What the first object that refuses says.
+pub fn apply(instance: &mut Instance, changes: &[Change], now: u64) -> Result<Done, Trouble> {
+    let mut done = Done::default();
+    let mut undo = Vec::new();
+    for (at, change) in changes.iter().enumerate() {
+        if let Err(error) = one(instance, change, now, &mut done, &mut undo) {
+            while let Some(change) = undo.pop() {
+                // What was there fits; a failure would leave the first error as the one to tell.
+                let _ = one(
+                    instance,
+                    &change,
+                    now,
+                    &mut Done::default(),
+                    &mut Vec::new(),
+                );
+            }
+            return Err(refused(&error, at, changes.len()));
+        }
+    }
+    Ok(done)
+}
+
+fn refused(error: &ModuleError, at: usize, of: usize) -> Trouble {
+    let place = match of {
+        1 => String::new(),
+        _ => format!("edit {} of {of}: ", at + 1),
+    };
+    Trouble::new("refused", format!("{place}{error}")).help("nothing was changed")
+}
+
+fn one(
+    instance: &mut Instance,
+    change: &Change,
+    now: u64,
+    done: &mut Done,
+    undo: &mut Vec<Change>,
+) -> Result<(), ModuleError> {
+    match change {
+        Change::Set { object, key, value } => {
+            let before = instance.get(*object, key, now).ok().flatten();
+            instance.set(*object, key, value, now)?;
+            undo.push(back(*object, key.clone(), before));
+            done.set += 1;
+        }
+        Change::Delete { object, key } => {
+            let before = instance.get(*object, key, now)?;
+            if before.is_some() {
+                instance.remove(*object, key, now)?;
+                undo.push(back(*object, key.clone(), before));
+                done.deleted += 1;
+            }
+        }
+        Change::Clear { object } => {
+            for (key, value) in instance.entries(*object, usize::MAX, now)? {
+                // Elements of arrays cannot be removed (bpf(2)).
+                if instance.remove(*object, &key, now).is_err() {
+                    instance.set(*object, &key, &vec![0; value.len()], now)?;
+                }
+                undo.push(back(*object, key, Some(value)));
+                done.deleted += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What makes it as it was.
+fn back(object: usize, key: Vec<u8>, before: Option<Vec<u8>>) -> Change {
+    match before {
+        Some(value) => Change::Set { object, key, value },
+        None => Change::Delete { object, key },
+    }
+}

@@ -1,0 +1,276 @@
+//! A function as it is seen from outside: its objects, and how their entries are written.
+
+use std::collections::BTreeMap;
+
+use millrace_dataplane::Module;
+use millrace_dataplane::module::{Entry, ObjectInfo};
+use millrace_object::program::{Param, Program};
+use millrace_object::types::{EntryTypes, Type};
+use serde_json::{Value, json};
+
+use crate::nested;
+use crate::trouble::Trouble;
+use crate::value;
+
+/// What is known of a function besides its code.
+pub struct Exposed {
+    /// of the function
+    pub name: String,
+    /// its state objects, in the module's order, and whether entries can be set in them
+    pub objects: Vec<(ObjectInfo, bool)>,
+    /// types of entries, by object; empty for a module alone
+    pub types: BTreeMap<String, EntryTypes>,
+    /// names of the packet entries, in order; a program array holds their numbers from 1
+    pub programs: Vec<String>,
+    /// settings
+    pub params: Vec<Param>,
+}
+
+impl Exposed {
+    /// A module, and the program that it was made from.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        module: &Module,
+        program: Option<&Program>,
+        types: BTreeMap<String, EntryTypes>,
+    ) -> Self {
+        let programs = program.map_or_else(Vec::new, |p| {
+            let functions = p
+                .entries
+                .iter()
+                .filter_map(|e| p.functions.get(e.function.0));
+            functions.map(|f| f.name.clone()).collect()
+        });
+        let params = program.map_or_else(Vec::new, |p| p.params.clone());
+        let objects = module.objects().iter().enumerate();
+        Self {
+            name: name.to_owned(),
+            objects: objects
+                .map(|(index, info)| (info.clone(), module.settable(index)))
+                .collect(),
+            types,
+            programs,
+            params,
+        }
+    }
+
+    /// The objects that have entries: all but sections of globals.
+    pub fn objects(&self) -> impl Iterator<Item = (usize, &ObjectInfo)> {
+        let objects = self.objects.iter().map(|(info, _)| info).enumerate();
+        objects.filter(|(_, o)| o.kind != "global")
+    }
+
+    /// Whether entries can be set in an object.
+    #[must_use]
+    pub fn takes_entries(&self, object: usize) -> bool {
+        self.objects.get(object).is_some_and(|(_, takes)| *takes)
+    }
+
+    /// An object by its name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn index(&self, name: &str) -> Result<usize, Trouble> {
+        let found = self.objects.iter().position(|(o, _)| o.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = self.objects().map(|(_, o)| o.name.as_str()).collect();
+            let help = match names.as_slice() {
+                [] => "the function has no state objects".into(),
+                names => format!("the function has {}", names.join(", ")),
+            };
+            Trouble::new("no-such-object", "there is no such object").help(help)
+        })
+    }
+
+    /// An object by its name, if entries can be set in it.
+    ///
+    /// # Errors
+    /// There is none, or it has nothing to set.
+    pub fn settable(&self, name: &str) -> Result<usize, Trouble> {
+        let index = self.index(name)?;
+        if self.takes_entries(index) {
+            return Ok(index);
+        }
+        Err(
+            Trouble::new("not-settable", "this kind of object takes no entries")
+                .help("name a map, a vector or an array"),
+        )
+    }
+
+    /// The entries that an entry somebody wrote stands for: one, or in a map of maps those of the map that is
+    /// its value as well. The key is left out where the object has none.
+    ///
+    /// # Errors
+    /// The key or the value is not of the object's size, or nothing that can be read.
+    pub fn entries(
+        &self,
+        object: usize,
+        key: Option<&Value>,
+        value: &Value,
+    ) -> Result<Vec<Entry>, String> {
+        let info = self.info(object)?;
+        let key = match key {
+            Some(key) => self.key(object, key).map_err(|e| format!("key: {e}"))?,
+            None => self.plain_key(None, info.key_bytes)?,
+        };
+        if nested::holds_maps(info) {
+            return nested::entries(self, object, key, value);
+        }
+        let value = self.value(object, value);
+        Ok(vec![Entry {
+            object,
+            key,
+            value: value.map_err(|e| format!("value: {e}"))?,
+        }])
+    }
+
+    /// A key of which no type is known.
+    pub(crate) fn plain_key(&self, key: Option<&Value>, bytes: usize) -> Result<Vec<u8>, String> {
+        match key {
+            Some(key) => value::read(key, bytes, None).map_err(|e| format!("key: {e}")),
+            None if bytes == 0 => Ok(Vec::new()),
+            None => Err("there is no \"key\"".into()),
+        }
+    }
+
+    /// A key from what somebody wrote.
+    ///
+    /// # Errors
+    /// It is not of the object's size, or nothing that can be read.
+    pub fn key(&self, object: usize, key: &Value) -> Result<Vec<u8>, String> {
+        let info = self.info(object)?;
+        let prefix = key.as_str().filter(|_| info.kind == "lpm_trie");
+        if let Some(key) = prefix.and_then(value::prefix)
+            && key.len() == info.key_bytes
+        {
+            return Ok(key);
+        }
+        value::read(key, info.key_bytes, self.key_type(info))
+    }
+
+    fn value(&self, object: usize, text: &Value) -> Result<Vec<u8>, String> {
+        let info = self.info(object)?;
+        // In an array of programs a program's name stands for its number, from 1.
+        if info.kind == "prog_array"
+            && let Some(name) = text.as_str()
+            && let Some(at) = self.programs.iter().position(|p| p == name)
+        {
+            return value::read(&Value::from(at + 1), info.value_bytes, None);
+        }
+        value::read(text, info.value_bytes, self.value_type(info))
+    }
+
+    /// A key as people write it.
+    #[must_use]
+    pub fn show_key(&self, object: usize, key: &[u8]) -> Value {
+        let Ok(info) = self.info(object) else {
+            return value::show(key, None);
+        };
+        let prefix = Some(key).filter(|_| info.kind == "lpm_trie");
+        match prefix.and_then(value::show_prefix) {
+            Some(prefix) => Value::String(prefix),
+            None => value::show(key, self.key_type(info)),
+        }
+    }
+
+    /// A value as people write it.
+    #[must_use]
+    pub fn show_value(&self, object: usize, bytes: &[u8]) -> Value {
+        let Ok(info) = self.info(object) else {
+            return value::show(bytes, None);
+        };
+        let number = value::show(bytes, None);
+        let program = number.as_u64().filter(|_| info.kind == "prog_array");
+        let name =
+            program.and_then(|n| self.programs.get(usize::try_from(n).ok()?.checked_sub(1)?));
+        match name {
+            Some(name) => Value::String(name.clone()),
+            None => value::show(bytes, self.value_type(info)),
+        }
+    }
+
+    /// Key and value as one text each, as a CSV file has them.
+    #[must_use]
+    pub fn words(&self, object: usize, key: &[u8], bytes: &[u8]) -> (String, String) {
+        let text = |value: Value, bytes: &[u8], ty: Option<&Type>| match value {
+            Value::String(text) => text,
+            _ => value::words(bytes, ty),
+        };
+        let info = self.info(object).ok();
+        (
+            text(
+                self.show_key(object, key),
+                key,
+                info.and_then(|i| self.key_type(i)),
+            ),
+            text(
+                self.show_value(object, bytes),
+                bytes,
+                info.and_then(|i| self.value_type(i)),
+            ),
+        )
+    }
+
+    /// What an object is; `entries` if it can be counted.
+    #[must_use]
+    pub fn describe(&self, object: usize, entries: Option<u64>) -> Value {
+        let Ok(info) = self.info(object) else {
+            return Value::Null;
+        };
+        json!({
+            "name": info.name,
+            "kind": info.kind,
+            "key_bytes": info.key_bytes,
+            "value_bytes": info.value_bytes,
+            "capacity": info.capacity,
+            "bytes": info.bytes,
+            "entries": entries,
+            "settable": self.takes_entries(object),
+            "pinned": self.types.get(&info.name).is_some_and(|t| t.pinned),
+            "key": self.key_type(info).map(fields),
+            "value": self.value_type(info).map(fields),
+        })
+    }
+
+    /// What the module says of an object.
+    ///
+    /// # Errors
+    /// There is no such object.
+    pub fn info(&self, object: usize) -> Result<&ObjectInfo, String> {
+        let info = self.objects.get(object).map(|(info, _)| info);
+        info.ok_or_else(|| "there is no such object".into())
+    }
+
+    fn key_type(&self, info: &ObjectInfo) -> Option<&Type> {
+        let ty = self.types.get(&info.name)?.key.as_ref();
+        ty.filter(|t| t.bytes() == info.key_bytes)
+    }
+
+    fn value_type(&self, info: &ObjectInfo) -> Option<&Type> {
+        let ty = self.types.get(&info.name)?.value.as_ref();
+        ty.filter(|t| t.bytes() == info.value_bytes)
+    }
+}
+
+/// A type in words, or the fields of a structure.
+fn fields(ty: &Type) -> Value {
+    match ty {
+        Type::Int { bytes, signed } => {
+            let sign = if *signed { "s" } else { "u" };
+            json!(format!("{sign}{}", bytes * 8))
+        }
+        Type::Network { bytes } => json!(format!("be{}", bytes * 8)),
+        Type::Ipv4 => json!("ipv4"),
+        Type::Ipv6 => json!("ipv6"),
+        Type::Mac => json!("mac"),
+        Type::Bytes(n) => json!(format!("bytes:{n}")),
+        Type::Array { element, count } => json!([fields(element), count]),
+        Type::Struct {
+            fields: members, ..
+        } => members
+            .iter()
+            .map(|f| (f.name.clone(), fields(&f.ty)))
+            .collect(),
+    }
+}

@@ -1,0 +1,24 @@
+//! State from outside: what entries look like to people ([`contents`], [`value`], [`literal`]), the
+//! socket by which a running function is asked and told ([`socket`], [`server`], [`client`]), and maps
+//! that are kept from run to run ([`pins`]).
+//!
+//! Nothing here touches a packet. What works on state is handed to the worker, which does it between two
+//! bursts ([`millrace_dataplane::mailbox`]).
+
+pub mod client;
+pub mod contents;
+pub mod exposed;
+pub mod literal;
+pub mod pins;
+pub mod protocol;
+pub mod server;
+pub mod socket;
+pub mod trouble;
+pub mod value;
+
+mod answer;
+mod edit;
+mod nested;
+
+pub use exposed::Exposed;
+pub use trouble::Trouble;

@@ -1,0 +1,122 @@
+//! The language of the control socket: one JSON object a line, a request and its answer in turn
+//! (docs/control.md).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::trouble::Trouble;
+
+/// The version that this program speaks. A request of another one is refused.
+pub const VERSION: u32 = 1;
+
+/// The longest request, bytes with the line's end.
+pub const MOST_REQUEST: usize = 1 << 20;
+
+/// What edits may wait for the rest of them, over all clients, bytes.
+pub const MOST_STAGED: usize = 64 << 20;
+
+/// Entries in one answer.
+pub const MOST_ENTRIES: usize = 1024;
+
+/// A request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// [`VERSION`]
+    pub v: u32,
+    /// comes back with the answer
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// what is asked for
+    #[serde(rename = "do")]
+    pub verb: String,
+    /// the name of an object
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// a key as people write it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Value>,
+    /// where to go on listing
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<u64>,
+    /// at most so many entries
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// of one parameter: `NAME=VALUE`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
+    /// what to change
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
+    /// further edits follow, and all of them are one
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+}
+
+/// A change of one object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// its name
+    pub object: String,
+    /// `set`, `delete` or `clear`
+    pub op: String,
+    /// as people write it; not for `clear`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Value>,
+    /// as people write it; for `set`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+}
+
+/// An answer: `ok`, or what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// [`VERSION`]
+    pub v: u32,
+    /// the request's
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// the result
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<Value>,
+    /// why there is none
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Trouble>,
+}
+
+impl Answer {
+    /// The answer to a request with this id.
+    #[must_use]
+    pub fn new(id: Option<u64>, result: Result<Value, Trouble>) -> Self {
+        let (ok, error) = match result {
+            Ok(ok) => (Some(ok), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            v: VERSION,
+            id,
+            ok,
+            error,
+        }
+    }
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// It is no JSON, has members that nobody knows, or is of another version.
+pub fn parse(line: &[u8]) -> Result<Request, Trouble> {
+    let request: Request = serde_json::from_slice(line).map_err(|e| {
+        Trouble::new("malformed", format!("not a request: {e}"))
+            .help("send one JSON object a line, as in {\"v\":1,\"do\":\"hello\"}")
+    })?;
+    if request.v != VERSION {
+        return Err(Trouble::new(
+            "version",
+            format!("version {} of the protocol, not {VERSION}", request.v),
+        )
+        .help("use the client of the same release"));
+    }
+    Ok(request)
+}

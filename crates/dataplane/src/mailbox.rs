@@ -1,0 +1,148 @@
+//! Requests from outside for a worker, done by the worker itself between two bursts.
+//!
+//! State objects belong to one worker and have no locks. Whoever wants to read or write them hands the
+//! worker a [`Job`]; the worker looks once a burst, with one relaxed load, whether there is one. So an
+//! edit lies between two packets, and a burst sees all of it or nothing.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::account::Account;
+use crate::module::Instance;
+
+/// Something to do between two bursts. Packets wait while it runs.
+pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
+
+/// What a job works on.
+pub struct Desk<'a> {
+    /// the state; none before the first packet, whose time the state begins with
+    pub instance: Option<&'a mut Instance>,
+    /// ns since the epoch: the latest stamp so far
+    pub now: u64,
+    pub(crate) account: &'a dyn Fn() -> Account,
+    pub(crate) order: Option<Order>,
+}
+
+impl Desk<'_> {
+    /// What has happened so far. Counts what was delivered; a packet inside of a port is not read yet.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        (self.account)()
+    }
+
+    /// Asks the worker to end the run.
+    pub fn order(&mut self, order: Order) {
+        self.order = Some(order);
+    }
+}
+
+/// How a run is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// after the packets that the ports hold already, taking no new ones
+    Drain,
+    /// before the next burst
+    Stop,
+}
+
+/// Where jobs wait for one worker.
+#[derive(Default)]
+pub struct Mailbox {
+    waiting: AtomicBool,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+impl Mailbox {
+    /// Leaves a job; false when the worker has ended and will not do it.
+    pub fn post(&self, job: Job) -> bool {
+        let mut queue = self.lock();
+        if queue.closed {
+            return false;
+        }
+        queue.jobs.push_back(job);
+        // Under the lock: a job is never there without the flag once the lock is free.
+        self.waiting.store(true, Ordering::Release);
+        true
+    }
+
+    /// What waits now; nothing costs one load.
+    #[inline]
+    pub(crate) fn take(&self) -> VecDeque<Job> {
+        if self.waiting.load(Ordering::Relaxed) {
+            self.take_some()
+        } else {
+            VecDeque::new()
+        }
+    }
+
+    #[cold]
+    fn take_some(&self) -> VecDeque<Job> {
+        let mut queue = self.lock();
+        self.waiting.store(false, Ordering::Relaxed);
+        std::mem::take(&mut queue.jobs)
+    }
+
+    /// Takes no more. What waits is dropped, which whoever waits for an answer notices.
+    pub fn close(&self) {
+        let mut queue = self.lock();
+        queue.closed = true;
+        queue.jobs.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // A queue that a panicking thread has left is as whole as any.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+
+    #[test]
+    fn every_job_is_taken_once_and_none_after_closing() {
+        let mailbox = Arc::new(Mailbox::default());
+        let done = Arc::new(AtomicU32::new(0));
+        let posters: Vec<_> = (0..4)
+            .map(|_| {
+                let (mailbox, done) = (mailbox.clone(), done.clone());
+                std::thread::spawn(move || {
+                    for _ in 0..500 {
+                        let done = done.clone();
+                        let job = move |_: &mut Desk<'_>| {
+                            done.fetch_add(1, Ordering::Relaxed);
+                        };
+                        assert!(mailbox.post(Box::new(job)));
+                    }
+                })
+            })
+            .collect();
+        let account = Account::default;
+        let mut desk = Desk {
+            instance: None,
+            now: 0,
+            account: &account,
+            order: None,
+        };
+        let all = |done: &AtomicU32| done.load(Ordering::Relaxed) == 2000;
+        let began = std::time::Instant::now();
+        while !all(&done) && began.elapsed().as_secs() < 20 {
+            for job in mailbox.take() {
+                job(&mut desk);
+            }
+        }
+        assert!(all(&done), "{done:?}");
+        assert!(posters.into_iter().all(|p| p.join().is_ok()));
+        mailbox.close();
+        assert!(!mailbox.post(Box::new(|_| {})));
+    }
+}
