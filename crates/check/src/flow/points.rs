@@ -406,7 +406,8 @@ impl Pass<'_> {
             let len = match arg {
                 Arg::Key => object.map_or(STACK, |o| i64::from(o.key_bytes)),
                 Arg::Value => object.map_or(STACK, |o| i64::from(o.value_bytes)),
-                Arg::Read { .. } => match now.regs.get(i + 2) {
+                Arg::In(n) | Arg::InOut(n) => i64::from(*n),
+                Arg::Read { .. } | Arg::Update => match now.regs.get(i + 2) {
                     Some(P::Number(n)) => *n,
                     _ => STACK,
                 },

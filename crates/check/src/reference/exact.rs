@@ -34,6 +34,7 @@ pub struct Exact {
     /// bytes after the packet that it may grow into: what was cut off its end
     tailroom: i64,
     port: u32,
+    ports: u32,
 }
 
 fn error(number: i64) -> u64 {
@@ -60,6 +61,20 @@ impl<'a> Machine<'a> {
         }
         machine.exact = Some(exact);
         machine
+    }
+
+    /// Sets an entry of a map, as the host does before the first packet; false if there is no such map.
+    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
+        let at = self.map(value.to_vec(), true, true);
+        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
+        maps.map(|m| m.insert(key.to_vec(), at)).is_some()
+    }
+
+    /// Says how many ports there are; none until then.
+    pub fn ports(&mut self, ports: u32) {
+        if let Some(exact) = &mut self.exact {
+            exact.ports = ports;
+        }
     }
 
     /// Puts a packet before the machine, with so many zero bytes of headroom, as it arrives at `port`.
@@ -131,7 +146,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
+    pub(super) fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
         let (memory, offset) = self.place(at, len as usize)?;
         Ok(memory.bytes[offset..offset + len as usize].to_vec())
     }
@@ -224,6 +239,14 @@ impl<'a> Machine<'a> {
             }
             ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
             ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),
+            ("fib_lookup", _) => {
+                let ports = self.exact.as_ref().map_or(0, |e| e.ports);
+                self.fib_lookup(a, ports)
+            }
+            ("check_mtu", _) => {
+                let (port, ports) = self.exact.as_ref().map_or((0, 0), |e| (e.port, e.ports));
+                self.check_mtu(a, port, ports)
+            }
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }
     }
@@ -240,7 +263,7 @@ impl<'a> Machine<'a> {
         Ok(from as usize)
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Violation> {
+    pub(super) fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Violation> {
         for (i, byte) in bytes.iter().enumerate() {
             self.write(at + i as u64, 1, Some(u64::from(*byte)))?;
         }

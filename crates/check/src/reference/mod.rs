@@ -8,6 +8,7 @@
 mod arithmetic;
 mod exact;
 mod helpers;
+mod routes;
 
 use std::collections::HashMap;
 

@@ -9,8 +9,10 @@ pub mod allocator_free;
 pub mod allocator_get;
 pub mod allocator_lease;
 pub mod allocator_refresh;
+pub mod check_mtu;
 pub mod crc32c;
 pub mod csum_diff;
+pub mod fib_lookup;
 pub mod get_prandom_u32;
 pub mod get_smp_processor_id;
 pub mod jiffies64;
@@ -52,6 +54,8 @@ pub mod xdp_get_buff_len;
 pub mod xdp_load_bytes;
 pub mod xdp_store_bytes;
 
+use crate::state::{StateKind, routes};
+
 /// What an argument must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arg {
@@ -70,8 +74,14 @@ pub enum Arg {
         /// the pointer may be null when the number is zero
         nullable: bool,
     },
+    /// pointer to that many readable, initialised bytes
+    In(u32),
+    /// pointer to a constant string: read-only, with a zero byte at its end
+    Text,
     /// pointer to writable bytes; the next argument is their number; they are initialised afterwards
     Write,
+    /// pointer to readable, initialised and writable bytes; the next argument is their number
+    Update,
     /// number of bytes of the argument before it, at most [`MAX_BYTES`]
     Bytes {
         /// zero is allowed
@@ -81,6 +91,8 @@ pub enum Arg {
     Record,
     /// pointer to that many writable bytes, initialised afterwards (e.g. an out parameter)
     Out(u32),
+    /// pointer to that many readable, initialised and writable bytes
+    InOut(u32),
 }
 
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
@@ -155,6 +167,14 @@ impl Helper {
     }
 }
 
+/// The state object that a helper works on without naming it, by its kind: a program that calls such a
+/// helper has one such object, and its C function is of that kind's header.
+#[must_use]
+pub fn implied(helper: &Helper) -> Option<&'static StateKind> {
+    const ROUTING: [u32; 2] = [fib_lookup::HELPER.number, check_mtu::HELPER.number];
+    ROUTING.contains(&helper.number).then_some(&routes::KIND)
+}
+
 /// Every helper there is, by ascending number.
 pub const HELPERS: &[&Helper] = &[
     &map_lookup_elem::HELPER,
@@ -172,6 +192,7 @@ pub const HELPERS: &[&Helper] = &[
     &redirect_map::HELPER,
     &xdp_adjust_meta::HELPER,
     &xdp_adjust_tail::HELPER,
+    &fib_lookup::HELPER,
     &spin_lock::HELPER,
     &spin_unlock::HELPER,
     &jiffies64::HELPER,
@@ -182,6 +203,7 @@ pub const HELPERS: &[&Helper] = &[
     &ringbuf_discard::HELPER,
     &ringbuf_query::HELPER,
     &ktime_get_coarse_ns::HELPER,
+    &check_mtu::HELPER,
     &trace_vprintk::HELPER,
     &xdp_get_buff_len::HELPER,
     &xdp_load_bytes::HELPER,

@@ -1,7 +1,6 @@
 //! Helpers that the kernel offers to XDP programs and that are not supported, with the reason
 //! (`xdp_func_proto` in net/core/filter.c and `bpf_base_func_proto` in kernel/bpf/helpers.c, Linux 6.18).
 
-const NO_ROUTES: &str = "there is no routing table yet";
 const NO_SOCKETS: &str = "there are no sockets to look up";
 const NO_COOKIES: &str = "SYN cookies are the host's";
 const CALLBACK: &str = "functions that the kernel calls back are not supported";
@@ -16,7 +15,6 @@ const NOT_YET: &str = "nobody has written it yet";
 pub const REFUSED: &[(u32, &str, &str)] = &[
     (35, "get_current_task", NO_TASK),
     (42, "get_numa_node_id", NOT_YET),
-    (69, "fib_lookup", NO_ROUTES),
     (80, "get_current_cgroup_id", NO_TASK),
     (84, "sk_lookup_tcp", NO_SOCKETS),
     (85, "sk_lookup_udp", NO_SOCKETS),
@@ -37,7 +35,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (153, "per_cpu_ptr", NO_KERNEL),
     (154, "this_cpu_ptr", NO_KERNEL),
     (158, "get_current_task_btf", NO_TASK),
-    (163, "check_mtu", NO_ROUTES),
     (164, "for_each_map_elem", CALLBACK),
     (165, "snprintf", NOT_YET),
     (169, "timer_init", CALLBACK),

@@ -29,6 +29,7 @@ pub mod perf_event_array;
 pub mod prog_array;
 pub mod refused;
 pub mod ringbuf;
+pub mod routes;
 pub mod sketch;
 pub mod vector;
 pub mod xskmap;
@@ -116,6 +117,7 @@ pub const KINDS: &[&StateKind] = &[
     &allocator::KIND,
     &sketch::KIND,
     &lpm::KIND,
+    &routes::KIND,
     &global::KIND,
 ];
 
