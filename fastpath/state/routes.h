@@ -120,8 +120,6 @@ static inline u32 routes_take_hop(struct routes *r, const struct routes_key *key
 
     r->free_hop = r->hop[hop].next;
     r->hop[hop] = (struct routes_hop){ .key = *key, .value = *value, .next = MR_NONE, .live = 1 };
-    if (r->hop[hop].value.weight == 0)
-        r->hop[hop].value.weight = 1;
     return hop;
 }
 
@@ -158,7 +156,6 @@ static inline int routes_set_route(struct routes *r, const struct shape *s, cons
     }
     routes_free_hops(r, r->hop[first].next);
     r->hop[first].value = *value;
-    r->hop[first].value.weight += value->weight == 0;
     r->hop[first].next = MR_NONE;
     return 0;
 }

@@ -192,6 +192,7 @@ MR_OUTLINE u64 routes_fib_lookup(struct routes *r, const struct shape *s, u8 *pa
         if (flags & FIB_TABLE) {
             table = mr_load32(params + FIB_AT_TABLE);
             mr_store32(params + FIB_AT_TABLE, 0);
+            table = table ? table : ROUTES_MAIN;
         }
     } else if (family == 6) {
         h = routes_find(r, s, family, ROUTES_LOCAL, params + FIB_AT_TO, out);

@@ -9,7 +9,7 @@
  *     neighbour   key: what, family, number = interface index,   value: mac
  *                 address
  *
- * A route of several next hops is one entry a hop, `hop` counting from 0; hop 0 replaces the route.
+ * Routes to one prefix are one entry a hop, `hop` counting from 0; hop 0 replaces the route.
  *
  * Memory: ROUTES_PORTS ports, `capacity` hops, two tries of `capacity` prefixes (lpm_trie.h) and a table
  * of `capacity` neighbours (hash.h). A trie's address begins with a byte that stands for the routing
@@ -62,7 +62,7 @@ struct routes_value {
     u32 mtu; /* of a port; of a route only if it is locked, else 0 */
     u32 mtu6;
     u32 metric;
-    u32 weight; /* a route's traffic is shared in proportion; at least 1 */
+    u32 weight; /* a route's flows are shared in proportion; 0: only if the lookup names the interface */
     u8 mac[6];
     u8 spare[2];
     u8 via[16];

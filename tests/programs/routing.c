@@ -23,9 +23,7 @@ int lookup(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	for (int i = 0; i < 8; i++)
 		params[i] = p->params[i];
-	size = p->size;
-	if (size == 0 || size > sizeof(params))
-		return XDP_DROP;
+	size = (p->size & 63) + 1;
 	p->result = bpf_fib_lookup(ctx, (void *)params, size, p->flags);
 	for (int i = 0; i < 8; i++)
 		p->params[i] = params[i];
@@ -57,4 +55,4 @@ int fits(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-char license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";

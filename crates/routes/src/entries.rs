@@ -13,6 +13,8 @@ const NEIGHBOUR: u8 = 3;
 const FORWARD_4: u8 = 1;
 const FORWARD_6: u8 = 2;
 const ENCAPSULATED: u8 = 4;
+/// Most hops of a prefix.
+const MOST_HOPS: u8 = 255;
 
 impl Table {
     /// The entries, in the order they are to be set.
@@ -30,7 +32,9 @@ impl Table {
     /// The capacity that the state object needs: the more of next hops and neighbours, at least 1.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        let hops: usize = self.routes.iter().map(|r| r.hops.len().max(1)).sum();
+        let all =
+            |r: &Route| r.hops.len().max(1) + r.others.iter().map(|o| o.hops.len()).sum::<usize>();
+        let hops: usize = self.routes.iter().map(all).sum();
         hops.max(self.neighbours.len()).max(1) as u64
     }
 }
@@ -122,24 +126,32 @@ fn port(port: &Port) -> Entry {
 }
 
 fn route(route: &Route) -> Vec<Entry> {
+    let main = route;
     let none = Hop {
         port: usize::MAX,
         via: None,
         weight: 1,
         source: None,
     };
-    let hops = if route.hops.is_empty() {
-        std::slice::from_ref(&none)
+    let alone = std::slice::from_ref(&none);
+    let own = if route.hops.is_empty() {
+        alone
     } else {
         &route.hops
     };
-    let entry = |(number, hop): (u8, &Hop)| {
+    let own = own.iter().map(|hop| (route, *hop));
+    // Of weight 0: no flow takes them by itself.
+    let others = route.others.iter().flat_map(|other| {
+        let hops = other.hops.iter();
+        hops.map(move |hop| (other, Hop { weight: 0, ..*hop }))
+    });
+    let entry = |(number, (route, hop)): (u8, (&Route, Hop))| {
         let key = Key {
             what: ROUTE,
             family: family(route.to.address),
             bits: route.to.bits,
             hop: number,
-            number: route.table,
+            number: main.table,
             address: octets(route.to.address),
         };
         let value = Value {
@@ -155,7 +167,7 @@ fn route(route: &Route) -> Vec<Entry> {
         };
         (key.bytes(), value.bytes())
     };
-    (0..=u8::MAX).zip(hops).map(entry).collect()
+    (0..MOST_HOPS).zip(own.chain(others)).map(entry).collect()
 }
 
 fn neighbour(neighbour: &Neighbour) -> Entry {

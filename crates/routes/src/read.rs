@@ -209,6 +209,7 @@ impl<'a> Reader<'a> {
             mtu: mtu.unwrap_or(0),
             encapsulated,
             hops,
+            others: Vec::new(),
         });
         Ok(())
     }

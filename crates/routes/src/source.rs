@@ -9,18 +9,24 @@ impl Table {
     /// Gives every unicast hop without one the source address that this machine would use.
     ///
     /// IPv4, as in net/ipv4/devinet.c `inet_select_addr`: an address of the port in whose subnet the
-    /// router is, else the port's first, else another port's. IPv6: the address of the port that has most
-    /// bits in common with the route's prefix (RFC 6724, rules 2, 5 and 8; the kernel compares with the
-    /// packet's destination), else another port's.
+    /// router is, else the port's first, else another port's. IPv6: the address of the port whose subnet's
+    /// prefix has most bits in common with the route's (RFC 6724, rules 2, 5 and 8; the kernel compares with
+    /// the packet's destination), the first of several, else another port's.
     pub(crate) fn find_sources(&mut self) {
         let ports = &self.ports;
         for route in &mut self.routes {
-            let (to, kind) = (route.to, route.kind);
-            for hop in &mut route.hops {
-                if hop.source.is_none() && kind == crate::Kind::Unicast {
-                    hop.source = pick(ports, to, hop);
-                }
+            give(ports, route);
+            for other in &mut route.others {
+                give(ports, other);
             }
+        }
+    }
+}
+
+fn give(ports: &[Port], route: &mut Route) {
+    for hop in &mut route.hops {
+        if hop.source.is_none() && route.kind == crate::Kind::Unicast {
+            hop.source = pick(ports, route.to, hop);
         }
     }
 }
@@ -45,7 +51,7 @@ fn pick(ports: &[Port], to: Prefix, hop: &Hop) -> Option<IpAddr> {
         // The first of those that are equally near.
         let global = own.iter().filter(|a| !a.link).rev();
         global
-            .max_by_key(|a| common(a.ip, to.address))
+            .max_by_key(|a| common(a.ip, to.address).min(u32::from(a.bits)))
             .map(|a| a.ip)
     };
     found
@@ -77,6 +83,7 @@ pub(crate) fn connected(port: usize, address: Address) -> [Option<Route>; 2] {
             weight: 1,
             source: Some(address.ip),
         }],
+        others: Vec::new(),
     };
     let host = Prefix::host(address.ip);
     let metric = if address.ip.is_ipv4() { 0 } else { 256 };

@@ -95,6 +95,8 @@ pub struct Route {
     pub encapsulated: bool,
     /// at least one for unicast
     pub hops: Vec<Hop>,
+    /// routes to the same prefix that count less, for lookups that say which port a packet leaves by
+    pub others: Vec<Route>,
 }
 
 /// One way on.
@@ -123,24 +125,35 @@ pub struct Neighbour {
 
 impl Table {
     /// Keeps of several routes to one prefix the one that counts: this machine's own addresses first, then
-    /// the lowest metric, then the first.
+    /// the lowest metric, then the first. The kernel falls back to another only where the port is given
+    /// (`fib_table_lookup`, and for IPv6 `find_rr_leaf`, among routes of the same metric).
     pub(crate) fn settle(&mut self) {
-        let mut best: BTreeMap<(u32, Prefix), (u32, u32, usize)> = BTreeMap::new();
-        for (index, route) in self.routes.iter().enumerate() {
+        let mut groups: BTreeMap<(u32, Prefix), Vec<Route>> = BTreeMap::new();
+        for route in self.routes.drain(..) {
             // Without rules of somebody's own the kernel keeps IPv4's `local` and `main` in one table.
             let table = match (route.table, route.to.address) {
                 (LOCAL, IpAddr::V4(_)) => MAIN,
                 (table, _) => table,
             };
-            let rank = (u32::from(route.table != LOCAL), route.metric, index);
-            let held = best.entry((table, route.to)).or_insert(rank);
-            *held = rank.min(*held);
+            groups.entry((table, route.to)).or_default().push(route);
         }
-        let mut index = 0;
-        let kept: std::collections::BTreeSet<usize> = best.into_values().map(|r| r.2).collect();
-        self.routes.retain(|_| {
-            index += 1;
-            kept.contains(&(index - 1))
-        });
+        for mut routes in groups.into_values() {
+            // The sort is stable: among equals the first stays first.
+            routes.sort_by_key(|r| (r.table != LOCAL, r.metric));
+            let mut routes = routes.into_iter();
+            let Some(mut best) = routes.next() else {
+                continue;
+            };
+            let falls_back = |r: &Route| r.to.address.is_ipv4() || r.metric == best.metric;
+            let others = routes
+                .filter(|r| !r.hops.is_empty() && falls_back(r))
+                .collect();
+            best.others = if best.hops.is_empty() {
+                Vec::new()
+            } else {
+                others
+            };
+            self.routes.push(best);
+        }
     }
 }

@@ -149,7 +149,10 @@ fn lookup(entries: &[Entry], params: &mut [u8], flags: u32, ports: u32) -> i64 {
     let mut hops = Vec::new();
     let mut table = MAIN;
     if direct != 0 && by_table != 0 {
-        table = word(params, 48);
+        table = match word(params, 48) {
+            0 => MAIN,
+            number => number,
+        };
         params[48..52].fill(0);
     }
     if direct == 0 && family == 6 {
