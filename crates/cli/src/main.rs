@@ -14,6 +14,7 @@ mod packet_test;
 mod progress;
 mod quantity;
 mod refusal;
+mod routing;
 mod sanitize;
 mod screen;
 mod seed;

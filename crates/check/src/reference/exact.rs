@@ -239,6 +239,10 @@ impl<'a> Machine<'a> {
             }
             ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
             ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),
+            ("get_numa_node_id", _) => Ok(0),
+            ("strtol", _) => self.string_to_number(a, true),
+            ("strtoul", _) => self.string_to_number(a, false),
+            ("strncmp", _) => self.compare_strings(a),
             ("fib_lookup", _) => {
                 let ports = self.exact.as_ref().map_or(0, |e| e.ports);
                 self.fib_lookup(a, ports)

@@ -9,6 +9,7 @@ mod arithmetic;
 mod exact;
 mod helpers;
 mod routes;
+mod text;
 
 use std::collections::HashMap;
 

@@ -106,7 +106,7 @@ fn share<'e>(hops: &[&'e Entry], family: u8, params: &[u8]) -> Option<&'e Entry>
         words.fold(0, mix)
     };
     let total: u64 = hops.iter().map(|(_, v)| u64::from(word(v, 20))).sum();
-    let mut at = (flow >> 32) * total >> 32;
+    let mut at = ((flow >> 32) * total) >> 32;
     for hop in hops {
         let weight = u64::from(word(&hop.1, 20));
         if at < weight {

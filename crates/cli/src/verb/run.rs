@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace_dataplane::account::Account;
+use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{self, InputOptions};
 use millrace_dataplane::runner::{BURST, RecordWriter};
@@ -18,7 +19,7 @@ use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{account, contents, sanitize, screen, seed};
+use crate::{account, contents, routing, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -62,6 +63,11 @@ pub struct Run {
     /// `value`, or lines of KEY,VALUE
     #[arg(long = "map", value_name = "NAME=FILE")]
     maps: Vec<String>,
+
+    /// The routing table that bpf_fib_lookup is answered from: a file (docs/routes.md), or `system`, or
+    /// `system:eth0,eth1` for the interfaces of ports 0 and 1
+    #[arg(long, value_name = "FILE|system")]
+    routes: Option<String>,
 
     /// Packets given to the function together
     #[arg(long, value_name = "N", default_value_t = BURST, value_parser = burst)]
@@ -188,8 +194,9 @@ impl Run {
             program: self.program.clone(),
             sanitize: self.sanitize,
         };
-        let function = Function::load(&self.nf, &make)?;
-        let account = self.between_ports(&function)?;
+        let (function, routes) =
+            routing::load(&self.nf, &make, self.routes.as_deref(), &self.inputs)?;
+        let account = self.between_ports(&function, routes)?;
         let text = account::text(&function, &account);
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
@@ -235,7 +242,7 @@ impl Run {
         Ok(())
     }
 
-    fn between_ports(&self, function: &Function) -> Result<Account, Failure> {
+    fn between_ports(&self, function: &Function, routes: Vec<Entry>) -> Result<Account, Failure> {
         let words = Words {
             inputs: &self.inputs,
             outputs: &self.outputs,
@@ -252,6 +259,9 @@ impl Run {
         };
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
+        let programs = contents::programs(function.program.as_ref());
+        let mut entries = contents::entries(&self.maps, &function.module, &programs)?;
+        entries.extend(routes);
         let run = millrace_dataplane::Run {
             module: function.module.clone(),
             config: Config {
@@ -259,11 +269,7 @@ impl Run {
                 sketch_seed: self.seed,
                 time: 0,
                 initial: function.initial.clone(),
-                entries: contents::entries(
-                    &self.maps,
-                    &function.module,
-                    &contents::programs(function.program.as_ref()),
-                )?,
+                entries,
             },
             program: function.entry,
             prefetch: !self.no_prefetch,

@@ -13,12 +13,15 @@ pub mod check_mtu;
 pub mod crc32c;
 pub mod csum_diff;
 pub mod fib_lookup;
+pub mod get_numa_node_id;
 pub mod get_prandom_u32;
 pub mod get_smp_processor_id;
 pub mod jiffies64;
+pub mod kernel_functions;
 pub mod ktime_get_boot_ns;
 pub mod ktime_get_coarse_ns;
 pub mod ktime_get_ns;
+pub mod ktime_get_tai_ns;
 pub mod lpm_delete;
 pub mod lpm_get;
 pub mod lpm_put;
@@ -26,6 +29,7 @@ pub mod map_delete;
 pub mod map_delete_elem;
 pub mod map_get;
 pub mod map_lookup_elem;
+pub mod map_lookup_percpu_elem;
 pub mod map_put;
 pub mod map_refresh;
 pub mod map_update_elem;
@@ -43,15 +47,26 @@ pub mod sketch_add;
 pub mod sketch_count;
 pub mod spin_lock;
 pub mod spin_unlock;
+pub mod strncmp;
+pub mod strtol;
+pub mod strtoul;
 pub mod tail_call;
+pub mod tcp_raw_check_syncookie_ipv4;
+pub mod tcp_raw_check_syncookie_ipv6;
+pub mod tcp_raw_gen_syncookie_ipv4;
+pub mod tcp_raw_gen_syncookie_ipv6;
 pub mod trace_printk;
 pub mod trace_vprintk;
 pub mod vector_at;
 pub mod xdp_adjust_head;
 pub mod xdp_adjust_meta;
 pub mod xdp_adjust_tail;
+pub mod xdp_flow_lookup;
 pub mod xdp_get_buff_len;
 pub mod xdp_load_bytes;
+pub mod xdp_metadata_rx_hash;
+pub mod xdp_metadata_rx_timestamp;
+pub mod xdp_metadata_rx_vlan_tag;
 pub mod xdp_store_bytes;
 
 use crate::state::{StateKind, routes};
@@ -145,7 +160,8 @@ impl Effects {
 /// The contract of a helper.
 #[derive(Debug)]
 pub struct Helper {
-    /// the number in the call instruction; below 0x10000 the kernel's, from there on our own
+    /// the number in the call instruction; below 0x10000 the kernel's, from there on our own, from
+    /// [`kernel_functions::FIRST`] on ours for a kernel function
     pub number: u32,
     /// the name without the `bpf_` prefix
     pub name: &'static str,
@@ -188,6 +204,7 @@ pub const HELPERS: &[&Helper] = &[
     &redirect::HELPER,
     &perf_event_output::HELPER,
     &csum_diff::HELPER,
+    &get_numa_node_id::HELPER,
     &xdp_adjust_head::HELPER,
     &redirect_map::HELPER,
     &xdp_adjust_meta::HELPER,
@@ -195,6 +212,8 @@ pub const HELPERS: &[&Helper] = &[
     &fib_lookup::HELPER,
     &spin_lock::HELPER,
     &spin_unlock::HELPER,
+    &strtol::HELPER,
+    &strtoul::HELPER,
     &jiffies64::HELPER,
     &ktime_get_boot_ns::HELPER,
     &ringbuf_output::HELPER,
@@ -205,9 +224,16 @@ pub const HELPERS: &[&Helper] = &[
     &ktime_get_coarse_ns::HELPER,
     &check_mtu::HELPER,
     &trace_vprintk::HELPER,
+    &strncmp::HELPER,
     &xdp_get_buff_len::HELPER,
     &xdp_load_bytes::HELPER,
     &xdp_store_bytes::HELPER,
+    &map_lookup_percpu_elem::HELPER,
+    &tcp_raw_gen_syncookie_ipv4::HELPER,
+    &tcp_raw_gen_syncookie_ipv6::HELPER,
+    &tcp_raw_check_syncookie_ipv4::HELPER,
+    &tcp_raw_check_syncookie_ipv6::HELPER,
+    &ktime_get_tai_ns::HELPER,
     &map_get::HELPER,
     &map_refresh::HELPER,
     &map_put::HELPER,
@@ -224,6 +250,10 @@ pub const HELPERS: &[&Helper] = &[
     &lpm_delete::HELPER,
     &crc32c::HELPER,
     &multiply_high::HELPER,
+    &xdp_flow_lookup::HELPER,
+    &xdp_metadata_rx_timestamp::HELPER,
+    &xdp_metadata_rx_hash::HELPER,
+    &xdp_metadata_rx_vlan_tag::HELPER,
 ];
 
 /// The helper with this number.

@@ -8,13 +8,11 @@ const NO_DYNPTR: &str = "dynamic pointers are not supported";
 const NO_TASK: &str = "a packet belongs to no task or control group";
 const NO_KERNEL: &str = "there is no kernel memory to read";
 const NO_SUCH_MAP: &str = "there is no map of its kind";
-const PER_CPU: &str = "a worker sees only its own CPU's values";
 const NOT_YET: &str = "nobody has written it yet";
 
 /// Number, name without `bpf_`, reason; by ascending number.
 pub const REFUSED: &[(u32, &str, &str)] = &[
     (35, "get_current_task", NO_TASK),
-    (42, "get_numa_node_id", NOT_YET),
     (80, "get_current_cgroup_id", NO_TASK),
     (84, "sk_lookup_tcp", NO_SOCKETS),
     (85, "sk_lookup_udp", NO_SOCKETS),
@@ -24,8 +22,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (89, "map_peek_elem", NO_SUCH_MAP),
     (99, "skc_lookup_tcp", NO_SOCKETS),
     (100, "tcp_check_syncookie", NO_COOKIES),
-    (105, "strtol", NOT_YET),
-    (106, "strtoul", NOT_YET),
     (110, "tcp_gen_syncookie", NO_COOKIES),
     (112, "probe_read_user", NO_KERNEL),
     (113, "probe_read_kernel", NO_KERNEL),
@@ -42,9 +38,7 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (171, "timer_start", CALLBACK),
     (172, "timer_cancel", CALLBACK),
     (181, "loop", CALLBACK),
-    (182, "strncmp", NOT_YET),
     (194, "kptr_xchg", NO_KERNEL),
-    (195, "map_lookup_percpu_elem", PER_CPU),
     (197, "dynptr_from_mem", NO_DYNPTR),
     (198, "ringbuf_reserve_dynptr", NO_DYNPTR),
     (199, "ringbuf_submit_dynptr", NO_DYNPTR),
@@ -52,15 +46,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (201, "dynptr_read", NO_DYNPTR),
     (202, "dynptr_write", NO_DYNPTR),
     (203, "dynptr_data", NO_DYNPTR),
-    (204, "tcp_raw_gen_syncookie_ipv4", NO_COOKIES),
-    (205, "tcp_raw_gen_syncookie_ipv6", NO_COOKIES),
-    (206, "tcp_raw_check_syncookie_ipv4", NO_COOKIES),
-    (207, "tcp_raw_check_syncookie_ipv6", NO_COOKIES),
-    (
-        208,
-        "ktime_get_tai_ns",
-        "the offset of atomic time is not known",
-    ),
     (209, "user_ringbuf_drain", CALLBACK),
 ];
 
