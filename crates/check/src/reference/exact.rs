@@ -229,6 +229,7 @@ impl<'a> Machine<'a> {
                 self.put(a[2], &bytes)?;
                 Ok(result.err().unwrap_or(0))
             }
+            ("xdp_get_buff_len", _) => Ok(self.packet_bytes().len() as u64),
             ("xdp_store_bytes", _) => {
                 let bytes = self.bytes_at(a[2], a[3] as u32)?;
                 match self.part(a[1], a[3]) {

@@ -74,6 +74,7 @@ fn bytes(object: &StateObject) -> u64 {
         kind: &hash::KIND,
         key_bytes: 24,
         value_bytes: 8,
+        expire_after: 0,
         ..object.clone()
     };
     memory::mapped(own).saturating_add((hash::KIND.bytes)(&neighbours))
