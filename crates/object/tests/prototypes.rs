@@ -12,9 +12,6 @@ use millrace_object::state;
 fn parameters(helper: &Helper, kind: Option<&str>) -> String {
     let mut list: Vec<String> = Vec::new();
     // Draws depend on the configuration's seed.
-    if helper.effects.random {
-        list.push("u64".to_owned());
-    }
     if let Some(kind) = helper::implied(helper) {
         list.push(format!("struct {} *", kind.c));
         list.push("const struct shape *".to_owned());
@@ -40,6 +37,9 @@ fn parameters(helper: &Helper, kind: Option<&str>) -> String {
                 list.push("u8 *".to_owned());
             }
         }
+    }
+    if helper.effects.random {
+        list.push("u64".to_owned());
     }
     list.push("struct mr_packet *".to_owned());
     list.join(", ")
