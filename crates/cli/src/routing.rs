@@ -29,11 +29,15 @@ pub fn load(
                 "--routes {word}: {} looks no routes up",
                 function.name
             ))
-            .help("leave --routes out; it is for functions that call bpf_fib_lookup or bpf_check_mtu")),
+            .help(
+                "leave --routes out; it is for functions that call bpf_fib_lookup or bpf_check_mtu",
+            )),
         };
     };
     let Some(table) = table else {
-        screen::err("note: the function looks routes up, and there are none: give --routes FILE or --routes system");
+        screen::err(
+            "note: the function looks routes up, and there are none: give --routes FILE or --routes system",
+        );
         return Ok((function, Vec::new()));
     };
     let room = function.module.objects().get(at).map_or(0, |o| o.capacity);
@@ -55,13 +59,18 @@ pub fn load(
 }
 
 fn object(module: &Module) -> Option<usize> {
-    module.objects().iter().position(|o| o.kind == routes::KIND.name)
+    module
+        .objects()
+        .iter()
+        .position(|o| o.kind == routes::KIND.name)
 }
 
 fn read(word: &str, inputs: &[String]) -> Result<Table, Failure> {
     let interfaces = match word.strip_prefix("system") {
         Some("") => Some(of_inputs(inputs)),
-        Some(list) => list.strip_prefix(':').map(|list| list.split(',').map(str::to_owned).collect()),
+        Some(list) => list
+            .strip_prefix(':')
+            .map(|list| list.split(',').map(str::to_owned).collect()),
         None => None,
     };
     if let Some(interfaces) = interfaces {
@@ -71,11 +80,16 @@ fn read(word: &str, inputs: &[String]) -> Result<Table, Failure> {
         });
     }
     let wrong = |what: String| {
-        Failure::wrong(format!("{word}: {what}")).help("docs/routes.md says how a routing table is written")
+        Failure::wrong(format!("{word}: {what}"))
+            .help("docs/routes.md says how a routing table is written")
     };
-    let size = std::fs::metadata(word).map_err(|e| wrong(e.to_string()))?.len();
+    let size = std::fs::metadata(word)
+        .map_err(|e| wrong(e.to_string()))?
+        .len();
     if size > MOST_BYTES {
-        return Err(wrong(format!("{size} bytes, at most {MOST_BYTES} are read")));
+        return Err(wrong(format!(
+            "{size} bytes, at most {MOST_BYTES} are read"
+        )));
     }
     let text = std::fs::read_to_string(word).map_err(|e| wrong(e.to_string()))?;
     Table::parse(&text).map_err(|e| wrong(e.to_string()))
