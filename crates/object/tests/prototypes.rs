@@ -33,7 +33,8 @@ fn parameters(helper: &Helper, kind: Option<&str>) -> String {
             | Arg::Update
             | Arg::Record
             | Arg::Out(_)
-            | Arg::InOut(_) => {
+            | Arg::InOut(_)
+            | Arg::ValueOut => {
                 list.push("u8 *".to_owned());
             }
         }

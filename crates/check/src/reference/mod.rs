@@ -8,7 +8,9 @@
 mod arithmetic;
 mod exact;
 mod helpers;
+mod nested;
 mod routes;
+mod sequences;
 mod text;
 
 use std::collections::HashMap;

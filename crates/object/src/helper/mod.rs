@@ -30,6 +30,9 @@ pub mod map_delete_elem;
 pub mod map_get;
 pub mod map_lookup_elem;
 pub mod map_lookup_percpu_elem;
+pub mod map_peek_elem;
+pub mod map_pop_elem;
+pub mod map_push_elem;
 pub mod map_put;
 pub mod map_refresh;
 pub mod map_update_elem;
@@ -108,6 +111,9 @@ pub enum Arg {
     Out(u32),
     /// pointer to that many readable, initialised and writable bytes
     InOut(u32),
+    /// pointer to `value_bytes` writable bytes, initialised afterwards; of an object that only says
+    /// whether it holds a value ([`crate::state::StateKind::membership`]), readable initialised bytes
+    ValueOut,
 }
 
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
@@ -210,6 +216,9 @@ pub const HELPERS: &[&Helper] = &[
     &xdp_adjust_meta::HELPER,
     &xdp_adjust_tail::HELPER,
     &fib_lookup::HELPER,
+    &map_push_elem::HELPER,
+    &map_pop_elem::HELPER,
+    &map_peek_elem::HELPER,
     &spin_lock::HELPER,
     &spin_unlock::HELPER,
     &strtol::HELPER,

@@ -42,6 +42,7 @@ pub fn object(capacity: u64) -> StateObject {
         initial: None,
         read_only: false,
         settable: false,
+        nesting: None,
     }
 }
 
