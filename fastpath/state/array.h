@@ -64,6 +64,13 @@ MR_INLINE u8 *array_map_lookup_elem(struct array *a, const struct shape *s, cons
     return elements_at(&a->elements, s, (u32)key[0]);
 }
 
+/* A worker has its own CPU's values only. */
+MR_INLINE u8 *array_map_lookup_percpu_elem(struct array *a, const struct shape *s, const u64 *key,
+                                           u64 token, u64 cpu, struct mr_packet *pkt)
+{
+    return (u32)cpu == pkt->cpu ? array_map_lookup_elem(a, s, key, token, pkt) : NULL;
+}
+
 MR_INLINE u64 array_map_update_elem(struct array *a, const struct shape *s, const u64 *key, u64 token,
                                     const u8 *value, u64 flags, struct mr_packet *pkt)
 {

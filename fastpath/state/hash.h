@@ -246,6 +246,13 @@ MR_INLINE u8 *hash_map_lookup_elem(struct hash *h, const struct shape *s, const 
     return hash_map_get(h, s, key, token, pkt);
 }
 
+/* A worker has its own CPU's values only. */
+MR_INLINE u8 *hash_map_lookup_percpu_elem(struct hash *h, const struct shape *s, const u64 *key,
+                                          u64 token, u64 cpu, struct mr_packet *pkt)
+{
+    return (u32)cpu == pkt->cpu ? hash_map_lookup_elem(h, s, key, token, pkt) : NULL;
+}
+
 MR_INLINE u64 hash_map_update_elem(struct hash *h, const struct shape *s, const u64 *key, u64 token,
                                    const u8 *value, u64 flags, struct mr_packet *pkt)
 {

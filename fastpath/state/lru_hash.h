@@ -147,6 +147,13 @@ MR_INLINE u8 *lru_hash_map_lookup_elem(struct lru_hash *h, const struct shape *s
     return table_value(s, entry, 0);
 }
 
+/* A worker has its own CPU's values only. */
+MR_INLINE u8 *lru_hash_map_lookup_percpu_elem(struct lru_hash *h, const struct shape *s, const u64 *key,
+                                              u64 token, u64 cpu, struct mr_packet *pkt)
+{
+    return (u32)cpu == pkt->cpu ? lru_hash_map_lookup_elem(h, s, key, token, pkt) : NULL;
+}
+
 MR_INLINE u64 lru_hash_map_update_elem(struct lru_hash *h, const struct shape *s, const u64 *key,
                                        u64 token, const u8 *value, u64 flags, struct mr_packet *pkt)
 {

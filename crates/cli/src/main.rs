@@ -13,6 +13,7 @@ mod packet_test;
 mod progress;
 mod quantity;
 mod refusal;
+mod routing;
 mod sanitize;
 mod screen;
 mod seed;

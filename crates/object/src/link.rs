@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::btf::ext::Lines;
 use crate::decode::{Decoded, SLOT, Slot, decode};
-use crate::elf::{Elf, Section};
+use crate::elf::{Elf, Relocation, Section};
 use crate::error::LoadError;
 use crate::functions::{Functions, Span};
 use crate::insn::{Imm64, Insn};
@@ -158,6 +158,10 @@ impl<'a> Linker<'a> {
                 return Ok(2);
             }
             Decoded::CallLocal { delta } => {
+                if let Some(helper) = self.kernel_function(relocation)? {
+                    body.push(number, Insn::Call { helper }, None);
+                    return Ok(1);
+                }
                 let (callee, at) = match relocation {
                     Some(relocation) => {
                         let target = reloc::call::resolve(self.elf, relocation, delta)?;
@@ -173,6 +177,10 @@ impl<'a> Linker<'a> {
                 (Insn::CallLocal { function }, None)
             }
             Decoded::CallKernel => {
+                if let Some(helper) = self.kernel_function(relocation)? {
+                    body.push(number, Insn::Call { helper }, None);
+                    return Ok(1);
+                }
                 return Err(match relocation {
                     Some(relocation) => self.unlinked(relocation),
                     None => LoadError::new(
@@ -187,10 +195,14 @@ impl<'a> Linker<'a> {
         Ok(1)
     }
 
+    fn kernel_function(&self, relocation: Option<Relocation>) -> Result<Option<u32>, LoadError> {
+        relocation.map_or(Ok(None), |r| reloc::call::kernel_function(self.elf, r))
+    }
+
     /// The value of a 64-bit immediate load.
     fn wide(
         &mut self,
-        relocation: Option<crate::elf::Relocation>,
+        relocation: Option<Relocation>,
         pseudo: u8,
         low: i32,
         second: Slot,
@@ -222,7 +234,7 @@ impl<'a> Linker<'a> {
     }
 
     /// Why an instruction that takes no relocation has one: most often an undefined function.
-    fn unlinked(&self, relocation: crate::elf::Relocation) -> LoadError {
+    fn unlinked(&self, relocation: Relocation) -> LoadError {
         match reloc::target(self.elf, relocation, 0) {
             Err(undefined) => undefined,
             Ok(_) => reloc::misplaced(relocation, "an instruction that takes none"),

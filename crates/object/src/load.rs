@@ -9,9 +9,12 @@ use crate::btf::ext::{Ext, Lines};
 use crate::elf::{Elf, MAX_FILE};
 use crate::error::LoadError;
 use crate::functions::Functions;
+use crate::helper;
+use crate::insn::Insn;
 use crate::layout::Layout;
 use crate::link::Linker;
-use crate::program::{Dialect, Entry, Program, Role};
+use crate::program::{Dialect, Entry, Function, Program, Role, StateObject};
+use crate::state::routes;
 use crate::{handlers, maps, params, xdp};
 
 /// Reads an object file.
@@ -106,6 +109,9 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
     };
     let entries = starts.into_iter().map(entry).collect();
     let functions = linker.finish()?;
+    layout
+        .objects
+        .extend(implied(&functions, &layout.objects, capacities));
     Ok(Program {
         name: name.to_owned(),
         dialect,
@@ -117,6 +123,28 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
         reasons: layout.reasons,
         license: license(&elf),
     })
+}
+
+/// Objects that helpers work on without naming them.
+fn implied(
+    functions: &[Function],
+    there: &[StateObject],
+    capacities: &[(String, u64)],
+) -> Vec<StateObject> {
+    let calls = functions.iter().flat_map(|f| &f.insns);
+    let routes = calls
+        .filter_map(|insn| match insn {
+            Insn::Call { helper } => helper::by_number(*helper),
+            _ => None,
+        })
+        .any(|h| helper::implied(h).is_some());
+    if !routes || there.iter().any(|o| o.kind == &routes::KIND) {
+        return Vec::new();
+    }
+    let asked = capacities.iter().find(|(name, _)| name == routes::NAME);
+    vec![routes::object(
+        asked.map_or(routes::CAPACITY, |(_, entries)| *entries),
+    )]
 }
 
 fn license(elf: &Elf<'_>) -> String {

@@ -5,15 +5,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use millrace_object::helper::{Arg, HELPERS, Helper, Return};
+use millrace_object::helper::{self, Arg, HELPERS, Helper, Return};
 use millrace_object::state;
 
 /// What the emitter passes for an argument of this kind.
 fn parameters(helper: &Helper, kind: Option<&str>) -> String {
     let mut list: Vec<String> = Vec::new();
     // Draws depend on the configuration's seed.
-    if helper.effects.random {
-        list.push("u64".to_owned());
+    if let Some(kind) = helper::implied(helper) {
+        list.push(format!("struct {} *", kind.c));
+        list.push("const struct shape *".to_owned());
     }
     for arg in helper.args {
         match arg {
@@ -25,10 +26,21 @@ fn parameters(helper: &Helper, kind: Option<&str>) -> String {
             Arg::Key => list.extend(["const u64 *".to_owned(), "u64".to_owned()]),
             Arg::Value => list.push("const u8 *".to_owned()),
             Arg::Scalar | Arg::Bytes { .. } => list.push("u64".to_owned()),
-            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::ValueOut => {
+            Arg::Read { .. }
+            | Arg::In(_)
+            | Arg::Text
+            | Arg::Write
+            | Arg::Update
+            | Arg::Record
+            | Arg::Out(_)
+            | Arg::InOut(_)
+            | Arg::ValueOut => {
                 list.push("u8 *".to_owned());
             }
         }
+    }
+    if helper.effects.random {
+        list.push("u64".to_owned());
     }
     list.push("struct mr_packet *".to_owned());
     list.join(", ")
@@ -43,6 +55,10 @@ fn returns(helper: &Helper) -> &'static str {
 
 /// Header, function and the kind whose structure it takes.
 fn functions(helper: &Helper) -> Vec<(String, String, Option<&'static str>)> {
+    if let Some(kind) = helper::implied(helper) {
+        let function = format!("{}_{}", kind.c, helper.name);
+        return vec![(format!("state/{}.h", kind.c), function, Some(kind.c))];
+    }
     if helper.kinds.is_empty() {
         let name = helper.name;
         return vec![(format!("helpers/{name}.h"), format!("helper_{name}"), None)];

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use millrace_object::helper::kernel_functions::{FIRST, REFUSED};
 use millrace_object::helper::{self, HELPERS};
 use millrace_object::state::{self, KINDS};
 
@@ -40,6 +41,11 @@ means one port, drops if it means none; any other aborts. Device maps, CPU maps 
 empty until the host sets entries, as in the kernel. Programs that a device map or CPU map would run on what it redirects (`xdp/devmap`,
 `xdp/cpumap`) are not run, and an entry that names one cannot be set.
 
+### Routing
+
+`bpf_fib_lookup` and `bpf_check_mtu` ask a routing table that `millrace run --routes FILE` or `--routes
+system` gives (routes.md); without one there is no forwarding (`BPF_FIB_LKUP_RET_FWD_DISABLED`).
+
 ### Maps of maps
 
 A map of maps holds what its declaration says (`.values = { &inner }`, or iproute2's ids), and what the host
@@ -59,6 +65,24 @@ the program itself, not in a function that it calls.
 ## Helpers
 
 ";
+
+const KERNEL_FUNCTIONS: &str = "
+## Kernel functions
+
+| function | | |
+| --- | --- | --- |
+";
+
+/// What a kernel function does here, where it is not what it does in the kernel.
+fn meaning(name: &str) -> &'static str {
+    match name {
+        "xdp_flow_lookup" => "no flow table of netfilter's is set up: always null",
+        "xdp_metadata_rx_timestamp" => "the packet's time",
+        "xdp_metadata_rx_hash" => "packets come without one: -EOPNOTSUPP",
+        "xdp_metadata_rx_vlan_tag" => "tags stay in the frame: -EOPNOTSUPP",
+        other => panic!("{other}: say here what it means"),
+    }
+}
 
 fn table() -> String {
     let mut text = HEAD.to_owned();
@@ -89,8 +113,18 @@ fn table() -> String {
     for (number, row) in rows {
         writeln!(text, "| {number} | {row} |").unwrap();
     }
+    text.push_str("\nNo other helper is offered to XDP programs.\n");
+    text.push_str(KERNEL_FUNCTIONS);
+    let offered = HELPERS.iter().filter(|h| h.number >= FIRST);
+    let offered = offered.map(|h| format!("bpf_{} | supported | {}", h.name, meaning(h.name)));
+    let refused = REFUSED
+        .iter()
+        .map(|(name, why)| format!("{name} | refused | {why}"));
+    for row in offered.chain(refused) {
+        writeln!(text, "| {row} |").unwrap();
+    }
     text.push_str(
-        "\nNo other helper is offered to XDP programs, nor any kernel function (kfunc).\n",
+        "\nNo other kernel function is offered; an object that calls one is refused by its name.\n",
     );
     text
 }

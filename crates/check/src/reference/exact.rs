@@ -40,6 +40,7 @@ pub struct Exact {
     /// bytes after the packet that it may grow into: what was cut off its end
     tailroom: i64,
     port: u32,
+    ports: u32,
 }
 
 pub(super) fn error(number: i64) -> u64 {
@@ -57,6 +58,20 @@ impl<'a> Machine<'a> {
             machine.create(ObjectId(i), object);
         }
         machine
+    }
+
+    /// Sets an entry of a map, as the host does before the first packet; false if there is no such map.
+    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
+        let at = self.map(value.to_vec(), true, true);
+        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
+        maps.map(|m| m.insert(key.to_vec(), at)).is_some()
+    }
+
+    /// Says how many ports there are; none until then.
+    pub fn ports(&mut self, ports: u32) {
+        if let Some(exact) = &mut self.exact {
+            exact.ports = ports;
+        }
     }
 
     /// The state of an object at start.
@@ -239,6 +254,7 @@ impl<'a> Machine<'a> {
                 self.put(a[2], &bytes)?;
                 Ok(result.err().unwrap_or(0))
             }
+            ("xdp_get_buff_len", _) => Ok(self.packet_bytes().len() as u64),
             ("xdp_store_bytes", _) => {
                 let bytes = self.bytes_at(a[2], a[3] as u32)?;
                 match self.part(a[1], a[3]) {
@@ -249,6 +265,18 @@ impl<'a> Machine<'a> {
             }
             ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
             ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),
+            ("get_numa_node_id", _) => Ok(0),
+            ("strtol", _) => self.string_to_number(a, true),
+            ("strtoul", _) => self.string_to_number(a, false),
+            ("strncmp", _) => self.compare_strings(a),
+            ("fib_lookup", _) => {
+                let ports = self.exact.as_ref().map_or(0, |e| e.ports);
+                self.fib_lookup(a, ports)
+            }
+            ("check_mtu", _) => {
+                let (port, ports) = self.exact.as_ref().map_or((0, 0), |e| (e.port, e.ports));
+                self.check_mtu(a, port, ports)
+            }
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }
     }

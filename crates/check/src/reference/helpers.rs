@@ -40,6 +40,22 @@ impl Machine<'_> {
                         self.readable(v, n)?;
                     }
                 }
+                Arg::In(n) => self.readable(v, n as usize)?,
+                Arg::Text => {
+                    self.text(v)?;
+                }
+                Arg::Update => {
+                    self.readable(v, size(i)?)?;
+                    if self.exact.is_none() {
+                        self.fill(v, size(i)?)?;
+                    }
+                }
+                Arg::InOut(n) => {
+                    self.readable(v, n as usize)?;
+                    if self.exact.is_none() {
+                        self.fill(v, n as usize)?;
+                    }
+                }
                 Arg::Write => self.fill(v, size(i)?)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
                 Arg::Bytes { zero } if v == 0 && !zero => {
@@ -101,6 +117,18 @@ impl Machine<'_> {
             return violation("a helper reads bytes never written");
         }
         Ok(())
+    }
+
+    /// The bytes of a string before its zero byte.
+    pub(super) fn text(&mut self, at: u64) -> Result<Vec<u8>, Violation> {
+        let mut text = Vec::new();
+        loop {
+            match self.read(at.wrapping_add(text.len() as u64), 1)? {
+                Some(0) => return Ok(text),
+                Some(byte) => text.push(byte as u8),
+                None => return violation("a helper reads bytes never written"),
+            }
+        }
     }
 
     fn fill(&mut self, at: u64, len: usize) -> Result<(), Violation> {

@@ -9,7 +9,9 @@ mod arithmetic;
 mod exact;
 mod helpers;
 mod nested;
+mod routes;
 mod sequences;
+mod text;
 
 use std::collections::HashMap;
 

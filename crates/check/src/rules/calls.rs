@@ -4,7 +4,7 @@ use millrace_object::helper::{self, Arg, Helper, MAX_BYTES, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::ObjectId;
 
-use super::{memory, read, stack};
+use super::{memory, read, stack, value};
 use crate::domain::{Gone, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, ArgFact};
 use crate::machine::Machine;
@@ -171,6 +171,37 @@ fn argument(
                 bytes: fixed_count(&n),
             })
         }
+        Arg::In(n) => sized(u64::from(n), found),
+        Arg::Text => {
+            let p = pointer("a constant string")?;
+            text(m, &p).ok_or_else(|| {
+                bad(
+                    helper,
+                    i,
+                    "is not a constant string",
+                    "Pass a `static const char[]` or a literal.",
+                )
+            })
+        }
+        Arg::Update => {
+            let n = count(m, st, helper, i)?;
+            let p = pointer("a pointer")?;
+            memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
+            let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: fixed_count(&n),
+            })
+        }
+        Arg::InOut(n) => {
+            let p = pointer("a pointer")?;
+            memory::readable(m, st, &p, i64::from(n), &verb)?;
+            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: Some(n),
+            })
+        }
         Arg::Write => {
             let n = count(m, st, helper, i)?;
             let p = pointer("a pointer")?;
@@ -234,6 +265,25 @@ fn argument(
             })
         }
     }
+}
+
+/// A string in read-only bytes that no setting can change, at a known place.
+fn text(m: &Machine<'_>, p: &Pointer) -> Option<ArgFact> {
+    let (Region::Value(id), Some(from)) = (p.region, p.fixed()) else {
+        return None;
+    };
+    let object = m.object(id).ok()?;
+    if !object.read_only || object.settable {
+        return None;
+    }
+    let bytes = object.initial.as_deref()?;
+    let rest = bytes.get(usize::try_from(from).ok()?..)?;
+    let length = rest.iter().position(|b| *b == 0)? + 1;
+    let access = value::check(m, p, id, 0, length as i64, false, "call").ok()?;
+    Some(ArgFact::Memory {
+        access,
+        bytes: u32::try_from(length).ok(),
+    })
 }
 
 fn fixed_count(n: &Scalar) -> Option<u32> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace_dataplane::account::{self as accounts, Account};
+use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{self, InputOptions};
 use millrace_dataplane::runner::{BURST, RecordWriter};
@@ -19,7 +20,7 @@ use crate::function::{Function, Make};
 use crate::outside::Outside;
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{account, sanitize, screen, seed};
+use crate::{account, routing, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -61,6 +62,11 @@ pub struct Run {
 
     #[command(flatten)]
     outside: Outside,
+
+    /// The routing table that bpf_fib_lookup is answered from: a file (docs/routes.md), or `system`, or
+    /// `system:eth0,eth1` for the interfaces of ports 0 and 1
+    #[arg(long, value_name = "FILE|system")]
+    routes: Option<String>,
 
     /// Packets given to the function together
     #[arg(long, value_name = "N", default_value_t = BURST, value_parser = burst)]
@@ -187,8 +193,9 @@ impl Run {
             program: self.program.clone(),
             sanitize: self.sanitize,
         };
-        let function = Function::load(&self.nf, &make)?;
-        let account = self.between_ports(&function)?;
+        let (function, routes) =
+            routing::load(&self.nf, &make, self.routes.as_deref(), &self.inputs)?;
+        let account = self.between_ports(&function, routes)?;
         let text = account::text(&function, &account);
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
@@ -234,7 +241,7 @@ impl Run {
         Ok(())
     }
 
-    fn between_ports(&self, function: &Function) -> Result<Account, Failure> {
+    fn between_ports(&self, function: &Function, routes: Vec<Entry>) -> Result<Account, Failure> {
         let words = Words {
             inputs: &self.inputs,
             outputs: &self.outputs,
@@ -252,6 +259,7 @@ impl Run {
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
         let mut opened = self.outside.open(&function.exposed)?;
+        opened.entries.extend(routes);
         let run = millrace_dataplane::Run {
             module: function.module.clone(),
             config: Config {

@@ -163,6 +163,14 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
     let mut arguments = Vec::new();
     let mut function = format!("helper_{}", helper.name);
     let has_object = helper.object_argument().is_some();
+    if let Some(kind) = helper::implied(helper) {
+        let mut objects = body.slice.program.objects.iter();
+        let Some(at) = objects.position(|o| o.kind == kind) else {
+            return Err(body.slice.contradiction(step, "no object to work on"));
+        };
+        function = format!("{}_{}", kind.c, helper.name);
+        arguments.push(body.names.operands(ObjectId(at)));
+    }
     for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
         match arg {
             Arg::Context => {}
@@ -219,7 +227,15 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                 return Err(body.slice.unsupported(step, "a key without an object"));
             }
             Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
-            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::ValueOut => {
+            Arg::Read { .. }
+            | Arg::In(_)
+            | Arg::Text
+            | Arg::Write
+            | Arg::Update
+            | Arg::Record
+            | Arg::Out(_)
+            | Arg::InOut(_)
+            | Arg::ValueOut => {
                 arguments.push(body.address(id, reg, 0)?);
             }
         }

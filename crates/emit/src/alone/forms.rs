@@ -138,7 +138,9 @@ pub fn is_pure(number: u32) -> bool {
             matches!(
                 a,
                 helper::Arg::Write
+                    | helper::Arg::Update
                     | helper::Arg::Out(_)
+                    | helper::Arg::InOut(_)
                     | helper::Arg::ValueOut
                     | helper::Arg::Record
             )

@@ -260,8 +260,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
         };
         let helper =
             helper::by_number(number).ok_or_else(|| unsupported(format!("helper {number}")))?;
-        let free = helper.object_argument().is_none();
-        if free && headers::text(&format!("helpers/{}.h", helper.name)).is_none() {
+        if is_free(helper) && headers::text(&format!("helpers/{}.h", helper.name)).is_none() {
             return Err(unsupported(format!("the helper {}", helper.name)));
         }
         found.insert(number, helper);
@@ -269,9 +268,14 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
     Ok(found.into_values().collect())
 }
 
+/// Whether a helper is a function of its own, not of a kind's header.
+fn is_free(helper: &helper::Helper) -> bool {
+    helper.object_argument().is_none() && helper::implied(helper).is_none()
+}
+
 fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {
     let kinds: BTreeSet<&str> = program.objects.iter().map(|o| o.kind.c).collect();
-    let free = helpers.iter().filter(|h| h.object_argument().is_none());
+    let free = helpers.iter().filter(|h| is_free(h));
     let mut out = String::from("#include \"alone.h\"\n");
     for name in free.map(|h| h.name).collect::<BTreeSet<_>>() {
         out.push_str(&format!("#include \"helpers/{name}.h\"\n"));

@@ -9,14 +9,19 @@ pub mod allocator_free;
 pub mod allocator_get;
 pub mod allocator_lease;
 pub mod allocator_refresh;
+pub mod check_mtu;
 pub mod crc32c;
 pub mod csum_diff;
+pub mod fib_lookup;
+pub mod get_numa_node_id;
 pub mod get_prandom_u32;
 pub mod get_smp_processor_id;
 pub mod jiffies64;
+pub mod kernel_functions;
 pub mod ktime_get_boot_ns;
 pub mod ktime_get_coarse_ns;
 pub mod ktime_get_ns;
+pub mod ktime_get_tai_ns;
 pub mod lpm_delete;
 pub mod lpm_get;
 pub mod lpm_put;
@@ -24,6 +29,7 @@ pub mod map_delete;
 pub mod map_delete_elem;
 pub mod map_get;
 pub mod map_lookup_elem;
+pub mod map_lookup_percpu_elem;
 pub mod map_peek_elem;
 pub mod map_pop_elem;
 pub mod map_push_elem;
@@ -44,16 +50,29 @@ pub mod sketch_add;
 pub mod sketch_count;
 pub mod spin_lock;
 pub mod spin_unlock;
+pub mod strncmp;
+pub mod strtol;
+pub mod strtoul;
 pub mod tail_call;
+pub mod tcp_raw_check_syncookie_ipv4;
+pub mod tcp_raw_check_syncookie_ipv6;
+pub mod tcp_raw_gen_syncookie_ipv4;
+pub mod tcp_raw_gen_syncookie_ipv6;
 pub mod trace_printk;
 pub mod trace_vprintk;
 pub mod vector_at;
 pub mod xdp_adjust_head;
 pub mod xdp_adjust_meta;
 pub mod xdp_adjust_tail;
+pub mod xdp_flow_lookup;
 pub mod xdp_get_buff_len;
 pub mod xdp_load_bytes;
+pub mod xdp_metadata_rx_hash;
+pub mod xdp_metadata_rx_timestamp;
+pub mod xdp_metadata_rx_vlan_tag;
 pub mod xdp_store_bytes;
+
+use crate::state::{StateKind, routes};
 
 /// What an argument must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,8 +92,14 @@ pub enum Arg {
         /// the pointer may be null when the number is zero
         nullable: bool,
     },
+    /// pointer to that many readable, initialised bytes
+    In(u32),
+    /// pointer to a constant string: read-only, with a zero byte at its end
+    Text,
     /// pointer to writable bytes; the next argument is their number; they are initialised afterwards
     Write,
+    /// pointer to readable, initialised and writable bytes; the next argument is their number
+    Update,
     /// number of bytes of the argument before it, at most [`MAX_BYTES`]
     Bytes {
         /// zero is allowed
@@ -84,6 +109,8 @@ pub enum Arg {
     Record,
     /// pointer to that many writable bytes, initialised afterwards (e.g. an out parameter)
     Out(u32),
+    /// pointer to that many readable, initialised and writable bytes
+    InOut(u32),
     /// pointer to `value_bytes` writable bytes, initialised afterwards; of an object that only says
     /// whether it holds a value ([`crate::state::StateKind::membership`]), readable initialised bytes
     ValueOut,
@@ -139,7 +166,8 @@ impl Effects {
 /// The contract of a helper.
 #[derive(Debug)]
 pub struct Helper {
-    /// the number in the call instruction; below 0x10000 the kernel's, from there on our own
+    /// the number in the call instruction; below 0x10000 the kernel's, from there on our own, from
+    /// [`kernel_functions::FIRST`] on ours for a kernel function
     pub number: u32,
     /// the name without the `bpf_` prefix
     pub name: &'static str,
@@ -161,6 +189,14 @@ impl Helper {
     }
 }
 
+/// The state object that a helper works on without naming it, by its kind: a program that calls such a
+/// helper has one such object, and its C function is of that kind's header.
+#[must_use]
+pub fn implied(helper: &Helper) -> Option<&'static StateKind> {
+    const ROUTING: [u32; 2] = [fib_lookup::HELPER.number, check_mtu::HELPER.number];
+    ROUTING.contains(&helper.number).then_some(&routes::KIND)
+}
+
 /// Every helper there is, by ascending number.
 pub const HELPERS: &[&Helper] = &[
     &map_lookup_elem::HELPER,
@@ -174,15 +210,19 @@ pub const HELPERS: &[&Helper] = &[
     &redirect::HELPER,
     &perf_event_output::HELPER,
     &csum_diff::HELPER,
+    &get_numa_node_id::HELPER,
     &xdp_adjust_head::HELPER,
     &redirect_map::HELPER,
     &xdp_adjust_meta::HELPER,
     &xdp_adjust_tail::HELPER,
+    &fib_lookup::HELPER,
     &map_push_elem::HELPER,
     &map_pop_elem::HELPER,
     &map_peek_elem::HELPER,
     &spin_lock::HELPER,
     &spin_unlock::HELPER,
+    &strtol::HELPER,
+    &strtoul::HELPER,
     &jiffies64::HELPER,
     &ktime_get_boot_ns::HELPER,
     &ringbuf_output::HELPER,
@@ -191,10 +231,18 @@ pub const HELPERS: &[&Helper] = &[
     &ringbuf_discard::HELPER,
     &ringbuf_query::HELPER,
     &ktime_get_coarse_ns::HELPER,
+    &check_mtu::HELPER,
     &trace_vprintk::HELPER,
+    &strncmp::HELPER,
     &xdp_get_buff_len::HELPER,
     &xdp_load_bytes::HELPER,
     &xdp_store_bytes::HELPER,
+    &map_lookup_percpu_elem::HELPER,
+    &tcp_raw_gen_syncookie_ipv4::HELPER,
+    &tcp_raw_gen_syncookie_ipv6::HELPER,
+    &tcp_raw_check_syncookie_ipv4::HELPER,
+    &tcp_raw_check_syncookie_ipv6::HELPER,
+    &ktime_get_tai_ns::HELPER,
     &map_get::HELPER,
     &map_refresh::HELPER,
     &map_put::HELPER,
@@ -211,6 +259,10 @@ pub const HELPERS: &[&Helper] = &[
     &lpm_delete::HELPER,
     &crc32c::HELPER,
     &multiply_high::HELPER,
+    &xdp_flow_lookup::HELPER,
+    &xdp_metadata_rx_timestamp::HELPER,
+    &xdp_metadata_rx_hash::HELPER,
+    &xdp_metadata_rx_vlan_tag::HELPER,
 ];
 
 /// The helper with this number.

@@ -1,29 +1,23 @@
 //! Helpers that the kernel offers to XDP programs and that are not supported, with the reason
 //! (`xdp_func_proto` in net/core/filter.c and `bpf_base_func_proto` in kernel/bpf/helpers.c, Linux 6.18).
 
-const NO_ROUTES: &str = "there is no routing table yet";
 const NO_SOCKETS: &str = "there are no sockets to look up";
 const NO_COOKIES: &str = "SYN cookies are the host's";
 const CALLBACK: &str = "functions that the kernel calls back are not supported";
 const NO_DYNPTR: &str = "dynamic pointers are not supported";
 const NO_TASK: &str = "a packet belongs to no task or control group";
 const NO_KERNEL: &str = "there is no kernel memory to read";
-const PER_CPU: &str = "a worker sees only its own CPU's values";
 const NOT_YET: &str = "nobody has written it yet";
 
 /// Number, name without `bpf_`, reason; by ascending number.
 pub const REFUSED: &[(u32, &str, &str)] = &[
     (35, "get_current_task", NO_TASK),
-    (42, "get_numa_node_id", NOT_YET),
-    (69, "fib_lookup", NO_ROUTES),
     (80, "get_current_cgroup_id", NO_TASK),
     (84, "sk_lookup_tcp", NO_SOCKETS),
     (85, "sk_lookup_udp", NO_SOCKETS),
     (86, "sk_release", NO_SOCKETS),
     (99, "skc_lookup_tcp", NO_SOCKETS),
     (100, "tcp_check_syncookie", NO_COOKIES),
-    (105, "strtol", NOT_YET),
-    (106, "strtoul", NOT_YET),
     (110, "tcp_gen_syncookie", NO_COOKIES),
     (112, "probe_read_user", NO_KERNEL),
     (113, "probe_read_kernel", NO_KERNEL),
@@ -33,7 +27,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (153, "per_cpu_ptr", NO_KERNEL),
     (154, "this_cpu_ptr", NO_KERNEL),
     (158, "get_current_task_btf", NO_TASK),
-    (163, "check_mtu", NO_ROUTES),
     (164, "for_each_map_elem", CALLBACK),
     (165, "snprintf", NOT_YET),
     (169, "timer_init", CALLBACK),
@@ -41,9 +34,7 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (171, "timer_start", CALLBACK),
     (172, "timer_cancel", CALLBACK),
     (181, "loop", CALLBACK),
-    (182, "strncmp", NOT_YET),
     (194, "kptr_xchg", NO_KERNEL),
-    (195, "map_lookup_percpu_elem", PER_CPU),
     (197, "dynptr_from_mem", NO_DYNPTR),
     (198, "ringbuf_reserve_dynptr", NO_DYNPTR),
     (199, "ringbuf_submit_dynptr", NO_DYNPTR),
@@ -51,15 +42,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (201, "dynptr_read", NO_DYNPTR),
     (202, "dynptr_write", NO_DYNPTR),
     (203, "dynptr_data", NO_DYNPTR),
-    (204, "tcp_raw_gen_syncookie_ipv4", NO_COOKIES),
-    (205, "tcp_raw_gen_syncookie_ipv6", NO_COOKIES),
-    (206, "tcp_raw_check_syncookie_ipv4", NO_COOKIES),
-    (207, "tcp_raw_check_syncookie_ipv6", NO_COOKIES),
-    (
-        208,
-        "ktime_get_tai_ns",
-        "the offset of atomic time is not known",
-    ),
     (209, "user_ringbuf_drain", CALLBACK),
 ];
 

@@ -35,6 +35,7 @@ pub mod prog_array;
 pub mod queue;
 pub mod refused;
 pub mod ringbuf;
+pub mod routes;
 pub mod sketch;
 pub mod stack;
 pub mod vector;
@@ -147,6 +148,7 @@ pub const KINDS: &[&StateKind] = &[
     &allocator::KIND,
     &sketch::KIND,
     &lpm::KIND,
+    &routes::KIND,
     &global::KIND,
 ];
 

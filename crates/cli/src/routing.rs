@@ -1,0 +1,107 @@
+//! `--routes FILE` and `--routes system`: the table that `bpf_fib_lookup` is answered from (docs/routes.md).
+
+use millrace_dataplane::Module;
+use millrace_dataplane::module::Entry;
+use millrace_object::state::routes;
+use millrace_routes::{MOST_BYTES, Table, system};
+
+use crate::failure::Failure;
+use crate::function::{Function, Make};
+use crate::screen;
+
+/// A function with a routing table as large as it needs to be, and the entries of it. Without a table
+/// (`word` is none) a function that looks routes up finds none, and the user is told.
+///
+/// # Errors
+/// The table cannot be read; the function looks no routes up, or is built and has no room for it.
+pub fn load(
+    nf: &str,
+    make: &Make,
+    word: Option<&str>,
+    inputs: &[String],
+) -> Result<(Function, Vec<Entry>), Failure> {
+    let table = word.map(|w| read(w, inputs)).transpose()?;
+    let mut function = Function::load(nf, make)?;
+    let Some(at) = object(&function.module) else {
+        return match word {
+            None => Ok((function, Vec::new())),
+            Some(word) => Err(Failure::wrong(format!(
+                "--routes {word}: {} looks no routes up",
+                function.name
+            ))
+            .help(
+                "leave --routes out; it is for functions that call bpf_fib_lookup or bpf_check_mtu",
+            )),
+        };
+    };
+    let Some(table) = table else {
+        screen::err(
+            "note: the function looks routes up, and there are none: give --routes FILE or --routes system",
+        );
+        return Ok((function, Vec::new()));
+    };
+    let room = function.module.objects().get(at).map_or(0, |o| o.capacity);
+    if table.capacity() > room {
+        let mut larger = make.clone();
+        let capacity = table.capacity().next_power_of_two();
+        larger.capacity.push(format!("{}={capacity}", routes::NAME));
+        function = Function::load(nf, &larger)?;
+    }
+    for note in &table.notes {
+        screen::err(&format!("note: {note}"));
+    }
+    let entry = |(key, value)| Entry {
+        object: at,
+        key,
+        value,
+    };
+    Ok((function, table.entries().into_iter().map(entry).collect()))
+}
+
+fn object(module: &Module) -> Option<usize> {
+    module
+        .objects()
+        .iter()
+        .position(|o| o.kind == routes::KIND.name)
+}
+
+fn read(word: &str, inputs: &[String]) -> Result<Table, Failure> {
+    let interfaces = match word.strip_prefix("system") {
+        Some("") => Some(of_inputs(inputs)),
+        Some(list) => list
+            .strip_prefix(':')
+            .map(|list| list.split(',').map(str::to_owned).collect()),
+        None => None,
+    };
+    if let Some(interfaces) = interfaces {
+        return system::read(&interfaces).map_err(|e| {
+            Failure::wrong(format!("--routes {word}: {e}"))
+                .help("write --routes system:eth0,eth1 for the interfaces of ports 0 and 1")
+        });
+    }
+    let wrong = |what: String| {
+        Failure::wrong(format!("{word}: {what}"))
+            .help("docs/routes.md says how a routing table is written")
+    };
+    let size = std::fs::metadata(word)
+        .map_err(|e| wrong(e.to_string()))?
+        .len();
+    if size > MOST_BYTES {
+        return Err(wrong(format!(
+            "{size} bytes, at most {MOST_BYTES} are read"
+        )));
+    }
+    let text = std::fs::read_to_string(word).map_err(|e| wrong(e.to_string()))?;
+    Table::parse(&text).map_err(|e| wrong(e.to_string()))
+}
+
+/// The interfaces that input words such as `afpacket:eth0` name.
+fn of_inputs(inputs: &[String]) -> Vec<String> {
+    let interface = |word: &String| {
+        let (_, rest) = word.split_once(':')?;
+        let name = rest.split(['?', ',']).next()?;
+        let known = std::path::Path::new("/sys/class/net").join(name).exists();
+        (known && !name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+    };
+    inputs.iter().map_while(interface).collect()
+}

@@ -1,0 +1,26 @@
+//! `strtol`: a signed number out of a text.
+//!
+//! `long bpf_strtol(const char *buf, size_t buf_len, u64 flags, long *res)`: after white space, digits of the base that
+//! the flags name: 8, 10, 16, or 0 for what the digits look like, as in C. Returns how many bytes it took,
+//! or `-EINVAL` (no digits, another base or flag), `-ERANGE`; `*res` is 0 then. At most 63
+//! bytes after the sign are looked at (kernel/bpf/helpers.c `__bpf_strtoull`).
+
+use super::{Arg, Effects, Helper, Return};
+
+/// kernel helper 105
+pub static HELPER: Helper = Helper {
+    number: 105,
+    name: "strtol",
+    args: &[
+        Arg::Read { nullable: false },
+        Arg::Bytes { zero: false },
+        Arg::Scalar,
+        Arg::Out(8),
+    ],
+    returns: Return::Scalar {
+        min: -4095,
+        max: super::MAX_BYTES as i64,
+    },
+    kinds: &[],
+    effects: Effects::NONE,
+};

@@ -1,0 +1,12 @@
+/* tcp_raw_check_syncookie_ipv6: syncookie.h. */
+#ifndef MR_HELPER_TCP_RAW_CHECK_SYNCOOKIE_IPV6_H
+#define MR_HELPER_TCP_RAW_CHECK_SYNCOOKIE_IPV6_H
+
+#include "syncookie.h"
+
+MR_INLINE u64 helper_tcp_raw_check_syncookie_ipv6(u8 *ip, u8 *tcp, u64 seed, struct mr_packet *pkt)
+{
+    return syncookie_check(seed, ip, 1, tcp, pkt);
+}
+
+#endif
