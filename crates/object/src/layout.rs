@@ -34,6 +34,8 @@ pub(crate) struct Record {
     pub end: u64,
     /// where the programs of a program array stand, if it has any; in bytes of the section
     pub values: Option<u64>,
+    /// iproute2's number for it, by which sections of programs name a program array
+    pub id: Option<u32>,
     /// or why there is none: what no program uses may be declared as it likes
     pub object: Result<ObjectId, LoadError>,
 }
@@ -62,6 +64,8 @@ pub(crate) struct Declaration {
     pub end: u64,
     /// where the programs of a program array stand, if it has any; in bytes of the section
     pub values: Option<u64>,
+    /// iproute2's number for it
+    pub id: Option<u32>,
     pub object: Result<StateObject, LoadError>,
 }
 
@@ -172,6 +176,7 @@ impl Layout {
             start,
             end,
             values,
+            id,
             object,
         } in declarations
         {
@@ -191,6 +196,7 @@ impl Layout {
                 start,
                 end,
                 values,
+                id,
                 object,
             });
         }

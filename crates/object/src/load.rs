@@ -11,6 +11,7 @@ use crate::error::LoadError;
 use crate::functions::Functions;
 use crate::layout::Layout;
 use crate::link::Linker;
+use crate::maps::slots::Slots;
 use crate::program::{Dialect, Entry, Program, Role};
 use crate::{handlers, maps, params, xdp};
 
@@ -91,8 +92,10 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
     let starts = match dialect {
         Dialect::Handlers => handlers::entries::find(&elf, &spans, btf, &ext)?,
         Dialect::Xdp => {
-            let found = xdp::find(&elf, &spans, btf, &ext)?;
+            let slots = Slots::of(&layout);
+            let found = xdp::find(&elf, &spans, btf, &ext, &slots)?;
             maps::programs::fill(&elf, &spans, &found, &mut layout)?;
+            maps::slots::fill(&spans, &found, &slots, &mut layout)?;
             found.into_iter().map(|span| (Role::Xdp, span)).collect()
         }
     };

@@ -70,6 +70,7 @@ pub(crate) fn read(
             start,
             end,
             values: values.and_then(|v| start.checked_add(u64::from(v))),
+            id: None,
             object: spelled.map(|(object, _)| object),
         });
     }

@@ -72,6 +72,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             start: symbol.value,
             end,
             values: None,
+            id: id(bytes),
             object: declaration(section, symbol, bytes).map_err(|e| e.at_symbol(symbol.name)),
         });
     }
@@ -123,6 +124,13 @@ fn declaration(
         }
     }
     Ok(object)
+}
+
+/// The number that iproute2's layout gives a map.
+fn id(bytes: &[u8]) -> Option<u32> {
+    (bytes.len() == IPROUTE2)
+        .then(|| u32_at(bytes, COMMON))
+        .flatten()
 }
 
 /// Whether the declaration names a map that is to be the type of others.

@@ -3,6 +3,7 @@
 pub(crate) mod declared;
 pub(crate) mod legacy;
 pub(crate) mod programs;
+pub(crate) mod slots;
 
 use crate::error::LoadError;
 use crate::program::StateObject;
