@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::btf::Btf;
 use crate::btf::ext::{Ext, Lines};
+use crate::core::Core;
 use crate::elf::{Elf, MAX_FILE};
 use crate::error::LoadError;
 use crate::functions::Functions;
@@ -101,7 +102,13 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
     };
     let params = params::find(&elf, btf, &mut layout, dialect)?;
     let ports = handlers::names::ports(&elf)?;
-    let mut linker = Linker::new(&elf, &spans, &layout, Lines::new(btf, &ext));
+    let mut linker = Linker::new(
+        &elf,
+        &spans,
+        &layout,
+        Lines::new(btf, &ext),
+        Core::new(btf, &ext),
+    );
     let entry = |(role, span)| Entry {
         role,
         function: linker.function(span),
