@@ -5,6 +5,14 @@
 //! it two implementations must agree to the last byte. Only helpers whose result is a function of
 //! state and packet are here.
 
+mod checksum;
+mod events;
+mod frame;
+mod prefix;
+mod target;
+
+pub use target::Target;
+
 use std::collections::BTreeMap;
 
 use millrace_object::helper::Helper;
@@ -12,12 +20,11 @@ use millrace_object::program::{ObjectId, Program};
 
 use super::{APART, Machine, Violation, violation};
 
-/// Bytes of an Ethernet header: a packet never gets shorter.
-const LEAST: i64 = 14;
 const MOST: i64 = 0xffff;
 const ENOENT: i64 = 2;
 const EFAULT: i64 = 14;
 const E2BIG: i64 = 7;
+const ENOSPC: i64 = 28;
 const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
 
@@ -31,9 +38,20 @@ pub struct Exact {
     submitted: BTreeMap<u64, (ObjectId, Vec<u8>)>,
     /// bytes before the packet that it may grow into, as they are
     headroom: Vec<u8>,
-    /// bytes after the packet that it may grow into: what was cut off its end
+    /// bytes of metadata, which lie between headroom and frame in the packet's region
+    meta: usize,
+    /// bytes after the packet that it may grow into
     tailroom: i64,
     port: u32,
+    ports: u32,
+    /// what the last redirect named
+    target: Option<Target>,
+    tail_calls: u32,
+}
+
+/// Whether a map has an element for every index from the start.
+fn is_array(kind: &str) -> bool {
+    matches!(kind, "array" | "percpu_array" | "prog_array")
 }
 
 fn error(number: i64) -> u64 {
@@ -50,9 +68,14 @@ impl<'a> Machine<'a> {
         for (i, object) in program.objects.iter().enumerate() {
             let id = ObjectId(i);
             let mut entries = BTreeMap::new();
-            if object.kind.name == "array" {
+            if is_array(object.kind.name) {
                 for index in 0..object.capacity {
-                    let at = machine.map(vec![0; object.value_bytes as usize], true, true);
+                    // Only program arrays hold something from the start.
+                    let from = index as usize * object.value_bytes as usize;
+                    let initial = object.initial.as_deref().and_then(|i| i.get(from..));
+                    let mut value = initial.unwrap_or_default().to_vec();
+                    value.resize(object.value_bytes as usize, 0);
+                    let at = machine.map(value, true, true);
                     entries.insert((index as u32).to_le_bytes().to_vec(), at);
                 }
             }
@@ -68,17 +91,23 @@ impl<'a> Machine<'a> {
         self.packet = self.map(bytes.to_vec(), true, true);
         if let Some(exact) = &mut self.exact {
             exact.headroom = vec![0; headroom];
+            exact.meta = 0;
             exact.tailroom = 0;
             exact.port = port;
+            exact.target = None;
+            exact.tail_calls = 0;
         }
     }
 
-    /// The packet's bytes as they are now.
-    #[must_use]
-    pub fn packet_bytes(&self) -> &[u8] {
-        self.memory
-            .get(&(self.packet / APART))
-            .map_or(&[], |m| &m.bytes)
+    /// Sets an entry from outside, as the host does.
+    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) {
+        let key = match self.program.objects.get(object.0) {
+            Some(o) if o.kind.name == "lpm_trie" => prefix::masked(key),
+            _ => key.to_vec(),
+        };
+        let at = self.map(value.to_vec(), true, true);
+        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
+        maps.and_then(|m| m.insert(key, at));
     }
 
     /// The entries of a map by key; the whole value of a global under the empty key.
@@ -113,6 +142,7 @@ impl<'a> Machine<'a> {
     pub(super) fn exact_field(&self, offset: u64, len: usize) -> Option<u64> {
         let exact = self.exact.as_ref()?;
         match (offset, len) {
+            (0, 4) => Some(self.packet + exact.meta as u64),
             (12, 4) => Some(u64::from(exact.port) + 1),
             (16, 4) => Some(0),
             _ => None,
@@ -132,18 +162,23 @@ impl<'a> Machine<'a> {
     }
 
     fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
         let (memory, offset) = self.place(at, len as usize)?;
         Ok(memory.bytes[offset..offset + len as usize].to_vec())
     }
 
     /// The result of a call whose arguments fit the contract.
     pub(super) fn exactly(&mut self, h: &Helper, a: [u64; 5]) -> Result<u64, Violation> {
-        let id = ObjectId(a[0] as usize);
+        let which = h.object_argument().and_then(|i| a.get(i).copied());
+        let id = ObjectId(which.unwrap_or(a[0]) as usize);
         let object = self.program.objects.get(id.0);
         let entry = |m: &Self, key: &[u8]| -> Option<u64> {
             m.exact.as_ref()?.maps.get(&id)?.get(key).copied()
         };
         match (h.name, object) {
+            (name, Some(o)) if o.kind.name == "lpm_trie" => self.prefixes(name, id, o, a),
             ("map_lookup_elem", Some(o)) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
                 Ok(entry(self, &key).unwrap_or(0))
@@ -154,7 +189,8 @@ impl<'a> Machine<'a> {
                 let found = entry(self, &key);
                 let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
                 let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
-                let array = o.kind.name == "array";
+                let array = is_array(o.kind.name);
+                let evicts = o.kind.name.starts_with("lru_");
                 match (a[3], found) {
                     (3.., _) => Ok(error(EINVAL)),
                     (_, None) if array => Ok(error(E2BIG)),
@@ -165,6 +201,9 @@ impl<'a> Machine<'a> {
                             m.bytes = value;
                         }
                         Ok(0)
+                    }
+                    (_, None) if full && evicts => {
+                        violation("a full LRU map: which entry goes is for each to choose")
                     }
                     (_, None) if full => Ok(error(E2BIG)),
                     (_, None) => {
@@ -177,7 +216,7 @@ impl<'a> Machine<'a> {
             }
             ("map_delete_elem", Some(o)) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
-                if o.kind.name == "array" {
+                if is_array(o.kind.name) {
                     return Ok(error(EINVAL));
                 }
                 let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
@@ -217,13 +256,43 @@ impl<'a> Machine<'a> {
             ("xdp_store_bytes", _) => {
                 let bytes = self.bytes_at(a[2], a[3] as u32)?;
                 match self.part(a[1], a[3]) {
-                    Ok(from) => self.put(self.packet + from as u64, &bytes)?,
+                    Ok(from) => self.put(self.frame() + from as u64, &bytes)?,
                     Err(error) => return Ok(error),
                 }
                 Ok(0)
             }
             ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
             ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),
+            ("xdp_adjust_meta", _) => Ok(self.move_meta(i64::from(a[1] as i32))),
+            ("xdp_get_buff_len", _) => Ok(self.packet_bytes().len() as u64),
+            ("csum_diff", _) => {
+                let (from, to) = (
+                    self.bytes_at(a[0], a[1] as u32)?,
+                    self.bytes_at(a[2], a[3] as u32)?,
+                );
+                Ok(checksum::difference(&from, &to, a[4] as u32))
+            }
+            ("redirect", _) => Ok(self.redirect(a[0] as u32, a[1])),
+            ("redirect_map", Some(o)) => Ok(self.redirect_map(id, o, a[1] as u32, a[2])),
+            ("tail_call", _) => {
+                let entry = entry(self, &(a[2] as u32).to_le_bytes());
+                Ok(match entry {
+                    Some(at) => self.read(at, 4)?.unwrap_or(0),
+                    None => 0,
+                })
+            }
+            ("perf_event_output", Some(o)) => self.event(id, o, a),
+            // Packets come at time 0, one thread runs, and nothing is printed.
+            ("ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "jiffies64", _) => {
+                Ok(0)
+            }
+            ("get_smp_processor_id" | "spin_lock" | "spin_unlock", _) => Ok(0),
+            ("trace_printk" | "trace_vprintk", _) => {
+                let format = self.bytes_at(a[0], a[1] as u32)?;
+                let values = if h.name == "trace_vprintk" { a[3] } else { 0 };
+                let fits = values % 8 == 0 && values <= 96 && format.last() == Some(&0);
+                Ok(if fits { a[1] - 1 } else { error(EINVAL) })
+            }
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }
     }
@@ -245,50 +314,5 @@ impl<'a> Machine<'a> {
             self.write(at + i as u64, 1, Some(u64::from(*byte)))?;
         }
         Ok(())
-    }
-
-    fn move_head(&mut self, by: i64) -> u64 {
-        let mut bytes = self.packet_bytes().to_vec();
-        let Some(exact) = &mut self.exact else {
-            return 0;
-        };
-        let len = bytes.len() as i64;
-        let fits = by <= len - LEAST && by >= -(exact.headroom.len() as i64) && len - by <= MOST;
-        let result = if fits {
-            if by >= 0 {
-                exact.headroom.extend(bytes.drain(..by as usize));
-            } else {
-                let from = exact.headroom.len() - by.unsigned_abs() as usize;
-                bytes.splice(..0, exact.headroom.split_off(from));
-            }
-            0
-        } else {
-            error(EINVAL)
-        };
-        self.renew(bytes);
-        result
-    }
-
-    fn move_tail(&mut self, by: i64) -> u64 {
-        let mut bytes = self.packet_bytes().to_vec();
-        let Some(exact) = &mut self.exact else {
-            return 0;
-        };
-        let len = bytes.len() as i64 + by;
-        let result = if by <= exact.tailroom && (LEAST..=MOST).contains(&len) {
-            exact.tailroom -= by;
-            bytes.resize(len as usize, 0);
-            0
-        } else {
-            error(EINVAL)
-        };
-        self.renew(bytes);
-        result
-    }
-
-    /// Whatever the helper returned, pointers into the packet of before are no longer valid.
-    fn renew(&mut self, bytes: Vec<u8>) {
-        self.memory.remove(&(self.packet / APART));
-        self.packet = self.map(bytes, true, true);
     }
 }
