@@ -3,6 +3,7 @@
 pub mod command;
 pub mod emitted;
 pub mod kernel;
+pub mod large;
 pub mod public;
 pub mod soundness;
 pub mod vector;
