@@ -97,6 +97,7 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
             let found = xdp::find(&elf, &spans, btf, &ext, &slots)?;
             maps::programs::fill(&elf, &spans, &found, &mut layout)?;
             maps::slots::fill(&spans, &found, &slots, &mut layout)?;
+            maps::nested::fill(&elf, &mut layout)?;
             found.into_iter().map(|span| (Role::Xdp, span)).collect()
         }
     };

@@ -46,6 +46,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             end,
             values: None,
             id: None,
+            inner: None,
             object: Ok(object),
         });
     }
