@@ -1,7 +1,11 @@
-//! Type and line information alone: the sections `.BTF` and `.BTF.ext` of an otherwise sound object.
+//! Type information, lines and CO-RE relocations alone: the sections `.BTF` and `.BTF.ext` of otherwise
+//! sound objects.
 
 /// An object whose other sections are as a compiler made them.
 const OBJECT: &[u8] = include_bytes!("../../crates/object/tests/programs/counter.elf");
+
+/// One with CO-RE relocations of every kind.
+const CORE: &[u8] = include_bytes!("../../crates/object/tests/programs/core.elf");
 
 const SECTION_HEADER: usize = 64;
 
@@ -13,10 +17,12 @@ pub fn run(data: &[u8]) {
         return;
     };
     let (types, lines) = data.split_at(usize::from(u16::from_le_bytes(*length)).min(data.len()));
-    let mut object = OBJECT.to_vec();
-    change(&mut object, b".BTF\0", types);
-    change(&mut object, b".BTF.ext\0", lines);
-    super::elf::run(&object);
+    for object in [OBJECT, CORE] {
+        let mut object = object.to_vec();
+        change(&mut object, b".BTF\0", types);
+        change(&mut object, b".BTF.ext\0", lines);
+        super::elf::run(&object);
+    }
 }
 
 fn number(bytes: &[u8], at: usize, width: usize) -> usize {

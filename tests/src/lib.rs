@@ -3,6 +3,8 @@
 pub mod command;
 pub mod emitted;
 pub mod kernel;
+pub mod large;
 pub mod packets;
+pub mod public;
 pub mod soundness;
 pub mod vector;

@@ -4,36 +4,14 @@
 //! The objects of others are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use libbpf_rs::MapType;
 use millrace_dataplane::packet::Fate;
-use millrace_object::Insn;
-use millrace_object::helper;
-use millrace_tests::command::{captures, root};
+use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
-use millrace_traffic::capture::Reader;
-
-/// The kernel runs a program on frames of at least an Ethernet header, in a buffer of a page.
-const LENGTHS: std::ops::RangeInclusive<usize> = 14..=3000;
-
-/// Frames of each capture, and as many mutants, per program.
-const FRAMES: usize = 400;
-
-/// Entries of maps whose authors left that open.
-const CAPACITY: u32 = 64;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-}
+use millrace_tests::public::{CAPACITY, Random, entries, helpers, objects, packets, programs};
 
 /// Every verdict of the kernel that this fate may stand for; port 0 is where all packets come in, and
 /// the interface that the kernel knows.
@@ -46,32 +24,6 @@ fn verdicts(fate: Fate) -> &'static [u32] {
         Fate::Forwarded(0) => &[3, 4],
         Fate::Forwarded(_) | Fate::Flooded | Fate::Consumed => &[4],
     }
-}
-
-/// Frames of the captures and mutants of them.
-fn packets() -> Vec<Vec<u8>> {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut packets = Vec::new();
-    for capture in captures() {
-        let mut reader = Reader::open(capture.to_str().unwrap()).unwrap();
-        let mut taken = 0;
-        while let Some(record) = reader.next().unwrap() {
-            let frame = record.data.to_vec();
-            let mut mutant = frame.clone();
-            for _ in 0..=random.below(3) {
-                let at = random.below(mutant.len().min(60));
-                mutant[at] = random.below(256) as u8;
-            }
-            mutant.truncate(14 + random.below(mutant.len()));
-            packets.extend([frame, mutant]);
-            taken += 1;
-            if taken == FRAMES {
-                break;
-            }
-        }
-    }
-    packets.retain(|p| LENGTHS.contains(&p.len()));
-    packets
 }
 
 /// Runs one program of both on the packets; says how often each verdict was given.
@@ -158,18 +110,25 @@ fn tail_calls_and_redirects_are_the_kernels() {
 
 /// Whether what it does depends on nothing but the packets.
 fn is_deterministic(ours: &Emitted) -> bool {
-    let calls = ours.program.functions.iter().flat_map(|f| &f.insns);
-    calls
-        .filter_map(|insn| match insn {
-            Insn::Call { helper } => helper::by_number(*helper),
-            _ => None,
-        })
-        .all(|h| {
-            !(h.effects.time
-                || h.effects.random
-                || h.name == "get_smp_processor_id"
-                || h.kinds.contains(&"perf_event_array"))
-        })
+    helpers(&ours.program).all(|h| {
+        !(h.effects.time
+            || h.effects.random
+            || h.name == "get_smp_processor_id"
+            || h.kinds.contains(&"perf_event_array"))
+    })
+}
+
+/// Sets the same entries in both, in the maps whose entries are written alike.
+fn fill(ours: &mut Emitted, kernel: &Kernel, packets: &[Vec<u8>]) -> Result<(), String> {
+    for (object, key, value) in entries(&ours.program, packets) {
+        let object = &ours.program.objects[object.0];
+        let (name, kind) = (object.name.clone(), object.kind.name);
+        if matches!(kind, "hash" | "lpm_trie") {
+            kernel.set(&name, &key, &value)?;
+            ours.set(&name, &key, &value)?;
+        }
+    }
+    Ok(())
 }
 
 /// Programs of one object that agreed, or why it was not compared. A difference is a panic.
@@ -179,10 +138,7 @@ fn object(cache: &Path, file: &Path, packets: &[Vec<u8>]) -> Result<usize, Strin
     if !is_deterministic(&ours) {
         return Err("depends on the clock, on chance, or on a reader of its events".into());
     }
-    let names: Vec<String> = (ours.program.entries.iter())
-        .filter_map(|e| ours.program.functions.get(e.function.0))
-        .map(|f| f.name.clone())
-        .collect();
+    let names = programs(&ours.program);
     let mut agreed = 0;
     for name in &names {
         // Fresh maps for each.
@@ -196,6 +152,7 @@ fn object(cache: &Path, file: &Path, packets: &[Vec<u8>]) -> Result<usize, Strin
         kernel.run(&packets[0])?;
         let kernel = Kernel::load_public(file, &names, CAPACITY);
         let mut kernel = kernel?.program(name);
+        fill(&mut ours, &kernel, packets)?;
         let counts = compare(name, &mut ours, &mut kernel, packets);
         let counts = counts.unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         println!("{}: {name}: verdicts {counts:?}", file.display());
@@ -206,7 +163,7 @@ fn object(cache: &Path, file: &Path, packets: &[Vec<u8>]) -> Result<usize, Strin
 
 #[test]
 fn public_objects_do_what_they_do_in_the_kernel() {
-    let Some(folder) = std::env::var_os("MILLRACE_OBJECTS") else {
+    let Some(files) = objects().unwrap() else {
         println!("skipped: public objects, MILLRACE_OBJECTS names no folder of them");
         return;
     };
@@ -214,14 +171,8 @@ fn public_objects_do_what_they_do_in_the_kernel() {
         println!("skipped: comparison with the kernel, {why}");
         return;
     }
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "o"))
-        .collect();
-    files.sort();
     let cache = tempfile::tempdir().unwrap();
-    let packets = packets();
+    let packets = packets().unwrap();
     let (mut objects, mut programs) = (0, 0);
     for file in &files {
         match object(&cache.path().join("cache"), file, &packets) {
@@ -233,8 +184,9 @@ fn public_objects_do_what_they_do_in_the_kernel() {
         }
     }
     println!(
-        "{objects} objects with {programs} programs agree with the kernel on {} packets each",
-        packets.len()
+        "{objects} objects with {programs} programs agree with the kernel on {} packets each, of {} objects; none differs",
+        packets.len(),
+        files.len()
     );
     assert!(objects > 0, "no object was compared");
 }

@@ -314,7 +314,7 @@ fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// The index, among the entries that take packets, of the one that is wanted: by its function's or
-/// its section's name, or the only one.
+/// its section's name, or the only one, or the only one that no program array holds.
 fn packet_entry(program: &Program, wanted: Option<&str>) -> Result<usize, Failure> {
     let entries = program
         .entries
@@ -331,6 +331,10 @@ fn packet_entry(program: &Program, wanted: Option<&str>) -> Result<usize, Failur
             .collect::<Vec<_>>()
             .join(", ")
     };
+    // Programs of handlers have no program arrays, so that places among all entries are the same.
+    let begins: Vec<usize> = (0..names.len())
+        .filter(|entry| !program.is_tail_call_target(*entry))
+        .collect();
     match wanted {
         Some(wanted) => {
             let by_name = names.iter().position(|(name, _)| *name == wanted);
@@ -341,6 +345,7 @@ fn packet_entry(program: &Program, wanted: Option<&str>) -> Result<usize, Failur
             })
         }
         None if names.len() == 1 => Ok(0),
+        None if let [only] = begins.as_slice() => Ok(*only),
         None if names.is_empty() => Err(Failure::wrong(format!(
             "{}: no entry takes packets",
             program.name

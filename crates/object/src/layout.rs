@@ -34,6 +34,8 @@ pub(crate) struct Record {
     pub end: u64,
     /// where the values stand that it has at start, programs or maps, if any; in bytes of the section
     pub values: Option<u64>,
+    /// iproute2's number for it, by which sections of programs name a program array
+    pub id: Option<u32>,
     /// index and place in the section of a map that is a value at start, where it is not said by `values`
     pub holds: Option<(u32, u64)>,
     /// or why there is none: what no program uses may be declared as it likes
@@ -64,6 +66,8 @@ pub(crate) struct Declaration {
     pub end: u64,
     /// where the values stand that it has at start, programs or maps, if any; in bytes of the section
     pub values: Option<u64>,
+    /// iproute2's number for it
+    pub id: Option<u32>,
     /// what is known of maps that are its values
     pub inner: Option<Inner>,
     pub object: Result<StateObject, LoadError>,
@@ -220,6 +224,7 @@ impl Layout {
             start,
             end,
             values,
+            id,
             inner,
             object,
         } in declarations
@@ -241,6 +246,7 @@ impl Layout {
                 start,
                 end,
                 values,
+                id,
                 holds,
                 object,
             });

@@ -10,6 +10,7 @@
 mod btf;
 mod bytes;
 mod capacity;
+mod core;
 mod decode;
 mod elf;
 mod error;

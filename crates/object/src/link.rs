@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::btf::ext::Lines;
+use crate::core::{Core, Relocated};
 use crate::decode::{Decoded, SLOT, Slot, decode};
 use crate::elf::{Elf, Relocation, Section};
 use crate::error::LoadError;
@@ -21,6 +22,7 @@ pub(crate) struct Linker<'a> {
     spans: &'a Functions<'a>,
     layout: &'a Layout,
     lines: Lines<'a>,
+    core: Core<'a>,
     /// by index into the spans
     ids: HashMap<usize, FunctionId>,
     /// indices into the spans, by function number
@@ -34,12 +36,14 @@ impl<'a> Linker<'a> {
         spans: &'a Functions<'a>,
         layout: &'a Layout,
         lines: Lines<'a>,
+        core: Core<'a>,
     ) -> Linker<'a> {
         Linker {
             elf,
             spans,
             layout,
             lines,
+            core,
             ids: HashMap::new(),
             order: Vec::new(),
             slots_left: MAX_SLOTS,
@@ -130,6 +134,16 @@ impl<'a> Linker<'a> {
         let cut = || LoadError::malformed("the function ends inside an instruction");
         let slot = Slot::read(section.data, offset as usize).ok_or_else(cut)?;
         let relocation = section.relocation_at(offset);
+        // Only a 64-bit load has a second half.
+        let next = Slot::read(section.data, (offset + SLOT) as usize).map_or(0, |s| s.imm);
+        let (slot, high) = match self.core.apply(section.name, offset, slot, next)? {
+            Relocated::Slot(slot, high) => (slot, high),
+            Relocated::Absent => {
+                let helper = Relocated::ABSENT;
+                body.push(number, Insn::Call { helper }, None);
+                return Ok(if slot.is_wide() { 2 } else { 1 });
+            }
+        };
         let decoded = decode(slot).map_err(|problem| {
             LoadError::new(
                 "bad-instruction",
@@ -152,7 +166,9 @@ impl<'a> Linker<'a> {
                 if offset + 2 * SLOT > span.end {
                     return Err(cut());
                 }
-                let second = Slot::read(section.data, (offset + SLOT) as usize).ok_or_else(cut)?;
+                let mut second =
+                    Slot::read(section.data, (offset + SLOT) as usize).ok_or_else(cut)?;
+                second.imm = high.unwrap_or(second.imm);
                 let value = self.wide(relocation, pseudo, low, second)?;
                 body.push(number, Insn::LoadImm { dst, value }, None);
                 return Ok(2);

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::btf::Btf;
 use crate::btf::ext::{Ext, Lines};
+use crate::core::Core;
 use crate::elf::{Elf, MAX_FILE};
 use crate::error::LoadError;
 use crate::functions::Functions;
@@ -13,6 +14,7 @@ use crate::helper;
 use crate::insn::Insn;
 use crate::layout::Layout;
 use crate::link::Linker;
+use crate::maps::slots::Slots;
 use crate::program::{Dialect, Entry, Function, Program, Role, StateObject};
 use crate::state::routes;
 use crate::{handlers, maps, params, xdp};
@@ -94,15 +96,23 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
     let starts = match dialect {
         Dialect::Handlers => handlers::entries::find(&elf, &spans, btf, &ext)?,
         Dialect::Xdp => {
-            let found = xdp::find(&elf, &spans, btf, &ext)?;
+            let slots = Slots::of(&layout);
+            let found = xdp::find(&elf, &spans, btf, &ext, &slots)?;
             maps::programs::fill(&elf, &spans, &found, &mut layout)?;
+            maps::slots::fill(&spans, &found, &slots, &mut layout)?;
             maps::nested::fill(&elf, &mut layout)?;
             found.into_iter().map(|span| (Role::Xdp, span)).collect()
         }
     };
     let params = params::find(&elf, btf, &mut layout, dialect)?;
     let ports = handlers::names::ports(&elf)?;
-    let mut linker = Linker::new(&elf, &spans, &layout, Lines::new(btf, &ext));
+    let mut linker = Linker::new(
+        &elf,
+        &spans,
+        &layout,
+        Lines::new(btf, &ext),
+        Core::new(btf, &ext),
+    );
     let entry = |(role, span)| Entry {
         role,
         function: linker.function(span),

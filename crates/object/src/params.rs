@@ -128,7 +128,7 @@ fn number(btf: &Btf, ty: u32) -> Option<(u32, bool)> {
             signed,
             boolean,
         } => (*bytes, *signed && !boolean),
-        Kind::Enum { bytes, signed } => (*bytes, *signed),
+        Kind::Enum { bytes, signed, .. } => (*bytes, *signed),
         _ => return None,
     };
     matches!(bytes, 1 | 2 | 4 | 8).then_some((bytes, signed))

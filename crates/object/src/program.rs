@@ -48,6 +48,18 @@ pub struct Program {
     pub license: String,
 }
 
+impl Program {
+    /// Whether an entry is an element of a program array from the start: what others tail-call.
+    #[must_use]
+    pub fn is_tail_call_target(&self, entry: usize) -> bool {
+        let arrays = self.objects.iter().filter(|o| o.kind.name == "prog_array");
+        let mut elements = arrays.filter_map(|o| o.initial.as_deref());
+        // An element is the entry's number from 1, 0 for none.
+        let number = u32::try_from(entry + 1).map(u32::to_le_bytes);
+        elements.any(|bytes| bytes.chunks(4).any(|e| number.is_ok_and(|n| e == n)))
+    }
+}
+
 /// A sequence of instructions with one way in.
 #[derive(Clone, Debug, Serialize)]
 pub struct Function {

@@ -149,7 +149,7 @@ impl Reader<'_> {
             return named;
         }
         match self.btf.stripped(id) {
-            Some(Kind::Int { bytes, signed, .. } | Kind::Enum { bytes, signed })
+            Some(Kind::Int { bytes, signed, .. } | Kind::Enum { bytes, signed, .. })
                 if matches!(bytes, 1 | 2 | 4 | 8) =>
             {
                 Type::Int {

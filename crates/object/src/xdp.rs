@@ -5,6 +5,7 @@ use crate::btf::ext::Ext;
 use crate::elf::Elf;
 use crate::error::{LoadError, printable};
 use crate::functions::{Functions, Signature};
+use crate::maps::slots::Slots;
 
 /// Whether a section is for XDP by its name, as libbpf has it.
 pub(crate) fn is_xdp(section: &str) -> bool {
@@ -106,21 +107,29 @@ pub(crate) fn find(
     functions: &Functions<'_>,
     btf: Option<&Btf>,
     ext: &Ext,
+    slots: &Slots,
 ) -> Result<Vec<usize>, LoadError> {
-    let of_kind = |wanted: Says| -> Vec<usize> {
+    let that_say = |wanted: &[Says]| -> Vec<usize> {
         let spans = functions.spans.iter().enumerate();
         spans
             .filter(|(_, span)| span.global && span.section_name != ".text")
             .filter(|(_, span)| {
                 let signature = Signature::of(btf, ext, span);
-                says(span.section_name, signature.as_ref()) == wanted
+                let said = says(span.section_name, signature.as_ref());
+                // What a packet program may tail-call is one too, if nothing says otherwise.
+                let called = said == Says::Nothing && slots.has(span.section_name);
+                called || wanted.contains(&said)
             })
             .map(|(index, _)| index)
             .collect()
     };
-    let mut entries = of_kind(Says::Packet);
-    if entries.is_empty() {
-        entries = of_kind(Says::Nothing);
+    let mut entries = that_say(&[Says::Packet]);
+    let begins = |index: &usize| {
+        let span = functions.spans.get(*index);
+        span.is_some_and(|span| !slots.has(span.section_name))
+    };
+    if !entries.iter().any(begins) {
+        entries = that_say(&[Says::Packet, Says::Nothing]);
     }
     if entries.is_empty() {
         let code = elf.sections.iter().filter(|s| s.executable && s.size > 0);

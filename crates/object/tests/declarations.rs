@@ -313,3 +313,59 @@ fn program_arrays_hold_the_numbers_of_programs() {
         &["next", "g", "has 1"],
     );
 }
+
+/// An object as iproute2 loads it: `main` in a section of its own and programs by section name.
+fn by_section(entries: u32, sections: &str) -> String {
+    format!(
+        "{XDP}struct {{ int type, key, value, entries, flags, id, pinning, inner_id, inner; }}
+         next SEC(\"maps\") = {{ 3, 4, 4, {entries}, 0, 2, 0, 0, 0 }};
+         static int (*jump)(void *, void *, int) = (void *)12;
+         SEC(\"prog\") int first(struct xdp_md *c) {{ jump(c, &next, 3); return 1; }}
+         {sections}"
+    )
+}
+
+#[test]
+fn sections_fill_program_arrays_as_iproute2_has_it() {
+    let text = by_section(
+        8,
+        "SEC(\"2/3\") int three(struct xdp_md *c) { return 2; }
+         SEC(\"2/0x7\") int seven(struct xdp_md *c) { return 3; }
+         SEC(\"5/1\") int elsewhere(void *c) { return 4; }",
+    );
+    for flags in [&["-Wno-all"][..], &["-Wno-all", "-g0"]] {
+        for clang in CLANGS {
+            let Some(bytes) = compile_text(clang, &text, flags) else {
+                continue;
+            };
+            let program = load(&bytes, "program").unwrap_or_else(|e| panic!("{clang}: {e}"));
+            let number = |name: &str| {
+                let mut entries = program.entries.iter();
+                entries.position(|e| program.functions[e.function.0].name == name)
+            };
+            let (first, three, seven) = (number("first"), number("three"), number("seven"));
+            let element = |at: usize| {
+                let bytes = &object(&program, "next").initial.as_ref().unwrap()[4 * at..4 * at + 4];
+                u32::from_le_bytes(bytes.try_into().unwrap()) as usize
+            };
+            assert_eq!(element(3), three.unwrap() + 1, "{clang} {flags:?}");
+            assert_eq!(element(7), seven.unwrap() + 1, "{clang} {flags:?}");
+            assert_eq!(element(1), 0);
+            assert!(program.is_tail_call_target(three.unwrap()));
+            assert!(!program.is_tail_call_target(first.unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_section_that_names_no_element_is_refused() {
+    for sections in [
+        "SEC(\"2/8\") int f(struct xdp_md *c) { return 2; }",
+        "SEC(\"2/4294967295\") int f(struct xdp_md *c) { return 2; }",
+        "SEC(\"2/1\") int f(struct xdp_md *c) { return 2; } SEC(\"2/0x1\") int g(struct xdp_md *c) { return 3; }",
+    ] {
+        let text = by_section(8, sections);
+        let errors = refused("", &text, "tail-call-target");
+        say(&errors, &["element", "next"]);
+    }
+}

@@ -132,7 +132,7 @@ fn survive(bytes: &[u8], what: &str) -> &'static str {
 #[test]
 fn mutations() {
     let mut rules: BTreeMap<&str, u32> = BTreeMap::new();
-    for name in ["counter", "gate"] {
+    for name in ["core", "counter", "gate"] {
         let original = std::fs::read(common::program(&format!("{name}.elf"))).unwrap();
         for seed in 0..30_000 {
             let mut random = Random(seed);
@@ -159,7 +159,7 @@ fn mutations() {
 
 #[test]
 fn truncations() {
-    for name in ["counter", "gate"] {
+    for name in ["core", "counter", "gate"] {
         let bytes = std::fs::read(common::program(&format!("{name}.elf"))).unwrap();
         for length in 0..bytes.len() {
             survive(&bytes[..length], &format!("{name} cut to {length}"));

@@ -58,9 +58,22 @@ Where a Bloom filter errs depends on the run's seed, as the kernel's does on one
 
 ### Tail calls
 
-A program array holds what its declaration says, `__array(values, int (void *))`, and what `--map` sets;
-where it is empty, tail calls fall through. A packet makes at most 33 tail calls. A tail call must stand in
-the program itself, not in a function that it calls.
+A program array holds what its declaration says, `__array(values, int (void *))`, the programs of sections
+called `ID/INDEX` if it is declared with that id the way of iproute2 (`struct bpf_elf_map`), and what `--map`
+sets; where it is empty, tail calls fall through. `millrace run` begins with the only program that no array
+holds, or with the one that `--program` names. A packet makes at most 33 tail calls. A tail call must stand
+in the program itself, not in a function that it calls.
+
+## CO-RE relocations
+
+All kinds of libbpf's are applied. There is no kernel here whose types could differ, so a field is where the
+object's own type information has it; a flavour, `struct xdp_md___new`, is looked for by its members' names in
+the type of the name before the underscores, if the object has that. What asks whether a type, field or
+enumerator exists is answered as for a kernel with nothing but its user API: yes for the context and for packet
+headers (`xdp_md`, `ethhdr`, `iphdr`, `ipv6hdr`, `tcphdr`, `udphdr` and their kin; crates/object/src/core/known.rs
+has the list), for `enum bpf_func_id` and `enum bpf_map_type` if that helper or map type is supported, no for all
+else: sizes of such types are 0. What needs a field that a flavour's type lacks is refused if it can be
+executed, rule `absent-field`.
 
 ## Helpers
 

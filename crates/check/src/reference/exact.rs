@@ -5,6 +5,14 @@
 //! it two implementations must agree to the last byte. Only helpers whose result is a function of
 //! state and packet are here.
 
+mod checksum;
+mod events;
+mod frame;
+mod prefix;
+mod target;
+
+pub use target::Target;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
@@ -12,12 +20,11 @@ use millrace_object::program::{Nesting, ObjectId, Program, StateObject};
 
 use super::{APART, Machine, Violation, violation};
 
-/// Bytes of an Ethernet header: a packet never gets shorter.
-const LEAST: i64 = 14;
 const MOST: i64 = 0xffff;
 pub(super) const ENOENT: i64 = 2;
 const EFAULT: i64 = 14;
 pub(super) const E2BIG: i64 = 7;
+const ENOSPC: i64 = 28;
 const EEXIST: i64 = 17;
 pub(super) const EINVAL: i64 = 22;
 
@@ -37,10 +44,20 @@ pub struct Exact {
     submitted: BTreeMap<u64, (ObjectId, Vec<u8>)>,
     /// bytes before the packet that it may grow into, as they are
     headroom: Vec<u8>,
-    /// bytes after the packet that it may grow into: what was cut off its end
+    /// bytes of metadata, which lie between headroom and frame in the packet's region
+    meta: usize,
+    /// bytes after the packet that it may grow into
     tailroom: i64,
     port: u32,
     ports: u32,
+    /// what the last redirect named
+    target: Option<Target>,
+    tail_calls: u32,
+}
+
+/// Whether a map has an element for every index from the start.
+fn is_array(object: &StateObject) -> bool {
+    object.kind.c == "array" || object.kind.name == "prog_array"
 }
 
 pub(super) fn error(number: i64) -> u64 {
@@ -60,26 +77,17 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// Sets an entry of a map, as the host does before the first packet; false if there is no such map.
-    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
-        let at = self.map(value.to_vec(), true, true);
-        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
-        maps.map(|m| m.insert(key.to_vec(), at)).is_some()
-    }
-
-    /// Says how many ports there are; none until then.
-    pub fn ports(&mut self, ports: u32) {
-        if let Some(exact) = &mut self.exact {
-            exact.ports = ports;
-        }
-    }
-
     /// The state of an object at start.
     pub(super) fn create(&mut self, id: ObjectId, object: &StateObject) {
         let mut entries = BTreeMap::new();
-        if object.kind.c == "array" && !object.is_shape() {
+        if is_array(object) && !object.is_shape() {
             for index in 0..object.capacity {
-                let at = self.map(vec![0; object.value_bytes as usize], true, true);
+                // Only program arrays hold something from the start.
+                let from = index as usize * object.value_bytes as usize;
+                let initial = object.initial.as_deref().and_then(|i| i.get(from..));
+                let mut value = initial.unwrap_or_default().to_vec();
+                value.resize(object.value_bytes as usize, 0);
+                let at = self.map(value, true, true);
                 entries.insert((index as u32).to_le_bytes().to_vec(), at);
             }
         }
@@ -102,17 +110,23 @@ impl<'a> Machine<'a> {
         self.packet = self.map(bytes.to_vec(), true, true);
         if let Some(exact) = &mut self.exact {
             exact.headroom = vec![0; headroom];
+            exact.meta = 0;
             exact.tailroom = 0;
             exact.port = port;
+            exact.target = None;
+            exact.tail_calls = 0;
         }
     }
 
-    /// The packet's bytes as they are now.
-    #[must_use]
-    pub fn packet_bytes(&self) -> &[u8] {
-        self.memory
-            .get(&(self.packet / APART))
-            .map_or(&[], |m| &m.bytes)
+    /// Sets an entry from outside, as the host does; false if there is no such map.
+    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
+        let key = match self.declaration(object) {
+            Some(o) if o.kind.name == "lpm_trie" => prefix::masked(key),
+            _ => key.to_vec(),
+        };
+        let at = self.map(value.to_vec(), true, true);
+        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
+        maps.map(|m| m.insert(key, at)).is_some()
     }
 
     /// The entries of a map by key; the whole value of a global under the empty key.
@@ -147,6 +161,7 @@ impl<'a> Machine<'a> {
     pub(super) fn exact_field(&self, offset: u64, len: usize) -> Option<u64> {
         let exact = self.exact.as_ref()?;
         match (offset, len) {
+            (0, 4) => Some(self.packet + exact.meta as u64),
             (12, 4) => Some(u64::from(exact.port) + 1),
             (16, 4) => Some(0),
             _ => None,
@@ -166,18 +181,23 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
         let (memory, offset) = self.place(at, len as usize)?;
         Ok(memory.bytes[offset..offset + len as usize].to_vec())
     }
 
     /// The result of a call whose arguments fit the contract.
     pub(super) fn exactly(&mut self, h: &Helper, a: [u64; 5]) -> Result<u64, Violation> {
-        let id = Self::named(a[0]);
+        let which = h.object_argument().and_then(|i| a.get(i).copied());
+        let id = Self::named(which.unwrap_or(a[0]));
         let object = self.declaration(id);
         let entry = |m: &Self, key: &[u8]| -> Option<u64> {
             m.exact.as_ref()?.maps.get(&id)?.get(key).copied()
         };
         match (h.name, object) {
+            (name, Some(o)) if o.kind.name == "lpm_trie" => self.prefixes(name, id, o, a),
             ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
                 self.sequence(h, id, o, a)
             }
@@ -194,7 +214,8 @@ impl<'a> Machine<'a> {
                 let found = entry(self, &key);
                 let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
                 let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
-                let array = o.kind.c == "array";
+                let array = is_array(o);
+                let evicts = o.kind.name.starts_with("lru_");
                 match (a[3], found) {
                     (3.., _) => Ok(error(EINVAL)),
                     (_, None) if array => Ok(error(E2BIG)),
@@ -205,6 +226,9 @@ impl<'a> Machine<'a> {
                             m.bytes = value;
                         }
                         Ok(0)
+                    }
+                    (_, None) if full && evicts => {
+                        violation("a full LRU map: which entry goes is for each to choose")
                     }
                     (_, None) if full => Ok(error(E2BIG)),
                     (_, None) => {
@@ -217,7 +241,7 @@ impl<'a> Machine<'a> {
             }
             ("map_delete_elem", Some(o)) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
-                if o.kind.c == "array" {
+                if is_array(o) {
                     return Ok(error(EINVAL));
                 }
                 let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
@@ -258,7 +282,7 @@ impl<'a> Machine<'a> {
             ("xdp_store_bytes", _) => {
                 let bytes = self.bytes_at(a[2], a[3] as u32)?;
                 match self.part(a[1], a[3]) {
-                    Ok(from) => self.put(self.packet + from as u64, &bytes)?,
+                    Ok(from) => self.put(self.frame() + from as u64, &bytes)?,
                     Err(error) => return Ok(error),
                 }
                 Ok(0)
@@ -276,6 +300,35 @@ impl<'a> Machine<'a> {
             ("check_mtu", _) => {
                 let (port, ports) = self.exact.as_ref().map_or((0, 0), |e| (e.port, e.ports));
                 self.check_mtu(a, port, ports)
+            }
+            ("xdp_adjust_meta", _) => Ok(self.move_meta(i64::from(a[1] as i32))),
+            ("csum_diff", _) => {
+                let (from, to) = (
+                    self.bytes_at(a[0], a[1] as u32)?,
+                    self.bytes_at(a[2], a[3] as u32)?,
+                );
+                Ok(checksum::difference(&from, &to, a[4] as u32))
+            }
+            ("redirect", _) => Ok(self.redirect(a[0] as u32, a[1])),
+            ("redirect_map", Some(o)) => Ok(self.redirect_map(id, o, a[1] as u32, a[2])),
+            ("tail_call", _) => {
+                let entry = entry(self, &(a[2] as u32).to_le_bytes());
+                Ok(match entry {
+                    Some(at) => self.read(at, 4)?.unwrap_or(0),
+                    None => 0,
+                })
+            }
+            ("perf_event_output", Some(o)) => self.event(id, o, a),
+            // Packets come at time 0, one thread runs, and nothing is printed.
+            ("ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "jiffies64", _) => {
+                Ok(0)
+            }
+            ("get_smp_processor_id" | "spin_lock" | "spin_unlock", _) => Ok(0),
+            ("trace_printk" | "trace_vprintk", _) => {
+                let format = self.bytes_at(a[0], a[1] as u32)?;
+                let values = if h.name == "trace_vprintk" { a[3] } else { 0 };
+                let fits = values % 8 == 0 && values <= 96 && format.last() == Some(&0);
+                Ok(if fits { a[1] - 1 } else { error(EINVAL) })
             }
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }
@@ -298,50 +351,5 @@ impl<'a> Machine<'a> {
             self.write(at + i as u64, 1, Some(u64::from(*byte)))?;
         }
         Ok(())
-    }
-
-    fn move_head(&mut self, by: i64) -> u64 {
-        let mut bytes = self.packet_bytes().to_vec();
-        let Some(exact) = &mut self.exact else {
-            return 0;
-        };
-        let len = bytes.len() as i64;
-        let fits = by <= len - LEAST && by >= -(exact.headroom.len() as i64) && len - by <= MOST;
-        let result = if fits {
-            if by >= 0 {
-                exact.headroom.extend(bytes.drain(..by as usize));
-            } else {
-                let from = exact.headroom.len() - by.unsigned_abs() as usize;
-                bytes.splice(..0, exact.headroom.split_off(from));
-            }
-            0
-        } else {
-            error(EINVAL)
-        };
-        self.renew(bytes);
-        result
-    }
-
-    fn move_tail(&mut self, by: i64) -> u64 {
-        let mut bytes = self.packet_bytes().to_vec();
-        let Some(exact) = &mut self.exact else {
-            return 0;
-        };
-        let len = bytes.len() as i64 + by;
-        let result = if by <= exact.tailroom && (LEAST..=MOST).contains(&len) {
-            exact.tailroom -= by;
-            bytes.resize(len as usize, 0);
-            0
-        } else {
-            error(EINVAL)
-        };
-        self.renew(bytes);
-        result
-    }
-
-    /// Whatever the helper returned, pointers into the packet of before are no longer valid.
-    fn renew(&mut self, bytes: Vec<u8>) {
-        self.memory.remove(&(self.packet / APART));
-        self.packet = self.map(bytes, true, true);
     }
 }

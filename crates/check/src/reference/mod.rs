@@ -20,6 +20,7 @@ use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Re
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 
 use arithmetic::{arithmetic, compare};
+pub use exact::Target;
 
 /// What an admitted program never does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,7 +217,14 @@ impl<'a> Machine<'a> {
                     let callee = self.call(function.0, arguments);
                     calls.push(callee);
                 }
-                other => self.step(c, other)?,
+                other => {
+                    self.step(c, other)?;
+                    if let Some(function) = self.onward(c, other) {
+                        let context = c.regs[1];
+                        self.memory.remove(&(c.stack / APART));
+                        *c = self.call(function.0, [context, None, None, None, None]);
+                    }
+                }
             }
         }
         Ok(End::OutOfSteps)

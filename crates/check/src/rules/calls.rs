@@ -27,6 +27,13 @@ struct Found {
 /// `unknown-helper`, `helper-argument`, and those of the memory that its pointers name.
 pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let Some(helper) = helper::by_number(number) else {
+        if number == helper::ABSENT {
+            return Err(Fault::new(
+                "absent-field",
+                "this instruction needs a field, type or enumerator that does not exist here",
+                "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
+            ));
+        }
         let what = match helper::refused::by_number(number) {
             Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
             None => format!("helper number {number}, which XDP programs cannot call"),

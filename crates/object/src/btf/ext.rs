@@ -1,7 +1,5 @@
-//! `.BTF.ext`: which source line and which function type belongs to which instruction.
-//!
-//! The file's CO-RE relocations are not read: they adapt offsets to another kernel's types, and
-//! here the types of a program are those it was compiled with, which its instructions already hold.
+//! `.BTF.ext`: which source line, which function type and which CO-RE relocation belongs to which
+//! instruction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +21,19 @@ pub(crate) struct Ext {
     lines: HashMap<String, Vec<LineRecord>>,
     /// offset and BTF function
     functions: HashMap<String, HashMap<u32, u32>>,
+    /// by offset
+    relocations: HashMap<String, HashMap<u32, CoreRecord>>,
+}
+
+/// One CO-RE relocation (`struct bpf_core_relo`).
+#[derive(Clone, Copy)]
+pub(crate) struct CoreRecord {
+    /// the type that the access begins with
+    pub ty: u32,
+    /// string: the way through the type, as numbers between colons
+    pub access: u32,
+    /// `enum bpf_core_relo_kind`
+    pub kind: u32,
 }
 
 struct LineRecord {
@@ -75,6 +86,30 @@ impl Ext {
                 column: place & 0x3ff,
             });
         })?;
+        // The first headers, of 24 bytes, knew no relocations.
+        let core = match start {
+            32.. => part(bytes, start, field(24)?, field(28)?)
+                .ok_or("names relocations beyond the end of the section")?,
+            _ => &[],
+        };
+        let mut twice = false;
+        records(core, 16, |section, record| {
+            let word = |at| u32_at(record, at);
+            let (Some(offset), Some(ty), Some(access), Some(kind)) =
+                (word(0), word(4), word(8), word(12))
+            else {
+                return;
+            };
+            let section = ext
+                .relocations
+                .entry(btf.string(section).to_owned())
+                .or_default();
+            let record = CoreRecord { ty, access, kind };
+            twice |= section.insert(offset, record).is_some();
+        })?;
+        if twice {
+            return Err("relocates an instruction twice".to_owned());
+        }
         for records in ext.lines.values_mut() {
             // One record an instruction, the last: functions may overlap, and each looks at the
             // records of its bytes.
@@ -95,6 +130,12 @@ impl Ext {
     pub fn function(&self, section: &str, offset: u64) -> Option<u32> {
         let offset = u32::try_from(offset).ok()?;
         self.functions.get(section)?.get(&offset).copied()
+    }
+
+    /// The CO-RE relocation of the instruction at this byte of the section.
+    pub fn relocation(&self, section: &str, offset: u64) -> Option<CoreRecord> {
+        let offset = u32::try_from(offset).ok()?;
+        self.relocations.get(section)?.get(&offset).copied()
     }
 
     /// The line records of bytes `start..end` of a section, to be asked in ascending order.

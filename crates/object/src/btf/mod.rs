@@ -7,7 +7,7 @@
 pub(crate) mod ext;
 mod types;
 
-pub(crate) use types::{Kind, Member, Type};
+pub(crate) use types::{Enumerator, Kind, Member, Type};
 
 use std::collections::HashMap;
 

@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Enum {
         bytes: u32,
         signed: bool,
+        values: Vec<Enumerator>,
     },
     Forward,
     Typedef(u32),
@@ -56,8 +57,16 @@ pub(crate) enum Kind {
 pub(crate) struct Member {
     pub name: u32,
     pub ty: u32,
-    /// in bits from the start of the structure, for members that are no bit fields
+    /// in bits from the start of the structure
     pub offset: u32,
+    /// of a bit field, its bits; else 0
+    pub bits: u32,
+}
+
+pub(crate) struct Enumerator {
+    pub name: u32,
+    /// sign- or zero-extended
+    pub value: u64,
 }
 
 pub(crate) struct SectionVariable {
@@ -101,8 +110,19 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Type>, String> {
                 let extra = follows(count * 3)?;
                 let member = |i: usize| {
                     let (name, ty) = (word(12 + i * 12)?, word(16 + i * 12)?);
-                    let offset = word(20 + i * 12)?;
-                    Ok(Member { name, ty, offset })
+                    let place = word(20 + i * 12)?;
+                    // With the flag the upper byte is the width of a bit field.
+                    let (offset, bits) = if flag {
+                        (place & 0x00ff_ffff, place >> 24)
+                    } else {
+                        (place, 0)
+                    };
+                    Ok(Member {
+                        name,
+                        ty,
+                        offset,
+                        bits,
+                    })
                 };
                 let members = (0..count).map(member).collect::<Result<_, String>>()?;
                 let union = kind == 5;
@@ -115,13 +135,27 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Type>, String> {
                     extra,
                 )
             }
-            6 => (
-                Kind::Enum {
-                    bytes: last,
-                    signed: flag,
-                },
-                follows(count * 2)?,
-            ),
+            6 => {
+                let extra = follows(count * 2)?;
+                let one = |i: usize| {
+                    let (name, value) = (word(12 + i * 8)?, word(16 + i * 8)?);
+                    let value = if flag {
+                        i64::from(value as i32) as u64
+                    } else {
+                        u64::from(value)
+                    };
+                    Ok(Enumerator { name, value })
+                };
+                let values = (0..count).map(one).collect::<Result<_, String>>()?;
+                (
+                    Kind::Enum {
+                        bytes: last,
+                        signed: flag,
+                        values,
+                    },
+                    extra,
+                )
+            }
             7 => (Kind::Forward, 0),
             8 => (Kind::Typedef(last), 0),
             kind @ (9 | 10 | 11 | 18) => (
@@ -156,13 +190,24 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Type>, String> {
             }
             16 => (Kind::Float { bytes: last }, 0),
             17 => (Kind::DeclTag, follows(1)?),
-            19 => (
-                Kind::Enum {
-                    bytes: last,
-                    signed: flag,
-                },
-                follows(count * 3)?,
-            ),
+            19 => {
+                let extra = follows(count * 3)?;
+                let one = |i: usize| {
+                    let (name, low) = (word(12 + i * 12)?, word(16 + i * 12)?);
+                    let high = word(20 + i * 12)?;
+                    let value = u64::from(high) << 32 | u64::from(low);
+                    Ok(Enumerator { name, value })
+                };
+                let values = (0..count).map(one).collect::<Result<_, String>>()?;
+                (
+                    Kind::Enum {
+                        bytes: last,
+                        signed: flag,
+                        values,
+                    },
+                    extra,
+                )
+            }
             kind => return Err(format!("has a type {number} of unknown kind {kind}")),
         };
         types.push(Type { name, kind });

@@ -28,6 +28,11 @@ impl Slot {
             imm: imm as i32,
         })
     }
+
+    /// Whether it is the first half of a 64-bit immediate load.
+    pub fn is_wide(self) -> bool {
+        self.opcode == 0x18
+    }
 }
 
 /// A decoded slot whose targets are still relative.

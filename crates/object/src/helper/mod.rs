@@ -265,6 +265,10 @@ pub const HELPERS: &[&Helper] = &[
     &xdp_metadata_rx_vlan_tag::HELPER,
 ];
 
+/// The number of no helper: what is called where a CO-RE relocation asks for a field or value that does
+/// not exist. libbpf marks such places with the same number.
+pub const ABSENT: u32 = 0xbad_2310;
+
 /// The helper with this number.
 #[must_use]
 pub fn by_number(number: u32) -> Option<&'static Helper> {

@@ -77,6 +77,7 @@ pub(crate) fn read(
             start,
             end,
             values: values.and_then(|v| start.checked_add(u64::from(v))),
+            id: None,
             inner: inner.map(|shape| Inner { shape, holds: None }),
             object,
         });

@@ -80,6 +80,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             start: symbol.value,
             end,
             values: None,
+            id: id(bytes),
             inner: None,
             object: declaration(symbol, bytes).map_err(|e| e.at_symbol(symbol.name)),
         });
@@ -171,4 +172,11 @@ fn declaration(symbol: &Symbol<'_>, bytes: &[u8]) -> Result<StateObject, LoadErr
         }
     }
     Ok(object)
+}
+
+/// The number that iproute2's layout gives a map.
+fn id(bytes: &[u8]) -> Option<u32> {
+    (bytes.len() == IPROUTE2)
+        .then(|| u32_at(bytes, COMMON))
+        .flatten()
 }

@@ -4,6 +4,7 @@ pub(crate) mod declared;
 pub(crate) mod legacy;
 pub(crate) mod nested;
 pub(crate) mod programs;
+pub(crate) mod slots;
 
 use crate::error::LoadError;
 use crate::program::StateObject;

@@ -1,0 +1,82 @@
+//! Prefix tables: of all stored prefixes the longest that fits is looked for among all.
+
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::super::{APART, Machine, Violation, violation};
+use super::{EEXIST, EINVAL, ENOENT, ENOSPC, error};
+
+/// Bits of a key, as its first four bytes say.
+fn bits(key: &[u8]) -> usize {
+    let length = key.first_chunk().copied().unwrap_or_default();
+    u32::from_le_bytes(length) as usize
+}
+
+/// The key with the bits beyond its length zero: such keys are equal.
+pub(super) fn masked(key: &[u8]) -> Vec<u8> {
+    let bits = bits(key);
+    let keep = |(i, byte): (usize, &u8)| match i.checked_sub(4) {
+        None => *byte,
+        Some(i) => {
+            let kept = bits.saturating_sub(8 * i).min(8);
+            byte & !(0xff_u16 >> kept) as u8
+        }
+    };
+    key.iter().enumerate().map(keep).collect()
+}
+
+impl Machine<'_> {
+    pub(super) fn prefixes(
+        &mut self,
+        helper: &str,
+        id: ObjectId,
+        object: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let key = self.bytes_at(a[1], object.key_bytes)?;
+        let fits = bits(&key) <= 8 * (key.len() - 4);
+        let exact = self.exact.as_ref();
+        let Some(stored) = exact.and_then(|e| e.maps.get(&id)) else {
+            return violation("no such table");
+        };
+        let own = stored.get(&masked(&key)).copied();
+        match helper {
+            "map_lookup_elem" => {
+                let covers = |prefix: &Vec<u8>| {
+                    let mut cut = key.clone();
+                    cut[..4].copy_from_slice(&prefix[..4]);
+                    bits(prefix) <= bits(&key) && masked(&cut) == *prefix
+                };
+                let all = stored.iter().filter(|(prefix, _)| covers(prefix));
+                let longest = all.max_by_key(|(prefix, _)| bits(prefix));
+                Ok(longest.filter(|_| fits).map_or(0, |(_, at)| *at))
+            }
+            "map_update_elem" => {
+                let full = stored.len() as u64 >= object.capacity;
+                let value = self.bytes_at(a[2], object.value_bytes)?;
+                match (a[3], own) {
+                    (3.., _) => return Ok(error(EINVAL)),
+                    _ if !fits => return Ok(error(EINVAL)),
+                    (1, Some(_)) => return Ok(error(EEXIST)),
+                    (2, None) => return Ok(error(ENOENT)),
+                    (_, Some(at)) => {
+                        if let Some(m) = self.memory.get_mut(&(at / APART)) {
+                            m.bytes = value;
+                        }
+                    }
+                    (_, None) if full => return Ok(error(ENOSPC)),
+                    (_, None) => {
+                        self.set(id, &key, &value);
+                    }
+                }
+                Ok(0)
+            }
+            "map_delete_elem" if !fits => Ok(error(EINVAL)),
+            "map_delete_elem" => {
+                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                let gone = maps.and_then(|m| m.remove(&masked(&key)));
+                Ok(if gone.is_some() { 0 } else { error(ENOENT) })
+            }
+            other => violation(format!("{other} of a prefix table")),
+        }
+    }
+}
