@@ -46,6 +46,16 @@ A program array holds what its declaration says, `__array(values, int (void *))`
 where it is empty, tail calls fall through. A packet makes at most 33 tail calls. A tail call must stand in
 the program itself, not in a function that it calls.
 
+### Functions that are called back
+
+`bpf_loop` and `bpf_for_each_map_elem` take the address of a function of the program, the same at each
+call; a call stands for a loop around that function, and is proved, written and counted as one. The
+address of a function serves for nothing else. A map of more than 2^23 places is not gone through.
+
+The kernel lets calls of `bpf_loop` nest, each of up to 2^23 rounds. Here the rounds of loops within loops
+multiply, for loops of either sort, and a program that could make more than 2^32 rounds for one packet is
+refused (`too-many-rounds`).
+
 ## Helpers
 
 ";

@@ -308,7 +308,7 @@ impl Pass<'_> {
                     Imm64::Number(n) => P::Number(n as i64),
                     Imm64::Object(o) => P::Object(o),
                     Imm64::ObjectValue { .. } => P::Pointer,
-                    Imm64::Function(_) => P::Other,
+                    Imm64::Function(_) => P::Pointer,
                 },
             ),
             Insn::Load {

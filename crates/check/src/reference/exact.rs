@@ -5,7 +5,7 @@
 //! it two implementations must agree to the last byte. Only helpers whose result is a function of
 //! state and packet are here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, Program};
@@ -50,7 +50,7 @@ impl<'a> Machine<'a> {
         for (i, object) in program.objects.iter().enumerate() {
             let id = ObjectId(i);
             let mut entries = BTreeMap::new();
-            if object.kind.name == "array" {
+            if object.kind.c == "array" {
                 for index in 0..object.capacity {
                     let at = machine.map(vec![0; object.value_bytes as usize], true, true);
                     entries.insert((index as u32).to_le_bytes().to_vec(), at);
@@ -131,6 +131,23 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The keys of a map, an array's in their order.
+    pub(super) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
+        let entries = self.exact.as_ref()?.maps.get(&id)?;
+        let mut keys: Vec<Vec<u8>> = entries.keys().cloned().collect();
+        // Little-endian numbers, read from their last byte.
+        keys.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+        Some(keys.into())
+    }
+
+    /// Where the value of a key is, if it is there.
+    pub(super) fn value_of(&self, id: ObjectId, key: &[u8]) -> Option<u64> {
+        match &self.exact {
+            Some(exact) => exact.maps.get(&id)?.get(key).copied(),
+            None => self.values.get(&id).copied(),
+        }
+    }
+
     fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
         let (memory, offset) = self.place(at, len as usize)?;
         Ok(memory.bytes[offset..offset + len as usize].to_vec())
@@ -154,7 +171,7 @@ impl<'a> Machine<'a> {
                 let found = entry(self, &key);
                 let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
                 let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
-                let array = o.kind.name == "array";
+                let array = o.kind.c == "array";
                 match (a[3], found) {
                     (3.., _) => Ok(error(EINVAL)),
                     (_, None) if array => Ok(error(E2BIG)),
@@ -177,7 +194,7 @@ impl<'a> Machine<'a> {
             }
             ("map_delete_elem", Some(o)) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
-                if o.kind.name == "array" {
+                if o.kind.c == "array" {
                     return Ok(error(EINVAL));
                 }
                 let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));

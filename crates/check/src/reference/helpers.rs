@@ -42,6 +42,9 @@ impl Machine<'_> {
                 }
                 Arg::Write => self.fill(v, size(i)?)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
+                Arg::KeyOut | Arg::Function | Arg::Any => {
+                    return violation(format!("{} is not to be called like this", h.name));
+                }
                 Arg::Bytes { zero } if v == 0 && !zero => {
                     return violation("a size of zero");
                 }

@@ -6,6 +6,7 @@
 //! checker: memory is regions at addresses far apart, and a pointer is just a number.
 
 mod arithmetic;
+mod callback;
 mod exact;
 mod helpers;
 
@@ -46,6 +47,8 @@ struct Call {
     function: usize,
     pc: usize,
     stack: u64,
+    /// the helper call in the caller that goes on when this one returns
+    rounds: Option<callback::Rounds>,
 }
 
 /// One execution under way.
@@ -191,10 +194,20 @@ impl<'a> Machine<'a> {
                 Insn::Exit => {
                     let r0 = c.regs[0];
                     let stack = c.stack;
+                    let rounds = c.rounds.take();
                     calls.pop();
                     self.memory.remove(&(stack / APART));
                     if let Some(caller) = calls.last_mut() {
-                        caller.regs[0] = r0;
+                        match rounds {
+                            None => caller.regs[0] = r0,
+                            Some(rounds) => {
+                                let Some(r0) = r0 else {
+                                    return violation("a function called back gives no number");
+                                };
+                                let next = self.next_round(rounds, r0, caller);
+                                calls.extend(next);
+                            }
+                        }
                         continue;
                     }
                     if !self.records.is_empty() {
@@ -212,6 +225,10 @@ impl<'a> Machine<'a> {
                     let callee = self.call(function.0, arguments);
                     calls.push(callee);
                 }
+                Insn::Call { helper } if callback::calls_back(helper) => {
+                    let first = self.first_round(helper, c)?;
+                    calls.extend(first);
+                }
                 other => self.step(c, other)?,
             }
         }
@@ -228,6 +245,7 @@ impl<'a> Machine<'a> {
             function,
             pc: 0,
             stack,
+            rounds: None,
         }
     }
 
@@ -291,7 +309,7 @@ impl<'a> Machine<'a> {
                         Some(v) => v + u64::from(offset),
                         None => return violation("no such object"),
                     },
-                    Imm64::Function(_) => return violation("the address of a function"),
+                    Imm64::Function(f) => callback::FUNCTIONS + f.0 as u64,
                 });
             }
             Insn::Load {

@@ -188,6 +188,22 @@ fn argument(
                 bytes: Some(n),
             })
         }
+        Arg::KeyOut => {
+            let n = object_of(m, helper, found)?.key_bytes;
+            let p = pointer("a pointer")?;
+            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: Some(n),
+            })
+        }
+        // Calls that have these are laid out as frames (`driver`).
+        Arg::Function | Arg::Any => Err(bad(
+            helper,
+            i,
+            "is for a function that the call calls back",
+            "Report this; the call should have been expanded.",
+        )),
         Arg::Record => {
             let p = pointer("a reserved record")?;
             let Region::Record { object, bytes } = p.region else {

@@ -136,10 +136,11 @@ fn null_test(st: State, p: &Pointer, condition: Condition) -> Sides {
 }
 
 /// Enters a function of the program.
-pub fn enter(st: &mut State, frame: FrameId) {
+pub fn enter(m: &Machine<'_>, st: &mut State, frame: FrameId) {
     let mut callee = FrameState::new(frame);
     let caller = st.frame();
-    for r in 1..=5 {
+    let arguments = m.flow.frames.get(frame.0).map_or(0, |f| f.arguments.min(5));
+    for r in 1..=usize::from(arguments) {
         callee.regs[r] = caller.regs[r];
     }
     st.frames.push(Rc::new(callee));

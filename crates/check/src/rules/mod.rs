@@ -3,6 +3,7 @@
 
 pub mod alu;
 pub mod atomic;
+pub mod callback;
 pub mod calls;
 pub mod context;
 pub mod control;

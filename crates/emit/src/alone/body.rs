@@ -166,15 +166,16 @@ impl<'a> Body<'a> {
             return;
         }
         let step = self.slice.step(id);
-        let function =
-            &self.slice.program.functions[self.slice.flow.frames[step.frame.0].function.0];
+        let frame = &self.slice.flow.frames[step.frame.0];
+        let function = &self.slice.program.functions[frame.function.0];
         let slot = function.slots.get(step.pc).copied().unwrap_or_default();
-        let mut comment = format!(
-            "{slot}: {}",
-            self.slice
-                .program
-                .text(self.slice.flow.frames[step.frame.0].function, step.pc)
-        );
+        // What a call stands for has no slots of its own.
+        let text = match (frame.expansion, step.op) {
+            (Some(_), Op::Plain(insn) | Op::Branch { insn, .. }) => insn.to_string(),
+            (Some(_), _) => String::new(),
+            (None, _) => self.slice.program.text(frame.function, step.pc),
+        };
+        let mut comment = format!("{slot}: {text}");
         for line in lines {
             out.at(step.line.as_ref());
             out.statement(depth, line, &comment);

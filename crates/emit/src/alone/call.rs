@@ -150,8 +150,11 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                 return Err(body.slice.unsupported(step, "a key without an object"));
             }
             Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
-            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
+            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::KeyOut => {
                 arguments.push(body.address(id, reg, 0)?);
+            }
+            Arg::Function | Arg::Any => {
+                return Err(body.slice.unsupported(step, "a call that calls back"));
             }
         }
     }

@@ -11,12 +11,14 @@ pub mod allocator_lease;
 pub mod allocator_refresh;
 pub mod crc32c;
 pub mod csum_diff;
+pub mod for_each_map_elem;
 pub mod get_prandom_u32;
 pub mod get_smp_processor_id;
 pub mod jiffies64;
 pub mod ktime_get_boot_ns;
 pub mod ktime_get_coarse_ns;
 pub mod ktime_get_ns;
+pub mod loop_;
 pub mod lpm_delete;
 pub mod lpm_get;
 pub mod lpm_put;
@@ -26,6 +28,7 @@ pub mod map_get;
 pub mod map_lookup_elem;
 pub mod map_put;
 pub mod map_refresh;
+pub mod map_slot;
 pub mod map_update_elem;
 pub mod multiply_high;
 pub mod perf_event_output;
@@ -81,6 +84,12 @@ pub enum Arg {
     Record,
     /// pointer to that many writable bytes, initialised afterwards (e.g. an out parameter)
     Out(u32),
+    /// pointer to `key_bytes` writable bytes, initialised afterwards
+    KeyOut,
+    /// the address of a function of the program, which the call calls back
+    Function,
+    /// anything that may be read, handed on to that function
+    Any,
 }
 
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
@@ -148,6 +157,15 @@ pub struct Helper {
 }
 
 impl Helper {
+    /// Which argument is a function that is called back, from 0; none for helpers that call none.
+    ///
+    /// Those that do have no C function: `check` expands a call into the loop that it stands for, around
+    /// the function's own instructions (crates/check/src/driver).
+    #[must_use]
+    pub fn function_argument(&self) -> Option<usize> {
+        self.args.iter().position(|a| *a == Arg::Function)
+    }
+
     /// Which argument is the state object, from 0; none for helpers that work on none.
     #[must_use]
     pub fn object_argument(&self) -> Option<usize> {
@@ -182,7 +200,9 @@ pub const HELPERS: &[&Helper] = &[
     &ringbuf_discard::HELPER,
     &ringbuf_query::HELPER,
     &ktime_get_coarse_ns::HELPER,
+    &for_each_map_elem::HELPER,
     &trace_vprintk::HELPER,
+    &loop_::HELPER,
     &xdp_get_buff_len::HELPER,
     &xdp_load_bytes::HELPER,
     &xdp_store_bytes::HELPER,
@@ -202,7 +222,11 @@ pub const HELPERS: &[&Helper] = &[
     &lpm_delete::HELPER,
     &crc32c::HELPER,
     &multiply_high::HELPER,
+    &map_slot::HELPER,
 ];
+
+/// From here on a number is not an author's to call: what other calls are expanded into uses them.
+pub const INTERNAL: u32 = 0x20000;
 
 /// The helper with this number.
 #[must_use]

@@ -38,13 +38,11 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (154, "this_cpu_ptr", NO_KERNEL),
     (158, "get_current_task_btf", NO_TASK),
     (163, "check_mtu", NO_ROUTES),
-    (164, "for_each_map_elem", CALLBACK),
     (165, "snprintf", NOT_YET),
     (169, "timer_init", CALLBACK),
     (170, "timer_set_callback", CALLBACK),
     (171, "timer_start", CALLBACK),
     (172, "timer_cancel", CALLBACK),
-    (181, "loop", CALLBACK),
     (182, "strncmp", NOT_YET),
     (194, "kptr_xchg", NO_KERNEL),
     (195, "map_lookup_percpu_elem", PER_CPU),
@@ -64,7 +62,7 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
         "ktime_get_tai_ns",
         "the offset of atomic time is not known",
     ),
-    (209, "user_ringbuf_drain", CALLBACK),
+    (209, "user_ringbuf_drain", NO_DYNPTR),
 ];
 
 /// Name and reason of a helper that is refused by name.
