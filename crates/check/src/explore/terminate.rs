@@ -119,7 +119,9 @@ impl Bound<'_> {
         let rest: Vec<NodeId> = component.iter().copied().filter(|&n| !at_head(n)).collect();
         let inside = self.longest(&rest, nesting + 1)?;
         // It may begin behind the head, and then comes to it once a round.
-        let all = inside.saturating_add(1).saturating_mul(rounds.saturating_add(1));
+        let all = inside
+            .saturating_add(1)
+            .saturating_mul(rounds.saturating_add(1));
         if all > MOST_ROUNDS {
             return Err(Endless::Rounds(step));
         }
