@@ -48,6 +48,26 @@ fn locks_are_given_back_on_every_way() {
             "lock-pairing",
             format!("{LOCK}\ncall ktime_get_ns\n{UNLOCK}"),
         ),
+        // The lock that is given back is the one that was taken.
+        (
+            "lock-pairing",
+            format!("{LOCK}\nr7 += 4\n{UNLOCK}"),
+        ),
+        (
+            "lock-pairing",
+            format!(
+                "r9 = r7\nr1 = object table\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 == 0 goto out\nr7 = r0\n{LOCK}\nr7 = r9\n{UNLOCK}"
+            ),
+        ),
+        (
+            "lock-pairing",
+            "r1 = r10\nr1 += -4\ncall spin_lock\nr1 = r10\nr1 += -4\ncall spin_unlock".to_owned(),
+        ),
+        // Not even within a loop, where the rounds are taken together.
+        (
+            "lock-pairing",
+            format!("r9 = 0\nagain:\n{LOCK}\nr9 += 1\nif r9 < 9 goto again\n{UNLOCK}"),
+        ),
         // The lock is where the map's value is.
         ("value-bounds", format!("r7 += 6\n{LOCK}\n{UNLOCK}")),
     ];

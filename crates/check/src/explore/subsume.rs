@@ -50,6 +50,17 @@ pub fn includes(old: &State, new: &State, bound: &[(Link, Link)]) -> bool {
             return false;
         }
     }
+    let locks = match (&old.lock, &new.lock) {
+        (None, None) => true,
+        (Some(a), Some(b)) => {
+            (a.region, a.off, a.id == 0) == (b.region, b.off, b.id == 0)
+                && names.same_id(a.id, b.id)
+        }
+        _ => false,
+    };
+    if !locks {
+        return false;
+    }
     // Every record that the old way held and gives back must be one that the new way holds.
     names.starts(old, new)
         && old
