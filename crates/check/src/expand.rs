@@ -13,6 +13,9 @@ use crate::driver::{self, Driver};
 use crate::facts::{ArgFact, Flow, Frame, FrameId, Kind, Op, Outcomes, Refusal, Step, StepId};
 use crate::refuse::{Fault, refusal_at};
 
+/// The helper that leaves a function, if it finds a program to go on with.
+const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
+
 /// Most active calls, the entry's included; the kernel's figure.
 pub const MAX_DEPTH: usize = 8;
 
@@ -79,6 +82,8 @@ struct From {
 struct Laid {
     frame: FrameId,
     start: usize,
+    /// a step that returns to the caller, for what leaves the function from within a call
+    landing: Option<StepId>,
 }
 
 impl<'a> Expander<'a> {
@@ -143,6 +148,16 @@ impl<'a> Expander<'a> {
                     self.call(callee, (id, pc), step, from)?;
                 }
                 Insn::Call { helper } => match driver::of(program, helper, &known) {
+                    None if helper == TAIL_CALL && from.back.is_some() => {
+                        let driver = driver::of_tail_call();
+                        let drive = self.drive(driver, (id, pc), step, laid.frame)?;
+                        let leaves = drive.start + driver::tail::LEAVES;
+                        if let (Some(step), Some(target)) =
+                            (self.flow.steps.get_mut(leaves), laid.landing)
+                        {
+                            step.op = Op::Leave { target };
+                        }
+                    }
                     None if helper >= helper::INTERNAL => {
                         return Err(self.fault(
                             id,
@@ -153,7 +168,9 @@ impl<'a> Expander<'a> {
                         ));
                     }
                     None => {}
-                    Some(Ok(driver)) => self.drive(driver, (id, pc), step, laid.frame)?,
+                    Some(Ok(driver)) => {
+                        self.drive(driver, (id, pc), step, laid.frame)?;
+                    }
                     Some(Err(what)) => {
                         let name = helper::by_number(helper).map_or("?", |h| h.name);
                         return Err(self.fault(
@@ -214,7 +231,7 @@ impl<'a> Expander<'a> {
         site: (FunctionId, usize),
         step: usize,
         caller: FrameId,
-    ) -> Result<(), Box<Refusal>> {
+    ) -> Result<Laid, Box<Refusal>> {
         let frame = Frame {
             function: site.0,
             caller: Some(caller),
@@ -238,7 +255,7 @@ impl<'a> Expander<'a> {
                 self.call(function, site, at, from)?;
             }
         }
-        Ok(())
+        Ok(laid)
     }
 
     fn enter(&mut self, step: usize, laid: &Laid) {
@@ -325,9 +342,21 @@ impl<'a> Expander<'a> {
             }
             self.flow.steps.push(blank(number, at, op, line));
         }
+        let tail_call = |insn: &Insn| matches!(insn, Insn::Call { helper } if *helper == TAIL_CALL);
+        let landing = match back.filter(|_| insns.iter().any(tail_call)) {
+            None => None,
+            Some(target) => {
+                let (at, line) = place(insns.len().saturating_sub(1));
+                let landing = StepId(self.flow.steps.len());
+                let op = Op::Leave { target };
+                self.flow.steps.push(blank(number, at, op, line));
+                Some(landing)
+            }
+        };
         Ok(Laid {
             frame: number,
             start,
+            landing,
         })
     }
 }

@@ -43,8 +43,9 @@ empty until the host sets entries, as in the kernel. Programs that a device map 
 ### Tail calls
 
 A program array holds what its declaration says, `__array(values, int (void *))`, and what `--map` sets;
-where it is empty, tail calls fall through. A packet makes at most 33 tail calls. A tail call must stand in
-the program itself, not in a function that it calls.
+where it is empty, tail calls fall through. A packet makes at most 33 tail calls. A tail call in a
+function that the program calls leaves that function alone, with the other program's verdict as its result;
+in a function that a helper calls back it is refused.
 
 ### Functions that are called back
 

@@ -1,5 +1,5 @@
-//! What calls stand for whose helper calls the program back, or keeps its state in the caller's stack: a
-//! few instructions, laid out as a frame of their own around the function that is called back.
+//! What calls stand for whose helper calls the program back, or leaves the function that calls it: a few
+//! instructions, laid out as a frame of their own around the function that is called back.
 //!
 //! The loop that `bpf_loop` is, is then a loop like any other: the explorer takes its rounds together or
 //! one by one, the proof that the program ends counts them, and the emitter writes it down as a loop of C
@@ -9,6 +9,7 @@
 pub mod for_each;
 pub mod loop_;
 pub mod resolve;
+pub mod tail;
 
 use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
@@ -73,6 +74,21 @@ fn expand(
             plain,
         },
     })
+}
+
+/// What a tail call in a function is expanded into.
+#[must_use]
+pub fn of_tail_call() -> Driver {
+    Driver {
+        insns: tail::insns(),
+        arguments: 0,
+        expansion: Expansion {
+            helper: helper::tail_call::HELPER.number,
+            function: None,
+            object: None,
+            plain: false,
+        },
+    }
 }
 
 fn mov(dst: u8, src: Operand) -> Insn {

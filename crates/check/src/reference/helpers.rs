@@ -69,10 +69,7 @@ impl Machine<'_> {
             return Ok(());
         }
         if h.effects.moves_packet {
-            self.memory.remove(&(self.packet / APART));
-            let len = self.draw() % 100;
-            let bytes = (0..len).map(|_| self.draw() as u8).collect();
-            self.packet = self.map(bytes, true, true);
+            self.move_packet();
         }
         let null = self.draw().is_multiple_of(3);
         let result = match h.returns {
@@ -95,6 +92,14 @@ impl Machine<'_> {
         c.regs[1..=5].fill(None);
         c.regs[0] = Some(result);
         Ok(())
+    }
+
+    /// Another packet in place of this one.
+    pub(super) fn move_packet(&mut self) {
+        self.memory.remove(&(self.packet / APART));
+        let len = self.draw() % 100;
+        let bytes = (0..len).map(|_| self.draw() as u8).collect();
+        self.packet = self.map(bytes, true, true);
     }
 
     fn readable(&mut self, at: u64, len: usize) -> Result<(), Violation> {

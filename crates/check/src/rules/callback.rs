@@ -48,6 +48,9 @@ pub fn enter(m: &Machine<'_>, st: &mut State, frame: FrameId) -> Verdict<()> {
             }
             _ => continue,
         };
+        if expected.is_none() {
+            continue;
+        }
         let is_that = match value {
             Value::Pointer(p) => Some(p.region) == expected && p == Pointer::to(p.region),
             _ => false,

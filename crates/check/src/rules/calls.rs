@@ -43,7 +43,12 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         found.facts.push(fact);
     }
     super::lock::call(m, st, helper)?;
-    if helper.number == helper::tail_call::HELPER.number {
+    if [
+        helper::tail_call::HELPER.number,
+        helper::tail_away::HELPER.number,
+    ]
+    .contains(&helper.number)
+    {
         super::tail::leave(m, st)?;
     }
     m.facts.args(m.at, &found.facts)?;

@@ -137,10 +137,13 @@ impl<'a> Body<'a> {
             Dialect::Xdp => "mr_verdict_xdp",
             Dialect::Handlers => "mr_verdict_handlers",
         };
-        Ok(format!(
-            "return {meaning}(pkt, {});",
-            self.scalar(id, Reg(0))?
-        ))
+        let verdict = self.scalar(id, Reg(0))?;
+        let keep = if self.names.verdicts {
+            "self->verdict = "
+        } else {
+            ""
+        };
+        Ok(format!("return {meaning}(pkt, {keep}{verdict});"))
     }
 
     /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are

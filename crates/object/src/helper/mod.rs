@@ -44,6 +44,7 @@ pub mod sketch_add;
 pub mod sketch_count;
 pub mod spin_lock;
 pub mod spin_unlock;
+pub mod tail_away;
 pub mod tail_call;
 pub mod trace_printk;
 pub mod trace_vprintk;
@@ -223,6 +224,7 @@ pub const HELPERS: &[&Helper] = &[
     &crc32c::HELPER,
     &multiply_high::HELPER,
     &map_slot::HELPER,
+    &tail_away::HELPER,
 ];
 
 /// From here on a number is not an author's to call: what other calls are expanded into uses them.
