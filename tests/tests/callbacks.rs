@@ -104,3 +104,12 @@ fn loops_and_visits_of_maps() {
         "{counts:?}: shows nothing"
     );
 }
+
+#[test]
+fn walks_over_numbers() {
+    let counts = agree("walk", &packets(400), &["results"]);
+    assert!(
+        counts[1..].iter().all(|n| *n > 10),
+        "{counts:?}: shows nothing"
+    );
+}

@@ -274,3 +274,66 @@ fn flags_and_too_many_rounds() {
     assert_eq!(result("8388609", "r4 = 0"), 0xffff_fff9);
     assert_eq!(result("8388609", "r4 = 1\nr4 += -1"), -7);
 }
+
+/// `BODY` with an iterator of eight bytes at r7, its end in r8.
+fn walk(body: &str) -> String {
+    format!("r8 = *(u32 *)(r1 + 12)\nr7 = r10\nr7 += -8\n{body}\nr0 = 0\nexit")
+}
+
+const NEW: &str = "r1 = r7\nr2 = 0\nr3 = r8\ncall iter_num_new";
+const NEXT: &str = "r1 = r7\ncall iter_num_next";
+const END: &str = "r1 = r7\ncall iter_num_destroy";
+
+#[test]
+fn walks_over_numbers() {
+    let all = format!(
+        "{NEW}\nr6 = 0\nagain:\n{NEXT}\nif r0 == 0 goto out\nr0 = *(u32 *)(r0 + 0)\nr6 += r0\ngoto again\nout:\n{END}"
+    );
+    let visits = accepts(&walk(&all));
+    assert!(visits < 500, "{visits}");
+    // What is not null is a number; what may be is not read.
+    refuses(
+        "not-a-pointer",
+        &walk(&format!("{NEW}\n{NEXT}\nr0 = *(u32 *)(r0 + 0)\n{END}")),
+    );
+    // Begun, once, and ended, on every way.
+    refuses("iterator", &walk(NEXT));
+    refuses("iterator", &walk(END));
+    refuses("iterator", &walk(NEW));
+    refuses("iterator", &walk(&format!("{NEW}\n{NEW}\n{END}")));
+    refuses("iterator", &walk(&format!("{NEW}\n{END}\n{NEXT}")));
+    refuses(
+        "iterator",
+        &walk(&format!("{NEW}\nif r8 == 3 goto out\n{END}\nout:")),
+    );
+    accepts(&walk(&format!("{NEW}\n{END}\n{NEW}\n{NEXT}\n{END}")));
+    // In the stack, aligned, all of it.
+    refuses("iterator", &walk(&format!("r7 += -4\n{NEW}\n{END}")));
+    refuses("iterator", &walk(&format!("r7 += 8\n{NEW}\n{END}")));
+    refuses("iterator", &walk(&format!("r7 = 0\n{NEW}\n{END}")));
+    // Nothing is left in it.
+    refuses(
+        "uninitialised-stack",
+        &walk(&format!("{NEW}\n{END}\nr0 = *(u32 *)(r10 - 8)\nr0 += 1")),
+    );
+}
+
+#[test]
+fn a_walk_that_is_put_back_does_not_end() {
+    refuses(
+        "unbounded-loop",
+        &walk(&format!(
+            "{NEW}\nagain:\n{NEXT}\nif r0 == 0 goto out\n*(u32 *)(r10 - 4) = 9\ngoto again\nout:\n{END}"
+        )),
+    );
+}
+
+#[test]
+fn what_calls_stand_for_is_not_called() {
+    for helper in ["map_slot", "tail_away"] {
+        refuses(
+            "unknown-helper",
+            &format!("object m array\nr2 = object m\nr3 = 0\ncall {helper}\nr0 = 0\nexit"),
+        );
+    }
+}

@@ -7,6 +7,7 @@ use crate::decode::{Decoded, SLOT, Slot, decode};
 use crate::elf::{Elf, Section};
 use crate::error::LoadError;
 use crate::functions::{Functions, Span};
+use crate::helper;
 use crate::insn::{Imm64, Insn};
 use crate::layout::Layout;
 use crate::program::{Function, FunctionId};
@@ -144,6 +145,12 @@ impl<'a> Linker<'a> {
         {
             return Err(self.unlinked(relocation));
         }
+        if let (Decoded::CallLocal { .. }, Some(helper)) =
+            (&decoded, self.kernel_function(relocation))
+        {
+            body.push(number, Insn::Call { helper }, None);
+            return Ok(1);
+        }
         let (insn, delta) = match decoded {
             Decoded::Plain(insn) => (insn, None),
             Decoded::Jump { delta } => (Insn::Jump { target: usize::MAX }, Some(delta)),
@@ -185,6 +192,14 @@ impl<'a> Linker<'a> {
         };
         body.push(number, insn, delta);
         Ok(1)
+    }
+
+    /// The number of the kernel function that a call names: a symbol that is defined nowhere here.
+    fn kernel_function(&self, relocation: Option<crate::elf::Relocation>) -> Option<u32> {
+        let relocation = relocation.filter(|r| r.kind == reloc::R_BPF_64_32)?;
+        let symbol = self.elf.symbol(relocation.symbol).ok()?;
+        let name = symbol.undefined.then_some(symbol.name)?;
+        helper::kernel_function(name).map(|h| h.number)
     }
 
     /// The value of a 64-bit immediate load.

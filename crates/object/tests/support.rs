@@ -91,8 +91,13 @@ fn table() -> String {
         writeln!(text, "| {number} | {row} |").unwrap();
     }
     text.push_str(
-        "\nNo other helper is offered to XDP programs, nor any kernel function (kfunc).\n",
+        "\nNo other helper is offered to XDP programs. Of the kernel's functions (kfuncs):",
     );
+    for (i, h) in helper::KERNEL_FUNCTIONS.iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        write!(text, "{comma} `bpf_{}`", h.name).unwrap();
+    }
+    text.push_str(".\n");
     text
 }
 

@@ -1,5 +1,5 @@
-//! What calls stand for whose helper calls the program back, or leaves the function that calls it: a few
-//! instructions, laid out as a frame of their own around the function that is called back.
+//! What calls stand for whose helper calls the program back, keeps its state in the caller's stack, or
+//! leaves the function that calls it: a few instructions, laid out as a frame of their own around the function that is called back.
 //!
 //! The loop that `bpf_loop` is, is then a loop like any other: the explorer takes its rounds together or
 //! one by one, the proof that the program ends counts them, and the emitter writes it down as a loop of C
@@ -7,6 +7,7 @@
 //! the map that is gone through, are those that were found before (`rules/callback`).
 
 pub mod for_each;
+pub mod iter_num;
 pub mod loop_;
 pub mod resolve;
 pub mod tail;
@@ -38,6 +39,18 @@ pub fn of(
     arguments: &[Known; 5],
 ) -> Option<Result<Driver, &'static str>> {
     let helper = helper::by_number(number)?;
+    if let Some(insns) = iter_num::insns(helper) {
+        return Some(Ok(Driver {
+            insns,
+            arguments: 0,
+            expansion: Expansion {
+                helper: number,
+                function: None,
+                object: None,
+                plain: false,
+            },
+        }));
+    }
     let position = helper.function_argument()?;
     Some(expand(program, helper, position, arguments))
 }

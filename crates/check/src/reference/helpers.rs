@@ -42,6 +42,7 @@ impl Machine<'_> {
                 }
                 Arg::Write => self.fill(v, size(i)?)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
+                Arg::Iterator => return self.iterate(c, h),
                 Arg::KeyOut | Arg::Function | Arg::Any => {
                     return violation(format!("{} is not to be called like this", h.name));
                 }

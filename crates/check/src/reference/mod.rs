@@ -9,6 +9,7 @@ mod arithmetic;
 mod callback;
 mod exact;
 mod helpers;
+mod iterate;
 
 use std::collections::HashMap;
 

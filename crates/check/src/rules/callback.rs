@@ -27,6 +27,10 @@ pub fn enter(m: &Machine<'_>, st: &mut State, frame: FrameId) -> Verdict<()> {
         let expected = match arg {
             helper::Arg::Function => expansion.function.map(Region::Function),
             helper::Arg::Object => expansion.object.map(Region::Object),
+            helper::Arg::Iterator => {
+                super::iterator::call(m, st, helper, value)?;
+                continue;
+            }
             helper::Arg::Scalar => {
                 let flags = i + 1 == helper.args.len();
                 let fits = match value.as_constant() {

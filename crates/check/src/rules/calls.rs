@@ -203,10 +203,10 @@ fn argument(
             })
         }
         // Calls that have these are laid out as frames (`driver`).
-        Arg::Function | Arg::Any => Err(bad(
+        Arg::Function | Arg::Any | Arg::Iterator => Err(bad(
             helper,
             i,
-            "is for a function that the call calls back",
+            "is for a call that is laid out as what it stands for",
             "Report this; the call should have been expanded.",
         )),
         Arg::Record => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use millrace_object::insn::{Condition, Operand, Reg, Width};
 use millrace_object::program::Role;
 
-use super::{packet, read};
+use super::{iterator, packet, read};
 use crate::domain::assume::assume;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::FrameId;
@@ -217,6 +217,22 @@ pub fn nothing_held(m: &Machine<'_>, st: &State, verb: &str) -> Verdict<()> {
             )
         })?;
         return Ok(());
+    }
+    if st
+        .records
+        .first()
+        .is_some_and(|r| iterator::is_iterator(r.0))
+    {
+        return m.enforce(false, || {
+            Fault::new(
+                "iterator",
+                format!(
+                    "the program {verb} with the iterator that it began at {}",
+                    held.clone().unwrap_or_default()
+                ),
+                "On this way too, call `bpf_iter_num_destroy`.",
+            )
+        });
     }
     m.enforce(held.is_none(), || {
         Fault::new(

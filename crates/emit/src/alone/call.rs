@@ -159,8 +159,10 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::KeyOut => {
                 arguments.push(body.address(id, reg, 0)?);
             }
-            Arg::Function | Arg::Any => {
-                return Err(body.slice.unsupported(step, "a call that calls back"));
+            Arg::Function | Arg::Any | Arg::Iterator => {
+                return Err(body
+                    .slice
+                    .unsupported(step, "a call that should have been laid out"));
             }
         }
     }

@@ -14,6 +14,9 @@ pub mod csum_diff;
 pub mod for_each_map_elem;
 pub mod get_prandom_u32;
 pub mod get_smp_processor_id;
+pub mod iter_num_destroy;
+pub mod iter_num_new;
+pub mod iter_num_next;
 pub mod jiffies64;
 pub mod ktime_get_boot_ns;
 pub mod ktime_get_coarse_ns;
@@ -91,6 +94,8 @@ pub enum Arg {
     Function,
     /// anything that may be read, handed on to that function
     Any,
+    /// pointer to 8 bytes of stack that are an iterator over numbers
+    Iterator,
 }
 
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
@@ -159,12 +164,18 @@ pub struct Helper {
 
 impl Helper {
     /// Which argument is a function that is called back, from 0; none for helpers that call none.
-    ///
-    /// Those that do have no C function: `check` expands a call into the loop that it stands for, around
-    /// the function's own instructions (crates/check/src/driver).
     #[must_use]
     pub fn function_argument(&self) -> Option<usize> {
         self.args.iter().position(|a| *a == Arg::Function)
+    }
+
+    /// Whether `check` lays a call out as what it stands for, so that there is no C function: it calls
+    /// back, or keeps its state in the caller's stack.
+    #[must_use]
+    pub fn is_expanded(&self) -> bool {
+        self.args
+            .iter()
+            .any(|a| matches!(a, Arg::Function | Arg::Iterator))
     }
 
     /// Which argument is the state object, from 0; none for helpers that work on none.
@@ -225,6 +236,16 @@ pub const HELPERS: &[&Helper] = &[
     &multiply_high::HELPER,
     &map_slot::HELPER,
     &tail_away::HELPER,
+    &iter_num_new::HELPER,
+    &iter_num_next::HELPER,
+    &iter_num_destroy::HELPER,
+];
+
+/// Functions of the kernel that are called by name (kfuncs), with the `bpf_` prefix.
+pub const KERNEL_FUNCTIONS: &[&Helper] = &[
+    &iter_num_new::HELPER,
+    &iter_num_next::HELPER,
+    &iter_num_destroy::HELPER,
 ];
 
 /// From here on a number is not an author's to call: what other calls are expanded into uses them.
@@ -235,4 +256,11 @@ pub const INTERNAL: u32 = 0x20000;
 pub fn by_number(number: u32) -> Option<&'static Helper> {
     let index = HELPERS.binary_search_by_key(&number, |h| h.number).ok()?;
     HELPERS.get(index).copied()
+}
+
+/// The kernel function of this name (`bpf_iter_num_new` …).
+#[must_use]
+pub fn kernel_function(name: &str) -> Option<&'static Helper> {
+    let name = name.strip_prefix("bpf_")?;
+    KERNEL_FUNCTIONS.iter().copied().find(|h| h.name == name)
 }

@@ -4,7 +4,7 @@
 const NO_ROUTES: &str = "there is no routing table yet";
 const NO_SOCKETS: &str = "there are no sockets to look up";
 const NO_COOKIES: &str = "SYN cookies are the host's";
-const CALLBACK: &str = "functions that the kernel calls back are not supported";
+const NO_TIMER: &str = "nothing runs the timers of a map's values yet";
 const NO_DYNPTR: &str = "dynamic pointers are not supported";
 const NO_TASK: &str = "a packet belongs to no task or control group";
 const NO_KERNEL: &str = "there is no kernel memory to read";
@@ -39,10 +39,10 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (158, "get_current_task_btf", NO_TASK),
     (163, "check_mtu", NO_ROUTES),
     (165, "snprintf", NOT_YET),
-    (169, "timer_init", CALLBACK),
-    (170, "timer_set_callback", CALLBACK),
-    (171, "timer_start", CALLBACK),
-    (172, "timer_cancel", CALLBACK),
+    (169, "timer_init", NO_TIMER),
+    (170, "timer_set_callback", NO_TIMER),
+    (171, "timer_start", NO_TIMER),
+    (172, "timer_cancel", NO_TIMER),
     (182, "strncmp", NOT_YET),
     (194, "kptr_xchg", NO_KERNEL),
     (195, "map_lookup_percpu_elem", PER_CPU),
