@@ -150,7 +150,7 @@ impl<'a> Expander<'a> {
                 Insn::Call { helper } => match driver::of(program, helper, &known) {
                     None if helper == TAIL_CALL && from.back.is_some() => {
                         let driver = driver::of_tail_call();
-                        let drive = self.drive(driver, (id, pc), step, laid.frame)?;
+                        let drive = self.drive(&driver, (id, pc), step, laid.frame)?;
                         let leaves = drive.start + driver::tail::LEAVES;
                         if let (Some(step), Some(target)) =
                             (self.flow.steps.get_mut(leaves), laid.landing)
@@ -169,7 +169,7 @@ impl<'a> Expander<'a> {
                     }
                     None => {}
                     Some(Ok(driver)) => {
-                        self.drive(driver, (id, pc), step, laid.frame)?;
+                        self.drive(&driver, (id, pc), step, laid.frame)?;
                     }
                     Some(Err(what)) => {
                         let name = helper::by_number(helper).map_or("?", |h| h.name);
@@ -227,7 +227,7 @@ impl<'a> Expander<'a> {
     /// Lays out a driver around the function that it calls back, and enters it at the step.
     fn drive(
         &mut self,
-        driver: Driver,
+        driver: &Driver,
         site: (FunctionId, usize),
         step: usize,
         caller: FrameId,
