@@ -76,11 +76,7 @@ pub fn dispatch(entries: &[Entry], away: bool) -> String {
     );
     let programs = entries.iter().filter(|e| takes_packets(e.role));
     for (number, entry) in (1..).zip(programs) {
-        let slot = if entry.prefetch.is_some() {
-            ", NULL"
-        } else {
-            ""
-        };
+        let slot = if entry.slotted { ", NULL" } else { "" };
         let _ = writeln!(
             out,
             "\tcase {number}:\n\t\t{}(self, pkt{slot});\n\t\tbreak;",
