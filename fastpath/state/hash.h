@@ -271,10 +271,11 @@ MR_INLINE u64 hash_map_delete_elem(struct hash *h, const struct shape *s, const 
 MR_INLINE u8 *hash_map_slot(struct hash *h, const struct shape *s, u64 place, u8 *key,
                             struct mr_packet *pkt)
 {
-    u8 *entry = table_entry(&h->table, s, hash_head(s), (u32)place);
+    u8 *entry = NULL;
 
-    if (place >= s->capacity || table_is_free(&h->table, (u32)place) ||
-        hash_expired(s, entry, pkt->time)) {
+    if (place < s->capacity && !table_is_free(&h->table, (u32)place))
+        entry = table_entry(&h->table, s, hash_head(s), (u32)place);
+    if (!entry || hash_expired(s, entry, pkt->time)) {
         memset(key, 0, s->key_bytes);
         return NULL;
     }

@@ -191,13 +191,14 @@ MR_INLINE u64 lru_hash_map_delete_elem(struct lru_hash *h, const struct shape *s
 MR_INLINE u8 *lru_hash_map_slot(struct lru_hash *h, const struct shape *s, u64 place, u8 *key,
                                 struct mr_packet *pkt)
 {
-    u8 *entry = table_entry(&h->table, s, 0, (u32)place);
+    u8 *entry;
 
     (void)pkt;
     if (place >= s->capacity || table_is_free(&h->table, (u32)place)) {
         memset(key, 0, s->key_bytes);
         return NULL;
     }
+    entry = table_entry(&h->table, s, 0, (u32)place);
     memcpy(key, table_key(entry, 0), s->key_bytes);
     return table_value(s, entry, 0);
 }

@@ -125,7 +125,17 @@ fn prefetching_changes_nothing() {
         }
     }
     println!("with prefetching passes: {}", with_passes.join(", "));
-    for name in ["firewall", "policer", "cl", "lb", "portknock", "heavyhitter"] {
-        assert!(with_passes.iter().any(|n| n == name), "{name} has no passes");
+    for name in [
+        "firewall",
+        "policer",
+        "cl",
+        "lb",
+        "portknock",
+        "heavyhitter",
+    ] {
+        assert!(
+            with_passes.iter().any(|n| n == name),
+            "{name} has no passes"
+        );
     }
 }
