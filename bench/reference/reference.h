@@ -1,8 +1,7 @@
 /* What the hand-written functions of this folder share: the passes over a burst, and reading headers
- * the way a C programmer does. Each file is a whole module (fastpath/abi.h) and does, for the IPv4 TCP
- * and UDP packets that are measured, what its namesake in nfs/ does; `make bench` asserts that before
- * it measures. What the namesake does for other packets (IPv6, ICMP) is left out: where that matters,
- * it makes the reference faster.
+ * the way a C programmer does. Each file is a whole module (fastpath/abi.h) and does what its namesake in
+ * nfs/ does with any packet: bench/src/agreement.rs tests it over captures and mutants of them, and
+ * `make bench` asserts it of the packets that it measures.
  *
  * The harness defines CAPACITY (entries of the function's table).
  */
@@ -20,6 +19,7 @@
 #define hash_prefetch_entry open_prefetch_entry
 #define hash_cold open_cold
 #define hash_age open_age
+#define hash_map_get open_map_get
 #define hash_map_refresh open_map_refresh
 #define hash_map_put open_map_put
 #define hash_map_lookup_elem open_map_lookup_elem

@@ -27,6 +27,7 @@ fn seen(v: &Value) -> Seen {
             },
             Region::Object(o) => Kind::Object(o),
             Region::Function(f) => Kind::Function(f),
+            Region::Inner(o) => Kind::Inner(o),
             Region::Value(o) => Kind::Value(o),
             Region::Record { object, .. } => Kind::Record(object),
         },
@@ -42,7 +43,12 @@ fn join(a: Seen, b: Seen) -> Seen {
         (K(Kind::Unset), other) | (other, K(Kind::Unset)) => other,
         (Null, K(k)) | (K(k), Null) => K(match k {
             // These stay themselves, possibly null; the others have no null of their own.
-            Kind::Value(_) | Kind::Record(_) | Kind::Scalar | Kind::Mixed | Kind::Pointer => k,
+            Kind::Value(_)
+            | Kind::Record(_)
+            | Kind::Inner(_)
+            | Kind::Scalar
+            | Kind::Mixed
+            | Kind::Pointer => k,
             _ => Kind::Pointer,
         }),
         (K(Kind::Stack { frame: f, .. }), K(Kind::Stack { frame: g, .. })) if f == g => {

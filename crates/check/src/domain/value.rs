@@ -131,6 +131,8 @@ pub enum Region {
     Object(ObjectId),
     /// a function of the program
     Function(FunctionId),
+    /// a map that was found in another one; the object says what it is like
+    Inner(ObjectId),
     /// a value of a state object
     Value(ObjectId),
     /// a reserved record

@@ -10,6 +10,8 @@ mod callback;
 mod exact;
 mod helpers;
 mod iterate;
+mod nested;
+mod sequences;
 
 use std::collections::HashMap;
 

@@ -140,6 +140,7 @@ pub fn is_pure(number: u32) -> bool {
                 helper::Arg::Write
                     | helper::Arg::Out(_)
                     | helper::Arg::KeyOut
+                    | helper::Arg::ValueOut
                     | helper::Arg::Record
             )
         });

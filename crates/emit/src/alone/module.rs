@@ -5,6 +5,7 @@ use std::fmt::Write;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, Role};
 
+use super::nested;
 use super::objects::{Names, offers};
 use super::resume::Resume;
 use super::scout::Scout;
@@ -114,21 +115,25 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 /// Creation and destruction of an instance: what was made is unmade when something later fails.
 pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     let objects: Vec<(usize, &str)> = (program.objects.iter().enumerate())
-        .filter(|(index, _)| !names.is_constant(ObjectId(*index)))
+        .filter(|(index, o)| !names.is_constant(ObjectId(*index)) && !o.is_shape())
         .map(|(index, object)| (index, object.kind.c))
         .collect();
-    let mut out = String::from(
+    let mut out = nested::lifetime(program, names);
+    out.push_str(
         "\nstatic int create(struct mr_instance *self, const struct mr_config *config)\n{\n",
     );
     if random {
         out.push_str("\tself->sketch_seed = config->sketch_seed;\n");
     }
+    out.push_str(nested::begin(program));
     let mut undo = String::new();
     for (position, (index, c)) in objects.iter().enumerate() {
         let operands = names.operands(ObjectId(*index));
         let previous = position.checked_sub(1).map(|p| objects[p].0);
         if position == 0 {
-            out.insert_str(out.find("{\n").map_or(0, |at| at + 2), "\tint error;\n\n");
+            let begin = out.rfind("static int create(");
+            let brace = begin.and_then(|b| out.get(b..)?.find("{\n").map(|at| b + at + 2));
+            out.insert_str(brace.unwrap_or(0), "\tint error;\n\n");
         }
         let _ = writeln!(
             out,
@@ -145,11 +150,13 @@ pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     if objects.is_empty() {
         out.push_str("\t(void)self;\n\t(void)config;\n");
     }
+    out.push_str(&nested::fill(program, names));
     out.push_str("\treturn 0;\n");
     if !undo.is_empty() {
         let _ = write!(out, "\n{undo}\treturn error;\n");
     }
     out.push_str("}\n\nstatic void destroy(struct mr_instance *self)\n{\n");
+    out.push_str(&nested::clear(program, names));
     for (index, c) in objects.iter().rev() {
         let _ = writeln!(out, "\t{c}_destroy({});", names.operands(ObjectId(*index)));
     }
@@ -203,7 +210,7 @@ pub fn bursts(
     let slot = if entry.slotted { ", NULL" } else { "" };
     let mut out = format!(
         "
-static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 {age}	for (u32 i = 0; i < n; i++) {{
 		fetch_ahead(packets, i, n);
@@ -259,16 +266,11 @@ static inline void {scout}_entry(struct mr_instance *self, const struct slot *sl
 	}}
 }}
 
-/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
- * cost more than they save. */
-static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void burst{index}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 	struct slot slots[MR_BATCH];
 
-	if (!({cold})) {{
-		burst{index}_plain(self, packets, n);
-		return;
-	}}
 {age}	while (n > 0) {{
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
@@ -284,6 +286,15 @@ static void burst{index}(struct mr_instance *self, struct mr_packet *const *pack
 		packets += count;
 		n -= count;
 	}}
+}}
+
+/* While the state fits the cache the passes would cost more than they save. */
+static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	if ({cold})
+		burst{index}_passes(self, packets, n);
+	else
+		burst{index}_plain(self, packets, n);
 }}
 ",
         cold = cold.join(" || "),

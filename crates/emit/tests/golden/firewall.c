@@ -2635,7 +2635,7 @@ static void age(struct mr_instance *self, u64 now)
 	hash_age(&self->o0_flows, &shape0_flows, now);
 }
 
-static void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	if (n > 0)
 		age(self, packets[0]->time);
@@ -2657,16 +2657,11 @@ static inline void scout0_millrace_on_packet_entry(struct mr_instance *self, con
 	}
 }
 
-/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
- * cost more than they save. */
-static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void burst0_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	struct slot slots[MR_BATCH];
 
-	if (!(hash_cold(&self->o0_flows, &shape0_flows))) {
-		burst0_plain(self, packets, n);
-		return;
-	}
 	if (n > 0)
 		age(self, packets[0]->time);
 	while (n > 0) {
@@ -2689,6 +2684,15 @@ static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u
 		packets += count;
 		n -= count;
 	}
+}
+
+/* While the state fits the cache the passes would cost more than they save. */
+static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	if (hash_cold(&self->o0_flows, &shape0_flows))
+		burst0_passes(self, packets, n);
+	else
+		burst0_plain(self, packets, n);
 }
 
 static u64 o0_flows_count(struct mr_instance *self, u64 now)

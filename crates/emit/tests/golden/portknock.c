@@ -386,7 +386,7 @@ static void destroy(struct mr_instance *self)
 	hash_destroy(&self->o0_sources, &shape0_sources);
 }
 
-static void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	for (u32 i = 0; i < n; i++) {
 		fetch_ahead(packets, i, n);
@@ -405,16 +405,11 @@ static inline void scout0_portknock_entry(struct mr_instance *self, const struct
 	}
 }
 
-/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
- * cost more than they save. */
-static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void burst0_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	struct slot slots[MR_BATCH];
 
-	if (!(hash_cold(&self->o0_sources, &shape0_sources))) {
-		burst0_plain(self, packets, n);
-		return;
-	}
 	while (n > 0) {
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
@@ -435,6 +430,15 @@ static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u
 		packets += count;
 		n -= count;
 	}
+}
+
+/* While the state fits the cache the passes would cost more than they save. */
+static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	if (hash_cold(&self->o0_sources, &shape0_sources))
+		burst0_passes(self, packets, n);
+	else
+		burst0_plain(self, packets, n);
 }
 
 static u64 o0_sources_count(struct mr_instance *self, u64 now)

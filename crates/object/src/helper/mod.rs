@@ -29,6 +29,9 @@ pub mod map_delete;
 pub mod map_delete_elem;
 pub mod map_get;
 pub mod map_lookup_elem;
+pub mod map_peek_elem;
+pub mod map_pop_elem;
+pub mod map_push_elem;
 pub mod map_put;
 pub mod map_refresh;
 pub mod map_slot;
@@ -96,6 +99,9 @@ pub enum Arg {
     Any,
     /// pointer to 8 bytes of stack that are an iterator over numbers
     Iterator,
+    /// pointer to `value_bytes` writable bytes, initialised afterwards; of an object that only says
+    /// whether it holds a value ([`crate::state::StateKind::membership`]), readable initialised bytes
+    ValueOut,
 }
 
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
@@ -202,6 +208,9 @@ pub const HELPERS: &[&Helper] = &[
     &redirect_map::HELPER,
     &xdp_adjust_meta::HELPER,
     &xdp_adjust_tail::HELPER,
+    &map_push_elem::HELPER,
+    &map_pop_elem::HELPER,
+    &map_peek_elem::HELPER,
     &spin_lock::HELPER,
     &spin_unlock::HELPER,
     &jiffies64::HELPER,
