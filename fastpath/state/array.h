@@ -99,6 +99,14 @@ MR_INLINE u64 array_map_delete_elem(struct array *a, const struct shape *s, cons
     return mr_errno(EINVAL);
 }
 
+MR_INLINE u8 *array_map_slot(struct array *a, const struct shape *s, u64 place, u8 *key,
+                             struct mr_packet *pkt)
+{
+    (void)pkt;
+    mr_number_out(s, key, place);
+    return elements_at(&a->elements, s, place);
+}
+
 static inline u64 array_count(struct array *a, const struct shape *s, u64 now)
 {
     (void)a;

@@ -275,6 +275,22 @@ MR_INLINE u64 hash_map_delete_elem(struct hash *h, const struct shape *s, const 
     return hash_map_delete(h, s, key, token, pkt) ? 0 : mr_errno(ENOENT);
 }
 
+/* An entry keeps its place in the slab for as long as it is there. */
+MR_INLINE u8 *hash_map_slot(struct hash *h, const struct shape *s, u64 place, u8 *key,
+                            struct mr_packet *pkt)
+{
+    u8 *entry = NULL;
+
+    if (place < s->capacity && !table_is_free(&h->table, (u32)place))
+        entry = table_entry(&h->table, s, hash_head(s), (u32)place);
+    if (!entry || hash_expired(s, entry, pkt->time)) {
+        memset(key, 0, s->key_bytes);
+        return NULL;
+    }
+    memcpy(key, table_key(entry, hash_head(s)), s->key_bytes);
+    return table_value(s, entry, hash_head(s));
+}
+
 /* ---- control, between bursts ---- */
 
 static inline u64 hash_count(struct hash *h, const struct shape *s, u64 now)

@@ -195,6 +195,22 @@ MR_INLINE u64 lru_hash_map_delete_elem(struct lru_hash *h, const struct shape *s
     return 0;
 }
 
+/* Looking at a place is not use. */
+MR_INLINE u8 *lru_hash_map_slot(struct lru_hash *h, const struct shape *s, u64 place, u8 *key,
+                                struct mr_packet *pkt)
+{
+    u8 *entry;
+
+    (void)pkt;
+    if (place >= s->capacity || table_is_free(&h->table, (u32)place)) {
+        memset(key, 0, s->key_bytes);
+        return NULL;
+    }
+    entry = table_entry(&h->table, s, 0, (u32)place);
+    memcpy(key, table_key(entry, 0), s->key_bytes);
+    return table_value(s, entry, 0);
+}
+
 /* ---- control, between bursts ---- */
 
 static inline u64 lru_hash_count(struct lru_hash *h, const struct shape *s, u64 now)

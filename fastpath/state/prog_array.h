@@ -44,6 +44,13 @@ MR_INLINE u64 prog_array_tail_call(struct prog_array *p, const struct shape *s, 
     return element ? mr_load32(element) : 0;
 }
 
+/* The same for a tail call in a function: what is emitted around it differs. */
+MR_INLINE u64 prog_array_tail_away(struct prog_array *p, const struct shape *s, u64 index,
+                                   struct mr_packet *pkt)
+{
+    return prog_array_tail_call(p, s, index, pkt);
+}
+
 /* The number of a program from 1; one that does not exist aborts the packet. */
 static inline int prog_array_set(struct prog_array *p, const struct shape *s, const u8 *key,
                                  const u8 *value, u64 now)

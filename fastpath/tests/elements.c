@@ -41,6 +41,12 @@ static void arrays(u64 capacity, u32 value_bytes)
         n++;
     }
     CHECK(n == capacity && array_count(&a, s, 0) == capacity);
+    for (u64 place = 0; place < capacity + 3; place++) {
+        u8 *p = array_map_slot(&a, s, place, key, &pkt);
+
+        CHECK(!p == (place >= capacity));
+        CHECK(!p || (mr_load32(key) == place && !memcmp(p, model + place * value_bytes, value_bytes)));
+    }
     mr_store32(key, (u32)capacity);
     CHECK(array_get(&a, s, key, value, 0) == -ENOENT && array_set(&a, s, key, value, 0) == -E2BIG);
     mr_store32(key, (u32)capacity - 1);

@@ -72,6 +72,16 @@ static void compare_all(struct hash *h, const struct shape *s, struct model *m, 
     }
     CHECK(n == model_count(m, s, now));
     CHECK(hash_count(h, s, now) == n);
+    /* Place by place the same, and nothing beyond the last. */
+    for (u64 place = 0; place < s->capacity + 3; place++) {
+        struct mr_packet pkt = { .time = now };
+        u8 *p = hash_map_slot(h, s, place, key, &pkt);
+        struct model_entry *e = p ? model_find(m, s, key, now) : NULL;
+
+        CHECK(!p || (e && !memcmp(e->value, p, s->value_bytes)));
+        n -= p != NULL;
+    }
+    CHECK(n == 0);
 }
 
 /* `backwards`: stamps of neighbouring packets differ by up to JITTER either way. It is less than the

@@ -61,6 +61,15 @@ static void compare(struct lru_hash *h, const struct shape *s, const struct mode
     }
     CHECK(n == m->capacity - m->piled);
     CHECK(lru_hash_count(h, s, 0) == n);
+    for (u64 place = 0; place < s->capacity + 3; place++) {
+        struct mr_packet pkt = { 0 };
+        u8 *p = lru_hash_map_slot(h, s, place, (u8 *)&key, &pkt);
+        u32 at = p ? model_find(m, key) : MR_NONE;
+
+        CHECK(!p || (at != MR_NONE && !memcmp(p, &m->value[at], sizeof(value))));
+        n -= p != NULL;
+    }
+    CHECK(n == 0);
 }
 
 static void random_operations(u32 capacity, u64 keys, u64 steps, u64 seed)

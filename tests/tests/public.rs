@@ -69,6 +69,33 @@ fn compare(
 }
 
 #[test]
+fn tail_calls_in_functions_are_the_kernels() {
+    if let Some(why) = unavailable() {
+        println!("skipped: comparison with the kernel, {why}");
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let source = root().join("tests/programs/away.c");
+    let mut ours = Emitted::of(&cache.path().join("cache"), &source, 1, &[]).unwrap();
+    ours.select("first").unwrap();
+    let mut kernel = Kernel::load(&ours.object).unwrap().program("first");
+    let mut random = Random(11);
+    let packets: Vec<Vec<u8>> = (0..2000)
+        .map(|_| (0..60).map(|_| random.below(40) as u8).collect())
+        .collect();
+    let counts = compare("away", &mut ours, &mut kernel, &packets).unwrap();
+    println!("away: {} packets agree, verdicts {counts:?}", packets.len());
+    assert!(
+        counts[..4].iter().all(|n| *n >= 10),
+        "{counts:?}: shows nothing"
+    );
+    let entries = ours.entries("counts").unwrap();
+    for at in 8_u32..12 {
+        assert_ne!(entries[&at.to_le_bytes().to_vec()], [0; 8], "{at}");
+    }
+}
+
+#[test]
 fn tail_calls_and_redirects_are_the_kernels() {
     if let Some(why) = unavailable() {
         println!("skipped: comparison with the kernel, {why}");

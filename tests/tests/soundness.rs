@@ -96,6 +96,7 @@ const RULES: &[&str] = &[
     "pointer-leak",
     "partial-pointer",
     "helper-argument",
+    "callback",
 ];
 
 #[test]

@@ -26,6 +26,7 @@ fn seen(v: &Value) -> Seen {
                 offset: p.fixed().and_then(|o| i32::try_from(o).ok()),
             },
             Region::Object(o) => Kind::Object(o),
+            Region::Function(f) => Kind::Function(f),
             Region::Inner(o) => Kind::Inner(o),
             Region::Value(o) => Kind::Value(o),
             Region::Record { object, .. } => Kind::Record(object),

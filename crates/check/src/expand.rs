@@ -1,13 +1,20 @@
-//! Flattens an entry: every call path of local calls becomes frames and steps of its own.
+//! Flattens an entry: every call path of local calls becomes frames and steps of its own, and calls of
+//! helpers that call back become what they stand for (`driver`).
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use millrace_object::insn::{Insn, Operand, Reg};
-use millrace_object::program::{Entry, FunctionId, Program};
+use millrace_object::helper;
+use millrace_object::insn::{Imm64, Insn, Operand, Reg};
+use millrace_object::program::{Entry, FunctionId, Line, Program};
 
 use crate::Options;
+use crate::driver::resolve::{self, Known};
+use crate::driver::{self, Driver};
 use crate::facts::{ArgFact, Flow, Frame, FrameId, Kind, Op, Outcomes, Refusal, Step, StepId};
 use crate::refuse::{Fault, refusal_at};
+
+/// The helper that leaves a function, if it finds a program to go on with.
+const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
 
 /// Most active calls, the entry's included; the kernel's figure.
 pub const MAX_DEPTH: usize = 8;
@@ -18,62 +25,265 @@ pub const MAX_DEPTH: usize = 8;
 /// Refuses recursion, calls nested too deeply, functions that run off their end, and flows of more
 /// steps than the options allow.
 pub fn expand(program: &Program, entry: &Entry, options: &Options) -> Result<Flow, Box<Refusal>> {
+    let addresses = program.functions.iter().flat_map(|f| &f.insns).any(|insn| {
+        matches!(
+            insn,
+            Insn::LoadImm {
+                value: Imm64::Function(_),
+                ..
+            }
+        )
+    });
     let mut e = Expander {
         program,
         limit: options.max_steps,
+        addresses,
+        path: Vec::new(),
         flow: Flow {
             frames: Vec::new(),
             steps: Vec::new(),
         },
     };
-    e.function(entry.function, None, None, &mut Vec::new())?;
+    e.function(
+        entry.function,
+        From {
+            frame: None,
+            back: None,
+            known: [Known::No; 5],
+            arguments: 5,
+        },
+    )?;
     Ok(e.flow)
 }
 
 struct Expander<'a> {
     program: &'a Program,
     limit: usize,
+    /// the program takes the address of some function; if not, there is nothing to resolve
+    addresses: bool,
+    /// the functions that are being laid out, the entry first
+    path: Vec<FunctionId>,
     flow: Flow,
 }
 
-impl Expander<'_> {
-    /// Lays out a function's steps and then those of its callees; gives the range of its own.
-    fn function(
-        &mut self,
+/// Where a function is called from.
+#[derive(Clone, Copy)]
+struct From {
+    frame: Option<FrameId>,
+    /// the step after the call; none for the entry
+    back: Option<StepId>,
+    /// what is known of `r1` to `r5`
+    known: [Known; 5],
+    /// how many of them it gets
+    arguments: u8,
+}
+
+/// A body that has been laid out.
+struct Laid {
+    frame: FrameId,
+    start: usize,
+    /// a step that returns to the caller, for what leaves the function from within a call
+    landing: Option<StepId>,
+}
+
+impl<'a> Expander<'a> {
+    fn fault(
+        &self,
         id: FunctionId,
-        caller: Option<FrameId>,
-        back: Option<StepId>,
-        path: &mut Vec<FunctionId>,
-    ) -> Result<(FrameId, Range<usize>), Box<Refusal>> {
+        pc: usize,
+        rule: &'static str,
+        reason: String,
+        remedy: &str,
+    ) -> Box<Refusal> {
+        refusal_at(self.program, id, pc, Fault::new(rule, reason, remedy))
+    }
+
+    /// Lays out a function's steps and then those of what it calls.
+    fn function(&mut self, id: FunctionId, from: From) -> Result<Laid, Box<Refusal>> {
         let program = self.program;
         let Some(function) = program.functions.get(id.0) else {
-            return Err(refusal_at(
-                program,
+            return Err(self.fault(
                 FunctionId(0),
                 0,
-                Fault::new(
-                    "unknown-function",
-                    "an entry or a call names a function that does not exist",
-                    "Compile the object again.",
-                ),
+                "unknown-function",
+                "an entry or a call names a function that does not exist".to_owned(),
+                "Compile the object again.",
             ));
         };
-        let fault = |pc: usize, rule, reason: String, remedy: &str| {
-            refusal_at(program, id, pc, Fault::new(rule, reason, remedy))
-        };
         if function.insns.is_empty() {
-            return Err(fault(
+            return Err(self.fault(
+                id,
                 0,
                 "falls-off",
                 format!("the function `{}` has no instructions", function.name),
                 "End every function with a return.",
             ));
         }
-        let frame = FrameId(self.flow.frames.len());
+        let frame = Frame {
+            function: id,
+            caller: from.frame,
+            stack_bytes: 0,
+            arguments: from.arguments,
+            expansion: None,
+        };
+        let place = |pc: usize| (pc, function.lines.get(pc).cloned().flatten());
+        let laid = self.lay(frame, &function.insns, &place, from.back)?;
+        self.path.push(id);
+        let known = if self.addresses {
+            resolve::arguments(&function.insns, &from.known)
+        } else {
+            BTreeMap::new()
+        };
+        for (pc, insn) in function.insns.iter().enumerate() {
+            let known = known.get(&pc).copied().unwrap_or([Known::No; 5]);
+            let step = laid.start + pc;
+            match *insn {
+                Insn::CallLocal { function: callee } => {
+                    let from = From {
+                        frame: Some(laid.frame),
+                        back: Some(StepId(step + 1)),
+                        known,
+                        arguments: 5,
+                    };
+                    self.call(callee, (id, pc), step, from)?;
+                }
+                Insn::Call { helper } => match driver::of(program, helper, &known) {
+                    None if helper == TAIL_CALL && from.back.is_some() => {
+                        let driver = driver::of_tail_call();
+                        let drive = self.drive(&driver, (id, pc), step, laid.frame)?;
+                        let leaves = drive.start + driver::tail::LEAVES;
+                        if let (Some(step), Some(target)) =
+                            (self.flow.steps.get_mut(leaves), laid.landing)
+                        {
+                            step.op = Op::Leave { target };
+                        }
+                    }
+                    None if helper >= helper::EXPANSION => {
+                        return Err(self.fault(
+                            id,
+                            pc,
+                            "unknown-helper",
+                            format!("this instruction calls helper number {helper}, which XDP programs cannot call"),
+                            "Use a helper that docs/support.md or docs/dialect.md lists.",
+                        ));
+                    }
+                    None => {}
+                    Some(Ok(driver)) => {
+                        self.drive(&driver, (id, pc), step, laid.frame)?;
+                    }
+                    Some(Err(what)) => {
+                        let name = helper::by_number(helper).map_or("?", |h| h.name);
+                        return Err(self.fault(
+                            id,
+                            pc,
+                            "callback",
+                            format!("`{name}` is called with {what}"),
+                            "Name the function, and the map, in the call itself; one call for each.",
+                        ));
+                    }
+                },
+                _ => {}
+            }
+        }
+        self.path.pop();
+        Ok(laid)
+    }
+
+    /// Lays out what the step, a call of this function at `site`, enters.
+    fn call(
+        &mut self,
+        callee: FunctionId,
+        (id, pc): (FunctionId, usize),
+        step: usize,
+        from: From,
+    ) -> Result<(), Box<Refusal>> {
+        if self.path.contains(&callee) {
+            let name = self.program.functions.get(callee.0);
+            let name = name.map_or("?", |f| f.name.as_str());
+            return Err(self.fault(
+                id,
+                pc,
+                "recursion",
+                format!(
+                    "`{name}` calls itself, directly or through others, so the depth of its stack has no bound"
+                ),
+                "Write it as a loop with a constant bound.",
+            ));
+        }
+        if self.path.len() >= MAX_DEPTH {
+            return Err(self.fault(
+                id,
+                pc,
+                "call-depth",
+                format!("calls nest deeper than {MAX_DEPTH}"),
+                "Mark the innermost functions `static __always_inline`.",
+            ));
+        }
+        let laid = self.function(callee, from)?;
+        self.enter(step, &laid);
+        Ok(())
+    }
+
+    /// Lays out a driver around the function that it calls back, and enters it at the step.
+    fn drive(
+        &mut self,
+        driver: &Driver,
+        site: (FunctionId, usize),
+        step: usize,
+        caller: FrameId,
+    ) -> Result<Laid, Box<Refusal>> {
+        let frame = Frame {
+            function: site.0,
+            caller: Some(caller),
+            stack_bytes: 0,
+            arguments: 5,
+            expansion: Some(driver.expansion),
+        };
+        let line = self.flow.steps.get(step).and_then(|s| s.line.clone());
+        let place = |_: usize| (site.1, line.clone());
+        let laid = self.lay(frame, &driver.insns, &place, Some(StepId(step + 1)))?;
+        self.enter(step, &laid);
+        for (pc, insn) in driver.insns.iter().enumerate() {
+            if let Insn::CallLocal { function } = *insn {
+                let at = laid.start + pc;
+                let from = From {
+                    frame: Some(laid.frame),
+                    back: Some(StepId(at + 1)),
+                    known: [Known::No; 5],
+                    arguments: driver.arguments,
+                };
+                self.call(function, site, at, from)?;
+            }
+        }
+        Ok(laid)
+    }
+
+    fn enter(&mut self, step: usize, laid: &Laid) {
+        if let Some(step) = self.flow.steps.get_mut(step) {
+            step.op = Op::Enter {
+                frame: laid.frame,
+                target: StepId(laid.start),
+            };
+        }
+    }
+
+    /// Lays out instructions as steps of a new frame. `place` says which instruction of the frame's
+    /// function each is, and its line.
+    fn lay(
+        &mut self,
+        frame: Frame,
+        insns: &[Insn],
+        place: &dyn Fn(usize) -> (usize, Option<Line>),
+        back: Option<StepId>,
+    ) -> Result<Laid, Box<Refusal>> {
+        let program = self.program;
+        let id = frame.function;
+        let name = || program.functions.get(id.0).map_or("?", |f| f.name.as_str());
         let start = self.flow.steps.len();
-        if start + function.insns.len() > self.limit {
-            return Err(fault(
-                0,
+        if start + insns.len() > self.limit {
+            return Err(self.fault(
+                id,
+                place(0).0,
                 "too-large",
                 format!(
                     "with every local call expanded the program has more than {} instructions",
@@ -82,40 +292,37 @@ impl Expander<'_> {
                 "Call the function from fewer places, or make it smaller.",
             ));
         }
-        self.flow.frames.push(Frame {
-            function: id,
-            caller,
-            stack_bytes: 0,
-        });
-        path.push(id);
-        let target = |pc: usize, t: usize| {
-            if t < function.insns.len() {
-                Ok(StepId(start + t))
-            } else {
-                Err(fault(
-                    pc,
-                    "jump-outside",
-                    format!("this jump leaves the function `{}`", function.name),
-                    "Compile the object again; compilers do not write such a jump.",
-                ))
-            }
-        };
-        for (pc, insn) in function.insns.iter().enumerate() {
+        let number = FrameId(self.flow.frames.len());
+        self.flow.frames.push(frame);
+        for (pc, insn) in insns.iter().enumerate() {
+            let (at, line) = place(pc);
             if !registers(insn).into_iter().flatten().all(|r| r.0 <= 10) {
-                return Err(fault(
-                    pc,
+                return Err(self.fault(
+                    id,
+                    at,
                     "bad-instruction",
                     "this instruction names a register above r10".to_owned(),
                     "Compile the object again.",
                 ));
             }
+            let target = |t: usize| {
+                if t < insns.len() {
+                    Ok(StepId(start + t))
+                } else {
+                    Err(self.fault(
+                        id,
+                        at,
+                        "jump-outside",
+                        format!("this jump leaves the function `{}`", name()),
+                        "Compile the object again; compilers do not write such a jump.",
+                    ))
+                }
+            };
             let op = match *insn {
-                Insn::Jump { target: t } => Op::Jump {
-                    target: target(pc, t)?,
-                },
+                Insn::Jump { target: t } => Op::Jump { target: target(t)? },
                 Insn::Branch { target: t, .. } => Op::Branch {
                     insn: *insn,
-                    target: target(pc, t)?,
+                    target: target(t)?,
                 },
                 Insn::Exit => match back {
                     Some(to) => Op::Leave { target: to },
@@ -124,66 +331,37 @@ impl Expander<'_> {
                 other => Op::Plain(other),
             };
             let falls_through = !matches!(op, Op::Jump { .. } | Op::Exit | Op::Leave { .. });
-            if falls_through && pc + 1 == function.insns.len() {
-                return Err(fault(
-                    pc,
+            if falls_through && pc + 1 == insns.len() {
+                return Err(self.fault(
+                    id,
+                    at,
                     "falls-off",
-                    format!(
-                        "execution runs off the end of the function `{}`",
-                        function.name
-                    ),
+                    format!("execution runs off the end of the function `{}`", name()),
                     "End every function with a return.",
                 ));
             }
-            self.flow.steps.push(blank(
-                frame,
-                pc,
-                op,
-                function.lines.get(pc).cloned().flatten(),
-            ));
+            self.flow.steps.push(blank(number, at, op, line));
         }
-        let end = self.flow.steps.len();
-        for (pc, insn) in function.insns.iter().enumerate() {
-            let Insn::CallLocal { function: callee } = *insn else {
-                continue;
-            };
-            if path.contains(&callee) {
-                let name = program
-                    .functions
-                    .get(callee.0)
-                    .map_or("?", |f| f.name.as_str());
-                return Err(fault(
-                    pc,
-                    "recursion",
-                    format!(
-                        "`{name}` calls itself, directly or through others, so the depth of its stack has no bound"
-                    ),
-                    "Write it as a loop with a constant bound.",
-                ));
+        let tail_call = |insn: &Insn| matches!(insn, Insn::Call { helper } if *helper == TAIL_CALL);
+        let landing = match back.filter(|_| insns.iter().any(tail_call)) {
+            None => None,
+            Some(target) => {
+                let (at, line) = place(insns.len().saturating_sub(1));
+                let landing = StepId(self.flow.steps.len());
+                let op = Op::Leave { target };
+                self.flow.steps.push(blank(number, at, op, line));
+                Some(landing)
             }
-            if path.len() >= MAX_DEPTH {
-                return Err(fault(
-                    pc,
-                    "call-depth",
-                    format!("calls nest deeper than {MAX_DEPTH}"),
-                    "Mark the innermost functions `static __always_inline`.",
-                ));
-            }
-            let (callee_frame, range) =
-                self.function(callee, Some(frame), Some(StepId(start + pc + 1)), path)?;
-            if let Some(step) = self.flow.steps.get_mut(start + pc) {
-                step.op = Op::Enter {
-                    frame: callee_frame,
-                    target: StepId(range.start),
-                };
-            }
-        }
-        path.pop();
-        Ok((frame, start..end))
+        };
+        Ok(Laid {
+            frame: number,
+            start,
+            landing,
+        })
     }
 }
 
-fn blank(frame: FrameId, pc: usize, op: Op, line: Option<millrace_object::program::Line>) -> Step {
+fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> Step {
     Step {
         frame,
         pc,

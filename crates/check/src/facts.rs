@@ -40,6 +40,24 @@ pub struct Frame {
     pub caller: Option<FrameId>,
     /// bytes of stack used, counted down from `r10`: offsets are in `-stack_bytes..0`
     pub stack_bytes: u32,
+    /// how many of `r1` to `r5` it is called with; the others are uninitialised
+    pub arguments: u8,
+    /// the frame is none of `function`'s own, but what a call in it stands for: all its steps have the
+    /// call's `pc` and line
+    pub expansion: Option<Expansion>,
+}
+
+/// What a call is that is laid out as a frame (`driver`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Expansion {
+    /// the helper's number
+    pub helper: u32,
+    /// what it calls back
+    pub function: Option<FunctionId>,
+    /// the map that it goes through
+    pub object: Option<ObjectId>,
+    /// its flags are the constant 0
+    pub plain: bool,
 }
 
 /// One instruction of one frame, and what is known about it.
@@ -146,6 +164,8 @@ pub enum Kind {
     Value(ObjectId),
     /// a pointer into a reserved record of that object, possibly null
     Record(ObjectId),
+    /// the address of a function; nothing is read through it
+    Function(FunctionId),
     /// a pointer of different kinds in different executions (null included)
     Pointer,
     /// a number in some executions, a pointer in others

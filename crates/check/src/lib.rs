@@ -7,6 +7,7 @@
 
 pub mod collect;
 pub mod domain;
+pub mod driver;
 pub mod expand;
 pub mod explore;
 pub mod facts;

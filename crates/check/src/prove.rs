@@ -98,6 +98,8 @@ fn mend(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
     match failure.why {
         Why::Uncounted(l) => plan.unroll.insert(l),
         Why::Budget(_) => false,
+        // What was forgotten may have widened a counter's bounds.
+        Why::Rounds => plan.remember_all(),
         Why::Rule(_) | Why::Endless => {
             round < PATIENCE && plan.refine(&failure.undecided, &failure.numbers)
                 || plan.remember_all()
@@ -120,6 +122,17 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
             loop_step(flow, plan, failure.step),
             unbounded(
                 "comes round without any change in what is known, so nothing shows that it ends",
+            ),
+        ),
+        Why::Rounds => (
+            loop_step(flow, plan, failure.step),
+            Fault::new(
+                "too-many-rounds",
+                format!(
+                    "the rounds of this loop, with those of the loops in it and around it, may be more than {} for one packet",
+                    crate::explore::terminate::MOST_ROUNDS
+                ),
+                "Give the loops, or the calls of `bpf_loop`, smaller constant bounds.",
             ),
         ),
         Why::Uncounted(_) => (

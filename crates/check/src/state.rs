@@ -67,6 +67,8 @@ pub struct State {
     pub bases: Vec<Base>,
     /// records held, and where they were reserved
     pub records: Vec<(Id, StepId)>,
+    /// the lock that is held
+    pub lock: Option<Pointer>,
     /// the next free id
     next: Id,
 }
@@ -216,6 +218,7 @@ impl State {
                 },
             ],
             records: Vec::new(),
+            lock: None,
             next: META_START + 1,
         }
     }

@@ -48,6 +48,23 @@ fn locks_are_given_back_on_every_way() {
             "lock-pairing",
             format!("{LOCK}\ncall ktime_get_ns\n{UNLOCK}"),
         ),
+        // The lock that is given back is the one that was taken.
+        ("lock-pairing", format!("{LOCK}\nr7 += 4\n{UNLOCK}")),
+        (
+            "lock-pairing",
+            format!(
+                "r9 = r7\nr1 = object table\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 == 0 goto out\nr7 = r0\n{LOCK}\nr7 = r9\n{UNLOCK}"
+            ),
+        ),
+        (
+            "lock-pairing",
+            "r1 = r10\nr1 += -4\ncall spin_lock\nr1 = r10\nr1 += -4\ncall spin_unlock".to_owned(),
+        ),
+        // Not even within a loop, where the rounds are taken together.
+        (
+            "lock-pairing",
+            format!("r9 = 0\nagain:\n{LOCK}\nr9 += 1\nif r9 < 9 goto again\n{UNLOCK}"),
+        ),
         // The lock is where the map's value is.
         ("value-bounds", format!("r7 += 6\n{LOCK}\n{UNLOCK}")),
     ];
@@ -88,6 +105,46 @@ fn tail_calls_end_the_program() {
         verdict(&program("r1 = r6\nr2 = r6\nr3 = 1\ncall tail_call")),
         "helper-argument"
     );
-    let text = "object next prog_array\ncall fn f\nr0 = 1\nexit\nfn f\nr2 = object next\nr3 = 1\ncall tail_call\nr0 = 1\nexit";
+}
+
+/// `BODY` is a function that the program calls with the context; r0 is not used there afterwards.
+fn in_function(body: &str) -> String {
+    format!(
+        "object next prog_array\nobject table hash\nr6 = r1\nr7 = *(u32 *)(r1 + 0)\nr8 = *(u32 *)(r1 + 4)\ncall fn f\nr9 = r0\nr0 = 1\nexit\nfn f\n{body}"
+    )
+}
+
+#[test]
+fn tail_calls_end_the_function_that_makes_them() {
+    let call = "r2 = object next\nr3 = 1\ncall tail_call";
+    let text = in_function(&format!("{call}\nr0 = 5\nexit"));
+    assert_eq!(verdict(&text), "ok");
+    // What it gives may be anything of 32 bits, or what the function itself gives.
+    let range = |last: &str| {
+        text.replace(
+            "r9 = r0",
+            &format!("r9 = r0\nr9 >>= {last}\nr1 = r10\nr1 -= r9\n*(u8 *)(r1 - 2) = 1"),
+        )
+    };
+    assert_eq!(verdict(&range("32")), "ok");
+    assert_eq!(verdict(&range("31")), "ok");
+    assert_ne!(verdict(&range("8")), "ok");
+    // The other program may have moved the packet, here and in the caller.
+    let load = "r3 = r7\nr3 += 1\nif r3 > r8 goto out\nr0 = *(u8 *)(r7 + 0)\nout:";
+    assert_eq!(
+        verdict(&text.replace("r9 = r0", load)),
+        "stale-packet-pointer"
+    );
+    assert_eq!(
+        verdict(&in_function(&format!(
+            "r6 = *(u32 *)(r1 + 0)\n{call}\nr0 = r6\nr0 -= r6\nexit"
+        ))),
+        "stale-packet-pointer"
+    );
+    // Whatever else the function does is done, or not.
+    let text = in_function(&format!("{call}\nr0 = r3\nexit"));
+    assert_eq!(verdict(&text), "uninitialised-register");
+    // Not where a helper calls the function back.
+    let text = "object next prog_array\nr3 = r1\nr1 = 3\nr2 = function f\nr4 = 0\ncall loop\nr0 = 1\nexit\nfn f\nr1 = r2\nr2 = object next\nr3 = 1\ncall tail_call\nr0 = 1\nexit";
     assert_eq!(verdict(text), "tail-call-in-function");
 }

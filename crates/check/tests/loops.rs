@@ -57,9 +57,24 @@ fn counting_without_32_bit_arithmetic() {
 #[test]
 fn three_nested_loops() {
     let s = accepts(
-        "r6 = *(u32 *)(r1 + 12)\nr0 = 0\nr2 = 0\na:\nr3 = 0\nb:\nr4 = 0\nc:\nr0 += r4\nif r0 == r6 goto out\nr4 += 1\nif r4 < 65537 goto c\nr3 += 1\nif r3 < 100 goto b\nr2 += 1\nif r2 < 65537 goto a\nout:\nr0 = 1\nexit",
+        "r6 = *(u32 *)(r1 + 12)\nr0 = 0\nr2 = 0\na:\nr3 = 0\nb:\nr4 = 0\nc:\nr0 += r4\nif r0 == r6 goto out\nr4 += 1\nif r4 < 4097 goto c\nr3 += 1\nif r3 < 10 goto b\nr2 += 1\nif r2 < 4097 goto a\nout:\nr0 = 1\nexit",
     );
     assert!(s.visits < 2000, "{s:?}");
+}
+
+#[test]
+fn rounds_within_rounds_are_not_too_many() {
+    let with = |a: u32, b: u32| {
+        format!(
+            "r0 = 0\nr2 = 0\na:\nr3 = 0\nb:\nr0 += r3\nr3 += 1\nif r3 < {b} goto b\nr2 += 1\nif r2 < {a} goto a\nr0 = 1\nexit"
+        )
+    };
+    accepts(&with(30_000, 60_000));
+    refuses("too-many-rounds", &with(80_000, 80_000));
+    // One after the other they add up.
+    let once = "r2 = 0\nagain:\nr2 += 1\nif r2 < 8000000 goto again\n";
+    let accepted = once.replace("again", "first") + once + "r0 = 0\nexit";
+    accepts(&accepted);
 }
 
 #[test]

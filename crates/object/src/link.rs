@@ -8,6 +8,7 @@ use crate::decode::{Decoded, SLOT, Slot, decode};
 use crate::elf::{Elf, Relocation, Section};
 use crate::error::LoadError;
 use crate::functions::{Functions, Span};
+use crate::helper;
 use crate::insn::{Imm64, Insn};
 use crate::layout::Layout;
 use crate::program::{Function, FunctionId};
@@ -159,6 +160,16 @@ impl<'a> Linker<'a> {
             return Err(self.unlinked(relocation));
         }
         let (insn, delta) = match decoded {
+            // Kernel functions have names, and what calls are expanded into is not for authors.
+            Decoded::Plain(Insn::Call { helper })
+                if helper >= helper::INTERNAL && helper != helper::ABSENT =>
+            {
+                return Err(LoadError::new(
+                    "unknown-helper",
+                    format!("this instruction calls helper number {helper}, which does not exist"),
+                    "use a helper that docs/support.md or docs/dialect.md lists",
+                ));
+            }
             Decoded::Plain(insn) => (insn, None),
             Decoded::Jump { delta } => (Insn::Jump { target: usize::MAX }, Some(delta)),
             Decoded::Branch { insn, delta } => (insn, Some(delta)),

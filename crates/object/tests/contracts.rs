@@ -43,7 +43,12 @@ fn helper_contracts_are_coherent() {
         }
         for (i, arg) in helper.args.iter().enumerate() {
             match arg {
-                Arg::Key | Arg::Value | Arg::ValueOut => assert!(takes_object, "{name}"),
+                Arg::Key | Arg::KeyOut | Arg::Value | Arg::ValueOut => {
+                    assert!(takes_object, "{name}")
+                }
+                Arg::Function => {
+                    assert_eq!(helper.args.get(i + 1), Some(&Arg::Any), "{name}");
+                }
                 Arg::Read { .. } | Arg::Write | Arg::Update => {
                     assert!(
                         matches!(helper.args.get(i + 1), Some(Arg::Bytes { .. })),

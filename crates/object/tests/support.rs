@@ -61,8 +61,19 @@ Where a Bloom filter errs depends on the run's seed, as the kernel's does on one
 A program array holds what its declaration says, `__array(values, int (void *))`, the programs of sections
 called `ID/INDEX` if it is declared with that id the way of iproute2 (`struct bpf_elf_map`), and what `--map`
 sets; where it is empty, tail calls fall through. `millrace run` begins with the only program that no array
-holds, or with the one that `--program` names. A packet makes at most 33 tail calls. A tail call must stand
-in the program itself, not in a function that it calls.
+holds, or with the one that `--program` names. A packet makes at most 33 tail calls. A tail call in a
+function that the program calls leaves that function alone, with the other program's verdict as its result;
+in a function that a helper calls back it is refused.
+
+### Functions that are called back
+
+`bpf_loop` and `bpf_for_each_map_elem` take the address of a function of the program, the same at each
+call; a call stands for a loop around that function, and is proved, written and counted as one. The
+address of a function serves for nothing else. A map of more than 2^23 places is not gone through.
+
+The kernel lets calls of `bpf_loop` nest, each of up to 2^23 rounds. Here the rounds of loops within loops
+multiply, for loops of either sort, and a program that could make more than 2^32 rounds for one packet is
+refused (`too-many-rounds`).
 
 ## CO-RE relocations
 
@@ -93,6 +104,7 @@ fn meaning(name: &str) -> &'static str {
         "xdp_metadata_rx_timestamp" => "the packet's time",
         "xdp_metadata_rx_hash" => "packets come without one: -EOPNOTSUPP",
         "xdp_metadata_rx_vlan_tag" => "tags stay in the frame: -EOPNOTSUPP",
+        "iter_num_new" | "iter_num_next" | "iter_num_destroy" => "",
         other => panic!("{other}: say here what it means"),
     }
 }
@@ -128,7 +140,9 @@ fn table() -> String {
     }
     text.push_str("\nNo other helper is offered to XDP programs.\n");
     text.push_str(KERNEL_FUNCTIONS);
-    let offered = HELPERS.iter().filter(|h| h.number >= FIRST);
+    let offered = HELPERS
+        .iter()
+        .filter(|h| (FIRST..helper::EXPANSION).contains(&h.number));
     let offered = offered.map(|h| format!("bpf_{} | supported | {}", h.name, meaning(h.name)));
     let refused = REFUSED
         .iter()

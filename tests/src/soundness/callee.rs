@@ -4,9 +4,14 @@ use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Size, Width};
 
 use super::CALLEES;
 
+/// What `bpf_loop` may call back.
+pub const ROUND: usize = 2;
+/// What `bpf_for_each_map_elem` may call back.
+pub const ELEMENT: usize = 3;
+
 /// The functions, by number.
 pub fn all() -> [Vec<Insn>; CALLEES] {
-    [through_the_stack(), of_the_packet()]
+    [through_the_stack(), of_the_packet(), round(), element()]
 }
 
 fn alu(op: AluOp, dst: u8, src: Operand) -> Insn {
@@ -66,6 +71,54 @@ fn of_the_packet() -> Vec<Insn> {
             target: 5,
         },
         load(Size::B8, 0, 1, 0),
+        Insn::Exit,
+    ]
+}
+
+/// r1: the round, r2: 16 bytes of the caller's stack, both halves of which it writes. Seven rounds are
+/// enough.
+fn round() -> Vec<Insn> {
+    vec![
+        load(Size::B8, 3, 2, 0),
+        alu(AluOp::Mul, 3, Operand::Imm(31)),
+        alu(AluOp::Add, 3, Operand::Reg(Reg(1))),
+        store(Size::B8, 2, 0, 3),
+        alu(AluOp::Mov, 0, Operand::Imm(0)),
+        Insn::Branch {
+            condition: Condition::Le,
+            width: Width::W64,
+            left: Reg(1),
+            right: Operand::Imm(5),
+            target: 7,
+        },
+        alu(AluOp::Mov, 0, Operand::Imm(1)),
+        alu(AluOp::And, 1, Operand::Imm(7)),
+        alu(AluOp::Add, 2, Operand::Reg(Reg(1))),
+        store(Size::B1, 2, 8, 3),
+        Insn::Exit,
+    ]
+}
+
+/// r1: a map, r2: a key of 4 bytes, r3: its value of 16, r4: 8 bytes of the caller's stack. Stops at key 3.
+fn element() -> Vec<Insn> {
+    vec![
+        load(Size::B4, 5, 2, 0),
+        load(Size::B8, 0, 3, 0),
+        alu(AluOp::Add, 0, Operand::Reg(Reg(5))),
+        load(Size::B8, 1, 4, 0),
+        alu(AluOp::Mul, 1, Operand::Imm(7)),
+        alu(AluOp::Add, 1, Operand::Reg(Reg(0))),
+        store(Size::B8, 4, 0, 1),
+        store(Size::B8, 3, 8, 1),
+        alu(AluOp::Mov, 0, Operand::Imm(0)),
+        Insn::Branch {
+            condition: Condition::Ne,
+            width: Width::W64,
+            left: Reg(5),
+            right: Operand::Imm(3),
+            target: 11,
+        },
+        alu(AluOp::Mov, 0, Operand::Imm(1)),
         Insn::Exit,
     ]
 }

@@ -82,8 +82,8 @@ pub fn objects() -> Vec<StateObject> {
     objects
 }
 
-/// How many functions come before the entries: those that they may call.
-pub const CALLEES: usize = 2;
+/// How many functions come before the entries: those that they may call, or have called back.
+pub const CALLEES: usize = 4;
 
 /// A program of these entries; entry `i` is function `CALLEES + i`.
 #[must_use]

@@ -1,6 +1,6 @@
 //! What a register or an 8-byte stack slot holds: nothing, a number, or a pointer.
 
-use millrace_object::program::ObjectId;
+use millrace_object::program::{FunctionId, ObjectId};
 
 use super::scalar::Scalar;
 use crate::facts::{FrameId, StepId};
@@ -129,6 +129,8 @@ pub enum Region {
     Stack(FrameId),
     /// a state object itself
     Object(ObjectId),
+    /// a function of the program
+    Function(FunctionId),
     /// a map that was found in another one; the object says what it is like
     Inner(ObjectId),
     /// a value of a state object

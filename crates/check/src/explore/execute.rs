@@ -5,7 +5,7 @@ use millrace_object::insn::Insn;
 use crate::facts::{Op, StepId};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
-use crate::rules::{alu, atomic, calls, control, memory};
+use crate::rules::{alu, atomic, callback, calls, control, memory};
 use crate::state::State;
 
 /// Where a way goes on.
@@ -60,7 +60,8 @@ pub fn step(m: &mut Machine<'_>, mut st: State) -> Verdict<Next> {
             "Compile the object again.",
         )),
         Op::Enter { frame, target } => {
-            control::enter(&mut st, frame);
+            callback::enter(m, &mut st, frame)?;
+            control::enter(m, &mut st, frame);
             Ok(Next::To(target, st))
         }
         Op::Leave { target } => {

@@ -31,6 +31,7 @@ use execute::Next;
 use graph::{Graph, NodeId};
 use plan::Plan;
 use progress::Progress;
+use terminate::Endless;
 
 /// How an exploration ended badly.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub enum Why {
     Endless,
     /// the budget is spent; the innermost loop that was being unrolled
     Budget(Option<LoopId>),
+    /// the rounds of nested loops multiply to too many
+    Rounds,
     /// this loop's rounds may not be taken together: its counter did not prove that it ends
     Uncounted(LoopId),
 }
@@ -173,8 +176,14 @@ impl<'a> Explorer<'a> {
                 return Err(self.fail(step, why, node, trail));
             }
         }
-        if let Err((l, step)) = terminate::check(&self.graph, self.plan, &self.progress) {
-            return Err(self.fail(step, Why::Uncounted(l), None, 0));
+        match terminate::check(&self.graph, self.plan, &self.progress) {
+            Ok(()) => {}
+            Err(Endless::Loop(l, step)) => {
+                return Err(self.fail(step, Why::Uncounted(l), None, 0));
+            }
+            Err(Endless::Rounds(step)) => {
+                return Err(self.fail(step, Why::Rounds, None, 0));
+            }
         }
         let numbers = self.m.numbers.borrow().iter().copied().collect();
         Ok(Explored {

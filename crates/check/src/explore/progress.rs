@@ -129,16 +129,22 @@ impl Progress {
         self.seen.iter().map(|s| s.ok).collect()
     }
 
-    /// Whether some counter proves that the loop ends after at most [`MAX_ROUNDS`].
+    /// How often the loop comes round at most, if some counter proves that it is not more often than
+    /// [`MAX_ROUNDS`].
     #[must_use]
-    pub fn proves_end(&self) -> bool {
-        self.seen
-            .iter()
-            .any(|s| s.ok && s.hull.is_none_or(|h| bounded(&h, s)))
+    pub fn rounds(&self) -> Option<u64> {
+        let counters = self.seen.iter().filter(|s| s.ok);
+        counters
+            .filter_map(|s| match s.hull {
+                // It has never come round.
+                None => Some(0),
+                Some(h) => bounded(&h, s),
+            })
+            .min()
     }
 }
 
-fn bounded(hull: &Scalar, seen: &Seen) -> bool {
+fn bounded(hull: &Scalar, seen: &Seen) -> Option<u64> {
     let (up, least, most) = (seen.step > 0, seen.least.max(1), seen.most);
     let fits = |r: Range, width: Width| {
         let full = Range::full(width);
@@ -153,8 +159,11 @@ fn bounded(hull: &Scalar, seen: &Seen) -> bool {
         } else {
             r.smin.checked_sub(by).is_some_and(|x| x >= full.smin)
         };
-        let few = |span: u64| span / least < MAX_ROUNDS;
-        unsigned && few(r.umax - r.umin) || signed && few(r.smax.wrapping_sub(r.smin) as u64)
+        let unsigned = unsigned.then(|| (r.umax - r.umin) / least);
+        let signed = signed.then(|| r.smax.wrapping_sub(r.smin) as u64 / least);
+        let spans = unsigned.into_iter().chain(signed);
+        spans.filter(|&n| n < MAX_ROUNDS).map(|n| n + 1).min()
     };
-    !seen.low && fits(hull.r64, Width::W64) || fits(hull.r32, Width::W32)
+    let wide = (!seen.low).then(|| fits(hull.r64, Width::W64)).flatten();
+    wide.into_iter().chain(fits(hull.r32, Width::W32)).min()
 }

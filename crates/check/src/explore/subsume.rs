@@ -3,7 +3,7 @@
 
 use crate::domain::value::Id;
 use crate::domain::{Link, Pointer, Region, Value};
-use crate::rules::lock::LOCK;
+use crate::rules::iterator;
 use crate::state::{FrameState, State};
 
 /// A name of the older state and what it stands for: numbers (the newer ones greater by `apart`,
@@ -50,13 +50,27 @@ pub fn includes(old: &State, new: &State, bound: &[(Link, Link)]) -> bool {
             return false;
         }
     }
+    let locks = match (&old.lock, &new.lock) {
+        (None, None) => true,
+        (Some(a), Some(b)) => {
+            (a.region, a.off, a.id == 0) == (b.region, b.off, b.id == 0)
+                && names.same_id(a.id, b.id)
+        }
+        _ => false,
+    };
+    if !locks {
+        return false;
+    }
     // Every record that the old way held and gives back must be one that the new way holds.
     names.starts(old, new)
-        && old
-            .records
-            .iter()
-            .zip(&new.records)
-            .all(|(a, b)| (a.0 == LOCK) == (b.0 == LOCK) && names.same_id(a.0, b.0))
+        && old.records.iter().zip(&new.records).all(|(a, b)| {
+            let reserved = a.0.max(b.0) >= iterator::FIRST;
+            if reserved {
+                a.0 == b.0
+            } else {
+                names.same_id(a.0, b.0)
+            }
+        })
 }
 
 impl Names {

@@ -6,7 +6,10 @@
 //! component enters that loop from outside, the execution stays inside it, and comes to its head
 //! only a bounded number of times if the loop's counter proves so (`progress`). So from some point
 //! on it avoids the head, and stays in a component of what is left without it; and so on, until
-//! nothing is left.
+//! nothing is left. The same walk bounds the rounds that an execution makes: a stay in a component is as
+//! many rounds of its loop as the counter allows, and in each those of the longest way through what is
+//! left. Loops that were followed round by round have no cycle here; their rounds are within the budget
+//! of the exploration.
 
 use std::collections::HashMap;
 
@@ -16,54 +19,114 @@ use super::progress::Progress;
 use crate::facts::StepId;
 use crate::flow::loops::LoopId;
 
-/// Checks that no execution goes on for ever.
+/// The most rounds of loops that one execution may make, those of loops within loops multiplied: 2^32
+/// rounds of a nanosecond are four seconds.
+pub const MOST_ROUNDS: u64 = 1 << 32;
+
+/// Loops within loops beyond this are refused like too many rounds.
+const MAX_NESTING: u32 = 64;
+
+/// What keeps an execution from being bounded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Endless {
+    /// a loop that could not be shown to end, and where its head is
+    Loop(LoopId, StepId),
+    /// a loop whose rounds, with those of the loops in it and around it, are too many
+    Rounds(StepId),
+}
+
+/// Checks that no execution goes on for ever, nor nearly so.
 ///
 /// # Errors
-/// A loop that could not be shown to end, and where its head is.
-pub fn check(
-    graph: &Graph,
-    plan: &Plan<'_>,
-    progress: &[Progress],
-) -> Result<(), (LoopId, StepId)> {
+/// What it could stay in.
+pub fn check(graph: &Graph, plan: &Plan<'_>, progress: &[Progress]) -> Result<(), Endless> {
     if !graph.cyclic() {
         return Ok(());
     }
-    let mut todo: Vec<Vec<NodeId>> = vec![(0..graph.len() as u32).map(NodeId).collect()];
-    while let Some(nodes) = todo.pop() {
-        let edges = inner_edges(graph, &nodes);
-        for component in components(&nodes, &edges) {
-            let cyclic = component.len() > 1
-                || edges
-                    .get(&component[0])
-                    .is_some_and(|out| out.iter().any(|e| e.to == component[0]));
-            if !cyclic {
-                continue;
+    let nodes: Vec<NodeId> = (0..graph.len() as u32).map(NodeId).collect();
+    let bound = Bound {
+        graph,
+        plan,
+        progress,
+    };
+    bound.longest(&nodes, 0).map(|_| ())
+}
+
+struct Bound<'a> {
+    graph: &'a Graph,
+    plan: &'a Plan<'a>,
+    progress: &'a [Progress],
+}
+
+impl Bound<'_> {
+    /// The most rounds that a way inside these makes. Between components there is no way back, so it
+    /// is the longest way through them, each with the rounds that one stay in it can make.
+    fn longest(&self, nodes: &[NodeId], nesting: u32) -> Result<u64, Endless> {
+        let edges = inner_edges(self.graph, nodes);
+        let mut beyond: HashMap<NodeId, u64> = HashMap::new();
+        let mut longest = 0;
+        // Components come in an order in which those that a way can go on to are before it.
+        for component in components(nodes, &edges) {
+            let out = component.iter().filter_map(|n| edges.get(n)).flatten();
+            let after = out.filter_map(|e| beyond.get(&e.to)).max().copied();
+            let own = self.stay(&component, &edges, nesting)?;
+            let all = own.saturating_add(after.unwrap_or(0));
+            if all > MOST_ROUNDS {
+                let inside = component.first().and_then(|&n| self.graph.node(n));
+                return Err(Endless::Rounds(inside.map_or(StepId(0), |n| n.at)));
             }
-            let head = outermost(graph, plan, &component)?;
-            let own = inner_edges(graph, &component);
-            let at_head = |n: NodeId| {
-                graph.node(n).is_some_and(|n| {
-                    plan.blocks.of.get(n.at.0) == plan.loops.all.get(head).map(|l| &l.head)
-                })
-            };
-            let reentered = own.values().flatten().any(|e| e.entering && at_head(e.to));
-            if reentered || !progress.get(head).is_some_and(Progress::proves_end) {
-                return Err((
-                    head,
-                    StepId(
-                        plan.loops
-                            .all
-                            .get(head)
-                            .and_then(|l| plan.blocks.starts.get(l.head))
-                            .copied()
-                            .unwrap_or(0),
-                    ),
-                ));
-            }
-            todo.push(component.into_iter().filter(|&n| !at_head(n)).collect());
+            beyond.extend(component.iter().map(|&n| (n, all)));
+            longest = longest.max(all);
         }
+        Ok(longest)
     }
-    Ok(())
+
+    /// The most rounds that one stay in a component makes.
+    fn stay(
+        &self,
+        component: &[NodeId],
+        edges: &HashMap<NodeId, Vec<Edge>>,
+        nesting: u32,
+    ) -> Result<u64, Endless> {
+        let cyclic = component.len() > 1
+            || component.iter().any(|n| {
+                edges
+                    .get(n)
+                    .is_some_and(|out| out.iter().any(|e| e.to == *n))
+            });
+        if !cyclic {
+            return Ok(0);
+        }
+        let (graph, plan) = (self.graph, self.plan);
+        let head = outermost(graph, plan, component)?;
+        let at = plan.loops.all.get(head).map(|l| l.head);
+        let step = at.and_then(|b| plan.blocks.starts.get(b)).copied();
+        let step = StepId(step.unwrap_or(0));
+        let at_head = |n: NodeId| {
+            graph
+                .node(n)
+                .is_some_and(|n| plan.blocks.of.get(n.at.0).copied() == at)
+        };
+        let own = inner_edges(graph, component);
+        let reentered = own.values().flatten().any(|e| e.entering && at_head(e.to));
+        let rounds = self.progress.get(head).and_then(Progress::rounds);
+        let (false, Some(rounds)) = (reentered, rounds) else {
+            return Err(Endless::Loop(head, step));
+        };
+        if nesting == MAX_NESTING {
+            return Err(Endless::Rounds(step));
+        }
+        let rest: Vec<NodeId> = component.iter().copied().filter(|&n| !at_head(n)).collect();
+        let inside = self.longest(&rest, nesting + 1)?;
+        // It may begin behind the head, and then comes to it once a round.
+        let all = inside
+            .saturating_add(1)
+            .saturating_mul(rounds.saturating_add(1));
+        if all > MOST_ROUNDS {
+            return Err(Endless::Rounds(step));
+        }
+        Ok(all)
+    }
 }
 
 fn inner_edges(graph: &Graph, nodes: &[NodeId]) -> HashMap<NodeId, Vec<Edge>> {
@@ -78,7 +141,7 @@ fn inner_edges(graph: &Graph, nodes: &[NodeId]) -> HashMap<NodeId, Vec<Edge>> {
 }
 
 /// The loop whose head is among the nodes and that contains them all.
-fn outermost(graph: &Graph, plan: &Plan<'_>, nodes: &[NodeId]) -> Result<LoopId, (LoopId, StepId)> {
+fn outermost(graph: &Graph, plan: &Plan<'_>, nodes: &[NodeId]) -> Result<LoopId, Endless> {
     let block = |n: NodeId| {
         graph
             .node(n)
@@ -99,7 +162,7 @@ fn outermost(graph: &Graph, plan: &Plan<'_>, nodes: &[NodeId]) -> Result<LoopId,
             .iter()
             .find_map(|&b| plan.loops.at_head(b))
             .unwrap_or(0);
-        (l, step)
+        Endless::Loop(l, step)
     })
 }
 

@@ -22,7 +22,7 @@ pub fn widen(old: &State, new: &State, thresholds: &[u64]) -> Option<State> {
             .iter()
             .zip(&new.frames)
             .all(|(a, b)| a.id == b.id);
-    if !same_calls || old.records != new.records {
+    if !same_calls || old.records != new.records || old.lock != new.lock {
         return None;
     }
     let mut result = new.clone();

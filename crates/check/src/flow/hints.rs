@@ -18,34 +18,41 @@ pub fn counters(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> (u
         return (0, Vec::new());
     };
     let steps = || l.body.iter().flat_map(|&b| blocks.steps(b));
-    // Registers among which constants are added, copies included.
-    let mut moved = 0u16;
+    // What a call stands for counts in the caller's stack.
+    let expanded =
+        |f: crate::facts::FrameId| flow.frames.get(f.0).is_some_and(|f| f.expansion.is_some());
+    // Registers among which constants are added, copies included: of the head's frame, and of others.
+    let (mut own, mut others) = (0u16, 0u16);
     let mut slots: Vec<Span> = Vec::new();
     for _ in 0..3 {
         for at in steps() {
             let (Some(step), Some(touch)) = (flow.steps.get(at), touches.get(at)) else {
                 continue;
             };
-            if step.frame != frame {
+            let moved = if step.frame == frame {
+                &mut own
+            } else if expanded(step.frame) {
+                &mut others
+            } else {
                 continue;
-            }
+            };
             match step.op {
                 Op::Plain(Insn::Alu {
                     op: AluOp::Add | AluOp::Sub,
                     dst,
                     src: Operand::Imm(_),
                     ..
-                }) => moved |= 1 << dst.0,
+                }) => *moved |= 1 << dst.0,
                 Op::Plain(Insn::Alu {
                     op: AluOp::Mov,
                     dst,
                     src: Operand::Reg(src),
                     ..
-                }) if moved >> src.0 & 1 == 1 => moved |= 1 << dst.0,
+                }) if *moved >> src.0 & 1 == 1 => *moved |= 1 << dst.0,
                 Op::Plain(Insn::Store {
                     src: Operand::Reg(src),
                     ..
-                }) if moved >> src.0 & 1 == 1
+                }) if *moved >> src.0 & 1 == 1
                     && matches!(touch.access, Span::Exact(..))
                     && !slots.contains(&touch.access) =>
                 {
@@ -55,7 +62,7 @@ pub fn counters(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> (u
             }
         }
     }
-    (moved & 0x3ff, slots)
+    (own & 0x3ff, slots)
 }
 
 /// Numbers at which a growing bound should pause, sorted.

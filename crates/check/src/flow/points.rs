@@ -155,7 +155,14 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> (Vec<Touch>, V
                         {
                             now.slots.clear();
                         }
-                        now.regs[0] = P::Other;
+                        // The next number of an iterator is in the iterator.
+                        let expansion = flow.frames.get(frame.0).and_then(|f| f.expansion);
+                        now.regs[0] = match expansion {
+                            Some(e) if e.helper == helper::iter_num_next::HELPER.number => {
+                                now.regs[1]
+                            }
+                            _ => P::Other,
+                        };
                         now.regs[1..=5].fill(P::Scalar);
                         changed |= flow_into(&mut at_start, &mut todo, blocks, at + 1, &now);
                     }
@@ -308,7 +315,7 @@ impl Pass<'_> {
                     Imm64::Number(n) => P::Number(n as i64),
                     Imm64::Object(o) => P::Object(o),
                     Imm64::ObjectValue { .. } => P::Pointer,
-                    Imm64::Function(_) => P::Other,
+                    Imm64::Function(_) => P::Pointer,
                 },
             ),
             Insn::Load {

@@ -180,6 +180,23 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The keys of a map, an array's in their order.
+    pub(super) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
+        let entries = self.exact.as_ref()?.maps.get(&id)?;
+        let mut keys: Vec<Vec<u8>> = entries.keys().cloned().collect();
+        // Little-endian numbers, read from their last byte.
+        keys.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+        Some(keys.into())
+    }
+
+    /// Where the value of a key is, if it is there.
+    pub(super) fn value_of(&self, id: ObjectId, key: &[u8]) -> Option<u64> {
+        match &self.exact {
+            Some(exact) => exact.maps.get(&id)?.get(key).copied(),
+            None => self.values.get(&id).copied(),
+        }
+    }
+
     pub(super) fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
         if len == 0 {
             return Ok(Vec::new());

@@ -58,6 +58,10 @@ impl Machine<'_> {
                 }
                 Arg::Write => self.fill(v, size(i)?)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
+                Arg::Iterator => return self.iterate(c, h),
+                Arg::KeyOut | Arg::Function | Arg::Any => {
+                    return violation(format!("{} is not to be called like this", h.name));
+                }
                 Arg::Bytes { zero } if v == 0 && !zero => {
                     return violation("a size of zero");
                 }
@@ -82,10 +86,7 @@ impl Machine<'_> {
             return Ok(());
         }
         if h.effects.moves_packet {
-            self.memory.remove(&(self.packet / APART));
-            let len = self.draw() % 100;
-            let bytes = (0..len).map(|_| self.draw() as u8).collect();
-            self.packet = self.map(bytes, true, true);
+            self.move_packet();
         }
         let object = object.map(|(id, o)| (id, o.shape()));
         let null = self.draw().is_multiple_of(3);
@@ -110,6 +111,14 @@ impl Machine<'_> {
         c.regs[1..=5].fill(None);
         c.regs[0] = Some(result);
         Ok(())
+    }
+
+    /// Another packet in place of this one.
+    pub(super) fn move_packet(&mut self) {
+        self.memory.remove(&(self.packet / APART));
+        let len = self.draw() % 100;
+        let bytes = (0..len).map(|_| self.draw() as u8).collect();
+        self.packet = self.map(bytes, true, true);
     }
 
     fn readable(&mut self, at: u64, len: usize) -> Result<(), Violation> {

@@ -189,7 +189,11 @@ fn shift(
     }
     let fixed_only = matches!(
         p.region,
-        Region::Context | Region::PacketEnd | Region::Object(_) | Region::Inner(_)
+        Region::Context
+            | Region::PacketEnd
+            | Region::Object(_)
+            | Region::Inner(_)
+            | Region::Function(_)
     );
     if fixed_only && s.as_constant() != Some(0) {
         // The context is often passed on as `ctx + 0`; everything else has no use.
@@ -197,6 +201,7 @@ fn shift(
             return Err(arithmetic(match p.region {
                 Region::PacketEnd => "moving `data_end`",
                 Region::Context => "a variable offset into the context",
+                Region::Function(_) => "moving the address of a function",
                 _ => "moving the address of a state object",
             }));
         }
@@ -356,7 +361,7 @@ fn unary(
 /// `dst = value`
 ///
 /// # Errors
-/// `unknown-object`, `function-pointer`, `value-bounds`.
+/// `unknown-object`, `value-bounds`.
 pub fn load_imm(m: &mut Machine<'_>, st: &mut State, dst: Reg, value: Imm64) -> Verdict<()> {
     let value = match value {
         Imm64::Number(n) => Value::constant(n),
@@ -371,13 +376,7 @@ pub fn load_imm(m: &mut Machine<'_>, st: &mut State, dst: Reg, value: Imm64) -> 
                 ..Pointer::to(Region::Value(object))
             })
         }
-        Imm64::Function(_) => {
-            return Err(Fault::new(
-                "function-pointer",
-                "the address of a function is taken",
-                "Call the function directly, or choose with `switch`.",
-            ));
-        }
+        Imm64::Function(f) => Value::Pointer(Pointer::to(Region::Function(f))),
     };
     write(m, st, dst, value)
 }

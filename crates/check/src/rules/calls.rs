@@ -50,7 +50,12 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         found.facts.push(fact);
     }
     super::lock::call(m, st, helper)?;
-    if helper.number == helper::tail_call::HELPER.number {
+    if [
+        helper::tail_call::HELPER.number,
+        helper::tail_away::HELPER.number,
+    ]
+    .contains(&helper.number)
+    {
         super::tail::leave(m, st)?;
     }
     m.facts.args(m.at, &found.facts)?;
@@ -226,6 +231,22 @@ fn argument(
                 bytes: Some(n),
             })
         }
+        Arg::KeyOut => {
+            let n = object_of(m, helper, found)?.key_bytes;
+            let p = pointer("a pointer")?;
+            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: Some(n),
+            })
+        }
+        // Calls that have these are laid out as frames (`driver`).
+        Arg::Function | Arg::Any | Arg::Iterator => Err(bad(
+            helper,
+            i,
+            "is for a call that is laid out as what it stands for",
+            "Report this; the call should have been expanded.",
+        )),
         Arg::ValueOut => {
             let o = object_of(m, helper, found)?;
             let bytes = u64::from(o.value_bytes);

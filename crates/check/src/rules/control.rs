@@ -5,7 +5,7 @@ use std::rc::Rc;
 use millrace_object::insn::{Condition, Operand, Reg, Width};
 use millrace_object::program::Role;
 
-use super::{packet, read};
+use super::{iterator, packet, read};
 use crate::domain::assume::assume;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::FrameId;
@@ -136,10 +136,11 @@ fn null_test(st: State, p: &Pointer, condition: Condition) -> Sides {
 }
 
 /// Enters a function of the program.
-pub fn enter(st: &mut State, frame: FrameId) {
+pub fn enter(m: &Machine<'_>, st: &mut State, frame: FrameId) {
     let mut callee = FrameState::new(frame);
     let caller = st.frame();
-    for r in 1..=5 {
+    let arguments = m.flow.frames.get(frame.0).map_or(0, |f| f.arguments.min(5));
+    for r in 1..=usize::from(arguments) {
         callee.regs[r] = caller.regs[r];
     }
     st.frames.push(Rc::new(callee));
@@ -216,6 +217,22 @@ pub fn nothing_held(m: &Machine<'_>, st: &State, verb: &str) -> Verdict<()> {
             )
         })?;
         return Ok(());
+    }
+    if st
+        .records
+        .first()
+        .is_some_and(|r| iterator::is_iterator(r.0))
+    {
+        return m.enforce(false, || {
+            Fault::new(
+                "iterator",
+                format!(
+                    "the program {verb} with the iterator that it began at {}",
+                    held.clone().unwrap_or_default()
+                ),
+                "On this way too, call `bpf_iter_num_destroy`.",
+            )
+        });
     }
     m.enforce(held.is_none(), || {
         Fault::new(

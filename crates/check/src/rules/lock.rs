@@ -2,8 +2,11 @@
 //! has it (`process_spin_lock`). A lock that is held is kept among the records under an id of its own.
 
 use millrace_object::helper::{Helper, spin_lock, spin_unlock};
+use millrace_object::insn::Reg;
 
+use super::read;
 use crate::domain::value::Id;
+use crate::domain::{Pointer, Region, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
 use crate::state::State;
@@ -18,6 +21,7 @@ pub const LOCK: Id = Id::MAX;
 pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper) -> Verdict<()> {
     let held = st.records.iter().position(|r| r.0 == LOCK);
     let since = held.and_then(|at| st.records.get(at)).map(|r| m.place(r.1));
+    let place = || since.clone().unwrap_or_default();
     if helper.number == spin_unlock::HELPER.number {
         m.enforce(held.is_some(), || {
             fault(
@@ -25,9 +29,20 @@ pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper) -> Verdict<()> {
                 "Call `bpf_spin_lock` first on every way to here.",
             )
         })?;
+        let given = named(m, st)?;
+        m.enforce(held.is_none() || st.lock == Some(given), || {
+            fault(
+                format!(
+                    "this instruction gives back another lock than the one taken at {}",
+                    place()
+                ),
+                "Give back the lock that is held, by the pointer that it was taken with.",
+            )
+        })?;
         if let Some(at) = held {
             st.records.remove(at);
         }
+        st.lock = None;
         return Ok(());
     }
     m.enforce(held.is_none(), || {
@@ -35,15 +50,44 @@ pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper) -> Verdict<()> {
             format!(
                 "this instruction calls `{}` while the lock taken at {} is held",
                 helper.name,
-                since.unwrap_or_default()
+                place()
             ),
             "Call it before the lock is taken, or after `bpf_spin_unlock`.",
         )
     })?;
     if helper.number == spin_lock::HELPER.number {
+        st.lock = Some(named(m, st)?);
         st.records.push((LOCK, m.at));
     }
     Ok(())
+}
+
+/// The lock that the call names: a place in a value. Two pointers are to the same lock if they come from
+/// the same lookup, or point into a global, of which there is one.
+fn named(m: &Machine<'_>, st: &State) -> Verdict<Pointer> {
+    let wrong = |what: &str| {
+        fault(
+            format!("this instruction names as lock {what}"),
+            "Pass the address of the `struct bpf_spin_lock` in a map's value.",
+        )
+    };
+    let Value::Pointer(p) = read(m, st, Reg(1))? else {
+        return Err(wrong("a number"));
+    };
+    let one = match p.region {
+        Region::Value(o) => p.id != 0 || m.object(o)?.kind.name == "global",
+        _ => return Err(wrong("something that is in no map's value")),
+    };
+    let fixed = p.fixed();
+    m.enforce(one && fixed.is_some(), || {
+        wrong("a place that is not always the same")
+    })?;
+    // The same place, however the pointer to it came about.
+    Ok(Pointer {
+        off: fixed.unwrap_or_default(),
+        id: p.id,
+        ..Pointer::to(p.region)
+    })
 }
 
 fn fault(reason: String, remedy: &str) -> Fault {

@@ -64,6 +64,11 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
             format!("this {verb} follows the address of a state object itself"),
             "Look an entry up first; the object's own memory cannot be seen.",
         )),
+        Region::Function(_) => Err(Fault::new(
+            "opaque-pointer",
+            format!("this {verb} follows the address of a function"),
+            "Pass the function to `bpf_loop` or `bpf_for_each_map_elem`; its code cannot be seen.",
+        )),
         Region::PacketEnd => Err(Fault::new(
             "packet-bounds",
             format!("this {verb} follows `data_end`, which is one past the packet's last byte"),
@@ -109,7 +114,9 @@ pub fn load(
             let e = stack::extent(m, &p, frame, off, len, "load")?;
             (e.access(), stack::load(m, st, &e, size.bytes() as u8)?)
         }
-        Region::Object(_) | Region::Inner(_) | Region::PacketEnd => return Ok(()),
+        Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
+            return Ok(());
+        }
     };
     let found = match found {
         Value::Scalar(s, _) if signed => Value::number(alu::sign_extend(
@@ -179,7 +186,7 @@ pub fn writable(
             value::check_record(m, p, object, bytes, off, len, verb)
         }
         Region::Stack(frame) => Ok(stack::extent(m, p, frame, off, len, verb)?.access()),
-        Region::Object(_) | Region::Inner(_) | Region::PacketEnd => {
+        Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
             follow(m, *p, verb).map(|_| Access::Several)
         }
     }
@@ -204,7 +211,7 @@ pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) 
             format!("this {verb} would read the context as bytes"),
             "Pass a pointer to the stack, a map value or the packet.",
         )),
-        Region::Object(_) | Region::Inner(_) | Region::PacketEnd => {
+        Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
             follow(m, *p, verb).map(|_| Access::Several)
         }
     }

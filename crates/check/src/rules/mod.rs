@@ -3,9 +3,11 @@
 
 pub mod alu;
 pub mod atomic;
+pub mod callback;
 pub mod calls;
 pub mod context;
 pub mod control;
+pub mod iterator;
 pub mod lock;
 pub mod memory;
 pub mod packet;

@@ -1,4 +1,5 @@
-//! Tail calls: the program ends where it makes one, so what holds at its end must hold there.
+//! Tail calls: the program, or the function, ends where it makes one, so what holds at its end must hold
+//! there.
 
 use super::control;
 use crate::machine::Machine;
@@ -6,17 +7,22 @@ use crate::refuse::{Fault, Verdict};
 use crate::state::State;
 
 /// Checks that the program may end here. The program that it goes on with is an entry of its own,
-/// checked as such: it begins with the context alone.
+/// checked as such: it begins with the context alone. A function that is called back is called by a
+/// helper, not by the program, which cannot be left from there.
 ///
 /// # Errors
 /// `tail-call-in-function`, and what [`control`] refuses at an exit.
 pub fn leave(m: &Machine<'_>, st: &State) -> Verdict<()> {
-    let in_program = m.flow.steps.get(m.at.0).is_some_and(|s| s.frame.0 == 0);
-    m.enforce(in_program, || {
+    let frames = &m.flow.frames;
+    let called_back = st.frames.iter().any(|f| {
+        let expansion = frames.get(f.id.0).and_then(|f| f.expansion);
+        expansion.is_some_and(|e| e.function.is_some())
+    });
+    m.enforce(!called_back, || {
         Fault::new(
             "tail-call-in-function",
-            "a tail call in a function that another one calls: the rest of its caller would still have to run",
-            "Declare the function `static __always_inline`, or make the tail call in the program itself.",
+            "a tail call in a function that a helper calls back: the helper would still have to go on",
+            "Return from the function, and make the tail call after the helper's.",
         )
     })?;
     control::nothing_held(m, st, "makes a tail call")

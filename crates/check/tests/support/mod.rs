@@ -3,7 +3,7 @@
 //! One statement a line, `;` begins a comment. Instructions are written as disassemblers print them:
 //! `r1 += r2`, `w1 s>>= 3`, `r2 = *(u32 *)(r1 + 4)`, `*(u8 *)(r10 - 1) = 5`, `if r1 > r2 goto out`,
 //! `lock *(u64 *)(r0 + 0) += r1`, `call map_lookup_elem`, `call fn helper_of_ours`, `r1 = object NAME`,
-//! `r1 = value NAME + 4`, `r1 = be16 r1`, `r1 = (s8)r2`, `r1 = -r1`, `label:`. `fn NAME` begins a
+//! `r1 = value NAME + 4`, `r1 = function NAME`, `r1 = be16 r1`, `r1 = (s8)r2`, `r1 = -r1`, `label:`. `fn NAME` begins a
 //! function, the first one is the entry. `object NAME KIND key=4 value=8 capacity=16 ro init=00ff`.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -231,7 +231,7 @@ impl Assembler {
         let (op, src) = rest.split_once(' ')?;
         let src = src.trim();
         if op == "=" {
-            return self.assign(dst, width, src);
+            return self.assign(dst, width, src, names);
         }
         Some(Insn::Alu {
             op: alu(op.strip_suffix('=')?)?,
@@ -241,7 +241,7 @@ impl Assembler {
         })
     }
 
-    fn assign(&self, dst: Reg, width: Width, src: &str) -> Option<Insn> {
+    fn assign(&self, dst: Reg, width: Width, src: &str, names: &[String]) -> Option<Insn> {
         let object = |n: &str| {
             self.objects
                 .iter()
@@ -262,6 +262,13 @@ impl Assembler {
             return Some(Insn::LoadImm {
                 dst,
                 value: Imm64::Object(object(name)?),
+            });
+        }
+        if let Some(name) = src.strip_prefix("function ") {
+            let at = names.iter().position(|f| f == name.trim())?;
+            return Some(Insn::LoadImm {
+                dst,
+                value: Imm64::Function(FunctionId(at)),
             });
         }
         if let Some(rest) = src.strip_prefix("value ") {

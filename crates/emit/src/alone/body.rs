@@ -213,10 +213,13 @@ impl<'a> Body<'a> {
             Dialect::Xdp => "mr_verdict_xdp",
             Dialect::Handlers => "mr_verdict_handlers",
         };
-        Ok(format!(
-            "return {meaning}(pkt, {});",
-            self.scalar(id, Reg(0))?
-        ))
+        let verdict = self.scalar(id, Reg(0))?;
+        let keep = if self.names.verdicts {
+            "self->verdict = "
+        } else {
+            ""
+        };
+        Ok(format!("return {meaning}(pkt, {keep}{verdict});"))
     }
 
     /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are
@@ -242,15 +245,16 @@ impl<'a> Body<'a> {
             return;
         }
         let step = self.slice.step(id);
-        let function =
-            &self.slice.program.functions[self.slice.flow.frames[step.frame.0].function.0];
+        let frame = &self.slice.flow.frames[step.frame.0];
+        let function = &self.slice.program.functions[frame.function.0];
         let slot = function.slots.get(step.pc).copied().unwrap_or_default();
-        let mut comment = format!(
-            "{slot}: {}",
-            self.slice
-                .program
-                .text(self.slice.flow.frames[step.frame.0].function, step.pc)
-        );
+        // What a call stands for has no slots of its own.
+        let text = match (frame.expansion, step.op) {
+            (Some(_), Op::Plain(insn) | Op::Branch { insn, .. }) => insn.to_string(),
+            (Some(_), _) => String::new(),
+            (None, _) => self.slice.program.text(frame.function, step.pc),
+        };
+        let mut comment = format!("{slot}: {text}");
         for line in lines {
             out.at(step.line.as_ref());
             out.statement(depth, line, &comment);

@@ -41,6 +41,12 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         let result = body.assign(id, Reg(0), Forms::SCALAR, "mr_errno(ENOENT)");
         return Ok(block(before, result));
     }
+    if super::tail::is_away(helper) {
+        let mut before = call.before;
+        before.extend(super::tail::statements_away(&call.expression));
+        let result = body.assign(id, Reg(0), Forms::SCALAR, "gone");
+        return Ok(block(before, result));
+    }
     let natural = match helper.returns {
         Return::Scalar { .. } => Forms::SCALAR,
         Return::ValueOrNull | Return::RecordOrNull => Forms::POINTER,
@@ -235,8 +241,14 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             | Arg::Record
             | Arg::Out(_)
             | Arg::InOut(_)
+            | Arg::KeyOut
             | Arg::ValueOut => {
                 arguments.push(body.address(id, reg, 0)?);
+            }
+            Arg::Function | Arg::Any | Arg::Iterator => {
+                return Err(body
+                    .slice
+                    .unsupported(step, "a call that should have been laid out"));
             }
         }
     }

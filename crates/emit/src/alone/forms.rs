@@ -141,6 +141,7 @@ pub fn is_pure(number: u32) -> bool {
                     | helper::Arg::Update
                     | helper::Arg::Out(_)
                     | helper::Arg::InOut(_)
+                    | helper::Arg::KeyOut
                     | helper::Arg::ValueOut
                     | helper::Arg::Record
             )

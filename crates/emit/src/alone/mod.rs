@@ -79,8 +79,9 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
             what,
         });
     }
-    let names = Names::new(program)?;
     let helpers = helpers(program, checked)?;
+    let away = tail::away_among(&helpers);
+    let names = Names::new(program, away)?;
     let random = helpers.iter().any(|h| h.effects.random);
     let tails = tail::among(&helpers);
     let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
@@ -195,7 +196,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     }
 
     if tails {
-        out.lines(&tail::dispatch(&entries));
+        out.lines(&tail::dispatch(&entries, away));
     }
     out.lines(&module::lifetime(program, &names, random));
     let ageing = module::ageing(program, &names);

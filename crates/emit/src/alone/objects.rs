@@ -15,14 +15,16 @@ pub struct Names {
     tags: Vec<String>,
     /// by object: constant bytes of the module instead of a member of the instance
     constants: Vec<bool>,
+    /// programs leave their verdicts in the instance
+    pub verdicts: bool,
 }
 
 impl Names {
-    /// Names for a program's objects.
+    /// Names for a program's objects; `verdicts`: programs leave theirs in the instance.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a kind without a header.
-    pub fn new(program: &Program) -> Result<Names, Error> {
+    pub fn new(program: &Program, verdicts: bool) -> Result<Names, Error> {
         for object in &program.objects {
             if headers::text(&format!("state/{}.h", object.kind.c)).is_none() {
                 return Err(Error::Unsupported {
@@ -37,6 +39,7 @@ impl Names {
         Ok(Names {
             tags: program.objects.iter().enumerate().map(tag).collect(),
             constants: program.objects.iter().map(is_constant).collect(),
+            verdicts,
         })
     }
 
@@ -116,6 +119,9 @@ pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool)
     }
     if tails {
         out.push_str(super::tail::MEMBER);
+    }
+    if names.verdicts {
+        out.push_str(super::tail::VERDICT);
     }
     let nested = program.objects.iter().any(StateObject::is_shape);
     if nested {

@@ -5,13 +5,23 @@
 
 use std::fmt::Write;
 
-use millrace_object::helper::{Helper, tail_call};
+use millrace_object::helper::{Helper, tail_away, tail_call};
 
 use super::module::{Entry, takes_packets};
 
 /// Whether a program makes tail calls.
 pub fn among(helpers: &[&Helper]) -> bool {
-    helpers.iter().any(|h| is(h))
+    helpers.iter().any(|h| is(h) || is_away(h))
+}
+
+/// Whether functions make tail calls, so that programs must leave their verdicts behind.
+pub fn away_among(helpers: &[&Helper]) -> bool {
+    helpers.iter().any(|h| is_away(h))
+}
+
+/// Whether this is the helper for tail calls in functions.
+pub fn is_away(helper: &Helper) -> bool {
+    helper.number == tail_away::HELPER.number
 }
 
 /// Whether this is the helper.
@@ -21,6 +31,9 @@ pub fn is(helper: &Helper) -> bool {
 
 /// What the instance counts with.
 pub const MEMBER: &str = "\tu32 tail_calls; /* so far, of the packet at hand */\n";
+
+/// Where programs leave their verdicts, if functions make tail calls.
+pub const VERDICT: &str = "\tu64 verdict; /* of the program that ended last */\n";
 
 /// What a packet begins with.
 pub const BEGIN: &str = "self->tail_calls = 0;";
@@ -42,8 +55,22 @@ pub fn statements(lookup: &str) -> Vec<String> {
     ]
 }
 
+/// In a function: `lookup` gives the next program's number or 0; `gone` becomes what `tail_away` says.
+pub fn statements_away(lookup: &str) -> Vec<String> {
+    vec![
+        format!("const u64 next = {lookup};"),
+        "u64 gone = 0;".into(),
+        String::new(),
+        "if (next && self->tail_calls < MR_TAIL_CALLS) {".into(),
+        "\tself->tail_calls++;".into(),
+        "\ttail(self, pkt, next);".into(),
+        "\tgone = 1ull << 32 | (u32)self->verdict;".into(),
+        "}".into(),
+    ]
+}
+
 /// Behind the programs.
-pub fn dispatch(entries: &[Entry]) -> String {
+pub fn dispatch(entries: &[Entry], away: bool) -> String {
     let mut out = String::from(
         "\n/* The program with this number, from 1. */\nstatic __attribute__((noinline)) void tail(struct mr_instance *self, struct mr_packet *pkt, u64 next)\n{\n\tswitch (next) {\n",
     );
@@ -56,6 +83,10 @@ pub fn dispatch(entries: &[Entry]) -> String {
             entry.function
         );
     }
-    out.push_str("\tdefault:\n\t\tmr_verdict_xdp(pkt, MR_XDP_ABORTED);\n\t\tbreak;\n\t}\n}\n");
+    out.push_str("\tdefault:\n");
+    if away {
+        out.push_str("\t\tself->verdict = MR_XDP_ABORTED;\n");
+    }
+    out.push_str("\t\tmr_verdict_xdp(pkt, MR_XDP_ABORTED);\n\t\tbreak;\n\t}\n}\n");
     out
 }

@@ -1,7 +1,7 @@
 //! Functions of the kernel that programs call by name (kfuncs): those that are offered, which are helpers
 //! with numbers from [`FIRST`] on, and those that are refused by name.
 
-use super::{HELPERS, Helper};
+use super::{EXPANSION, HELPERS, Helper};
 
 /// The number of the first one; the kernel's own numbers differ from kernel to kernel.
 pub const FIRST: u32 = 0x20000;
@@ -39,7 +39,9 @@ pub const REFUSED: &[(&str, &str)] = &[
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Helper> {
     let name = name.strip_prefix("bpf_")?;
-    let offered = HELPERS.iter().filter(|h| h.number >= FIRST);
+    let offered = HELPERS
+        .iter()
+        .filter(|h| (FIRST..EXPANSION).contains(&h.number));
     offered.copied().find(|h| h.name == name)
 }
 

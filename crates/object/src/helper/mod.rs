@@ -13,15 +13,20 @@ pub mod check_mtu;
 pub mod crc32c;
 pub mod csum_diff;
 pub mod fib_lookup;
+pub mod for_each_map_elem;
 pub mod get_numa_node_id;
 pub mod get_prandom_u32;
 pub mod get_smp_processor_id;
+pub mod iter_num_destroy;
+pub mod iter_num_new;
+pub mod iter_num_next;
 pub mod jiffies64;
 pub mod kernel_functions;
 pub mod ktime_get_boot_ns;
 pub mod ktime_get_coarse_ns;
 pub mod ktime_get_ns;
 pub mod ktime_get_tai_ns;
+pub mod loop_;
 pub mod lpm_delete;
 pub mod lpm_get;
 pub mod lpm_put;
@@ -35,6 +40,7 @@ pub mod map_pop_elem;
 pub mod map_push_elem;
 pub mod map_put;
 pub mod map_refresh;
+pub mod map_slot;
 pub mod map_update_elem;
 pub mod multiply_high;
 pub mod perf_event_output;
@@ -53,6 +59,7 @@ pub mod spin_unlock;
 pub mod strncmp;
 pub mod strtol;
 pub mod strtoul;
+pub mod tail_away;
 pub mod tail_call;
 pub mod tcp_raw_check_syncookie_ipv4;
 pub mod tcp_raw_check_syncookie_ipv6;
@@ -111,6 +118,14 @@ pub enum Arg {
     Out(u32),
     /// pointer to that many readable, initialised and writable bytes
     InOut(u32),
+    /// pointer to `key_bytes` writable bytes, initialised afterwards
+    KeyOut,
+    /// the address of a function of the program, which the call calls back
+    Function,
+    /// anything that may be read, handed on to that function
+    Any,
+    /// pointer to 8 bytes of stack that are an iterator over numbers
+    Iterator,
     /// pointer to `value_bytes` writable bytes, initialised afterwards; of an object that only says
     /// whether it holds a value ([`crate::state::StateKind::membership`]), readable initialised bytes
     ValueOut,
@@ -182,6 +197,21 @@ pub struct Helper {
 }
 
 impl Helper {
+    /// Which argument is a function that is called back, from 0; none for helpers that call none.
+    #[must_use]
+    pub fn function_argument(&self) -> Option<usize> {
+        self.args.iter().position(|a| *a == Arg::Function)
+    }
+
+    /// Whether `check` lays a call out as what it stands for, so that there is no C function: it calls
+    /// back, or keeps its state in the caller's stack.
+    #[must_use]
+    pub fn is_expanded(&self) -> bool {
+        self.args
+            .iter()
+            .any(|a| matches!(a, Arg::Function | Arg::Iterator))
+    }
+
     /// Which argument is the state object, from 0; none for helpers that work on none.
     #[must_use]
     pub fn object_argument(&self) -> Option<usize> {
@@ -232,7 +262,9 @@ pub const HELPERS: &[&Helper] = &[
     &ringbuf_query::HELPER,
     &ktime_get_coarse_ns::HELPER,
     &check_mtu::HELPER,
+    &for_each_map_elem::HELPER,
     &trace_vprintk::HELPER,
+    &loop_::HELPER,
     &strncmp::HELPER,
     &xdp_get_buff_len::HELPER,
     &xdp_load_bytes::HELPER,
@@ -263,11 +295,23 @@ pub const HELPERS: &[&Helper] = &[
     &xdp_metadata_rx_timestamp::HELPER,
     &xdp_metadata_rx_hash::HELPER,
     &xdp_metadata_rx_vlan_tag::HELPER,
+    &iter_num_new::HELPER,
+    &iter_num_next::HELPER,
+    &iter_num_destroy::HELPER,
+    &map_slot::HELPER,
+    &tail_away::HELPER,
 ];
 
 /// The number of no helper: what is called where a CO-RE relocation asks for a field or value that does
 /// not exist. libbpf marks such places with the same number.
 pub const ABSENT: u32 = 0xbad_2310;
+
+/// From here on a number is not an author's to call: kernel functions, which have names, and what other
+/// calls are expanded into, from [`EXPANSION`] on.
+pub const INTERNAL: u32 = kernel_functions::FIRST;
+
+/// The first number of what other calls are expanded into.
+pub const EXPANSION: u32 = 0x30000;
 
 /// The helper with this number.
 #[must_use]

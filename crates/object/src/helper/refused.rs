@@ -3,7 +3,7 @@
 
 const NO_SOCKETS: &str = "there are no sockets to look up";
 const NO_COOKIES: &str = "SYN cookies are the host's";
-const CALLBACK: &str = "functions that the kernel calls back are not supported";
+const NO_TIMER: &str = "nothing runs the timers of a map's values yet";
 const NO_DYNPTR: &str = "dynamic pointers are not supported";
 const NO_TASK: &str = "a packet belongs to no task or control group";
 const NO_KERNEL: &str = "there is no kernel memory to read";
@@ -27,13 +27,11 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (153, "per_cpu_ptr", NO_KERNEL),
     (154, "this_cpu_ptr", NO_KERNEL),
     (158, "get_current_task_btf", NO_TASK),
-    (164, "for_each_map_elem", CALLBACK),
     (165, "snprintf", NOT_YET),
-    (169, "timer_init", CALLBACK),
-    (170, "timer_set_callback", CALLBACK),
-    (171, "timer_start", CALLBACK),
-    (172, "timer_cancel", CALLBACK),
-    (181, "loop", CALLBACK),
+    (169, "timer_init", NO_TIMER),
+    (170, "timer_set_callback", NO_TIMER),
+    (171, "timer_start", NO_TIMER),
+    (172, "timer_cancel", NO_TIMER),
     (194, "kptr_xchg", NO_KERNEL),
     (197, "dynptr_from_mem", NO_DYNPTR),
     (198, "ringbuf_reserve_dynptr", NO_DYNPTR),
@@ -42,7 +40,7 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (201, "dynptr_read", NO_DYNPTR),
     (202, "dynptr_write", NO_DYNPTR),
     (203, "dynptr_data", NO_DYNPTR),
-    (209, "user_ringbuf_drain", CALLBACK),
+    (209, "user_ringbuf_drain", NO_DYNPTR),
 ];
 
 /// Name and reason of a helper that is refused by name.

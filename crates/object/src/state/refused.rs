@@ -17,7 +17,10 @@ pub const REFUSED: &[(u32, &str)] = &[
     (26, "operations of the kernel cannot be replaced"),
     (28, "a packet belongs to no file"),
     (29, NO_TASK),
-    (31, "functions that the kernel calls back are not supported"),
+    (
+        31,
+        "records come as dynamic pointers, which are not supported",
+    ),
     (32, NO_CGROUPS),
     (
         33,

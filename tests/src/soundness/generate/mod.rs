@@ -227,7 +227,7 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     fn piece(&mut self, depth: u32) {
-        match self.random.random_range(0..26) {
+        match self.random.random_range(0..28) {
             0..=2 => self.arithmetic(),
             3 => self.unary(),
             4 | 5 => self.check(),
@@ -262,6 +262,7 @@ impl<R: Rng> Generator<'_, R> {
             22 => self.bytes(),
             23 => self.sequence(),
             24 => self.inner(),
+            25 | 26 => self.call_back(),
             _ => self.atomic(),
         }
     }

@@ -1,9 +1,10 @@
 //! Pieces that use state objects, helpers and functions.
 
-use millrace_object::insn::{AluOp, AtomicOp, Condition, Insn, Operand, Reg, Size, Width};
+use millrace_object::insn::{AluOp, AtomicOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::FunctionId;
 use rand::{Rng, RngExt};
 
+use super::super::callee::{ELEMENT, ROUND};
 use super::super::{CONSTANT, ELEMENTS, FILTER, HOLDER, PAGE, QUEUE, RING, TABLE};
 use super::{Generator, SIZES};
 
@@ -234,6 +235,43 @@ impl<R: Rng> Generator<'_, R> {
         if !self.chance(5) {
             self.packet();
         }
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    /// Has a function called back: its address perhaps by way of the stack, where other things may
+    /// overwrite it.
+    pub(super) fn call_back(&mut self) {
+        let map = self.chance(2);
+        let function = FunctionId(if map { ELEMENT } else { ROUND });
+        let value = Imm64::Function(function);
+        self.put(Insn::LoadImm { dst: Reg(2), value });
+        if self.chance(4) {
+            self.store(Size::B8, 10, -48, Operand::Reg(Reg(2)));
+            if self.chance(3) {
+                self.copy(5, 10);
+                self.add(5, -48);
+                self.store(Size::B8, 5, 0, Operand::Reg(Reg(9)));
+            }
+            self.load_plain(Size::B8, 2, 10, -48);
+        }
+        if map {
+            // In which order the entries of other maps come is nobody's promise.
+            self.object(1, ELEMENTS);
+        } else {
+            let r = self.of([1, 3, 4, 9]);
+            self.copy(1, r);
+            if !self.chance(4) {
+                self.alu(AluOp::And, Width::W64, 1, Operand::Imm(15));
+            }
+        }
+        self.copy(3, 10);
+        let at = self.near(-24);
+        self.add(3, at);
+        let flags = self.of([0, 0, 0, 0, 0, 0, 1]);
+        self.set(4, flags);
+        let helper = if map { 164 } else { 181 };
+        self.put(Insn::Call { helper });
         self.copy(9, 0);
         self.numbers();
     }

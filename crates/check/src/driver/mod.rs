@@ -1,0 +1,140 @@
+//! What calls stand for whose helper calls the program back, keeps its state in the caller's stack, or
+//! leaves the function that calls it: a few instructions, laid out as a frame of their own around the function that is called back.
+//!
+//! The loop that `bpf_loop` is, is then a loop like any other: the explorer takes its rounds together or
+//! one by one, the proof that the program ends counts them, and the emitter writes it down as a loop of C
+//! into which clang inlines the function. No rule knows of callbacks but one: what is called back, and
+//! the map that is gone through, are those that were found before (`rules/callback`).
+
+pub mod for_each;
+pub mod iter_num;
+pub mod loop_;
+pub mod resolve;
+pub mod tail;
+
+use millrace_object::helper::{self, Helper};
+use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
+use millrace_object::program::{FunctionId, Program};
+
+use crate::facts::Expansion;
+use resolve::{Address, Known};
+
+/// A call's instructions.
+pub struct Driver {
+    /// jumps are within; the one local call is of the function that is called back
+    pub insns: Vec<Insn>,
+    /// how many arguments that function gets
+    pub arguments: u8,
+    /// what must hold where it begins
+    pub expansion: Expansion,
+}
+
+/// What a call of this helper is expanded into, if it is; given what its arguments are known to be.
+///
+/// # Errors
+/// What is not known of them.
+pub fn of(
+    program: &Program,
+    number: u32,
+    arguments: &[Known; 5],
+) -> Option<Result<Driver, &'static str>> {
+    let helper = helper::by_number(number)?;
+    if let Some(insns) = iter_num::insns(helper) {
+        return Some(Ok(Driver {
+            insns,
+            arguments: 0,
+            expansion: Expansion {
+                helper: number,
+                function: None,
+                object: None,
+                plain: false,
+            },
+        }));
+    }
+    let position = helper.function_argument()?;
+    Some(expand(program, helper, position, arguments))
+}
+
+fn expand(
+    program: &Program,
+    helper: &'static Helper,
+    position: usize,
+    arguments: &[Known; 5],
+) -> Result<Driver, &'static str> {
+    let function = match arguments.get(position) {
+        Some(Known::One(Address::Function(f))) => *f,
+        Some(Known::Many) => return Err("one of several functions"),
+        _ => return Err("not the address of a function of this program"),
+    };
+    let object = match helper.object_argument().and_then(|i| arguments.get(i)) {
+        None => None,
+        Some(Known::One(Address::Object(o))) => Some(*o),
+        Some(Known::Many) => return Err("for one of several maps"),
+        Some(_) => return Err("for what is not known to be a map"),
+    };
+    let plain = arguments.get(3) == Some(&Known::One(Address::Zero));
+    let (insns, count) = match object {
+        None => (loop_::insns(function, plain), 2),
+        Some(object) => (for_each::insns(program, object, function)?, 4),
+    };
+    Ok(Driver {
+        insns,
+        arguments: count,
+        expansion: Expansion {
+            helper: helper.number,
+            function: Some(function),
+            object,
+            plain,
+        },
+    })
+}
+
+/// What a tail call in a function is expanded into.
+#[must_use]
+pub fn of_tail_call() -> Driver {
+    Driver {
+        insns: tail::insns(),
+        arguments: 0,
+        expansion: Expansion {
+            helper: helper::tail_call::HELPER.number,
+            function: None,
+            object: None,
+            plain: false,
+        },
+    }
+}
+
+fn mov(dst: u8, src: Operand) -> Insn {
+    alu(AluOp::Mov, dst, src)
+}
+
+fn alu(op: AluOp, dst: u8, src: Operand) -> Insn {
+    Insn::Alu {
+        op,
+        width: Width::W64,
+        dst: Reg(dst),
+        src,
+    }
+}
+
+fn branch(condition: Condition, left: u8, right: Operand, target: usize) -> Insn {
+    Insn::Branch {
+        condition,
+        width: Width::W64,
+        left: Reg(left),
+        right,
+        target,
+    }
+}
+
+fn call(function: FunctionId) -> Insn {
+    Insn::CallLocal { function }
+}
+
+const fn reg(r: u8) -> Operand {
+    Operand::Reg(Reg(r))
+}
+
+const fn imm(n: i64) -> Operand {
+    Operand::Imm(n)
+}

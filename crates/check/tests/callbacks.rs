@@ -1,0 +1,339 @@
+//! Functions that are called back: what is admitted, what is refused, and what it costs to see.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use millrace_check::reference::{End, Machine};
+use millrace_check::{Options, check, check_with_statistics};
+use millrace_object::program::{FunctionId, Role};
+use support::assemble;
+
+#[track_caller]
+fn accepts(text: &str) -> u64 {
+    let (result, statistics) = check_with_statistics(&assemble(text), &Options::default());
+    if let Err(r) = result {
+        panic!("refused: {r:#?}");
+    }
+    statistics.visits
+}
+
+#[track_caller]
+fn refuses(rule: &str, text: &str) {
+    let options = Options {
+        max_visits: 50_000,
+        ..Options::default()
+    };
+    match check(&assemble(text), &options) {
+        Ok(_) => panic!("accepted"),
+        Err(r) => assert_eq!(r[0].rule, rule, "{r:#?}"),
+    }
+}
+
+/// A loop of `n` rounds (an instruction that sets r1) around `body`, with the address of 16 bytes of stack.
+fn rounds(n: &str, body: &str) -> String {
+    format!(
+        "*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\nr6 = r1\n{n}\nr2 = function f\nr3 = r10\nr3 += -16\nr4 = 0\ncall loop\nr0 = *(u64 *)(r10 - 8)\nexit\nfn f\n{body}"
+    )
+}
+
+const ADD: &str = "r3 = *(u64 *)(r2 + 8)\nr3 += r1\n*(u64 *)(r2 + 8) = r3\nr0 = 0\nexit";
+
+#[test]
+fn a_long_loop_is_one_round() {
+    assert!(accepts(&rounds("r1 = 8388608", ADD)) < 300);
+    // What is not known before is bounded by what the helper refuses.
+    assert!(accepts(&rounds("r1 = *(u32 *)(r1 + 12)", ADD)) < 500);
+}
+
+#[test]
+fn the_round_is_below_their_number() {
+    let body = "r1 += r2\n*(u8 *)(r1 + 0) = 1\nr0 = 0\nexit";
+    accepts(&rounds("r1 = 16", body));
+    refuses("stack-bounds", &rounds("r1 = 17", body));
+    // Sixteen rounds at most, however many there are.
+    let until =
+        "if r1 > 15 goto out\nr1 += r2\n*(u8 *)(r1 + 0) = 1\nr0 = 0\nexit\nout:\nr0 = 1\nexit";
+    accepts(&rounds("r1 = *(u32 *)(r1 + 12)", until));
+}
+
+#[test]
+fn all_rounds_count() {
+    // The context becomes an offset into the caller's stack that grows by four in each round.
+    let body = "r3 = *(u64 *)(r2 + 8)\nr4 = r2\nr4 += r3\n*(u8 *)(r4 + 0) = 0\nr3 += 4\n*(u64 *)(r2 + 8) = r3\nr0 = 0\nexit";
+    accepts(&rounds("r1 = 2", body));
+    refuses("stack-bounds", &rounds("r1 = 5", body));
+    // A function that leaves a number where the next round finds a pointer.
+    refuses(
+        "not-a-pointer",
+        &rounds(
+            "r1 = 2\n*(u64 *)(r10 - 8) = r10",
+            "r3 = *(u64 *)(r2 + 8)\n*(u8 *)(r3 - 1) = 0\n*(u64 *)(r2 + 8) = 7\nr0 = 0\nexit",
+        ),
+    );
+}
+
+#[test]
+fn a_function_gets_no_more_than_it_is_called_with() {
+    refuses("uninitialised-register", &rounds("r1 = 1", "r0 = r3\nexit"));
+    refuses("uninitialised-register", &rounds("r1 = 1", "exit"));
+}
+
+#[test]
+fn the_address_of_a_function_serves_for_nothing_else() {
+    let with = |use_it: &str| {
+        format!("object t global value=8\nr2 = function f\n{use_it}\nr0 = 0\nexit\nfn f\n{ADD}")
+    };
+    accepts(&with("r3 = r2\n*(u64 *)(r10 - 8) = r3"));
+    refuses("opaque-pointer", &with("r0 = *(u64 *)(r2 + 0)"));
+    refuses("opaque-pointer", &with("*(u64 *)(r2 + 0) = 0"));
+    refuses("pointer-arithmetic", &with("r2 += 8"));
+    refuses("pointer-leak", &with("r3 = value t\n*(u64 *)(r3 + 0) = r2"));
+    refuses("pointer-comparison", &with("if r2 > 7 goto on\non:"));
+    refuses("pointer-return", &with("r0 = r2\nexit"));
+}
+
+#[test]
+fn what_is_called_back_is_known() {
+    refuses(
+        "callback",
+        "r1 = 4\nr2 = 7\nr3 = 0\nr4 = 0\ncall loop\nr0 = 0\nexit",
+    );
+    // By way of the stack, and perhaps overwritten there by another name.
+    let with = |other: &str| {
+        format!(
+            "r1 = function f\n*(u64 *)(r10 - 8) = r1\n{other}\nr1 = 4\nr2 = *(u64 *)(r10 - 8)\nr3 = r10\nr3 += -16\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\nr0 = 0\nexit"
+        )
+    };
+    accepts(&with(""));
+    refuses(
+        "callback",
+        &with("r5 = r10\nr5 += -8\n*(u64 *)(r5 + 0) = 7"),
+    );
+    // As an argument of a function that makes the call.
+    accepts(
+        "r1 = function f\ncall fn g\nexit\nfn g\nr2 = r1\nr1 = 4\nr3 = 0\nr4 = 0\ncall loop\nexit\nfn f\nr0 = 0\nexit",
+    );
+    refuses(
+        "callback",
+        "r6 = *(u32 *)(r1 + 12)\nr2 = function f\nif r6 == 0 goto on\nr2 = function g\non:\nr1 = 4\nr3 = 0\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\nr0 = 0\nexit\nfn g\nr0 = 1\nexit",
+    );
+}
+
+#[test]
+fn without_the_rule_something_else_is_called() {
+    let text = "r1 = function f\n*(u64 *)(r10 - 8) = r1\nr5 = r10\nr5 += -8\n*(u64 *)(r5 + 0) = 7\nr1 = 4\nr2 = *(u64 *)(r10 - 8)\nr3 = r10\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\nr0 = 0\nexit";
+    let program = assemble(text);
+    let options = Options {
+        disabled: vec!["callback"],
+        ..Options::default()
+    };
+    check(&program, &options).unwrap();
+    let mut machine = Machine::new(&program, &[0; 20], 1);
+    machine.run(FunctionId(0), Role::Xdp, 1000).unwrap_err();
+}
+
+#[test]
+fn rounds_within_rounds() {
+    let nested = |outer: &str, inner: &str| {
+        format!(
+            "r6 = *(u32 *)(r1 + 12)\n{outer}\nr2 = function f\nr3 = 0\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\n{inner}\nr2 = function g\nr3 = 0\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn g\nr0 = 0\nexit"
+        )
+    };
+    accepts(&nested("r1 = 1000", "r1 = 1000000"));
+    accepts(&nested("r1 = r6\nr1 &= 511", "r1 = 8000000"));
+    refuses("too-many-rounds", &nested("r1 = r6", "r1 = 1000"));
+    refuses("too-many-rounds", &nested("r1 = 8000000", "r1 = 8000000"));
+}
+
+#[test]
+fn recursion_and_depth() {
+    refuses(
+        "recursion",
+        &rounds(
+            "r1 = 1",
+            "r1 = 1\nr2 = function f\nr3 = 0\nr4 = 0\ncall loop\nr0 = 0\nexit",
+        ),
+    );
+    // Each function calls the next one back; the kernel admits eight frames.
+    let chain = |n: usize| {
+        let mut text = String::new();
+        for i in 0..n {
+            if i > 0 {
+                text.push_str(&format!("fn f{i}\n"));
+            }
+            if i + 1 < n {
+                text.push_str(&format!(
+                    "r1 = 2\nr2 = function f{}\nr3 = 0\nr4 = 0\ncall loop\n",
+                    i + 1
+                ));
+            }
+            text.push_str("r0 = 0\nexit\n");
+        }
+        text
+    };
+    accepts(&chain(8));
+    refuses("call-depth", &chain(9));
+}
+
+#[test]
+fn calls_that_multiply_are_too_large() {
+    // Every function has two calls that call the next one back: 2^7 paths, and 2^20 with the steps.
+    let mut text = String::new();
+    for i in 0..8 {
+        if i > 0 {
+            text.push_str(&format!("fn f{i}\n"));
+        }
+        for _ in 0..if i < 7 { 20 } else { 0 } {
+            text.push_str(&format!(
+                "r1 = 2\nr2 = function f{}\nr3 = 0\nr4 = 0\ncall loop\n",
+                i + 1
+            ));
+        }
+        text.push_str("r0 = 0\nexit\n");
+    }
+    refuses("too-large", &text);
+}
+
+#[test]
+fn held_records_and_locks() {
+    refuses(
+        "record-leak",
+        &format!(
+            "object r ringbuf\n{}",
+            rounds(
+                "r1 = 1",
+                "r1 = object r\nr2 = 8\nr3 = 0\ncall ringbuf_reserve\nr0 = 0\nexit"
+            )
+        ),
+    );
+    // No helper is called under a lock, this one included.
+    refuses(
+        "lock-pairing",
+        "object m array key=4 value=16\n*(u32 *)(r10 - 4) = 0\nr1 = object m\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 == 0 goto out\nr1 = r0\ncall spin_lock\nr1 = 2\nr2 = function f\nr3 = 0\nr4 = 0\ncall loop\nout:\nr0 = 0\nexit\nfn f\nr0 = 0\nexit",
+    );
+}
+
+/// A visit of every entry of a map around `body`.
+fn visit(map: &str, body: &str) -> String {
+    format!(
+        "object m {map}\n*(u64 *)(r10 - 8) = 0\nr1 = object m\nr2 = function f\nr3 = r10\nr3 += -8\nr4 = 0\ncall for_each_map_elem\nr0 = 0\nexit\nfn f\n{body}"
+    )
+}
+
+#[test]
+fn visits_of_maps() {
+    let body = "r5 = *(u32 *)(r2 + 0)\nr0 = *(u64 *)(r3 + 8)\nr0 += r5\n*(u64 *)(r4 + 0) = r0\nr0 = 0\nexit";
+    let visits = accepts(&visit("hash key=4 value=16 capacity=1000000", body));
+    assert!(visits < 500, "{visits}");
+    accepts(&visit("array key=4 value=16", body));
+    // Beyond the value, beyond the key, beyond the context.
+    refuses(
+        "value-bounds",
+        &visit("hash key=4 value=16", "r0 = *(u64 *)(r3 + 9)\nr0 = 0\nexit"),
+    );
+    refuses(
+        "stack-bounds",
+        &visit("hash key=4 value=16", "r0 = *(u64 *)(r2 + 4)\nr0 = 0\nexit"),
+    );
+    refuses(
+        "stack-bounds",
+        &visit("hash key=4 value=16", "*(u64 *)(r4 + 4) = 0\nr0 = 0\nexit"),
+    );
+    // The entry may be deleted, by its key.
+    accepts(&visit(
+        "hash key=4 value=16",
+        "call map_delete_elem\nr0 = 0\nexit",
+    ));
+    refuses("callback", &visit("ringbuf", "r0 = 0\nexit"));
+    refuses(
+        "unbounded-loop",
+        &visit("hash key=4 value=16 capacity=16777216", body),
+    );
+}
+
+#[test]
+fn flags_and_too_many_rounds() {
+    let result = |n: &str, flags: &str| {
+        let program = assemble(&format!(
+            "r1 = {n} ll\nr2 = function f\nr3 = 0\n{flags}\ncall loop\nexit\nfn f\nr0 = 0\nexit"
+        ));
+        check(&program, &Options::default()).unwrap();
+        let end = Machine::new(&program, &[], 1).run(FunctionId(0), Role::Xdp, 1 << 20);
+        match end.unwrap() {
+            End::Verdict(v) => v as i64,
+            End::OutOfSteps => panic!("it goes on"),
+        }
+    };
+    assert_eq!(result("5", "r4 = 0"), 5);
+    // The number is one of 32 bits.
+    assert_eq!(result("4294967301", "r4 = 0"), 5);
+    assert_eq!(result("5", "r4 = 2"), -22);
+    assert_eq!(result("8388609", "r4 = 2"), -22);
+    // What the kernel puts in the call's place gives the error at 32 bits.
+    assert_eq!(result("8388609", "r4 = 0"), 0xffff_fff9);
+    assert_eq!(result("8388609", "r4 = 1\nr4 += -1"), -7);
+}
+
+/// `BODY` with an iterator of eight bytes at r7, its end in r8.
+fn walk(body: &str) -> String {
+    format!("r8 = *(u32 *)(r1 + 12)\nr7 = r10\nr7 += -8\n{body}\nr0 = 0\nexit")
+}
+
+const NEW: &str = "r1 = r7\nr2 = 0\nr3 = r8\ncall iter_num_new";
+const NEXT: &str = "r1 = r7\ncall iter_num_next";
+const END: &str = "r1 = r7\ncall iter_num_destroy";
+
+#[test]
+fn walks_over_numbers() {
+    let all = format!(
+        "{NEW}\nr6 = 0\nagain:\n{NEXT}\nif r0 == 0 goto out\nr0 = *(u32 *)(r0 + 0)\nr6 += r0\ngoto again\nout:\n{END}"
+    );
+    let visits = accepts(&walk(&all));
+    assert!(visits < 500, "{visits}");
+    // What is not null is a number; what may be is not read.
+    refuses(
+        "not-a-pointer",
+        &walk(&format!("{NEW}\n{NEXT}\nr0 = *(u32 *)(r0 + 0)\n{END}")),
+    );
+    // Begun, once, and ended, on every way.
+    refuses("iterator", &walk(NEXT));
+    refuses("iterator", &walk(END));
+    refuses("iterator", &walk(NEW));
+    refuses("iterator", &walk(&format!("{NEW}\n{NEW}\n{END}")));
+    refuses("iterator", &walk(&format!("{NEW}\n{END}\n{NEXT}")));
+    refuses(
+        "iterator",
+        &walk(&format!("{NEW}\nif r8 == 3 goto out\n{END}\nout:")),
+    );
+    accepts(&walk(&format!("{NEW}\n{END}\n{NEW}\n{NEXT}\n{END}")));
+    // In the stack, aligned, all of it.
+    refuses("iterator", &walk(&format!("r7 += -4\n{NEW}\n{END}")));
+    refuses("iterator", &walk(&format!("r7 += 8\n{NEW}\n{END}")));
+    refuses("iterator", &walk(&format!("r7 = 0\n{NEW}\n{END}")));
+    // Nothing is left in it.
+    refuses(
+        "uninitialised-stack",
+        &walk(&format!("{NEW}\n{END}\nr0 = *(u32 *)(r10 - 8)\nr0 += 1")),
+    );
+}
+
+#[test]
+fn a_walk_that_is_put_back_does_not_end() {
+    refuses(
+        "unbounded-loop",
+        &walk(&format!(
+            "{NEW}\nagain:\n{NEXT}\nif r0 == 0 goto out\n*(u32 *)(r10 - 4) = 9\ngoto again\nout:\n{END}"
+        )),
+    );
+}
+
+#[test]
+fn what_calls_stand_for_is_not_called() {
+    for helper in ["map_slot", "tail_away"] {
+        refuses(
+            "unknown-helper",
+            &format!("object m array\nr2 = object m\nr3 = 0\ncall {helper}\nr0 = 0\nexit"),
+        );
+    }
+}
