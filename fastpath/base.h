@@ -45,10 +45,9 @@ struct shape {
  * second-level cache, medians in CPU time of a refresh with two-stage prefetch against one without:
  *     live MiB   0.1    0.2    0.4    0.8    1.5    3      6      12     48
  *     ratio      1.08   0.92   0.82   0.68   0.63   0.52   0.50   0.44   0.43
- * The passes pay from a quarter of a MiB on in a function that does nothing else; others have more to
- * repeat in the first pass, hence twice that. */
+ * The passes pay from a quarter of a MiB on. */
 #ifndef MR_CACHE_BYTES
-#define MR_CACHE_BYTES (512ull << 10)
+#define MR_CACHE_BYTES (256ull << 10)
 #endif
 
 /* ---- access to bytes of any alignment and type ---- */
