@@ -100,9 +100,10 @@ pub fn serve(
         let threads: Vec<_> = workers
             .into_iter()
             .map(|mut worker| {
-                let (running, cpu) = (&running, serve.cpus.get(worker.number).copied());
+                let (running, failed) = (&running, &shared.failed);
+                let cpu = serve.cpus.get(worker.number).copied();
                 scope.spawn(move || {
-                    let _guard = Leaves(running);
+                    let _guard = Leaves(running, failed);
                     if let Some(cpu) = cpu {
                         pin(cpu);
                     }
@@ -136,11 +137,14 @@ pub fn serve(
     Ok(account)
 }
 
-/// Counts a thread as ended, also when it panics.
-struct Leaves<'a>(&'a AtomicUsize);
+/// Counts a thread as ended, also when it panics; then the others drain and end too.
+struct Leaves<'a>(&'a AtomicUsize, &'a AtomicBool);
 
 impl Drop for Leaves<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.1.store(true, Ordering::Relaxed);
+        }
         self.0.fetch_sub(1, Ordering::Release);
     }
 }

@@ -240,6 +240,49 @@ fn a_port_that_fails_ends_the_run_with_its_error_and_every_packet_accounted() {
     assert_eq!(account.errors[0].error, "ring:x: the interface is gone");
 }
 
+/// A queue that panics when it is asked for packets.
+struct Broken;
+
+// SAFETY: it lends no frames.
+unsafe impl Queue for Broken {
+    fn receive(&mut self, _: &mut Vec<Frame>, _: usize, _: u64) -> Result<usize, PortError> {
+        panic!("a defect, made by the test")
+    }
+
+    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
+        Ok(packets.len())
+    }
+
+    fn release(&mut self, _: &[Frame]) {}
+}
+
+/// A queue that has nothing and never ends.
+struct Silent;
+
+// SAFETY: it lends no frames.
+unsafe impl Queue for Silent {
+    fn receive(&mut self, _: &mut Vec<Frame>, _: usize, _: u64) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
+        Ok(packets.len())
+    }
+
+    fn release(&mut self, _: &[Frame]) {}
+}
+
+#[test]
+fn a_worker_that_dies_is_named_and_the_others_end() {
+    let case = Case::new(0, &["f"]);
+    let mut what = case.serve(&[]);
+    what.workers = vec![vec![Box::new(Silent)], vec![Box::new(Broken)]];
+    let account = serve(what, &GO, &mut |_| ()).unwrap();
+    assert_eq!(account.errors.len(), 1);
+    let error = &account.errors[0].error;
+    assert!(error.contains("worker 1 died"), "{error}");
+}
+
 #[test]
 fn a_limit_is_kept() {
     let case = Case::new(1, &["f"]);
