@@ -1,8 +1,7 @@
 /* What the hand-written functions of this folder share: the passes over a burst, and reading headers
- * the way a C programmer does. Each file is a whole module (fastpath/abi.h) and does, for the IPv4 TCP
- * and UDP packets that are measured, what its namesake in nfs/ does; `make bench` asserts that before
- * it measures. What the namesake does for other packets (IPv6, ICMP) is left out: where that matters,
- * it makes the reference faster.
+ * the way a C programmer does. Each file is a whole module (fastpath/abi.h) and does what its namesake in
+ * nfs/ does with any packet: bench/src/agreement.rs tests it over captures and mutants of them, and
+ * `make bench` asserts it of the packets that it measures.
  *
  * The harness defines CAPACITY (entries of the function's table).
  */

@@ -2,7 +2,6 @@
 //! Tables of tests are small enough for the cache, and the passes would stay out; here they never do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::Path;
 use std::sync::Arc;
 
 use millrace_dataplane::module::{Config, Instance, Module};
@@ -12,32 +11,11 @@ use millrace_emit::toolchain::{self, ModuleOptions};
 use millrace_object::Program;
 use millrace_object::program::Role;
 use millrace_tests::command::{captures, nfs, root};
-use millrace_traffic::capture::Reader;
-use rand::{RngExt, SeedableRng};
+use millrace_tests::packets::with_variants;
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n";
-
-/// Frames of a capture, and as many with a byte or two changed or the end cut off.
-fn frames(capture: &Path, random: &mut ChaCha8Rng) -> Vec<Vec<u8>> {
-    let mut frames = Vec::new();
-    let mut reader = Reader::open(capture).unwrap();
-    while let Ok(Some(record)) = reader.next() {
-        let mut frame = record.data.to_vec();
-        frames.push(frame.clone());
-        for _ in 0..random.random_range(1..=3) {
-            if !frame.is_empty() {
-                let at = random.random_range(0..frame.len().min(80));
-                frame[at] ^= 1 << random.random_range(0..8);
-            }
-        }
-        if random.random_range(0..4) == 0 {
-            frame.truncate(random.random_range(0..=frame.len()));
-        }
-        frames.push(frame);
-    }
-    frames
-}
 
 struct Way {
     instance: Instance,
@@ -109,7 +87,8 @@ fn prefetching_changes_nothing() {
         let mut random = ChaCha8Rng::seed_from_u64(11);
         for capture in captures() {
             let mut ways = [true, false].map(|prefetch| Way::new(&program, &module, prefetch));
-            for (number, frames) in frames(&capture, &mut random).chunks(32).enumerate() {
+            let frames = with_variants(&capture, &mut random).unwrap();
+            for (number, frames) in frames.chunks(32).enumerate() {
                 let [with, without] = ways.each_mut().map(|way| way.run(frames, number * 32));
                 let differs = with.iter().zip(&without).position(|(a, b)| a != b);
                 if let Some(at) = differs {

@@ -117,6 +117,46 @@ fn key_position(body: &Body, id: StepId) -> Result<u8, Error> {
         .ok_or_else(|| body.slice.contradiction(step, "a call without a key"))
 }
 
+/// The object and the shape that a call works on.
+struct Operands {
+    before: Vec<String>,
+    text: String,
+}
+
+/// Of a map that was found in another one, the register holds where to find it and its capacity.
+fn operands(
+    body: &Body,
+    id: StepId,
+    reg: Reg,
+    object: ObjectId,
+    declaration: &StateObject,
+) -> Result<Operands, Error> {
+    if !declaration.is_shape() {
+        return Ok(Operands {
+            before: Vec::new(),
+            text: body.names.operands(object),
+        });
+    }
+    let map = body.pointer(id, reg)?;
+    let shape = body.names.shape(object);
+    let mut before = vec![format!(
+        "struct {0} *const map = (struct {0} *)mr_map({map})->object;",
+        declaration.kind.c
+    )];
+    let shape = if declaration.one_capacity() {
+        format!("&{shape}")
+    } else {
+        before.push(format!(
+            "const struct shape like = maps_shape(&{shape}, mr_map({map}));"
+        ));
+        "&like".to_owned()
+    };
+    Ok(Operands {
+        before,
+        text: format!("map, {shape}"),
+    })
+}
+
 fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
     let step = body.slice.step(id);
     let mut before = Vec::new();
@@ -129,10 +169,16 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
                 function = format!("{}_{}", declaration.kind.c, helper.name);
-                arguments.push(body.names.operands(object));
+                let of = operands(body, id, reg, object, declaration)?;
+                before.extend(of.before);
+                arguments.push(of.text);
             }
             Arg::Key if has_object => {
-                let (object, declaration) = object(body, id)?;
+                let (_, declaration) = object(body, id)?;
+                let token = match arguments.first() {
+                    Some(of) => format!("{}_token({of}, key)", declaration.kind.c),
+                    None => return Err(body.slice.unsupported(step, "a key without an object")),
+                };
                 arguments.push("key".into());
                 let entrance = body.resume.and_then(|r| r.entrances.get(&id));
                 if entrance.is_some_and(|e| e.only) {
@@ -146,11 +192,6 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                 {
                     before.extend(keep_whole(body, id, reg, declaration)?);
                 }
-                let token = format!(
-                    "{}_token({}, key)",
-                    declaration.kind.c,
-                    body.names.operands(object)
-                );
                 match body.sites.get(&id).filter(|_| body.slotted) {
                     Some(site) => {
                         let words = key_words(declaration);
@@ -178,7 +219,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                 return Err(body.slice.unsupported(step, "a key without an object"));
             }
             Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
-            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
+            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::ValueOut => {
                 arguments.push(body.address(id, reg, 0)?);
             }
         }

@@ -15,6 +15,7 @@ mod demand;
 mod forms;
 mod memory;
 mod module;
+mod nested;
 mod objects;
 mod operand;
 mod origin;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, Role};
 
+use super::nested;
 use super::objects::{Names, offers};
 use super::resume::Resume;
 use super::scout::Scout;
@@ -114,21 +115,25 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 /// Creation and destruction of an instance: what was made is unmade when something later fails.
 pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     let objects: Vec<(usize, &str)> = (program.objects.iter().enumerate())
-        .filter(|(index, _)| !names.is_constant(ObjectId(*index)))
+        .filter(|(index, o)| !names.is_constant(ObjectId(*index)) && !o.is_shape())
         .map(|(index, object)| (index, object.kind.c))
         .collect();
-    let mut out = String::from(
+    let mut out = nested::lifetime(program, names);
+    out.push_str(
         "\nstatic int create(struct mr_instance *self, const struct mr_config *config)\n{\n",
     );
     if random {
         out.push_str("\tself->sketch_seed = config->sketch_seed;\n");
     }
+    out.push_str(nested::begin(program));
     let mut undo = String::new();
     for (position, (index, c)) in objects.iter().enumerate() {
         let operands = names.operands(ObjectId(*index));
         let previous = position.checked_sub(1).map(|p| objects[p].0);
         if position == 0 {
-            out.insert_str(out.find("{\n").map_or(0, |at| at + 2), "\tint error;\n\n");
+            let begin = out.rfind("static int create(");
+            let brace = begin.and_then(|b| out.get(b..)?.find("{\n").map(|at| b + at + 2));
+            out.insert_str(brace.unwrap_or(0), "\tint error;\n\n");
         }
         let _ = writeln!(
             out,
@@ -145,11 +150,13 @@ pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     if objects.is_empty() {
         out.push_str("\t(void)self;\n\t(void)config;\n");
     }
+    out.push_str(&nested::fill(program, names));
     out.push_str("\treturn 0;\n");
     if !undo.is_empty() {
         let _ = write!(out, "\n{undo}\treturn error;\n");
     }
     out.push_str("}\n\nstatic void destroy(struct mr_instance *self)\n{\n");
+    out.push_str(&nested::clear(program, names));
     for (index, c) in objects.iter().rev() {
         let _ = writeln!(out, "\t{c}_destroy({});", names.operands(ObjectId(*index)));
     }

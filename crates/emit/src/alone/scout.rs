@@ -133,10 +133,12 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
         (step.args.first(), key)
     {
         let declaration = slice.program.objects.get(object.0);
+        // Which of the maps of a shape it is, a lookup says, and the scout makes none.
         let prefetches = declaration.is_some_and(|o| {
-            ["token", "prefetch", "prefetch_entry", "cold"]
-                .iter()
-                .all(|f| offers(o, f))
+            !o.is_shape()
+                && ["token", "prefetch", "prefetch_entry", "cold"]
+                    .iter()
+                    .all(|f| offers(o, f))
         });
         return if prefetches && readable(slice, *access) {
             Role::Site(0)

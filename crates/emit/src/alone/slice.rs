@@ -233,7 +233,7 @@ impl<'a> Slice<'a> {
         let object = |id: ObjectId| id.0 < self.program.objects.len();
         let kind = |kind: &Kind| match *kind {
             Kind::Stack { frame, .. } => frame.0 < frames,
-            Kind::Object(o) | Kind::Value(o) | Kind::Record(o) => object(o),
+            Kind::Object(o) | Kind::Inner(o) | Kind::Value(o) | Kind::Record(o) => object(o),
             _ => true,
         };
         let known = step.before.iter().chain([&step.after]).all(kind)
