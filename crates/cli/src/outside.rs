@@ -7,6 +7,7 @@ use clap::Args;
 use millrace_control::server::{Limits, Server};
 use millrace_control::{Exposed, Trouble, contents, pins::Pins, socket};
 use millrace_dataplane::Mailbox;
+use millrace_dataplane::account::{self as accounts, Account};
 use millrace_dataplane::mailbox::Job;
 use millrace_dataplane::module::Entry;
 
@@ -17,7 +18,7 @@ use crate::screen;
 #[derive(Args)]
 pub struct Outside {
     /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
-    /// `value`, or lines of KEY,VALUE
+    /// `value`, or lines of KEY,VALUE; of several functions, NF:NAME=FILE
     #[arg(long = "map", value_name = "NAME=FILE")]
     maps: Vec<String>,
 
@@ -40,11 +41,12 @@ pub struct Outside {
 }
 
 /// What is open for a run.
+#[derive(Default)]
 pub struct Opened {
     /// what is there at start
     pub entries: Vec<Entry>,
-    /// where requests wait
-    pub mailbox: Option<Arc<Mailbox>>,
+    /// where requests wait, one for each worker; none where nobody listens
+    pub mailboxes: Vec<Arc<Mailbox>>,
     /// what is to be done at the end
     pub at_end: Option<Job>,
     /// what went wrong there
@@ -54,11 +56,17 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The run has ended; what could not be kept.
-    pub fn close(self) -> Vec<Trouble> {
+    /// The run has ended; what could not be kept goes into its account.
+    pub fn close(self, account: Result<Account, Failure>) -> Result<Account, Failure> {
         drop(self.server);
+        let mut account = account?;
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *failures)
+        let failed = std::mem::take(&mut *failures).into_iter();
+        account.errors.extend(failed.map(|t| accounts::Failure {
+            error: t.what,
+            help: t.help.unwrap_or_default(),
+        }));
+        Ok(account)
     }
 }
 
@@ -67,7 +75,7 @@ impl Outside {
     ///
     /// # Errors
     /// A file or folder is wrong, or a socket that was asked for cannot be made.
-    pub fn open(&self, exposed: &Arc<Exposed>) -> Result<Opened, Failure> {
+    pub fn open(&self, exposed: &Arc<Exposed>, workers: usize) -> Result<Opened, Failure> {
         let failures = Arc::new(Mutex::new(Vec::new()));
         let (mut entries, mut at_end) = (Vec::new(), None);
         if let Some(folder) = &self.pin {
@@ -76,27 +84,55 @@ impl Outside {
             at_end = Some(pins.keep(exposed.clone(), failures.clone()));
         }
         // After what is pinned: what is named now counts.
-        entries.extend(contents::entries(&self.maps, exposed).map_err(Failure::control)?);
-        let (server, mailbox) = self.listen(exposed)?;
+        entries.extend(Self::entries(&self.maps, exposed)?);
+        let (server, mailboxes) = self.listen(exposed, workers)?;
         Ok(Opened {
             entries,
-            mailbox,
+            mailboxes,
             at_end,
             failures,
             server,
         })
     }
 
+    /// What `--map` says.
+    pub fn maps(&self) -> &[String] {
+        &self.maps
+    }
+
+    /// The entries that words of `--map` name.
+    ///
+    /// # Errors
+    /// A file is wrong.
+    pub fn entries(words: &[String], exposed: &Exposed) -> Result<Vec<Entry>, Failure> {
+        contents::entries(words, exposed).map_err(Failure::control)
+    }
+
+    /// A flag that was given and that is for a run of one function.
+    pub fn of_one(&self) -> Option<&'static str> {
+        let control = self.control.as_ref().filter(|p| p.as_os_str() != "none");
+        let flags = [
+            (control.is_some(), "--control"),
+            (self.name.is_some(), "--name"),
+            (self.pin.is_some(), "--pin"),
+        ];
+        flags
+            .iter()
+            .find(|(given, _)| *given)
+            .map(|(_, flag)| *flag)
+    }
+
     fn listen(
         &self,
         exposed: &Arc<Exposed>,
-    ) -> Result<(Option<Server>, Option<Arc<Mailbox>>), Failure> {
+        workers: usize,
+    ) -> Result<(Option<Server>, Vec<Arc<Mailbox>>), Failure> {
         if self
             .control
             .as_ref()
             .is_some_and(|p| p.as_os_str() == "none")
         {
-            return Ok((None, None));
+            return Ok((None, Vec::new()));
         }
         let path = match (&self.control, &self.name) {
             (Some(path), _) => Ok(path.clone()),
@@ -105,17 +141,16 @@ impl Outside {
                 socket::sweep();
             }),
         };
-        let mailbox = Arc::new(Mailbox::default());
+        let mailboxes: Vec<_> = (0..workers).map(|_| Arc::new(Mailbox::default())).collect();
         let server = path.and_then(|path| {
-            let mailboxes = vec![mailbox.clone()];
-            Server::start(&path, exposed.clone(), mailboxes, Limits::default())
+            Server::start(&path, exposed.clone(), mailboxes.clone(), Limits::default())
         });
         match server {
-            Ok(server) => Ok((Some(server), Some(mailbox))),
+            Ok(server) => Ok((Some(server), mailboxes)),
             // Nobody asked for it, and the packets do not need it.
             Err(trouble) if self.control.is_none() && self.name.is_none() => {
                 screen::err(&format!("note: no control socket: {trouble}"));
-                Ok((None, None))
+                Ok((None, Vec::new()))
             }
             Err(trouble) => Err(Failure::control(trouble)),
         }

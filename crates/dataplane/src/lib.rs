@@ -23,6 +23,8 @@ pub mod runner;
 )]
 pub mod signal;
 
+pub mod worker;
+
 #[cfg(test)]
 mod testing;
 
@@ -30,3 +32,4 @@ pub use account::Account;
 pub use mailbox::Mailbox;
 pub use module::{Config, Instance, Module};
 pub use runner::{Run, run};
+pub use worker::{Serve, serve};

@@ -98,7 +98,9 @@ impl FromStr for Mac {
         let mut bytes = [0; 6];
         let mut parts = text.split(':');
         for byte in &mut bytes {
-            let part = parts.next().filter(|p| p.len() == 2).ok_or_else(wrong)?;
+            // Not from_str_radix alone, which takes a sign.
+            let hex = |p: &&str| p.len() == 2 && p.bytes().all(|b| b.is_ascii_hexdigit());
+            let part = parts.next().filter(hex).ok_or_else(wrong)?;
             *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
         }
         parts

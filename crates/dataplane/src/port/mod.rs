@@ -3,9 +3,33 @@
 //! A port is named by a URL-like word. Its kind is what stands before the colon; a word without one
 //! is a capture file. Adding a kind is a file here and a line in [`KINDS`].
 
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod afpacket;
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod afxdp;
+mod buffers;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod captures;
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod device;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod fault;
 mod file;
 mod mem;
 mod null;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod oneway;
+mod query;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod queue;
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod tap;
+
+pub use buffers::Buffers;
+pub use captures::{CaptureIn, CaptureOut};
+pub use oneway::SendOnly;
+pub use query::Query;
+pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -27,6 +51,9 @@ pub struct Kind {
     pub input: Option<OpenInput>,
     /// opens it to write to; none when nothing goes into it
     pub output: Option<OpenOutput>,
+    /// opens it for workers, both directions at once; none for ports that are read or written by the
+    /// packet
+    pub live: Option<OpenLive>,
 }
 
 /// Opens a port to read from: the word behind the colon.
@@ -36,7 +63,14 @@ pub type OpenInput = fn(&str, &InputOptions) -> Result<Box<dyn Input>, PortError
 pub type OpenOutput = fn(&str, &[&str]) -> Result<Box<dyn Output>, PortError>;
 
 /// Every kind there is.
-pub const KINDS: &[&Kind] = &[&file::KIND, &mem::KIND, &null::KIND];
+pub const KINDS: &[&Kind] = &[
+    &file::KIND,
+    &mem::KIND,
+    &null::KIND,
+    &afpacket::KIND,
+    &afxdp::KIND,
+    &tap::KIND,
+];
 
 /// What a port needs to know beyond its word.
 #[derive(Clone, Copy)]
@@ -76,6 +110,26 @@ pub enum PortError {
         /// the word
         word: String,
     },
+    /// An option of the port's word makes no sense.
+    #[error("`{word}`: option `{option}`: {what}")]
+    Option {
+        /// the word
+        word: String,
+        /// the option
+        option: String,
+        /// what it should be
+        what: String,
+    },
+    /// The system refused something that a live port needs.
+    #[error("{word}: {what}")]
+    Live {
+        /// the word
+        word: String,
+        /// what was tried, and what the system said
+        what: String,
+        /// what to do
+        help: String,
+    },
     /// A capture that cannot be read.
     #[error(transparent)]
     Read(#[from] CaptureError),
@@ -93,6 +147,8 @@ impl PortError {
             Self::Direction { .. } => format!("use another kind: {}", forms()),
             Self::Nameless { .. } => "write the file's name behind the colon".into(),
             Self::Hollow { .. } => "give a capture with at least one packet".into(),
+            Self::Option { .. } => "docs/ports.md lists the options of each kind of port".into(),
+            Self::Live { help, .. } => help.clone(),
             Self::Read(_) => "packets before this place were processed and are accounted".into(),
             Self::Write(_) => "make room or choose another --out".into(),
         }
@@ -192,6 +248,31 @@ pub fn output(word: &str, ports: &[&str]) -> Result<Box<dyn Output>, PortError> 
     }
 }
 
+/// Whether this port is served by workers, both directions at once.
+#[must_use]
+pub fn is_live(word: &str) -> bool {
+    kind_of(word).is_ok_and(|(kind, _)| kind.live.is_some())
+}
+
+/// Opens a live port.
+///
+/// # Errors
+/// As [`input`]; also where the kind is not a live one.
+pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
+    let (kind, rest) = kind_of(word)?;
+    match kind.live {
+        Some(open) => {
+            let mut query = Query::parse(kind.scheme, rest)?;
+            let faults = fault::Faults::take(&mut query)?;
+            faults.around(open(&query.rest(), options)?, word)
+        }
+        None => Err(PortError::Direction {
+            word: word.to_owned(),
+            direction: "served by a worker",
+        }),
+    }
+}
+
 /// Whether the packets of this port begin again after the last one, so that a run needs a limit.
 #[must_use]
 pub fn loops(word: &str) -> bool {
@@ -237,10 +318,10 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_lists_those_there_are() {
-        let Err(error) = input("afxdp:eth0", &OPTIONS) else {
+        let Err(error) = input("pigeon:eth0", &OPTIONS) else {
             panic!("opened")
         };
-        assert_eq!(error.to_string(), "there is no port of kind `afxdp:`");
+        assert_eq!(error.to_string(), "there is no port of kind `pigeon:`");
         for kind in KINDS {
             assert!(error.help().contains(kind.form), "{}", error.help());
         }

@@ -50,7 +50,7 @@ pub struct Sources {
     /// inputs that nothing more is taken from
     closed: Vec<bool>,
     /// what ended an input before its end
-    pub(super) failures: Vec<PortError>,
+    pub(crate) failures: Vec<PortError>,
 }
 
 impl Sources {
