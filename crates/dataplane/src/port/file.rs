@@ -14,6 +14,7 @@ pub const KIND: Kind = Kind {
     what: "a capture file, or standard input and output",
     input: Some(open),
     output: Some(create),
+    live: None,
 };
 
 /// What a reader keeps: its window of 1 MiB.

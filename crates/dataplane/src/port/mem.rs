@@ -11,6 +11,7 @@ pub const KIND: Kind = Kind {
     what: "a capture looped from memory, for measuring",
     input: Some(open),
     output: None,
+    live: None,
 };
 
 struct Entry {

@@ -3,9 +3,20 @@
 //! A port is named by a URL-like word. Its kind is what stands before the colon; a word without one
 //! is a capture file. Adding a kind is a file here and a line in [`KINDS`].
 
+mod buffers;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod captures;
 mod file;
 mod mem;
 mod null;
+mod query;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod queue;
+
+pub use buffers::Buffers;
+pub use captures::{CaptureIn, CaptureOut};
+pub use query::Query;
+pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
 
 use std::sync::atomic::AtomicBool;
 
@@ -26,6 +37,9 @@ pub struct Kind {
     pub input: Option<OpenInput>,
     /// opens it to write to; none when nothing goes into it
     pub output: Option<OpenOutput>,
+    /// opens it for workers, both directions at once; none for ports that are read or written by the
+    /// packet
+    pub live: Option<OpenLive>,
 }
 
 /// Opens a port to read from: the word behind the colon.
@@ -75,6 +89,26 @@ pub enum PortError {
         /// the word
         word: String,
     },
+    /// An option of the port's word makes no sense.
+    #[error("`{word}`: option `{option}`: {what}")]
+    Option {
+        /// the word
+        word: String,
+        /// the option
+        option: String,
+        /// what it should be
+        what: String,
+    },
+    /// The system refused something that a live port needs.
+    #[error("{word}: {what}")]
+    Live {
+        /// the word
+        word: String,
+        /// what was tried, and what the system said
+        what: String,
+        /// what to do
+        help: String,
+    },
     /// A capture that cannot be read.
     #[error(transparent)]
     Read(#[from] CaptureError),
@@ -92,6 +126,8 @@ impl PortError {
             Self::Direction { .. } => format!("use another kind: {}", forms()),
             Self::Nameless { .. } => "write the file's name behind the colon".into(),
             Self::Hollow { .. } => "give a capture with at least one packet".into(),
+            Self::Option { .. } => "docs/ports.md lists the options of each kind of port".into(),
+            Self::Live { help, .. } => help.clone(),
             Self::Read(_) => "packets before this place were processed and are accounted".into(),
             Self::Write(_) => "make room or choose another --out".into(),
         }
@@ -163,6 +199,27 @@ pub fn output(word: &str, ports: &[&str]) -> Result<Box<dyn Output>, PortError> 
         None => Err(PortError::Direction {
             word: word.to_owned(),
             direction: "written to",
+        }),
+    }
+}
+
+/// Whether this port is served by workers, both directions at once.
+#[must_use]
+pub fn is_live(word: &str) -> bool {
+    kind_of(word).is_ok_and(|(kind, _)| kind.live.is_some())
+}
+
+/// Opens a live port.
+///
+/// # Errors
+/// As [`input`]; also where the kind is not a live one.
+pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
+    let (kind, rest) = kind_of(word)?;
+    match kind.live {
+        Some(open) => open(rest, options),
+        None => Err(PortError::Direction {
+            word: word.to_owned(),
+            direction: "served by a worker",
         }),
     }
 }

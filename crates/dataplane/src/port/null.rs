@@ -11,6 +11,7 @@ pub const KIND: Kind = Kind {
     what: "a sink that keeps nothing",
     input: None,
     output: Some(create),
+    live: None,
 };
 
 #[derive(Default)]

@@ -44,7 +44,7 @@ pub struct Sources {
     /// the input whose packet is next
     at: Option<usize>,
     /// what ended an input before its end
-    pub(super) failures: Vec<PortError>,
+    pub(crate) failures: Vec<PortError>,
 }
 
 impl Sources {

@@ -1,0 +1,140 @@
+//! Capture files as queues, so that workers serve them as they serve any port.
+
+use super::buffers::Buffers;
+use super::{Departure, Frame, Output, PortError, Queue, QueueCounts};
+use crate::packet::{Layout, MAX_FRAME};
+use crate::runner::Sources;
+
+/// The inputs of a run, merged by time stamp, as one queue that feeds all ports of the function.
+pub struct CaptureIn {
+    sources: Sources,
+    buffers: Buffers,
+    counts: QueueCounts,
+    closed: bool,
+}
+
+impl CaptureIn {
+    /// A queue that lends at most `burst` packets at a time.
+    #[must_use]
+    pub fn new(sources: Sources, burst: usize, layout: Layout) -> Self {
+        Self {
+            sources,
+            buffers: Buffers::new(burst, 0, layout),
+            counts: QueueCounts::default(),
+            closed: false,
+        }
+    }
+}
+
+// SAFETY: frames come from `Buffers`, which leaves a lent buffer alone until it is released.
+unsafe impl Queue for CaptureIn {
+    fn receive(
+        &mut self,
+        into: &mut Vec<Frame>,
+        most: usize,
+        before: u64,
+    ) -> Result<usize, PortError> {
+        let start = into.len();
+        while into.len() - start < most && !self.closed && self.buffers.free() > 0 {
+            let Some((record, port)) = self.sources.next() else {
+                break;
+            };
+            if record.time_ns >= before {
+                break;
+            }
+            if record.data.len() > MAX_FRAME {
+                self.counts.unfit += 1;
+            } else if let Some(frame) = self.buffers.copy(record.data) {
+                into.push(Frame {
+                    stamp: record.time_ns,
+                    wire: record.original_length,
+                    port,
+                    ..frame
+                });
+            }
+            self.sources.advance();
+        }
+        Ok(into.len() - start)
+    }
+
+    fn transmit(&mut self, _packets: &mut [Departure]) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn release(&mut self, frames: &[Frame]) {
+        self.buffers.release(frames);
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+    }
+
+    fn ended(&self) -> bool {
+        self.closed || self.sources.next().is_none()
+    }
+
+    fn next_stamp(&self) -> Option<u64> {
+        self.sources.next().map(|(record, _)| record.time_ns)
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        self.sources.failures.drain(..).next().map_or(Ok(()), Err)
+    }
+
+    fn counts(&self) -> QueueCounts {
+        self.counts
+    }
+
+    fn memory(&self) -> u64 {
+        self.sources.bytes() + self.buffers.memory()
+    }
+}
+
+/// An output that packets are written to, as a queue that gives nothing.
+pub struct CaptureOut {
+    output: Option<Box<dyn Output>>,
+}
+
+impl CaptureOut {
+    /// A queue into `output`.
+    #[must_use]
+    pub fn new(output: Box<dyn Output>) -> Self {
+        Self {
+            output: Some(output),
+        }
+    }
+}
+
+// SAFETY: it lends no frames.
+unsafe impl Queue for CaptureOut {
+    fn receive(&mut self, _: &mut Vec<Frame>, _: usize, _: u64) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
+        let Some(output) = &mut self.output else {
+            return Ok(0);
+        };
+        for packet in &*packets {
+            output.write(packet.port, packet.stamp, packet.wire, packet.bytes())?;
+        }
+        Ok(packets.len())
+    }
+
+    fn release(&mut self, _frames: &[Frame]) {}
+
+    fn ended(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        match self.output.take() {
+            Some(output) => output.finish().map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    fn memory(&self) -> u64 {
+        self.output.as_ref().map_or(0, |o| o.bytes())
+    }
+}
