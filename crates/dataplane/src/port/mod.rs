@@ -12,6 +12,8 @@ mod null;
 mod query;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod queue;
+#[allow(unsafe_code, reason = "device and driver share packet memory")]
+pub mod vnic;
 
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut};
@@ -49,7 +51,7 @@ pub type OpenInput = fn(&str, &InputOptions) -> Result<Box<dyn Input>, PortError
 pub type OpenOutput = fn(&str, &[&str]) -> Result<Box<dyn Output>, PortError>;
 
 /// Every kind there is.
-pub const KINDS: &[&Kind] = &[&file::KIND, &mem::KIND, &null::KIND];
+pub const KINDS: &[&Kind] = &[&file::KIND, &mem::KIND, &null::KIND, &vnic::KIND];
 
 /// What a port needs to know beyond its word.
 #[derive(Clone, Copy)]
@@ -227,7 +229,8 @@ pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
 /// Whether the packets of this port begin again after the last one, so that a run needs a limit.
 #[must_use]
 pub fn loops(word: &str) -> bool {
-    kind_of(word).is_ok_and(|(kind, _)| kind.scheme == mem::KIND.scheme)
+    kind_of(word)
+        .is_ok_and(|(kind, _)| [mem::KIND.scheme, vnic::KIND.scheme].contains(&kind.scheme))
 }
 
 /// The kind of a word, and what stands behind its colon.
