@@ -50,6 +50,15 @@ pub struct Account {
     pub ports: Vec<PortAccount>,
     /// a worker each
     pub workers: Vec<WorkerAccount>,
+    /// a function of the chain each; none where one function runs over captures
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageAccount>,
+    /// a queue of a live port each
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueAccount>,
+    /// what the live ports say of themselves
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
     /// an output each
     pub outputs: Vec<OutputAccount>,
     /// records that came out of ring buffers, by object
@@ -158,6 +167,39 @@ pub struct WorkerAccount {
     pub bursts: u64,
     /// seconds inside the function
     pub seconds: f64,
+}
+
+/// The account of one function of a chain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StageAccount {
+    /// its name
+    pub name: String,
+    /// packets that went through it
+    pub packets: u64,
+    /// calls
+    pub bursts: u64,
+    /// seconds inside it
+    pub seconds: f64,
+}
+
+/// What a queue counted of packets that no worker saw, or that did not leave; see
+/// [`crate::port::QueueCounts`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QueueAccount {
+    /// the word that named the port
+    pub name: String,
+    /// whose queue it is
+    pub worker: u32,
+    /// lost before anybody could receive them
+    pub missed: u64,
+    /// came, and could not be taken
+    pub unfit: u64,
+    /// taken, and refused by the device
+    pub failed: u64,
+    /// dropped on purpose
+    pub discarded: u64,
+    /// added on purpose
+    pub duplicated: u64,
 }
 
 /// The account of one output.

@@ -28,6 +28,14 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// Adds what another has counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.total += other.total;
+    }
+
     /// Counts `weight` values of this size, above zero; what lies outside counts at the end.
     pub fn add(&mut self, value: f64, weight: u64) {
         let bucket = (value.log2() + OFFSET) * STEPS as f64;

@@ -22,9 +22,12 @@ pub mod runner;
 )]
 pub mod signal;
 
+pub mod worker;
+
 #[cfg(test)]
 mod testing;
 
 pub use account::Account;
 pub use module::{Config, Instance, Module};
 pub use runner::{Run, run};
+pub use worker::{Serve, serve};

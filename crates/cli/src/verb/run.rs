@@ -294,7 +294,7 @@ impl Run {
 }
 
 fn records(path: &std::path::Path) -> Result<RecordWriter, Failure> {
-    let output: Box<dyn Write> = if path.as_os_str() == "-" {
+    let output: Box<dyn Write + Send> = if path.as_os_str() == "-" {
         Box::new(BufWriter::new(std::io::stdout()))
     } else {
         let file = File::create(path).map_err(|e| {

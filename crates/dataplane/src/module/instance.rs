@@ -169,14 +169,34 @@ impl Instance {
     /// time spent inside the module, in ticks of [`crate::clock`].
     pub fn burst(&mut self, program: usize, prefetch: bool, burst: &mut Burst) -> u64 {
         let (pointers, count) = burst.descriptors();
+        // SAFETY: `Burst` promises `count` distinct descriptors, each pointing into a buffer of its own
+        // that lives and stays in place while `burst` is borrowed.
+        unsafe {
+            self.run(
+                program,
+                prefetch,
+                std::slice::from_raw_parts(pointers, count as usize),
+            )
+        }
+    }
+
+    /// The same over descriptors that lie anywhere.
+    ///
+    /// # Safety
+    /// The descriptors are distinct, and each describes a packet as abi.h asks for, in memory that
+    /// nobody else uses during the call.
+    pub(crate) unsafe fn run(
+        &mut self,
+        program: usize,
+        prefetch: bool,
+        packets: &[*mut abi::Packet],
+    ) -> u64 {
         let Some(function) = self.module.burst_function(program, prefetch) else {
             return 0;
         };
         let begin = clock::ticks();
-        // SAFETY: the instance is created and exclusively ours. `Burst` promises `count` distinct
-        // descriptors, each pointing into a buffer of its own that lives and stays in place while
-        // `burst` is borrowed.
-        unsafe { function(self.memory.as_ptr(), pointers, count) };
+        // SAFETY: the instance is created and exclusively ours; the rest as the caller promises.
+        unsafe { function(self.memory.as_ptr(), packets.as_ptr(), packets.len() as u32) };
         clock::ticks().saturating_sub(begin)
     }
 }

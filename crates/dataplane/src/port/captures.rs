@@ -1,5 +1,7 @@
 //! Capture files as queues, so that workers serve them as they serve any port.
 
+use millrace_traffic::capture::Written;
+
 use super::buffers::Buffers;
 use super::{Departure, Frame, Output, PortError, Queue, QueueCounts};
 use crate::packet::{Layout, MAX_FRAME};
@@ -93,6 +95,7 @@ unsafe impl Queue for CaptureIn {
 /// An output that packets are written to, as a queue that gives nothing.
 pub struct CaptureOut {
     output: Option<Box<dyn Output>>,
+    kept: Written,
 }
 
 impl CaptureOut {
@@ -101,6 +104,7 @@ impl CaptureOut {
     pub fn new(output: Box<dyn Output>) -> Self {
         Self {
             output: Some(output),
+            kept: Written::default(),
         }
     }
 }
@@ -129,9 +133,17 @@ unsafe impl Queue for CaptureOut {
 
     fn finish(&mut self) -> Result<(), PortError> {
         match self.output.take() {
-            Some(output) => output.finish().map(|_| ()),
+            Some(output) => {
+                self.kept = output.written();
+                self.kept = output.finish()?;
+                Ok(())
+            }
             None => Ok(()),
         }
+    }
+
+    fn kept(&self) -> Option<Written> {
+        Some(self.output.as_ref().map_or(self.kept, |o| o.written()))
     }
 
     fn memory(&self) -> u64 {

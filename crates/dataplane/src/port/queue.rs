@@ -179,6 +179,11 @@ pub unsafe trait Queue: Send {
         Ok(())
     }
 
+    /// What is known to be kept, for ports that keep packets (files).
+    fn kept(&self) -> Option<millrace_traffic::capture::Written> {
+        None
+    }
+
     /// What it has counted.
     fn counts(&self) -> QueueCounts {
         QueueCounts::default()

@@ -97,14 +97,14 @@ impl Sinks {
 /// being that of the last packet before they were collected.
 pub struct RecordWriter {
     name: String,
-    output: Box<dyn Write>,
+    output: Box<dyn Write + Send>,
     error: Option<std::io::Error>,
 }
 
 impl RecordWriter {
     /// Writes to `output`, which errors call `name`.
     #[must_use]
-    pub fn new(name: &str, output: Box<dyn Write>) -> Self {
+    pub fn new(name: &str, output: Box<dyn Write + Send>) -> Self {
         Self {
             name: name.to_owned(),
             output,
@@ -113,7 +113,7 @@ impl RecordWriter {
     }
 
     /// False once it takes no more.
-    pub(super) fn write(&mut self, object: &str, time: u64, record: &Record) -> bool {
+    pub(crate) fn write(&mut self, object: &str, time: u64, record: &Record) -> bool {
         if self.error.is_none() {
             self.error = self.line(object, time, record).err();
         }
@@ -136,7 +136,7 @@ impl RecordWriter {
         writeln!(self.output, "{text}")
     }
 
-    pub(super) fn finish(mut self) -> Option<Failure> {
+    pub(crate) fn finish(mut self) -> Option<Failure> {
         let error = self.error.take().or_else(|| self.output.flush().err())?;
         Some(Failure {
             error: format!("{}: cannot be written: {error}", self.name),

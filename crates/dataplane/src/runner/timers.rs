@@ -36,6 +36,12 @@ impl Timers {
         time >= self.next
     }
 
+    /// The earliest moment that is still to come, ns; `u64::MAX` when there is none.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     /// What fires before a packet of this time: (moment in ns, index of the timer), in order of the
     /// moment, then of the index.
     pub fn take(&mut self, time: u64) -> Vec<(u64, usize)> {

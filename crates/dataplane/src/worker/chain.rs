@@ -1,0 +1,227 @@
+//! Functions in a row on one worker.
+//!
+//! A chain of one function has its ports. A chain of several is a line of functions of two ports
+//! each: port 0 of the chain is port 0 of the first, port 1 of each leads to port 0 of the next and
+//! back, and port 1 of the last is port 1 of the chain. A burst goes through function by function, so
+//! that each runs over as many packets at once as there are; packets stay in order at every function.
+//! A packet that keeps being sent back and forth is aborted after [`SWEEPS`] times through the line.
+
+use std::sync::Arc;
+
+use crate::module::{Config, Instance, Module, ModuleError, abi};
+use crate::runner::Timers;
+
+/// How often a packet may go through the whole line, once in each direction.
+pub const SWEEPS: usize = 4;
+/// The ports of a function in a line.
+const LINE_PORTS: u32 = 2;
+
+/// A function of a chain, as every worker gets it.
+#[derive(Clone)]
+pub struct Link {
+    /// its name
+    pub name: String,
+    /// the code
+    pub module: Arc<Module>,
+    /// its state at start; `time` is set when the worker starts
+    pub config: Config,
+    /// which packet entry to run
+    pub program: usize,
+    /// whether to use the prefetching passes
+    pub prefetch: bool,
+    /// names of its drop reasons, by index
+    pub reasons: Vec<String>,
+    /// memory that its objects take, as predicted from their declarations, bytes
+    pub objects_bytes: u64,
+}
+
+/// A function of a chain, running.
+pub struct Stage {
+    /// its state
+    pub instance: Instance,
+    /// its timers
+    pub timers: Timers,
+    program: usize,
+    prefetch: bool,
+}
+
+impl Stage {
+    fn new(link: &Link, start: u64) -> Result<Self, ModuleError> {
+        let config = Config {
+            time: start,
+            ..link.config.clone()
+        };
+        Ok(Self {
+            instance: Instance::create(link.module.clone(), &config)?,
+            timers: Timers::new(link.module.timers(), start),
+            program: link.program,
+            prefetch: link.prefetch,
+        })
+    }
+}
+
+/// What a stage has done with a burst.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work {
+    /// calls
+    pub bursts: u64,
+    /// packets
+    pub packets: u64,
+    /// ticks of [`crate::clock`]
+    pub ticks: u64,
+}
+
+/// Where a packet of the burst ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// the function that decided
+    pub stage: u32,
+    /// it went round and was aborted
+    pub looped: bool,
+}
+
+/// The functions of one worker.
+pub struct Chain {
+    /// in their order
+    pub stages: Vec<Stage>,
+    /// what each did with the last burst
+    pub work: Vec<Work>,
+    /// for each packet of the burst, the function that it waits at; none when it is through
+    at: Vec<Option<usize>>,
+    /// for each packet of the last burst
+    pub ends: Vec<End>,
+    pointers: Vec<*mut abi::Packet>,
+    chosen: Vec<usize>,
+}
+
+// SAFETY: `pointers` is scratch: it is filled and used within one call of `run`.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    /// Makes the state of each function; `start` is the time, ns since the epoch.
+    ///
+    /// # Errors
+    /// As [`Instance::create`].
+    pub fn new(links: &[Link], start: u64) -> Result<Self, ModuleError> {
+        let stages = links.iter().map(|link| Stage::new(link, start));
+        Ok(Self {
+            stages: stages.collect::<Result<_, _>>()?,
+            work: vec![Work::default(); links.len()],
+            at: Vec::new(),
+            ends: Vec::new(),
+            pointers: Vec::new(),
+            chosen: Vec::new(),
+        })
+    }
+
+    /// Runs the functions over a burst. After it each descriptor says what becomes of its packet, in
+    /// the chain's ports, and `ends` which function said so.
+    ///
+    /// # Safety
+    /// Every descriptor describes a packet as abi.h asks for, in memory that nobody else uses.
+    pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet]) {
+        self.work.fill(Work::default());
+        self.ends.clear();
+        self.ends.resize(packets.len(), End::default());
+        if self.stages.len() == 1 {
+            self.chosen.clear();
+            self.chosen.extend(0..packets.len());
+            // SAFETY: as the caller promises.
+            unsafe { self.call(0, packets) };
+            return;
+        }
+        let last = self.stages.len().saturating_sub(1);
+        self.at.clear();
+        for packet in &mut *packets {
+            self.at.push(Some(if packet.port == 0 { 0 } else { last }));
+            packet.ports = LINE_PORTS;
+        }
+        for _ in 0..SWEEPS {
+            for stage in (0..=last).chain((0..last).rev()) {
+                self.chosen.clear();
+                let at = self.at.iter().enumerate();
+                self.chosen
+                    .extend(at.filter(|(_, at)| **at == Some(stage)).map(|(i, _)| i));
+                if self.chosen.is_empty() {
+                    continue;
+                }
+                // SAFETY: as the caller promises; bounds that a function moved are the packet's new
+                // ones, and still within its room.
+                unsafe { self.call(stage, packets) };
+                self.route(stage, last, packets);
+            }
+            if self.at.iter().all(Option::is_none) {
+                return;
+            }
+        }
+        for ((packet, at), end) in packets.iter_mut().zip(&mut self.at).zip(&mut self.ends) {
+            if at.take().is_some() {
+                packet.fate = abi::fate::ABORTED;
+                end.looped = true;
+            }
+        }
+    }
+
+    /// Calls one function with the chosen packets.
+    ///
+    /// # Safety
+    /// As [`Chain::run`].
+    unsafe fn call(&mut self, stage: usize, packets: &mut [abi::Packet]) {
+        self.pointers.clear();
+        for index in &self.chosen {
+            if let Some(packet) = packets.get_mut(*index) {
+                self.pointers.push(&raw mut *packet);
+            }
+            if let Some(end) = self.ends.get_mut(*index) {
+                end.stage = stage as u32;
+            }
+        }
+        let (Some(running), Some(work)) = (self.stages.get_mut(stage), self.work.get_mut(stage))
+        else {
+            return;
+        };
+        // SAFETY: distinct descriptors (`chosen` has each index once), as the caller promises.
+        work.ticks += unsafe {
+            running
+                .instance
+                .run(running.program, running.prefetch, &self.pointers)
+        };
+        work.bursts += 1;
+        work.packets += self.pointers.len() as u64;
+    }
+
+    /// Sends the chosen packets on along the line, or out of it.
+    fn route(&mut self, stage: usize, last: usize, packets: &mut [abi::Packet]) {
+        for index in &self.chosen {
+            let (Some(packet), Some(at)) = (packets.get_mut(*index), self.at.get_mut(*index))
+            else {
+                continue;
+            };
+            let out = match packet.fate {
+                abi::fate::FORWARD => packet.out,
+                // With two ports, every port but the ingress port is the other one.
+                abi::fate::FLOOD => 1 - packet.port.min(1),
+                _ => {
+                    *at = None;
+                    continue;
+                }
+            };
+            let (next, enters) = match out {
+                0 if stage > 0 => (Some(stage - 1), 1),
+                1 if stage < last => (Some(stage + 1), 0),
+                _ => (None, 0),
+            };
+            *at = next;
+            if next.is_some() {
+                packet.port = enters;
+                packet.meta = packet.data;
+                packet.fate = abi::fate::ABORTED;
+                packet.redirect = 0;
+                packet.draws = 0;
+            } else {
+                packet.fate = abi::fate::FORWARD;
+            }
+            packet.out = out;
+        }
+    }
+}

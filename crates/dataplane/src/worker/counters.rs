@@ -1,0 +1,276 @@
+//! Counters that one worker writes and anybody reads.
+//!
+//! Each worker has lines of its own, so that its stores disturb nobody; a reader only pulls a copy of
+//! a line now and then. Only the owner writes, so a load and a store make an addition: no locked
+//! instruction stands on the packet path. Counters are read one by one: a reader may see a packet
+//! counted as read whose fate is not yet counted, never the other way for long.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters a line: two cache lines of 64 bytes, since processors fetch them in pairs.
+const LINE: usize = 16;
+
+#[repr(align(128))]
+#[derive(Default)]
+struct Line([AtomicU64; LINE]);
+
+/// The counters of one worker.
+pub struct Counters {
+    lines: Box<[Line]>,
+}
+
+impl Counters {
+    /// `count` counters, all zero.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        let lines = (0..count.div_ceil(LINE)).map(|_| Line::default());
+        Self {
+            lines: lines.collect(),
+        }
+    }
+
+    fn at(&self, index: usize) -> Option<&AtomicU64> {
+        self.lines.get(index / LINE)?.0.get(index % LINE)
+    }
+
+    /// Adds to a counter; only the worker that owns them may.
+    #[inline]
+    pub(super) fn add(&self, index: usize, value: u64) {
+        if let Some(counter) = self.at(index) {
+            let sum = counter.load(Ordering::Relaxed).wrapping_add(value);
+            counter.store(sum, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets a counter; only the worker that owns them may.
+    #[inline]
+    pub(super) fn set(&self, index: usize, value: u64) {
+        if let Some(counter) = self.at(index) {
+            counter.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// What a counter says now; 0 where there is none.
+    #[must_use]
+    pub fn get(&self, index: usize) -> u64 {
+        self.at(index).map_or(0, |c| c.load(Ordering::Relaxed))
+    }
+}
+
+/// What is counted for each port of the function, in this order.
+#[derive(Clone, Copy)]
+pub enum OfPort {
+    /// packets that came in here
+    Read,
+    /// their bytes
+    ReadBytes,
+    /// of these, sent out somewhere
+    Forwarded,
+    /// of these, dropped
+    Dropped,
+    /// of these, passed to the host
+    Passed,
+    /// of these, consumed
+    Consumed,
+    /// of these, aborted
+    Aborted,
+    /// packets sent out here
+    Sent,
+    /// their bytes
+    SentBytes,
+}
+const OF_PORT: usize = 9;
+
+/// What is counted for each queue.
+#[derive(Clone, Copy)]
+pub enum OfQueue {
+    /// see [`crate::port::QueueCounts`]
+    Missed,
+    /// as above
+    Unfit,
+    /// as above
+    Failed,
+    /// as above
+    Discarded,
+    /// as above
+    Duplicated,
+}
+const OF_QUEUE: usize = 5;
+
+/// What is counted for each function of the chain.
+#[derive(Clone, Copy)]
+pub enum OfStage {
+    /// packets that went through it
+    Packets,
+    /// calls
+    Bursts,
+    /// ticks of [`crate::clock`] inside it
+    Ticks,
+    /// times that its timers fired
+    Timers,
+}
+const OF_STAGE: usize = 4;
+
+/// What is counted once.
+#[derive(Clone, Copy)]
+pub enum Once {
+    /// copies made by floods
+    Created,
+    /// bursts received
+    Bursts,
+    /// packets received
+    Packets,
+    /// packets stamped earlier than one before
+    OutOfOrder,
+    /// turns in which nothing came
+    Idle,
+}
+const ONCE: usize = 5;
+
+/// Reasons that are the host's and not the program's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Host {
+    /// the program aborted
+    Aborted,
+    /// sent to a port that does not exist
+    NoSuchPort,
+    /// flooded where there is no other port
+    NoOtherPort,
+    /// the transmit queue had no room
+    TxFull,
+    /// the port that it was to leave at has failed
+    PortFailed,
+    /// it went round in the chain
+    ChainLoop,
+    /// a reason that the program did not declare
+    Undeclared,
+}
+
+/// Their names in an account.
+pub const HOST_REASONS: [&str; 7] = [
+    crate::account::ABORTED,
+    crate::account::NO_SUCH_PORT,
+    crate::account::NO_OTHER_PORT,
+    "tx_full",
+    "port_failed",
+    "chain_loop",
+    "undeclared_reason",
+];
+
+/// Where each counter stands.
+#[derive(Clone, Debug)]
+pub struct Places {
+    ports: usize,
+    queues: usize,
+    /// drop reasons of each function
+    reasons: Vec<usize>,
+}
+
+impl Places {
+    /// For this many ports and queues, and functions with this many reasons each.
+    #[must_use]
+    pub fn new(ports: usize, queues: usize, reasons: Vec<usize>) -> Self {
+        Self {
+            ports,
+            queues,
+            reasons,
+        }
+    }
+
+    /// How many counters there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.reason(self.reasons.len(), 0)
+    }
+
+    /// The place of a count of a port.
+    #[must_use]
+    pub fn port(&self, port: usize, what: OfPort) -> usize {
+        ONCE + HOST_REASONS.len() + port * OF_PORT + what as usize
+    }
+
+    /// The place of a count of a queue.
+    #[must_use]
+    pub fn queue(&self, queue: usize, what: OfQueue) -> usize {
+        self.port(self.ports, OfPort::Read) + queue * OF_QUEUE + what as usize
+    }
+
+    /// The place of a count of a function.
+    #[must_use]
+    pub fn stage(&self, stage: usize, what: OfStage) -> usize {
+        self.queue(self.queues, OfQueue::Missed) + stage * OF_STAGE + what as usize
+    }
+
+    /// The place of the count of packets that a function dropped for a reason.
+    #[must_use]
+    pub fn reason(&self, stage: usize, reason: usize) -> usize {
+        let before: usize = self.reasons.iter().take(stage).sum();
+        self.stage(self.reasons.len(), OfStage::Packets) + before + reason
+    }
+
+    /// How many reasons a function has.
+    #[must_use]
+    pub fn reasons(&self, stage: usize) -> usize {
+        self.reasons.get(stage).copied().unwrap_or(0)
+    }
+
+    /// The place of a count that there is once.
+    #[must_use]
+    pub fn once(&self, what: Once) -> usize {
+        what as usize
+    }
+
+    /// The place of the count of a reason of the host's.
+    #[must_use]
+    pub fn host(&self, reason: Host) -> usize {
+        ONCE + reason as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_count_has_a_place_of_its_own() {
+        let places = Places::new(3, 2, vec![2, 0, 4]);
+        let mut all = vec![
+            places.once(Once::Created),
+            places.once(Once::Idle),
+            places.host(Host::Aborted),
+            places.host(Host::Undeclared),
+        ];
+        for port in 0..3 {
+            all.extend([
+                places.port(port, OfPort::Read),
+                places.port(port, OfPort::SentBytes),
+            ]);
+        }
+        for queue in 0..2 {
+            all.extend([
+                places.queue(queue, OfQueue::Missed),
+                places.queue(queue, OfQueue::Duplicated),
+            ]);
+        }
+        for (stage, reasons) in [2, 0, 4].into_iter().enumerate() {
+            all.extend([
+                places.stage(stage, OfStage::Packets),
+                places.stage(stage, OfStage::Timers),
+            ]);
+            all.extend((0..reasons).map(|r| places.reason(stage, r)));
+        }
+        let unique: HashSet<_> = all.iter().collect();
+        assert_eq!(unique.len(), all.len());
+        assert_eq!(all.iter().max(), Some(&(places.count() - 1)));
+    }
+
+    #[test]
+    fn counters_add_and_know_their_bounds() {
+        let counters = Counters::new(17);
+        counters.add(16, 2);
+        counters.add(16, 3);
+        counters.add(1000, 1);
+        assert_eq!((counters.get(16), counters.get(1000)), (5, 0));
+    }
+}

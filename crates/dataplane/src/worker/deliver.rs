@@ -1,0 +1,288 @@
+//! What happens to a burst after the functions: packets leave, and each gets its one fate.
+
+use super::chain::End;
+use super::counters::{Counters, Host, OfPort, Once, Places};
+use crate::module::abi;
+use crate::port::{Departure, Frame};
+
+/// Packets that leave through one queue.
+#[derive(Default)]
+pub struct Leaving {
+    /// the packets
+    pub packets: Vec<Departure>,
+    /// for each, its place in the burst
+    pub index: Vec<usize>,
+}
+
+/// What is decided about a packet and waits for its transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pending {
+    /// its fate is counted
+    Settled,
+    /// it is to leave
+    Leaves,
+}
+
+/// Sorts a burst by where its packets go.
+#[derive(Default)]
+pub struct Delivery {
+    /// a queue each
+    pub leaving: Vec<Leaving>,
+    pending: Vec<Pending>,
+    /// copies of each packet that have left
+    copies: Vec<u32>,
+    /// the last reason for which a copy of it could not leave
+    why: Vec<Host>,
+    /// whether a transmit kept its buffer
+    pub kept: Vec<bool>,
+}
+
+/// Where ports lead.
+pub struct Wiring {
+    /// for each port of the chain, its queue; none: what is sent there is counted and gone
+    pub of_port: Vec<Option<usize>>,
+    /// the queue of packets for the host's own stack, if they go anywhere
+    pub pass: Option<usize>,
+}
+
+/// The counters of a worker and where each stands.
+pub struct Count<'a> {
+    /// the counters
+    pub counters: &'a Counters,
+    /// their places
+    pub places: &'a Places,
+}
+
+impl Count<'_> {
+    /// Adds to a port's count.
+    #[inline]
+    pub fn port(&self, port: u32, what: OfPort, value: u64) {
+        self.counters
+            .add(self.places.port(port as usize, what), value);
+    }
+
+    /// Adds to a count that there is once.
+    #[inline]
+    pub fn once(&self, what: Once, value: u64) {
+        self.counters.add(self.places.once(what), value);
+    }
+
+    fn because(&self, reason: Host) {
+        self.counters.add(self.places.host(reason), 1);
+    }
+
+    fn aborted(&self, port: u32, reason: Host) {
+        self.because(reason);
+        self.port(port, OfPort::Aborted, 1);
+    }
+
+    fn dropped(&self, port: u32, reason: Host) {
+        self.because(reason);
+        self.port(port, OfPort::Dropped, 1);
+    }
+}
+
+impl Delivery {
+    /// For this many queues.
+    #[must_use]
+    pub fn new(queues: usize) -> Self {
+        Self {
+            leaving: (0..queues).map(|_| Leaving::default()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Settles what stays and lists what leaves. `entered` are the frames as they came in.
+    pub fn sort(
+        &mut self,
+        wiring: &Wiring,
+        entered: &[Frame],
+        packets: &[abi::Packet],
+        ends: &[End],
+        count: &Count<'_>,
+    ) {
+        let ports = wiring.of_port.len() as u32;
+        self.pending.clear();
+        self.pending.resize(entered.len(), Pending::Settled);
+        self.copies.clear();
+        self.copies.resize(entered.len(), 0);
+        self.why.clear();
+        self.why.resize(entered.len(), Host::TxFull);
+        self.kept.clear();
+        self.kept.resize(entered.len(), false);
+        for leaving in &mut self.leaving {
+            leaving.packets.clear();
+            leaving.index.clear();
+        }
+        for (index, ((frame, packet), end)) in entered.iter().zip(packets).zip(ends).enumerate() {
+            let from = frame.port;
+            if !within(frame, packet) {
+                count.aborted(from, Host::Aborted);
+                continue;
+            }
+            match packet.fate {
+                abi::fate::FORWARD if packet.out >= ports => {
+                    count.aborted(from, Host::NoSuchPort);
+                }
+                abi::fate::FORWARD => self.leave(index, frame, packet, packet.out, true, wiring),
+                abi::fate::FLOOD if ports < 2 => count.dropped(from, Host::NoOtherPort),
+                abi::fate::FLOOD => {
+                    for port in (0..ports).filter(|p| *p != from) {
+                        self.leave(index, frame, packet, port, ports == 2, wiring);
+                    }
+                }
+                abi::fate::DROP => {
+                    let (stage, reason) = (end.stage as usize, packet.out as usize);
+                    if reason < count.places.reasons(stage) {
+                        count.counters.add(count.places.reason(stage, reason), 1);
+                        count.port(from, OfPort::Dropped, 1);
+                    } else {
+                        count.dropped(from, Host::Undeclared);
+                    }
+                }
+                abi::fate::PASS => {
+                    count.port(from, OfPort::Passed, 1);
+                    if let Some(queue) = wiring.pass {
+                        // Its fate is settled: what the host's queue does not take is not sent.
+                        self.depart(queue, index, frame, packet, from, true);
+                    }
+                }
+                abi::fate::CONSUME => count.port(from, OfPort::Consumed, 1),
+                _ if end.looped => count.aborted(from, Host::ChainLoop),
+                _ => count.aborted(from, Host::Aborted),
+            }
+        }
+    }
+
+    fn leave(
+        &mut self,
+        index: usize,
+        frame: &Frame,
+        packet: &abi::Packet,
+        port: u32,
+        only: bool,
+        wiring: &Wiring,
+    ) {
+        if let Some(pending) = self.pending.get_mut(index) {
+            *pending = Pending::Leaves;
+        }
+        match wiring.of_port.get(port as usize).copied().flatten() {
+            Some(queue) => self.depart(queue, index, frame, packet, port, only),
+            // Nothing stands behind this port: it is counted as sent.
+            None => {
+                if let Some(copies) = self.copies.get_mut(index) {
+                    *copies += 1;
+                }
+            }
+        }
+    }
+
+    fn depart(
+        &mut self,
+        queue: usize,
+        index: usize,
+        frame: &Frame,
+        packet: &abi::Packet,
+        port: u32,
+        may_keep: bool,
+    ) {
+        let Some(leaving) = self.leaving.get_mut(queue) else {
+            return;
+        };
+        let length = (packet.end.addr() - packet.data.addr()) as u32;
+        let came = (frame.end.addr() - frame.data.addr()) as u32;
+        leaving.packets.push(Departure {
+            data: packet.data,
+            length,
+            // A packet that was cut by a capture and then rewritten keeps what was cut off its end.
+            wire: length.saturating_add(frame.wire.saturating_sub(came)),
+            stamp: if frame.stamp == 0 {
+                packet.time
+            } else {
+                frame.stamp
+            },
+            port,
+            pool: frame.pool,
+            buffer: frame.buffer,
+            may_keep,
+            kept: false,
+        });
+        leaving.index.push(index);
+    }
+
+    /// Notes that a queue took this many of its packets; the rest are lost for this reason.
+    pub fn taken(&mut self, queue: usize, taken: usize, rest: Host, pass: bool, count: &Count<'_>) {
+        let Some(leaving) = self.leaving.get(queue) else {
+            return;
+        };
+        for (place, (packet, index)) in leaving.packets.iter().zip(&leaving.index).enumerate() {
+            if packet.kept
+                && let Some(kept) = self.kept.get_mut(*index)
+            {
+                *kept = true;
+            }
+            // The host's own stack is no port of the function.
+            if pass && self.pending.get(*index) == Some(&Pending::Settled) {
+                continue;
+            }
+            if place < taken {
+                count.port(packet.port, OfPort::Sent, 1);
+                count.port(packet.port, OfPort::SentBytes, u64::from(packet.length));
+                if let Some(copies) = self.copies.get_mut(*index) {
+                    *copies += 1;
+                }
+            } else if let Some(why) = self.why.get_mut(*index) {
+                *why = rest;
+            }
+        }
+    }
+
+    /// Settles the packets that were to leave: forwarded when at least one copy left.
+    pub fn settle(
+        &mut self,
+        entered: &[Frame],
+        wiring: &Wiring,
+        count: &Count<'_>,
+        packets: &[abi::Packet],
+    ) {
+        for (index, frame) in entered.iter().enumerate() {
+            if self.pending.get(index) != Some(&Pending::Leaves) {
+                continue;
+            }
+            let copies = self.copies.get(index).copied().unwrap_or(0);
+            if copies == 0 {
+                let why = self.why.get(index).copied().unwrap_or(Host::TxFull);
+                count.dropped(frame.port, why);
+                continue;
+            }
+            count.port(frame.port, OfPort::Forwarded, 1);
+            count.once(Once::Created, u64::from(copies - 1));
+            if let Some(packet) = packets.get(index) {
+                self.nowhere(frame, packet, wiring, count);
+            }
+        }
+    }
+
+    /// Counts what was sent to ports behind which nothing stands.
+    fn nowhere(&self, frame: &Frame, packet: &abi::Packet, wiring: &Wiring, count: &Count<'_>) {
+        let length = (packet.end.addr() - packet.data.addr()) as u64;
+        let ports = wiring.of_port.iter().enumerate();
+        for (port, _) in ports.filter(|(_, queue)| queue.is_none()) {
+            let port = port as u32;
+            let goes = match packet.fate {
+                abi::fate::FORWARD => packet.out == port,
+                _ => port != frame.port,
+            };
+            if goes {
+                count.port(port, OfPort::Sent, 1);
+                count.port(port, OfPort::SentBytes, length);
+            }
+        }
+    }
+}
+
+/// Whether the packet lies where its buffer is. A checked program cannot set other bounds.
+fn within(frame: &Frame, packet: &abi::Packet) -> bool {
+    let (data, end) = (packet.data.addr(), packet.end.addr());
+    frame.floor.addr() <= data && data <= end && end <= frame.ceiling.addr()
+}

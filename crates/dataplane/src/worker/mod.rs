@@ -1,0 +1,214 @@
+//! Workers: one thread a core, each with queues of its own, running functions over bursts.
+//!
+//! Unlike [`crate::runner`], which runs over captures in the packets' own time, workers serve ports
+//! that are open in both directions. Each worker has its own copy of every function's state; more than
+//! one is right only for functions whose packets write none, which the caller decides. A worker
+//! receives a burst from one queue, runs it to completion, sends, and goes on to the next queue;
+//! timers, records and counts are looked after between bursts. No lock is taken while packets move,
+//! except where a function hands out records.
+
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+pub mod chain;
+mod counters;
+#[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
+mod deliver;
+mod report;
+mod shared;
+#[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
+mod turn;
+#[allow(unsafe_code, reason = "the C library is asked to wait")]
+mod wait;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+pub use chain::Link;
+pub use counters::HOST_REASONS;
+pub use shared::Shared;
+pub use turn::now;
+
+use crate::account::Account;
+use crate::clock::Rate;
+use crate::histogram::Histogram;
+use crate::module::ModuleError;
+use crate::packet::MAX_BURST;
+use crate::port::Queue;
+use crate::runner::RecordWriter;
+use chain::Chain;
+use deliver::{Delivery, Wiring};
+use turn::{Served, Worker};
+
+/// How often an observer is called.
+const OBSERVE: Duration = Duration::from_millis(100);
+
+/// Everything that workers need.
+pub struct Serve {
+    /// the functions, in a row; at least one
+    pub chain: Vec<Link>,
+    /// names of the chain's ports
+    pub ports: Vec<String>,
+    /// a worker each: its queues, in the same order for all
+    pub workers: Vec<Vec<Box<dyn Queue>>>,
+    /// the word that named each queue
+    pub words: Vec<String>,
+    /// for each port of the chain, the index of the queue that leads out; none: what is sent there is
+    /// counted and gone
+    pub of_port: Vec<Option<usize>>,
+    /// the index of the queue of packets for the host's own stack, if they go anywhere
+    pub pass: Option<usize>,
+    /// the processor that each worker is pinned to; fewer than workers: the others are not pinned
+    pub cpus: Vec<usize>,
+    /// what holds the ports open; dropped after the workers have ended
+    pub holds: Vec<Box<dyn Send>>,
+    /// what the ports say of themselves
+    pub facts: Vec<String>,
+    /// where records go, if anywhere
+    pub records: Option<RecordWriter>,
+    /// packets a burst, 1 to [`MAX_BURST`]
+    pub burst: usize,
+    /// stop after this many packets; workers divide them
+    pub packets: Option<u64>,
+    /// stop after this much time
+    pub time: Option<Duration>,
+    /// never sleep, even when nothing comes
+    pub busy: bool,
+}
+
+/// Serves the ports until all inputs end, a limit is reached, a port fails or `stop` is raised; then
+/// drains and accounts. `observe` is called now and then from this thread with what all can read.
+///
+/// Errors of ports do not fail the call: they end the run and stand in the account.
+///
+/// # Errors
+/// [`ModuleError::Create`] when the state of a function cannot be made.
+pub fn serve(
+    mut serve: Serve,
+    stop: &AtomicBool,
+    observe: &mut dyn FnMut(&Shared),
+) -> Result<Account, ModuleError> {
+    let count = serve.workers.len();
+    let shared = Arc::new(Shared::new(&mut serve));
+    let mut workers = Vec::new();
+    for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
+        workers.push(worker(&serve, number, count, queues, &shared)?);
+    }
+    let rate = Rate::start();
+    let deadline = serve.time.and_then(|t| Instant::now().checked_add(t));
+    let running = AtomicUsize::new(count);
+    let mut ended = std::thread::scope(|scope| {
+        let threads: Vec<_> = workers
+            .into_iter()
+            .map(|mut worker| {
+                let (running, cpu) = (&running, serve.cpus.get(worker.number).copied());
+                scope.spawn(move || {
+                    let _guard = Leaves(running);
+                    if let Some(cpu) = cpu {
+                        pin(cpu);
+                    }
+                    worker.work(stop, deadline);
+                    worker
+                })
+            })
+            .collect();
+        let mut next = Instant::now() + OBSERVE;
+        while running.load(Ordering::Acquire) > 0 {
+            // Short, so that a run that ends at once is not held up.
+            std::thread::sleep(Duration::from_millis(2));
+            if Instant::now() >= next {
+                observe(&shared);
+                next += OBSERVE;
+            }
+        }
+        threads
+            .into_iter()
+            .map(|t| t.join().ok())
+            .collect::<Vec<_>>()
+    });
+    let seconds = rate.elapsed().as_secs_f64();
+    let tick = rate.ns_per_tick();
+    let mut account = shared.account(tick, seconds);
+    account.interrupted = stop.load(Ordering::Relaxed);
+    report::complete(&mut account, &shared, &mut ended, &serve, tick);
+    // Queues go before what holds their ports.
+    drop(ended);
+    serve.holds.clear();
+    Ok(account)
+}
+
+/// Counts a thread as ended, also when it panics.
+struct Leaves<'a>(&'a AtomicUsize);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+fn worker(
+    serve: &Serve,
+    number: usize,
+    count: usize,
+    queues: Vec<Box<dyn Queue>>,
+    shared: &Arc<Shared>,
+) -> Result<Worker, ModuleError> {
+    let stamps = queues.iter().filter_map(|q| q.next_stamp());
+    let start = stamps.min().unwrap_or_else(now);
+    let burst = serve.burst.clamp(1, MAX_BURST);
+    let limit = serve.packets.map(|packets| {
+        // The first workers take the remainder.
+        packets / count as u64 + u64::from((number as u64) < packets % count as u64)
+    });
+    Ok(Worker {
+        number,
+        workers: count,
+        shared: shared.clone(),
+        chain: Chain::new(&serve.chain, start)?,
+        delivery: Delivery::new(queues.len()),
+        queues: queues
+            .into_iter()
+            .map(|queue| Served {
+                queue,
+                failed: false,
+            })
+            .collect(),
+        wiring: Wiring {
+            of_port: serve.of_port.clone(),
+            pass: serve.pass,
+        },
+        burst,
+        limit,
+        clock: start,
+        frames: Vec::with_capacity(burst),
+        back: Vec::with_capacity(burst),
+        descriptors: Vec::with_capacity(burst),
+        received: 0,
+        each: Histogram::default(),
+        failures: Vec::new(),
+        busy: serve.busy,
+    })
+}
+
+/// Pins the calling thread to a processor. Where that is not allowed it runs wherever it is put.
+fn pin(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    if cpu < rustix::thread::CpuSet::MAX_CPU {
+        set.set(cpu);
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
+/// The processors that this process may use, in order.
+#[must_use]
+pub fn cpus() -> Vec<usize> {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|cpu| set.is_set(*cpu))
+            .collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code, reason = "a queue of the tests' own")]
+mod tests;

@@ -1,0 +1,77 @@
+//! What the account of a run says beyond its counters: state, memory, outputs, failures.
+
+use super::{Histogram, Serve, Shared, Worker};
+use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
+use crate::memory::Memory;
+
+/// Completes the account once the workers have ended; a worker that died is none.
+pub fn complete(
+    account: &mut Account,
+    shared: &Shared,
+    ended: &mut [Option<Worker>],
+    serve: &Serve,
+    ns_per_tick: f64,
+) {
+    let mut each = Histogram::default();
+    let mut memory = 0;
+    for (number, worker) in ended.iter_mut().enumerate() {
+        let Some(worker) = worker else {
+            account.errors.push(Failure {
+                error: format!("worker {number} died; packets that it held are lost"),
+                help: "this is a defect of Millrace: please report it with the command".into(),
+            });
+            continue;
+        };
+        each.merge(&worker.each);
+        account.errors.append(&mut worker.failures);
+        for (served, word) in worker.queues.iter().zip(&serve.words) {
+            memory += served.queue.memory();
+            let Some(kept) = served.queue.kept() else {
+                continue;
+            };
+            account.written += kept.packets;
+            let error = served.failed.then(|| "see the errors".to_owned());
+            account.outputs.push(OutputAccount::new(word, kept, error));
+        }
+        objects(account, shared, worker, serve, number == 0);
+    }
+    let records = shared.finish_records(account);
+    account.errors.extend(records);
+    let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
+    account.function = Function::over(account.read, ns, &each, ns_per_tick);
+    account.facts.clone_from(&serve.facts);
+    let state: u64 = serve.chain.iter().map(|l| l.objects_bytes).sum();
+    let state = state.saturating_mul(ended.len() as u64);
+    account.memory = Memory::predict(state, memory).measured();
+}
+
+/// The state objects at the end: entries are summed over the workers, each of which has its own.
+fn objects(
+    account: &mut Account,
+    shared: &Shared,
+    worker: &mut Worker,
+    serve: &Serve,
+    first: bool,
+) {
+    let mut at = 0;
+    for (stage, link) in serve.chain.iter().enumerate() {
+        for (index, object) in link.module.objects().iter().enumerate() {
+            let running = worker.chain.stages.get_mut(stage);
+            let entries = running.and_then(|s| s.instance.count(index, worker.clock));
+            if first {
+                account.objects.push(ObjectAccount {
+                    name: shared.named(stage, &object.name),
+                    kind: object.kind.clone(),
+                    entries,
+                    capacity: object.capacity,
+                    bytes: object.bytes,
+                });
+            } else if let Some(seen) = account.objects.get_mut(at) {
+                seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
+                seen.capacity += object.capacity;
+                seen.bytes += object.bytes;
+            }
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What the workers of a run share, and what anybody may read while they work.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use super::Serve;
+use super::chain::Stage;
+use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
+use crate::account::{Account, Failure, PortAccount, QueueAccount, StageAccount, WorkerAccount};
+use crate::runner::RecordWriter;
+
+/// The hosts' reasons, in the order of their counters.
+const HOST: [Host; HOST_REASONS.len()] = [
+    Host::Aborted,
+    Host::NoSuchPort,
+    Host::NoOtherPort,
+    Host::TxFull,
+    Host::PortFailed,
+    Host::ChainLoop,
+    Host::Undeclared,
+];
+
+/// Counters of all workers, and the names of what they count.
+pub struct Shared {
+    workers: Vec<Counters>,
+    pub(super) places: Places,
+    /// a port failed: all workers end
+    pub(super) failed: AtomicBool,
+    pub(super) has_records: bool,
+    ports: Vec<String>,
+    words: Vec<String>,
+    stages: Vec<(String, Vec<String>)>,
+    records: Mutex<Records>,
+}
+
+/// Records come now and then, so a lock is cheaper than a writer for each worker.
+struct Records {
+    writer: Option<RecordWriter>,
+    counts: std::collections::BTreeMap<String, u64>,
+    whole: bool,
+}
+
+impl Shared {
+    pub(super) fn new(serve: &mut Serve) -> Self {
+        let reasons = serve.chain.iter().map(|l| l.reasons.len()).collect();
+        let places = Places::new(serve.ports.len(), serve.words.len(), reasons);
+        let workers = (0..serve.workers.len()).map(|_| Counters::new(places.count()));
+        let objects = serve.chain.iter().flat_map(|l| l.module.objects());
+        Self {
+            workers: workers.collect(),
+            failed: AtomicBool::new(false),
+            has_records: objects.into_iter().any(|o| o.records),
+            ports: serve.ports.clone(),
+            words: serve.words.clone(),
+            stages: serve
+                .chain
+                .iter()
+                .map(|l| (l.name.clone(), l.reasons.clone()))
+                .collect(),
+            records: Mutex::new(Records {
+                writer: serve.records.take(),
+                counts: std::collections::BTreeMap::new(),
+                whole: true,
+            }),
+            places,
+        }
+    }
+
+    /// The counters of a worker. Workers are numbered by those who made them, so there always is one.
+    pub(super) fn counters(&self, worker: usize) -> &Counters {
+        // A number out of range would count on the first worker's lines.
+        &self.workers[worker.min(self.workers.len().saturating_sub(1))]
+    }
+
+    /// The name of an object or a reason: with that of its function where there are several.
+    pub(super) fn named(&self, stage: usize, name: &str) -> String {
+        match self.stages.get(stage) {
+            Some((function, _)) if self.stages.len() > 1 => format!("{function}:{name}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Takes the records of a function.
+    pub(super) fn records(&self, index: usize, stage: &mut Stage, clock: u64) {
+        let module = stage.instance.module().objects().to_vec();
+        let Ok(mut records) = self.records.lock() else {
+            return;
+        };
+        let records = &mut *records;
+        stage.instance.drain(|record| {
+            let name = module.get(record.object).map_or("", |o| o.name.as_str());
+            let name = self.named(index, name);
+            if let Some(writer) = &mut records.writer {
+                records.whole &= writer.write(&name, clock, &record);
+            }
+            *records.counts.entry(name).or_default() += 1;
+        });
+        if !records.whole {
+            self.failed
+                .store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the output of records: what went wrong with it.
+    pub(super) fn finish_records(&self, account: &mut Account) -> Option<Failure> {
+        let mut records = self.records.lock().ok()?;
+        account.records = std::mem::take(&mut records.counts);
+        records.writer.take().and_then(RecordWriter::finish)
+    }
+
+    /// The account so far: a tick is this long (ns), and the run this old.
+    #[must_use]
+    pub fn account(&self, ns_per_tick: f64, seconds: f64) -> Account {
+        let sum = |place: usize| self.workers.iter().map(|w| w.get(place)).sum::<u64>();
+        let mut account = Account {
+            seconds,
+            created: sum(self.places.once(Once::Created)),
+            out_of_order: sum(self.places.once(Once::OutOfOrder)),
+            ..Account::default()
+        };
+        for (index, name) in self.ports.iter().enumerate() {
+            let of = |what| sum(self.places.port(index, what));
+            account.ports.push(PortAccount {
+                name: name.clone(),
+                read: of(OfPort::Read),
+                read_bytes: of(OfPort::ReadBytes),
+                forwarded: of(OfPort::Forwarded),
+                dropped: of(OfPort::Dropped),
+                passed: of(OfPort::Passed),
+                consumed: of(OfPort::Consumed),
+                aborted: of(OfPort::Aborted),
+                sent: of(OfPort::Sent),
+                sent_bytes: of(OfPort::SentBytes),
+            });
+        }
+        for port in &account.ports {
+            account.read += port.read;
+            account.forwarded += port.forwarded;
+            account.dropped += port.dropped;
+            account.passed += port.passed;
+            account.consumed += port.consumed;
+            account.aborted += port.aborted;
+        }
+        let host = HOST.iter().zip(HOST_REASONS);
+        let mut reasons: Vec<(String, u64)> = host
+            .map(|(reason, name)| (name.to_owned(), sum(self.places.host(*reason))))
+            .collect();
+        for (stage, (function, names)) in self.stages.iter().enumerate() {
+            let of = |what| sum(self.places.stage(stage, what));
+            account.stages.push(StageAccount {
+                name: function.clone(),
+                packets: of(OfStage::Packets),
+                bursts: of(OfStage::Bursts),
+                seconds: of(OfStage::Ticks) as f64 * ns_per_tick / 1e9,
+            });
+            account.timers_fired += of(OfStage::Timers);
+            for (index, name) in names.iter().enumerate() {
+                let packets = sum(self.places.reason(stage, index));
+                reasons.push((self.named(stage, name), packets));
+            }
+        }
+        for (name, packets) in reasons.into_iter().filter(|(_, n)| *n > 0) {
+            *account.reasons.entry(name).or_default() += packets;
+        }
+        for (number, counters) in self.workers.iter().enumerate() {
+            let stages = 0..self.stages.len();
+            let ticks: u64 = stages
+                .map(|s| counters.get(self.places.stage(s, OfStage::Ticks)))
+                .sum();
+            account.workers.push(WorkerAccount {
+                worker: number as u32,
+                packets: counters.get(self.places.once(Once::Packets)),
+                bursts: counters.get(self.places.once(Once::Bursts)),
+                seconds: ticks as f64 * ns_per_tick / 1e9,
+            });
+            for (queue, word) in self.words.iter().enumerate() {
+                let of = |what| counters.get(self.places.queue(queue, what));
+                account.queues.push(QueueAccount {
+                    name: word.clone(),
+                    worker: number as u32,
+                    missed: of(OfQueue::Missed),
+                    unfit: of(OfQueue::Unfit),
+                    failed: of(OfQueue::Failed),
+                    discarded: of(OfQueue::Discarded),
+                    duplicated: of(OfQueue::Duplicated),
+                });
+            }
+        }
+        if seconds > 0.0 {
+            account.mpps = account.read as f64 / seconds / 1e6;
+        }
+        account
+    }
+}

@@ -1,0 +1,419 @@
+//! The loop of one worker: receive, run to completion, send, give back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::chain::Chain;
+use super::counters::{Host, OfPort, OfQueue, OfStage, Once};
+use super::deliver::{Count, Delivery, Wiring};
+use super::{Shared, wait};
+use crate::account::Failure;
+use crate::histogram::Histogram;
+use crate::module::abi;
+use crate::port::{Frame, PortError, Queue};
+
+/// Turns without a packet before a worker sleeps until its ports have something: long enough that a
+/// steady stream never makes it sleep.
+const PATIENCE: u32 = 256;
+/// The longest sleep: how late a worker may notice that it should stop.
+const NAP: Duration = Duration::from_millis(20);
+/// How long a worker waits at the end for its last packets to leave.
+const DRAIN: Duration = Duration::from_millis(500);
+/// Turns after closing its ports in which a worker takes what the devices had already delivered.
+const LAST_TURNS: u32 = 4096;
+/// Turns between two looks at the ports' own counts.
+const REFRESH: u32 = 1024;
+
+/// A queue and what became of it.
+pub struct Served {
+    /// the queue
+    pub queue: Box<dyn Queue>,
+    /// it failed: nothing more is asked of it
+    pub failed: bool,
+}
+
+/// One worker.
+pub struct Worker {
+    pub(super) number: usize,
+    pub(super) workers: usize,
+    pub(super) shared: Arc<Shared>,
+    pub(super) chain: Chain,
+    pub(super) queues: Vec<Served>,
+    pub(super) wiring: Wiring,
+    pub(super) burst: usize,
+    /// packets that all workers together may still take
+    pub(super) limit: Option<u64>,
+    pub(super) clock: u64,
+    pub(super) delivery: Delivery,
+    pub(super) frames: Vec<Frame>,
+    /// scratch: frames that go back
+    pub(super) back: Vec<Frame>,
+    pub(super) descriptors: Vec<abi::Packet>,
+    pub(super) received: u64,
+    pub(super) each: Histogram,
+    pub(super) failures: Vec<Failure>,
+    /// never sleep
+    pub(super) busy: bool,
+}
+
+// SAFETY: frames and descriptors are addresses of memory of the queues, which move with the worker.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    /// Works until all inputs end, a limit is reached, a port fails or `stop` is raised; then takes
+    /// what the devices had delivered, and waits for what was sent to leave.
+    pub fn work(&mut self, stop: &AtomicBool, deadline: Option<Instant>) {
+        self.handlers(|stage, clock| stage.instance.start(clock));
+        let mut quiet = 0_u32;
+        let mut turns = 0_u32;
+        loop {
+            let late = deadline.is_some_and(|d| Instant::now() >= d);
+            if stop.load(Ordering::Relaxed) || late || self.limit_reached() {
+                break;
+            }
+            let received = self.turn();
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(REFRESH) {
+                self.refresh();
+            }
+            // One worker's failed port ends the run: the others must not go on as if nothing were.
+            if self.shared.failed.load(Ordering::Relaxed) {
+                break;
+            }
+            if received > 0 {
+                quiet = 0;
+                continue;
+            }
+            if self.queues.iter().all(|q| q.queue.ended()) && !self.pending() {
+                break;
+            }
+            quiet = quiet.saturating_add(1);
+            self.count().once(Once::Idle, 1);
+            if quiet > PATIENCE && !self.busy {
+                self.refresh();
+                wait::readable(&self.queues, self.until_timer(deadline));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        self.drain();
+        self.handlers(|stage, clock| stage.instance.stop(clock));
+        self.refresh();
+    }
+
+    fn count(&self) -> Count<'_> {
+        Count {
+            counters: self.shared.counters(self.number),
+            places: &self.shared.places,
+        }
+    }
+
+    fn limit_reached(&self) -> bool {
+        self.limit.is_some_and(|limit| self.received >= limit)
+    }
+
+    /// Whether a port that carries its own time still holds packets.
+    fn pending(&self) -> bool {
+        self.queues.iter().any(|q| q.queue.next_stamp().is_some())
+    }
+
+    fn until_timer(&self, deadline: Option<Instant>) -> Duration {
+        let timer = Duration::from_nanos(self.next_timer().saturating_sub(now()));
+        let end = deadline.map_or(NAP, |d| d.saturating_duration_since(Instant::now()));
+        NAP.min(timer).min(end)
+    }
+
+    fn next_timer(&self) -> u64 {
+        let timers = self.chain.stages.iter().map(|s| s.timers.next());
+        timers.min().unwrap_or(u64::MAX)
+    }
+
+    /// One turn over all queues; says how many packets came.
+    fn turn(&mut self) -> usize {
+        let mut received = 0;
+        for index in 0..self.queues.len() {
+            received += self.receive(index);
+        }
+        if received == 0 {
+            self.fire(self.queues_time());
+        }
+        self.flush();
+        self.records();
+        received
+    }
+
+    /// The time for timers when nothing came: that of the next packet where packets carry their own.
+    fn queues_time(&self) -> u64 {
+        let stamps = self.queues.iter().filter_map(|q| q.queue.next_stamp());
+        match stamps.min() {
+            Some(stamp) => stamp,
+            // At the end of a capture time stands still.
+            None if self.queues.iter().all(|q| q.queue.ended()) => self.clock,
+            None => now(),
+        }
+    }
+
+    fn receive(&mut self, index: usize) -> usize {
+        let before = self.next_timer();
+        let most = match self.limit {
+            Some(limit) => (limit.saturating_sub(self.received)).min(self.burst as u64) as usize,
+            None => self.burst,
+        };
+        self.frames.clear();
+        let Some(served) = self.queues.get_mut(index).filter(|s| !s.failed) else {
+            return 0;
+        };
+        if let Err(error) = served.queue.receive(&mut self.frames, most, before) {
+            self.fail(index, &error);
+        }
+        if self.frames.is_empty() {
+            return 0;
+        }
+        self.describe();
+        // SAFETY: `describe` wrote a descriptor for each frame, which its queue lends us until it is
+        // given back below, and frames do not overlap (`Queue`).
+        unsafe { self.chain.run(&mut self.descriptors) };
+        self.account_work();
+        self.deliver();
+        self.give_back(index);
+        self.frames.len()
+    }
+
+    /// Writes the descriptors of the burst and counts what came.
+    fn describe(&mut self) {
+        let counters = self.shared.counters(self.number);
+        let count = Count {
+            counters,
+            places: &self.shared.places,
+        };
+        let ports = self.wiring.of_port.len() as u32;
+        let mut burst_time = None;
+        self.descriptors.clear();
+        let mut before = 0;
+        for frame in &self.frames {
+            let stamp = match frame.stamp {
+                0 => *burst_time.get_or_insert_with(now),
+                stamp => stamp,
+            };
+            before += u64::from(stamp < self.clock);
+            self.clock = self.clock.max(stamp);
+            self.descriptors.push(abi::Packet {
+                data: frame.data,
+                end: frame.end,
+                meta: frame.data,
+                floor: frame.floor,
+                ceiling: frame.ceiling,
+                time: self.clock,
+                // Unlike any other worker's, and the same from run to run on one worker.
+                number: self.received * self.workers as u64 + self.number as u64,
+                port: frame.port,
+                queue: self.number as u32,
+                ports,
+                cpu: self.number as u32,
+                ..abi::Packet::empty()
+            });
+            self.received += 1;
+            count.port(frame.port, OfPort::Read, 1);
+            let bytes = frame.end.addr() - frame.data.addr();
+            count.port(frame.port, OfPort::ReadBytes, bytes as u64);
+        }
+        count.once(Once::OutOfOrder, before);
+        count.once(Once::Bursts, 1);
+        count.once(Once::Packets, self.frames.len() as u64);
+        // Live time goes on between bursts; for packets with their own time `before` keeps this false.
+        if self.next_timer() <= self.clock {
+            self.fire(self.clock);
+        }
+    }
+
+    fn account_work(&mut self) {
+        let mut ticks = 0;
+        let (counters, places) = (self.shared.counters(self.number), &self.shared.places);
+        for (stage, work) in self.chain.work.iter().enumerate() {
+            counters.add(places.stage(stage, OfStage::Packets), work.packets);
+            counters.add(places.stage(stage, OfStage::Bursts), work.bursts);
+            counters.add(places.stage(stage, OfStage::Ticks), work.ticks);
+            ticks += work.ticks;
+        }
+        let packets = self.frames.len() as u64;
+        self.each.add(ticks as f64 / packets as f64, packets);
+    }
+
+    /// Sends what leaves and gives every packet its fate.
+    fn deliver(&mut self) {
+        let shared = self.shared.clone();
+        let count = Count {
+            counters: shared.counters(self.number),
+            places: &shared.places,
+        };
+        self.delivery.sort(
+            &self.wiring,
+            &self.frames,
+            &self.descriptors,
+            &self.chain.ends,
+            &count,
+        );
+        for queue in 0..self.delivery.leaving.len() {
+            let (taken, why) = self.transmit(queue);
+            let pass = self.wiring.pass == Some(queue);
+            self.delivery.taken(queue, taken, why, pass, &count);
+        }
+        self.delivery
+            .settle(&self.frames, &self.wiring, &count, &self.descriptors);
+    }
+
+    /// Sends through one queue: once more after a flush if it was full.
+    fn transmit(&mut self, queue: usize) -> (usize, Host) {
+        let Some(leaving) = self.delivery.leaving.get_mut(queue) else {
+            return (0, Host::PortFailed);
+        };
+        let Some(served) = self.queues.get_mut(queue) else {
+            return (0, Host::PortFailed);
+        };
+        if leaving.packets.is_empty() {
+            return (0, Host::TxFull);
+        }
+        if served.failed {
+            return (0, Host::PortFailed);
+        }
+        let mut taken = 0;
+        for attempt in 0..2 {
+            let rest = leaving.packets.get_mut(taken..).unwrap_or_default();
+            let result = served.queue.transmit(rest).and_then(|n| {
+                taken += n;
+                let full = attempt == 0 && taken < leaving.packets.len();
+                if full { served.queue.flush() } else { Ok(()) }
+            });
+            if let Err(error) = result {
+                self.fail(queue, &error);
+                return (taken, Host::PortFailed);
+            }
+            if taken == leaving.packets.len() {
+                break;
+            }
+        }
+        (taken, Host::TxFull)
+    }
+
+    /// Gives the burst's frames back to the queue that lent them.
+    fn give_back(&mut self, index: usize) {
+        let Some(served) = self.queues.get_mut(index) else {
+            return;
+        };
+        if !self.delivery.kept.iter().any(|k| *k) {
+            served.queue.release(&self.frames);
+            return;
+        }
+        // Kept buffers belong to the transmitting queue now.
+        self.back.clear();
+        let kept = self.frames.iter().zip(&self.delivery.kept);
+        self.back
+            .extend(kept.filter(|(_, kept)| !**kept).map(|(frame, _)| *frame));
+        served.queue.release(&self.back);
+    }
+
+    fn flush(&mut self) {
+        for index in 0..self.queues.len() {
+            let Some(served) = self.queues.get_mut(index).filter(|s| !s.failed) else {
+                continue;
+            };
+            if let Err(error) = served.queue.flush() {
+                self.fail(index, &error);
+            }
+        }
+    }
+
+    /// Fires the timers that are due at this time.
+    fn fire(&mut self, time: u64) {
+        if self.next_timer() > time {
+            return;
+        }
+        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+            for (moment, timer) in stage.timers.take(time) {
+                stage.instance.fire(timer, moment);
+                let place = self.shared.places.stage(index, OfStage::Timers);
+                self.shared.counters(self.number).add(place, 1);
+            }
+        }
+    }
+
+    fn handlers(&mut self, each: impl Fn(&mut super::chain::Stage, u64)) {
+        for stage in &mut self.chain.stages {
+            each(stage, self.clock);
+        }
+        self.records();
+    }
+
+    /// Hands over the records of ring buffers.
+    fn records(&mut self) {
+        if !self.shared.has_records {
+            return;
+        }
+        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+            self.shared.records(index, stage, self.clock);
+        }
+    }
+
+    /// A port failed: it is named, nothing more is asked of it, and the run ends.
+    fn fail(&mut self, index: usize, error: &PortError) {
+        if let Some(served) = self.queues.get_mut(index) {
+            served.failed = true;
+        }
+        self.shared.failed.store(true, Ordering::Relaxed);
+        self.failures.push(Failure {
+            error: error.to_string(),
+            help: error.help(),
+        });
+    }
+
+    /// Takes what the devices had delivered when the run ended, and waits for the last to leave.
+    fn drain(&mut self) {
+        for served in &mut self.queues {
+            served.queue.close();
+        }
+        let mut turns = 0;
+        while !self.limit_reached() && turns < LAST_TURNS && self.turn() > 0 {
+            turns += 1;
+        }
+        let end = Instant::now() + DRAIN;
+        while Instant::now() < end {
+            self.flush();
+            if self.queues.iter().all(|q| q.failed || q.queue.idle()) {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        for index in 0..self.queues.len() {
+            let result = self.queues.get_mut(index).map(|s| s.queue.finish());
+            if let Some(Err(error)) = result {
+                self.fail(index, &error);
+            }
+        }
+    }
+
+    /// Copies the ports' own counts to where everybody reads them.
+    fn refresh(&self) {
+        let counters = self.shared.counters(self.number);
+        let places = &self.shared.places;
+        for (index, served) in self.queues.iter().enumerate() {
+            let c = served.queue.counts();
+            for (what, value) in [
+                (OfQueue::Missed, c.missed),
+                (OfQueue::Unfit, c.unfit),
+                (OfQueue::Failed, c.failed),
+                (OfQueue::Discarded, c.discarded),
+                (OfQueue::Duplicated, c.duplicated),
+            ] {
+                counters.set(places.queue(index, what), value);
+            }
+        }
+    }
+}
+
+/// The wall clock, ns since the epoch.
+#[must_use]
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| d.as_nanos() as u64)
+}
