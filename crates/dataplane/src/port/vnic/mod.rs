@@ -299,18 +299,7 @@ fn core(told: &[usize], thread: usize) -> Option<usize> {
 
 /// The processors that this process may use.
 fn allowed() -> Vec<usize> {
-    // SAFETY: an all-zero set is a valid value of this C struct.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is ours and of the size that is told.
-    let result = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
-    if result != 0 {
-        return Vec::new();
-    }
-    let most = libc::CPU_SETSIZE as usize;
-    // SAFETY: the numbers are below the size of the set.
-    (0..most)
-        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) })
-        .collect()
+    crate::worker::cpus()
 }
 
 /// Pins the calling thread to a processor.
@@ -318,16 +307,10 @@ fn allowed() -> Vec<usize> {
 /// # Errors
 /// What the system says.
 fn pin(core: usize) -> std::io::Result<()> {
-    if core >= libc::CPU_SETSIZE as usize {
+    let mut set = rustix::thread::CpuSet::new();
+    if core >= rustix::thread::CpuSet::MAX_CPU {
         return Err(std::io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: an all-zero set is a valid value of this C struct.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the number is below the size of the set.
-    unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: the set is ours and of the size that is told; 0 is the calling thread.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    set.set(core);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }

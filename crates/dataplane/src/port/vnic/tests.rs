@@ -152,8 +152,8 @@ fn queues_get_what_the_hash_says_whatever_the_threads() {
         let more = format!("&nic=e810&threads={threads}&depth=64");
         let (nic, mut queues) = nic(&fixture, &more, &options(3, Some(2)));
         let came = forward(&mut queues, true);
-        for queue in 0..3 {
-            assert!(came[queue] == expected(queue as u32), "{threads} {queue}");
+        for (queue, packets) in came.iter().enumerate() {
+            assert!(*packets == expected(queue as u32), "{threads} {queue}");
         }
         assert_eq!(nic.counts().offered(), 1000);
     }
