@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod bench;
 mod build;
 mod check;
 mod conform;
@@ -44,6 +45,7 @@ verbs! {
     Check(check::Check),
     Run(run::Run),
     Test(test::Test),
+    Bench(bench::Bench),
     Build(build::Build),
     Emit(emit::Emit),
     Trace(trace::Trace),

@@ -115,13 +115,13 @@ null: (a sink).
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
-fn burst(text: &str) -> Result<usize, String> {
+pub(super) fn burst(text: &str) -> Result<usize, String> {
     let most = millrace_dataplane::packet::MAX_BURST;
     let number = text.parse().ok().filter(|n| (1..=most).contains(n));
     number.ok_or_else(|| format!("a burst has 1 to {most} packets"))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text
         .parse::<f64>()
         .ok()

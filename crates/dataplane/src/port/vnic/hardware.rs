@@ -21,8 +21,8 @@ use crate::clock;
 const BATCH: usize = 32;
 /// Packets sent from one queue before the next has its turn.
 const SEND: u32 = 64;
-/// Turns without work after which the processor is offered to others: with a processor of its own
-/// nothing else wants it, and without one the workers must run.
+/// Turns without work after which a thread without a processor of its own lets others run, among whom
+/// the workers may be. One that is pinned never does: a device does not pause.
 const PATIENCE: u32 = 256;
 
 /// A queue as the device sees it.
@@ -54,23 +54,25 @@ pub struct Work {
     pub room: usize,
     /// where the times from receive to send are counted
     pub latency: Arc<Latency>,
+    /// the thread has a processor of its own
+    pub pinned: bool,
 }
 
 /// Runs until the device is stopped.
 pub fn run(work: Work) {
     let mut thread = Thread::new(work);
     thread.wait_for_workers();
-    let mut idle = 0;
+    let mut idle = 0_u32;
     while !thread.work.device.stopped() {
         if thread.turn() {
             idle = 0;
             continue;
         }
-        idle += 1;
-        if idle < PATIENCE {
-            std::hint::spin_loop();
-        } else {
+        idle = idle.saturating_add(1);
+        if idle > PATIENCE && !thread.work.pinned {
             std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
         }
     }
 }

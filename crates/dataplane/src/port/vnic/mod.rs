@@ -175,7 +175,8 @@ impl Nic {
             let latency = Arc::new(Latency::default());
             nic.latency.push(latency.clone());
             let mine = share(settings.queues as usize, settings.threads, thread);
-            let work = Work {
+            let core = core(&settings.cores, thread);
+            let mut work = Work {
                 device: device.clone(),
                 traffic: traffic.clone(),
                 order: order(settings, traffic, &mine),
@@ -186,13 +187,11 @@ impl Nic {
                 stamps: settings.stamps,
                 room: Settings::room(),
                 latency,
+                pinned: false,
             };
-            let core = core(&settings.cores, thread);
             let run = move || {
-                if let Some(core) = core {
-                    // A processor that is not there or not ours: the thread runs where it may.
-                    let _ = pin(core);
-                }
+                // A processor that is not there or not ours: the thread runs where it may.
+                work.pinned = core.is_some_and(|core| pin(core).is_ok());
                 hardware::run(work);
             };
             let named = std::thread::Builder::new().name(format!("vnic-{thread}"));
@@ -238,6 +237,12 @@ impl Nic {
             times,
             stalled_ns: self.device.stalled() as f64 * self.ns_per_tick,
         }
+    }
+
+    /// How many threads play it.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.len()
     }
 
     /// Nanoseconds a tick, for [`Counts::times`].

@@ -32,6 +32,25 @@ pub enum Rate {
     PerSecond(f64),
 }
 
+impl Rate {
+    /// From text: `max`, or packets a second with `k` for a thousand and `M` for a million; none when
+    /// it is no rate above 0 and at most ten thousand million.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "max" {
+            return Some(Self::Taken);
+        }
+        let (digits, unit) = match text.chars().last()? {
+            'k' => (text.strip_suffix('k')?, 1e3),
+            'M' => (text.strip_suffix('M')?, 1e6),
+            _ => (text, 1.0),
+        };
+        let rate = digits.parse::<f64>().ok()? * unit;
+        // The upper bound keeps the arithmetic of the schedule exact to a packet.
+        (rate.is_finite() && rate > 0.0 && rate <= 1e10).then_some(Self::PerSecond(rate))
+    }
+}
+
 /// A software NIC as its word describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -84,8 +103,7 @@ impl Settings {
         let tx_depth = depth(&mut query, "txdepth")?;
         let rate = match query.text("rate") {
             None => Rate::Taken,
-            Some(text) if text == "max" => Rate::Taken,
-            Some(text) => rate(&text).ok_or_else(|| {
+            Some(text) => Rate::parse(&text).ok_or_else(|| {
                 query.wrong(
                     "rate",
                     "`max`, or packets a second above zero, as in 1.5M or 500k",
@@ -202,17 +220,6 @@ fn steering(query: &mut Query, model: &str, queues: u32) -> Result<Steering, Por
     }
 }
 
-fn rate(text: &str) -> Option<Rate> {
-    let (digits, unit) = match text.chars().last()? {
-        'k' => (text.strip_suffix('k')?, 1e3),
-        'M' => (text.strip_suffix('M')?, 1e6),
-        _ => (text, 1.0),
-    };
-    let rate = digits.parse::<f64>().ok()? * unit;
-    // The upper bound keeps the arithmetic of the schedule exact to a packet.
-    (rate.is_finite() && rate > 0.0 && rate <= 1e10).then_some(Rate::PerSecond(rate))
-}
-
 fn cores(text: &str) -> Option<Vec<usize>> {
     text.split('+')
         .map(|core| core.parse().ok().filter(|core| *core < 4096))
@@ -257,7 +264,7 @@ mod tests {
                 .iter()
                 .any(|f| f.contains("SIMULATION: 90 ns"))
         );
-        assert_eq!(rate("500k"), Some(Rate::PerSecond(5e5)));
+        assert_eq!(Rate::parse("500k"), Some(Rate::PerSecond(5e5)));
     }
 
     #[test]
