@@ -9,13 +9,13 @@ use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
 
 /// A short readable account.
-pub fn text(function: &Function, account: &Account) -> String {
+pub fn text(name: &str, function: &Function, account: &Account) -> String {
     let how = if function.from_cache {
         "from the cache"
     } else {
         "from its source"
     };
-    written(&function.name, account, function.prepared, how)
+    written(name, account, function.prepared, how)
 }
 
 fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> String {
@@ -23,6 +23,7 @@ fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> Stri
     // Writing to a string cannot fail.
     let _ = fates(&mut text, name, account);
     let _ = ports(&mut text, account);
+    let _ = queues(&mut text, account);
     let _ = state(&mut text, account);
     let _ = outputs(&mut text, account);
     let _ = costs(&mut text, account, prepared, how);
@@ -92,6 +93,43 @@ fn ports(text: &mut String, a: &Account) -> std::fmt::Result {
             "  {:<width$}{read:>14}{dropped:>14}{sent:>14}",
             port.name
         )?;
+    }
+    Ok(())
+}
+
+/// What live ports lost, where they lost anything, and what they say of themselves.
+fn queues(text: &mut String, a: &Account) -> std::fmt::Result {
+    for fact in &a.facts {
+        writeln!(text, "\n  {fact}")?;
+    }
+    for queue in &a.queues {
+        let counts = [
+            ("missed", queue.missed),
+            ("unfit", queue.unfit),
+            ("failed", queue.failed),
+            ("discarded", queue.discarded),
+            ("duplicated", queue.duplicated),
+        ];
+        let seen: Vec<_> = counts
+            .iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(what, n)| format!("{} {what}", grouped(*n)))
+            .collect();
+        if !seen.is_empty() {
+            let (name, worker) = (&queue.name, queue.worker);
+            writeln!(text, "\n  {name}, worker {worker}: {}", seen.join(", "))?;
+        }
+    }
+    if a.workers.len() > 1 {
+        writeln!(text)?;
+        for worker in &a.workers {
+            let (packets, bursts) = (grouped(worker.packets), grouped(worker.bursts));
+            writeln!(
+                text,
+                "  worker {}: {packets} packets in {bursts} bursts",
+                worker.worker
+            )?;
+        }
     }
     Ok(())
 }

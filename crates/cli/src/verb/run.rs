@@ -9,31 +9,39 @@ use clap::Args;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{self, InputOptions};
-use millrace_dataplane::runner::{BURST, RecordWriter};
-use millrace_dataplane::{Config, signal};
+use millrace_dataplane::runner::{BURST, Progress, RecordWriter};
+use millrace_dataplane::worker::{self, Link};
+use millrace_dataplane::{Config, Serve, signal};
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::progress::Bar;
+use crate::serving::{self, Asked};
 use crate::wiring::{self, Words};
-use crate::{account, contents, sanitize, screen, seed};
+use crate::{account, contents, parallel, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
 #[command(after_help = AFTER)]
 pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
-    /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS
-    nf: String,
+    /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS; several run in a row, each
+    /// one's second port leading to the next one's first
+    #[arg(required = true, value_name = "NF")]
+    nfs: Vec<String>,
 
-    /// Where packets come from: one port each, in order, merged by time stamp
+    /// Ports of both directions, one for each of the function's, in order
+    #[arg(long, value_name = "PORT", value_delimiter = ',')]
+    ports: Vec<String>,
+
+    /// Where packets come from: one port each, in order; captures are merged by time stamp
     #[arg(
         long = "in",
         value_name = "PORT",
         value_delimiter = ',',
-        required = true
+        required_unless_present = "ports"
     )]
     inputs: Vec<String>,
 
@@ -46,20 +54,29 @@ pub struct Run {
     #[arg(long, value_name = "PORT=CIDR[,CIDR]")]
     split: Option<Split>,
 
-    /// How many cores to use
+    /// How many cores to use: a worker each, with queues of its own at every live port
     #[arg(long, value_name = "N", default_value_t = 1)]
     cores: usize,
 
-    /// Set a parameter of the function
+    /// The processors that workers are pinned to, in order; without it the first that are allowed
+    #[arg(long, value_name = "CPU", value_delimiter = ',')]
+    cpus: Vec<usize>,
+
+    /// Keep looking for packets when none come, instead of sleeping until some do
+    #[arg(long)]
+    busy: bool,
+
+    /// Set a parameter of the function; of several functions, NF:NAME=VALUE
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
 
-    /// Give a state object room for this many entries, whatever its author declared
+    /// Give a state object room for this many entries, whatever its author declared; of several
+    /// functions, NF:OBJECT=N
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
 
     /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
-    /// `value`, or lines of KEY,VALUE
+    /// `value`, or lines of KEY,VALUE; of several functions, NF:NAME=FILE
     #[arg(long = "map", value_name = "NAME=FILE")]
     maps: Vec<String>,
 
@@ -109,9 +126,12 @@ pub struct Run {
     json: bool,
 }
 
+/// More workers than any machine has cores are a mistake.
+const MAX_CORES: usize = 1024;
+
 const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
-null: (a sink).
+null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME (docs/ports.md).
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
@@ -182,25 +202,32 @@ impl Run {
         if self.sanitize {
             sanitize::ensure()?;
         }
-        let make = Make {
-            set: self.set.clone(),
-            capacity: self.capacity.clone(),
-            program: self.program.clone(),
-            sanitize: self.sanitize,
+        let functions = self
+            .nfs
+            .iter()
+            .map(|nf| Function::load(nf, &self.make(nf)?))
+            .collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = functions.first() else {
+            return Err(Failure::wrong("no function is named"));
         };
-        let function = Function::load(&self.nf, &make)?;
-        let account = self.between_ports(&function)?;
-        let text = account::text(&function, &account);
+        let account = if serving::needed(&self.asked(), functions.len()) {
+            self.by_workers(&functions)?
+        } else {
+            self.between_ports(first)?
+        };
+        let names: Vec<_> = functions.iter().map(|f| f.name.as_str()).collect();
+        let name = names.join(", ");
+        let text = account::text(&name, first, &account);
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
             screen::err(&format!("error: {}\nhelp: {}", failure.error, failure.help));
         }
         if self.json {
             screen::document(&Document {
-                name: &function.name,
+                name: &name,
                 seed: self.seed,
                 burst: self.burst,
-                prepare: Prepare::of(&function),
+                prepare: Prepare::of(first),
                 account: &account,
             });
         }
@@ -211,6 +238,164 @@ impl Run {
         })
     }
 
+    /// Those of `NF:NAME=…` that are for one of the functions; without others, all of them.
+    fn of(&self, nf: &str, all: &[String]) -> Result<Vec<String>, Failure> {
+        if self.nfs.len() < 2 {
+            return Ok(all.to_vec());
+        }
+        let mut own = Vec::new();
+        for text in all {
+            let known = |(name, _): &(&str, &str)| self.nfs.iter().any(|n| short(n) == *name);
+            let Some((name, rest)) = text.split_once(':').filter(known) else {
+                let first = short(nf);
+                return Err(
+                    Failure::wrong(format!("`{text}`: of which function?")).help(format!(
+                        "write the function's name before it, as in {first}:{text}"
+                    )),
+                );
+            };
+            if name == short(nf) {
+                own.push(rest.to_owned());
+            }
+        }
+        Ok(own)
+    }
+
+    fn make(&self, nf: &str) -> Result<Make, Failure> {
+        Ok(Make {
+            set: self.of(nf, &self.set)?,
+            capacity: self.of(nf, &self.capacity)?,
+            program: self.program.clone(),
+            sanitize: self.sanitize,
+        })
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            words: Words {
+                inputs: &self.inputs,
+                outputs: &self.outputs,
+                split: self.split.as_ref(),
+                pass: self.pass.as_deref(),
+            },
+            ports: &self.ports,
+            cores: self.cores,
+            burst: self.burst,
+            loops: self.rounds(),
+            layout: self.layout(),
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        if self.sanitize {
+            Layout::Exact
+        } else {
+            Layout::Pooled
+        }
+    }
+
+    /// Rounds over a source that can begin again.
+    fn rounds(&self) -> Option<u64> {
+        let limited = self.packets.is_some() || self.seconds.is_some();
+        self.loops.or(if limited { None } else { Some(1) })
+    }
+
+    fn config(&self, nf: &str, index: usize, function: &Function) -> Result<Config, Failure> {
+        Ok(Config {
+            hash_seed: seed::secret(),
+            // Functions in a row must not draw the same.
+            sketch_seed: self.seed.wrapping_add(index as u64),
+            time: 0,
+            initial: function.initial.clone(),
+            entries: contents::entries(
+                &self.of(nf, &self.maps)?,
+                &function.module,
+                &contents::programs(function.program.as_ref()),
+            )?,
+        })
+    }
+
+    /// Runs functions between live ports, or several in a row.
+    fn by_workers(&self, functions: &[Function]) -> Result<Account, Failure> {
+        let asked = self.asked();
+        if self.cores > 1 {
+            for function in functions {
+                parallel::allow(function, self.cores)?;
+            }
+        }
+        signal::install();
+        let declared: Vec<_> = functions
+            .iter()
+            .map(|f| (f.name.as_str(), f.ports.as_slice()))
+            .collect();
+        let ports = match serving::ends(&declared)? {
+            Some(ends) => ends,
+            None => functions.first().map_or(Vec::new(), |f| f.ports.clone()),
+        };
+        let both: &[String] = &self.ports;
+        let words = Words {
+            inputs: if both.is_empty() { &self.inputs } else { both },
+            outputs: if both.is_empty() { &self.outputs } else { both },
+            split: self.split.as_ref(),
+            pass: None,
+        };
+        let ports = wiring::port_names(&ports, &words)?;
+        let mut chain = Vec::new();
+        for (index, (function, nf)) in functions.iter().zip(&self.nfs).enumerate() {
+            chain.push(Link {
+                name: function.name.clone(),
+                module: function.module.clone(),
+                config: self.config(nf, index, function)?,
+                program: function.entry,
+                prefetch: !self.no_prefetch,
+                reasons: function.reasons.clone(),
+                objects_bytes: function.objects_bytes,
+            });
+        }
+        let served = serving::open(&asked, &ports)?;
+        let allowed = worker::cpus();
+        let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {
+            (false, _) => self.cpus.clone(),
+            (true, true) => allowed,
+            // More workers than processors: the system shares them out.
+            (true, false) => Vec::new(),
+        };
+        let live = served.words.iter().any(|w| port::is_live(w));
+        if live {
+            let words = served.words.join(", ");
+            let workers = if self.cores == 1 { "worker" } else { "workers" };
+            screen::err(&format!(
+                "serving {words} with {} {workers}; ^C drains and ends",
+                self.cores
+            ));
+        }
+        let serve = Serve {
+            chain,
+            ports,
+            workers: served.workers,
+            words: served.words,
+            of_port: served.of_port,
+            pass: served.pass,
+            cpus,
+            holds: served.holds,
+            facts: served.facts,
+            records: self.records.as_deref().map(records).transpose()?,
+            burst: self.burst,
+            packets: self.packets,
+            time: self.seconds,
+            busy: self.busy,
+        };
+        let mut bar = Bar::new();
+        let account = worker::serve(serve, signal::flag(), &mut |shared| {
+            bar.show(Progress {
+                read: shared.read(),
+                share: None,
+            });
+        });
+        bar.end();
+        account.map_err(no_state)
+    }
+
     /// Whether packets or records go to standard output.
     fn takes_stdout(&self) -> bool {
         let words = self.outputs.iter().chain(&self.pass).any(|w| w == "-");
@@ -218,9 +403,22 @@ impl Run {
     }
 
     fn sane(&self) -> Result<(), Failure> {
-        if self.cores != 1 {
-            return Err(Failure::wrong(format!("--cores {}: a function runs on one core", self.cores))
-                .help("use --cores 1; more cores need a plan of what may run in parallel, which is the next step of this project"));
+        if !(1..=MAX_CORES).contains(&self.cores) {
+            return Err(
+                Failure::wrong(format!("--cores {}: no number of cores", self.cores))
+                    .help(format!("give 1 to {MAX_CORES}")),
+            );
+        }
+        if !self.cpus.is_empty() && self.cpus.len() != self.cores {
+            let (cpus, cores) = (self.cpus.len(), self.cores);
+            return Err(
+                Failure::wrong(format!("--cpus names {cpus}, --cores says {cores}"))
+                    .help("name one processor for each worker"),
+            );
+        }
+        if self.nfs.len() > 1 && self.program.is_some() {
+            return Err(Failure::wrong("--program is for one function")
+                .help("write FILE.o:PROGRAM for each of several"));
         }
         if self.json && self.takes_stdout() {
             return Err(
@@ -244,27 +442,15 @@ impl Run {
         };
         signal::install();
         let ports = wiring::port_names(&function.ports, &words)?;
-        let limited = self.packets.is_some() || self.seconds.is_some();
-        let loops = self.loops.or(if limited { None } else { Some(1) });
         let options = InputOptions {
-            loops,
+            loops: self.rounds(),
             stop: signal::flag(),
         };
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
         let run = millrace_dataplane::Run {
             module: function.module.clone(),
-            config: Config {
-                hash_seed: seed::secret(),
-                sketch_seed: self.seed,
-                time: 0,
-                initial: function.initial.clone(),
-                entries: contents::entries(
-                    &self.maps,
-                    &function.module,
-                    &contents::programs(function.program.as_ref()),
-                )?,
-            },
+            config: self.config("", 0, function)?,
             program: function.entry,
             prefetch: !self.no_prefetch,
             sources,
@@ -274,11 +460,7 @@ impl Run {
             records: self.records.as_deref().map(records).transpose()?,
             reasons: function.reasons.clone(),
             burst: self.burst,
-            layout: if self.sanitize {
-                Layout::Exact
-            } else {
-                Layout::Pooled
-            },
+            layout: self.layout(),
             packets: self.packets,
             time: self.seconds,
             objects_bytes: function.objects_bytes,
@@ -287,10 +469,18 @@ impl Run {
         let account =
             millrace_dataplane::run(run, signal::flag(), &mut |progress| bar.show(progress));
         bar.end();
-        account.map_err(|e| {
-            Failure::wrong(e).help("declare a smaller capacity, or free memory on this machine")
-        })
+        account.map_err(no_state)
     }
+}
+
+fn no_state(error: millrace_dataplane::module::ModuleError) -> Failure {
+    Failure::wrong(error).help("declare a smaller capacity, or free memory on this machine")
+}
+
+/// What a function is called by: the last part of its word, without an ending.
+fn short(word: &str) -> &str {
+    let path = std::path::Path::new(word.trim_end_matches('/'));
+    path.file_stem().and_then(|s| s.to_str()).unwrap_or(word)
 }
 
 fn records(path: &std::path::Path) -> Result<RecordWriter, Failure> {

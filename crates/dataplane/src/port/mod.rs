@@ -3,20 +3,29 @@
 //! A port is named by a URL-like word. Its kind is what stands before the colon; a word without one
 //! is a capture file. Adding a kind is a file here and a line in [`KINDS`].
 
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod afpacket;
 mod buffers;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod captures;
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod device;
 mod file;
 mod mem;
 mod null;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod oneway;
 mod query;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod queue;
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod tap;
 #[allow(unsafe_code, reason = "device and driver share packet memory")]
 pub mod vnic;
 
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut};
+pub use oneway::SendOnly;
 pub use query::Query;
 pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
 
@@ -51,7 +60,14 @@ pub type OpenInput = fn(&str, &InputOptions) -> Result<Box<dyn Input>, PortError
 pub type OpenOutput = fn(&str, &[&str]) -> Result<Box<dyn Output>, PortError>;
 
 /// Every kind there is.
-pub const KINDS: &[&Kind] = &[&file::KIND, &mem::KIND, &null::KIND, &vnic::KIND];
+pub const KINDS: &[&Kind] = &[
+    &file::KIND,
+    &mem::KIND,
+    &null::KIND,
+    &afpacket::KIND,
+    &tap::KIND,
+    &vnic::KIND,
+];
 
 /// What a port needs to know beyond its word.
 #[derive(Clone, Copy)]
@@ -272,10 +288,10 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_lists_those_there_are() {
-        let Err(error) = input("afxdp:eth0", &OPTIONS) else {
+        let Err(error) = input("pigeon:eth0", &OPTIONS) else {
             panic!("opened")
         };
-        assert_eq!(error.to_string(), "there is no port of kind `afxdp:`");
+        assert_eq!(error.to_string(), "there is no port of kind `pigeon:`");
         for kind in KINDS {
             assert!(error.help().contains(kind.form), "{}", error.help());
         }

@@ -108,6 +108,13 @@ impl Shared {
         records.writer.take().and_then(RecordWriter::finish)
     }
 
+    /// Packets read so far, by all workers.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        let place = self.places.once(Once::Packets);
+        self.workers.iter().map(|w| w.get(place)).sum()
+    }
+
     /// The account so far: a tick is this long (ns), and the run this old.
     #[must_use]
     pub fn account(&self, ns_per_tick: f64, seconds: f64) -> Account {

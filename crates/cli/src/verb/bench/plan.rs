@@ -74,23 +74,9 @@ pub fn possible(function: &Function, cores: usize, machine: &Machine) -> Result<
         ));
     }
     if cores > 1 {
-        stateless(function)?;
+        crate::parallel::allow(function, cores).map_err(|refusal| refusal.what)?;
     }
     Ok(())
-}
-
-/// Whether a function's packets can be spread over workers that share nothing.
-fn stateless(function: &Function) -> Result<(), String> {
-    let Some(program) = &function.program else {
-        return Err("of a module alone it is not known whether it writes state".into());
-    };
-    match program.objects.iter().find(|object| !object.read_only) {
-        None => Ok(()),
-        Some(object) => Err(format!(
-            "`{}` keeps state that packets may write, and cannot be spread over several cores yet",
-            object.name
-        )),
-    }
 }
 
 /// The processor's name.

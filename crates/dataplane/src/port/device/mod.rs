@@ -1,0 +1,31 @@
+//! Network interfaces of the kernel, and what live ports need of the system besides packets.
+
+mod interface;
+mod map;
+mod offload;
+mod segment;
+mod socket;
+
+pub use interface::{Interface, Promiscuous, bring_up, request, set_mtu};
+pub use map::Map;
+pub use offload::{Header, finish, looks_unfinished};
+pub use segment::Segments;
+pub use socket::{Socket, busy, ok};
+
+use super::PortError;
+
+/// An error of the system about a port: what was tried, and what to do. Missing permission has the same remedy whatever was tried.
+pub fn failed(word: &str, what: &str, error: &std::io::Error, help: &str) -> PortError {
+    let permission = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    let help = if permission {
+        "live ports need the capabilities CAP_NET_ADMIN, CAP_NET_RAW and, for XDP, CAP_BPF: run as root, \
+         or in a user namespace that has the interface (`unshare --user --map-root-user --net`)"
+    } else {
+        help
+    };
+    PortError::Live {
+        word: word.to_owned(),
+        what: format!("{what}: {error}"),
+        help: help.to_owned(),
+    }
+}
