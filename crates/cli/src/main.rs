@@ -10,6 +10,7 @@ mod contents;
 mod failure;
 mod function;
 mod literal;
+mod metrics;
 mod packet_test;
 mod parallel;
 mod progress;

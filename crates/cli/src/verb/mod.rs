@@ -4,7 +4,9 @@ mod bench;
 mod build;
 mod check;
 mod conform;
+mod doctor;
 mod emit;
+mod manual;
 mod run;
 mod survey;
 mod test;
@@ -50,4 +52,6 @@ verbs! {
     Emit(emit::Emit),
     Trace(trace::Trace),
     Conform(conform::Conform),
+    Doctor(doctor::Doctor),
+    Manual(manual::Manual),
 }

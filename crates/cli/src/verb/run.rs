@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use millrace_dataplane::account::Account;
+use millrace_dataplane::clock::Rate;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{self, InputOptions};
 use millrace_dataplane::runner::{BURST, Progress, RecordWriter};
@@ -17,6 +19,7 @@ use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
+use crate::metrics::{self, Endpoint};
 use crate::progress::Bar;
 use crate::serving::{self, Asked};
 use crate::wiring::{self, Words};
@@ -120,6 +123,11 @@ pub struct Run {
     /// status 86
     #[arg(long)]
     sanitize: bool,
+
+    /// Answer scrapes of OpenMetrics while workers serve ports: a port of this machine's own, or
+    /// ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
 
     /// Print the account as one JSON document
     #[arg(long)]
@@ -385,8 +393,17 @@ impl Run {
             time: self.seconds,
             busy: self.busy,
         };
+        let metrics = self.metrics.map(Endpoint::open).transpose()?;
+        if let Some(endpoint) = &metrics {
+            screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
+        }
+        let rate = Rate::start();
         let mut bar = Bar::new();
         let account = worker::serve(serve, signal::flag(), &mut |shared| {
+            if let Some(endpoint) = &metrics {
+                let seconds = rate.elapsed().as_secs_f64();
+                endpoint.update(shared.account(rate.ns_per_tick(), seconds));
+            }
             bar.show(Progress {
                 read: shared.read(),
                 share: None,

@@ -35,7 +35,7 @@ pub struct Rig {
 
 /// What a window showed.
 pub struct Window {
-    /// seconds, without those in which the device did not run
+    /// seconds for which the device had its processors
     pub seconds: f64,
     /// what was counted
     pub counts: Counts,
@@ -136,9 +136,7 @@ impl Rig {
         std::thread::sleep(time);
         let (after, took) = (self.nic.counts(), begin.elapsed());
         let counts = after.since(&before);
-        // Threads of a device share its packets, so a stall of one is a part of the whole.
-        let stalled = counts.stalled_ns / 1e9 / self.nic.threads() as f64;
-        let seconds = (took.as_secs_f64() - stalled).max(1e-9);
+        let seconds = (counts.running_ns / 1e9).clamp(1e-9, took.as_secs_f64());
         Window { seconds, counts }
     }
 

@@ -21,7 +21,7 @@ mod traffic;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::JoinHandle;
 
 pub use device::Device;
@@ -79,8 +79,13 @@ pub struct Nic {
     rings: Vec<Arc<Rings>>,
     latency: Vec<Arc<Latency>>,
     threads: Vec<JoinHandle<()>>,
+    /// for each thread, the clock of its processor time; [`NO_CLOCK`] until it runs
+    clocks: Vec<Arc<AtomicI32>>,
     ns_per_tick: f64,
 }
+
+/// No clock has this number.
+const NO_CLOCK: i32 = i32::MIN;
 
 /// What a device has counted, from its start.
 #[derive(Clone, Debug, Default)]
@@ -101,6 +106,9 @@ pub struct Counts {
     pub times: Times,
     /// ns in which threads of the device should have received and did not run
     pub stalled_ns: f64,
+    /// ns for which the threads of the device had a processor: the mean over them. A device that
+    /// shares its processor is off while others have it, and rates are over the time it was on
+    pub running_ns: f64,
 }
 
 impl Counts {
@@ -117,6 +125,7 @@ impl Counts {
             refused: self.refused.saturating_sub(before.refused),
             times: self.times.since(&before.times),
             stalled_ns: self.stalled_ns - before.stalled_ns,
+            running_ns: self.running_ns - before.running_ns,
         }
     }
 
@@ -169,6 +178,7 @@ impl Nic {
             rings: rings.clone(),
             latency: Vec::new(),
             threads: Vec::new(),
+            clocks: Vec::new(),
             ns_per_tick,
         };
         for thread in 0..settings.threads {
@@ -189,7 +199,10 @@ impl Nic {
                 latency,
                 pinned: false,
             };
+            let clock = Arc::new(AtomicI32::new(NO_CLOCK));
+            nic.clocks.push(clock.clone());
             let run = move || {
+                clock.store(own_clock(), Ordering::Release);
                 // A processor that is not there or not ours: the thread runs where it may.
                 work.pinned = core.is_some_and(|core| pin(core).is_ok());
                 hardware::run(work);
@@ -236,7 +249,23 @@ impl Nic {
             refused: sum(|r| &r.driver.refused),
             times,
             stalled_ns: self.device.stalled() as f64 * self.ns_per_tick,
+            running_ns: self.running_ns(),
         }
+    }
+
+    fn running_ns(&self) -> f64 {
+        let clocks = self.clocks.iter().map(|c| c.load(Ordering::Acquire));
+        let times = clocks.filter(|clock| *clock != NO_CLOCK).map(|clock| {
+            let mut time = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            // SAFETY: the structure is ours; a clock that does not exist is an error, and then it
+            // stays 0. The threads whose clocks these are end when `self` is dropped.
+            unsafe { libc::clock_gettime(clock, &raw mut time) };
+            time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+        });
+        times.sum::<f64>() / self.clocks.len().max(1) as f64
     }
 
     /// How many threads play it.
@@ -260,6 +289,14 @@ impl Drop for Nic {
             let _ = thread.join();
         }
     }
+}
+
+/// The clock of the calling thread's processor time.
+fn own_clock() -> i32 {
+    let mut clock = NO_CLOCK;
+    // SAFETY: the calling thread exists, and the number is ours. On an error it stays as it is.
+    unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+    clock
 }
 
 /// Buffers that a worker may hold besides those in the rings.
