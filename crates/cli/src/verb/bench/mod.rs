@@ -166,14 +166,17 @@ impl Bench {
             let why = skipped
                 .first()
                 .map_or(String::new(), |s: &Skipped| s.why.clone());
-            return Err(Failure::wrong(format!("nothing can be measured: {why}")));
+            let help =
+                "each worker takes a processor, and each thread of the NIC: use fewer --cores";
+            return Err(Failure::wrong(format!("nothing can be measured: {why}")).help(help));
         }
         let dispatch_ns = self.dispatch_cost(&machine)?;
         let mut seen: Vec<Vec<Once>> = configs.iter().map(|_| Vec::new()).collect();
         for turn in 0..self.repeat {
             for (config, seen) in configs.iter().zip(&mut seen) {
                 if signal::flag().load(std::sync::atomic::Ordering::Relaxed) {
-                    return Err(Failure::wrong("stopped by a signal; nothing was reported"));
+                    return Err(Failure::wrong("stopped by a signal; nothing is reported")
+                        .help("let it end, or use fewer --repeat"));
                 }
                 screen::err(&format!(
                     "turn {} of {}: {} on {}{}",
@@ -199,7 +202,7 @@ impl Bench {
                 processors: machine.cpus.clone(),
                 system: plan::system(),
                 version: env!("CARGO_PKG_VERSION"),
-                trace: base.file.clone(),
+                trace: base.file,
                 nic: facts,
                 dispatch_ns,
                 burst: self.burst,
