@@ -75,6 +75,10 @@ unsafe impl Queue for CaptureIn {
         self.closed || self.sources.next().is_none()
     }
 
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
     fn next_stamp(&self) -> Option<u64> {
         self.sources.next().map(|(record, _)| record.time_ns)
     }

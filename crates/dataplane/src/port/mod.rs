@@ -5,6 +5,8 @@
 
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod afpacket;
+#[allow(unsafe_code, reason = "the border to the kernel")]
+mod afxdp;
 mod buffers;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod captures;
@@ -65,6 +67,7 @@ pub const KINDS: &[&Kind] = &[
     &mem::KIND,
     &null::KIND,
     &afpacket::KIND,
+    &afxdp::KIND,
     &tap::KIND,
     &vnic::KIND,
 ];

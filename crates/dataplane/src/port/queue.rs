@@ -150,11 +150,18 @@ pub unsafe trait Queue: Send {
     fn release(&mut self, frames: &[Frame]);
 
     /// Stops receiving: what the device has already delivered may still be lent, nothing newer. After
-    /// this a `receive` of 0 says that all is in.
+    /// this a `receive` of 0 says that all is in; it may wait some milliseconds for what the device has
+    /// and has not yet handed over.
     fn close(&mut self) {}
 
     /// Whether nothing will ever come from here again.
     fn ended(&self) -> bool {
+        false
+    }
+
+    /// Whether its packets carry the time that functions see. Otherwise their stamps only say when they
+    /// came, and functions see the worker's clock, which may be later.
+    fn keeps_time(&self) -> bool {
         false
     }
 

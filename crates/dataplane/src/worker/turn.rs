@@ -170,7 +170,8 @@ impl Worker {
         if self.frames.is_empty() {
             return 0;
         }
-        self.describe();
+        let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
+        self.describe(keeps_time);
         // SAFETY: `describe` wrote a descriptor for each frame, which its queue lends us until it is
         // given back below, and frames do not overlap (`Queue`).
         unsafe { self.chain.run(&mut self.descriptors) };
@@ -181,7 +182,7 @@ impl Worker {
     }
 
     /// Writes the descriptors of the burst and counts what came.
-    fn describe(&mut self) {
+    fn describe(&mut self, keeps_time: bool) {
         let counters = self.shared.counters(self.number);
         let count = Count {
             counters,
@@ -196,7 +197,7 @@ impl Worker {
                 0 => *burst_time.get_or_insert_with(now),
                 stamp => stamp,
             };
-            before += u64::from(stamp < self.clock);
+            before += u64::from(keeps_time && stamp < self.clock);
             self.clock = self.clock.max(stamp);
             self.descriptors.push(abi::Packet {
                 data: frame.data,
@@ -329,6 +330,7 @@ impl Worker {
         if self.next_timer() > time {
             return;
         }
+        self.clock = self.clock.max(time);
         for (index, stage) in self.chain.stages.iter_mut().enumerate() {
             for (moment, timer) in stage.timers.take(time) {
                 stage.instance.fire(timer, moment);

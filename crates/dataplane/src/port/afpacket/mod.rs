@@ -92,7 +92,8 @@ struct Fanout {
 
 impl Fanout {
     fn join(&mut self, socket: &Socket) -> io::Result<()> {
-        const HASH: u32 = libc::PACKET_FANOUT_HASH;
+        // A group looks at its own flag and not at the sockets' PACKET_IGNORE_OUTGOING.
+        const HASH: u32 = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
         let unique = match self.id {
             // The kernel chooses a number that no other process has.
             None => libc::PACKET_FANOUT_FLAG_UNIQUEID,

@@ -9,6 +9,9 @@ use crate::port::PortError;
 /// `ETHTOOL_GDRVINFO` (linux/ethtool.h).
 const ETHTOOL_GDRVINFO: u32 = 3;
 
+/// `ETHTOOL_GCHANNELS`.
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
 /// An interface, as it is when it is opened.
 #[derive(Clone, Debug)]
 pub struct Interface {
@@ -70,11 +73,41 @@ impl Interface {
         })
     }
 
+    /// How many receive queues it has, at least 1.
+    #[must_use]
+    pub fn receive_queues(&self, name: &str) -> u32 {
+        let found = CString::new(name).ok().and_then(|name| {
+            let socket = Socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
+            // struct ethtool_channels (linux/ethtool.h): a command, four maxima, four counts: receive,
+            // transmit, other, combined.
+            let mut channels = [0_u32; 9];
+            *channels.first_mut()? = ETHTOOL_GCHANNELS;
+            let mut request = request(&name);
+            request.ifr_ifru.ifru_data = channels.as_mut_ptr().cast();
+            control(&socket, libc::SIOCETHTOOL, &mut request).ok()?;
+            Some(channels.get(5)?.saturating_add(*channels.get(8)?))
+        });
+        found.unwrap_or(1).max(1)
+    }
+
     /// The longest frame that it takes, bytes: its MTU, the Ethernet header and two VLAN tags.
     #[must_use]
     pub fn longest(&self) -> usize {
         self.mtu as usize + 14 + 8
     }
+}
+
+/// Whether an interface is up.
+///
+/// # Errors
+/// The system's; `ENODEV` when it is gone.
+pub fn is_up(name: &std::ffi::CStr) -> io::Result<bool> {
+    let socket = Socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    let mut request = request(name);
+    control(&socket, libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: SIOCGIFFLAGS filled this member.
+    let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
+    Ok(flags & libc::IFF_UP != 0)
 }
 
 /// Brings an interface up.

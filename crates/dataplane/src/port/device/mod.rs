@@ -1,16 +1,20 @@
 //! Network interfaces of the kernel, and what live ports need of the system besides packets.
 
+mod bpf;
 mod interface;
 mod map;
 mod offload;
 mod segment;
 mod socket;
+mod watch;
 
+pub use bpf::{Link, Mode, SocketMap, XdpProgram};
 pub use interface::{Interface, Promiscuous, bring_up, request, set_mtu};
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
 pub use segment::Segments;
 pub use socket::{Socket, busy, ok};
+pub use watch::Watch;
 
 use super::PortError;
 

@@ -1,0 +1,205 @@
+//! What goes wrong with an interface is named, and no packet is unaccounted.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::instance::{Instance, command, count};
+use super::net::{Net, run};
+use crate::common::{output, refused};
+
+fn says(command: &mut Command, what: &[&str]) {
+    let text = refused(command, 2);
+    for part in what {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn an_interface_that_is_missing_down_or_too_large_is_named() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let run = |word: &str| {
+        command(
+            &net,
+            "n",
+            &["nfs/nop", "--ports", &format!("{word},afpacket:b1")],
+        )
+    };
+    for kind in ["afpacket", "afxdp"] {
+        let missing = format!("{kind}:nowhere");
+        says(
+            &mut run(&missing),
+            &[&missing, "there is no interface `nowhere`"],
+        );
+        says(
+            &mut run(&format!("{kind}:{}", "x".repeat(40))),
+            &["1 to 15 characters"],
+        );
+        net.ip("n", "link set a1 down");
+        says(
+            &mut run(&format!("{kind}:a1")),
+            &["is down", "ip link set a1 up"],
+        );
+        net.ip("n", "link set a1 up");
+    }
+    says(
+        &mut run("afpacket:a1?drip=1"),
+        &["option `drip`", "there is no such option"],
+    );
+    says(&mut run("afpacket:b1"), &["named twice"]);
+    net.ip("n", "link set a1 mtu 9000");
+    says(&mut run("afxdp:a1"), &["the MTU of a1 is 9000", "mtu 3818"]);
+    says(
+        &mut command(
+            &net,
+            "n",
+            &["nfs/nop", "--cores", "2", "--ports", "afxdp:b1"],
+        ),
+        &["2 workers, and b1 has 1 receive queues"],
+    );
+}
+
+#[test]
+fn missing_permission_is_named() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    match run("setpriv", &["--version"]) {
+        Ok(output) if output.status.success() => (),
+        _ => {
+            println!("skipped: there is no setpriv");
+            return;
+        }
+    }
+    for word in ["afpacket:a1", "afxdp:a1", "tap:t0"] {
+        let inner = command(&net, "n", &["nfs/nop", "--ports", word]);
+        let mut args = inner.get_args();
+        // ip netns exec NAME, then without capabilities the rest
+        let front: Vec<_> = args.by_ref().take(3).collect();
+        let mut command = Command::new("ip");
+        command
+            .args(front)
+            .args(["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+            .args(args)
+            .current_dir(crate::common::root());
+        for (name, value) in inner.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        says(&mut command, &[word, "not permitted", "CAP_NET_ADMIN"]);
+    }
+}
+
+#[test]
+fn an_interface_that_vanishes_ends_the_run_with_its_name() {
+    for kind in ["afpacket", "afxdp", "tap"] {
+        let Some(net) = Net::new(kind) else { return };
+        let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &net.words("")]);
+        net.settle();
+        let ping = ["-c", "2", "-i", "0.2", "-W", "5", "10.0.0.2"];
+        assert!(net.within("a", "ping", &ping).status.success());
+        net.ip("b", "link del b0");
+        let (account, status) = instance.ended();
+        assert_eq!(status, 2, "{account:#}");
+        let error = account["errors"][0]["error"].as_str().unwrap();
+        let interface = if kind == "tap" { "tap:b0" } else { "b1" };
+        assert!(error.contains(interface), "{error}");
+        assert!(error.contains("away while it was in use"), "{error}");
+        assert!(count(&account, "read") >= 4, "{account:#}");
+    }
+}
+
+#[test]
+fn after_a_kill_a_restart_takes_the_interface_again() {
+    for kind in ["afpacket", "afxdp", "tap"] {
+        let Some(net) = Net::new(kind) else { return };
+        let words = net.words("");
+        let args = ["nfs/nop", "--ports", words.as_str()];
+        let first = Instance::start(&net, "n", &args);
+        first.killed();
+        let second = Instance::start(&net, "n", &args);
+        net.settle();
+        let ping = ["-c", "2", "-i", "0.2", "-W", "5", "10.0.0.2"];
+        assert!(net.within("a", "ping", &ping).status.success(), "{kind}");
+        let (account, status) = second.stop();
+        assert_eq!(status, 0, "{account:#}");
+    }
+}
+
+#[test]
+fn a_second_instance_is_told_that_the_queue_is_taken() {
+    let Some(net) = Net::new("afxdp") else { return };
+    let words = net.words("");
+    let first = Instance::start(&net, "n", &["nfs/nop", "--ports", &words]);
+    says(
+        &mut command(&net, "n", &["nfs/nop", "--ports", &words]),
+        &["cannot attach the XDP program", "ip link set a1 xdp off"],
+    );
+    assert_eq!(first.stop().1, 0);
+}
+
+/// Sends frames of a length from a namespace and says what came of them in the function's account.
+#[test]
+fn jumbo_frames_pass_where_the_interface_takes_them_and_are_counted_where_not() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    for (end, interface) in [("a", "a0"), ("n", "a1")] {
+        net.ip(end, &format!("link set {interface} mtu 9000"));
+    }
+    let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &net.words("")]);
+    net.settle();
+    net.ip("b", "route add 10.0.9.0/24 dev b0");
+    // ARP resolves; then packets of 8000 bytes reach the function and find an MTU of 1500.
+    let small = ["-c", "1", "-W", "5", "10.0.0.2"];
+    assert!(net.within("a", "ping", &small).status.success());
+    let large = [
+        "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", "8000", "10.0.0.2",
+    ];
+    let output = net.within("a", "ping", &large);
+    assert!(!output.status.success(), "{output:?}");
+    std::thread::sleep(Duration::from_millis(200));
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{account:#}");
+    let queues = account["queues"].as_array().unwrap();
+    let failed: u64 = queues.iter().map(|q| q["failed"].as_u64().unwrap()).sum();
+    assert_eq!(failed, 3, "{account:#}");
+}
+
+#[test]
+fn a_flood_faster_than_a_small_ring_is_accounted_to_the_last_packet() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace.pcap");
+    let trace = trace.to_str().unwrap();
+    let make = [
+        "trace",
+        "gen",
+        "--packets",
+        "20000",
+        "--flows",
+        "20",
+        "-o",
+        trace,
+    ];
+    let (made, text) = output(crate::common::millrace().args(make));
+    assert!(made.status.success(), "{text}");
+    let words = net.words("?blocks=2&frames=512");
+    let function = Instance::start(&net, "n", &["nfs/nop", "--ports", &words]);
+    net.settle_silent();
+    let play = ["nfs/nop", "--in", trace, "--out", "afpacket:a0", "--json"];
+    let (played, text) = output(&mut command(&net, "a", &play));
+    assert!(played.status.success(), "{text}");
+    let played: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    super::instance::balances(&played);
+    let sent = count(&played, "forwarded");
+    std::thread::sleep(Duration::from_millis(500));
+    let (account, status) = function.stop();
+    assert_eq!(status, 0, "{account:#}");
+    let queues = account["queues"].as_array().unwrap();
+    let missed: u64 = queues.iter().map(|q| q["missed"].as_u64().unwrap()).sum();
+    // Every packet that left arrived, or was counted as lost by the ring.
+    assert_eq!(count(&account, "read") + missed, sent, "{account:#}");
+}

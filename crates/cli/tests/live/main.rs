@@ -1,0 +1,19 @@
+//! Live ports between network namespaces that the tests make and remove: TCP transfers, ping and
+//! traceroute through functions, faults, and the same packets through every kind of port.
+//!
+//! Where namespaces cannot be made every test says `skipped: why` and passes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod faults;
+mod instance;
+mod net;
+mod same;
+mod transfer;
+mod workers;

@@ -1,0 +1,71 @@
+//! Several workers, and functions in a row, on live ports.
+
+use super::instance::{Instance, balances};
+use super::net::Net;
+use super::transfer::both_directions;
+use crate::common::{GATE, millrace, refused};
+
+#[test]
+fn several_workers_share_the_packets_of_a_function_without_state() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let words = net.words("");
+    let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &words, "--cores", "2"]);
+    net.settle();
+    // Nothing that leaves comes in again: there would be no end of duplicates.
+    let ping = ["-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"];
+    let pinged = net.within("a", "ping", &ping);
+    let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
+    assert!(text.contains(" 3 received, 0% packet loss"), "{text}");
+    // Flows are divided by their hash: a few, so that both workers are likely to get some.
+    for _ in 0..2 {
+        both_directions(&net);
+    }
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{account:#}");
+    let workers = account["workers"].as_array().unwrap();
+    assert_eq!(workers.len(), 2);
+    let sum: u64 = workers.iter().map(|w| w["packets"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), account["read"].as_u64());
+}
+
+#[test]
+fn several_workers_are_refused_for_a_function_that_writes_state_with_the_line() {
+    let command = |nf: &str| {
+        let mut command = millrace();
+        command.args([
+            "run",
+            nf,
+            "--cores",
+            "2",
+            "--ports",
+            "afpacket:x,afpacket:y",
+        ]);
+        command
+    };
+    let text = refused(&mut command("nfs/firewall"), 2);
+    assert!(text.contains("it writes `flows` at "), "{text}");
+    assert!(text.contains("firewall.c:"), "{text}");
+    let text = refused(&mut command(GATE), 2);
+    assert!(text.contains("--cores 2"), "{text}");
+}
+
+#[test]
+fn functions_in_a_row_run_on_one_worker() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let words = net.words("");
+    let args = ["nfs/bridge", "nfs/firewall", "nfs/nop", "--ports", &words];
+    let instance = Instance::start(&net, "n", &args);
+    net.settle();
+    both_directions(&net);
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{account:#}");
+    let stages = account["stages"].as_array().unwrap();
+    let names: Vec<_> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bridge", "firewall", "nop"]);
+    assert!(stages.iter().all(|s| s["packets"].as_u64().unwrap() > 8000));
+    balances(&account);
+}

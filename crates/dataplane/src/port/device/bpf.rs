@@ -1,0 +1,162 @@
+//! The few calls of bpf(2) that a live port needs: a map of sockets, a program that redirects to them,
+//! and a link that attaches it.
+//!
+//! A link is detached when its last descriptor is closed, also by a kill: no interface is left with a
+//! program that nobody owns.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Commands (enum bpf_cmd of linux/bpf.h).
+const MAP_CREATE: u64 = 0;
+const MAP_UPDATE_ELEM: u64 = 2;
+const PROG_LOAD: u64 = 5;
+const LINK_CREATE: u64 = 28;
+/// Types there.
+const MAP_TYPE_XSKMAP: u32 = 17;
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_XDP: u32 = 37;
+
+/// How a program is attached (XDP_FLAGS_* of linux/if_link.h).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// by the driver
+    Native = 1 << 2,
+    /// by the stack, for drivers that cannot
+    Generic = 1 << 1,
+}
+
+/// Calls bpf(2) with a union of which these are the first words.
+fn bpf(command: u64, words: &mut [u64]) -> io::Result<i64> {
+    // SAFETY: `words` is memory of the size given, whose addresses (where the command has any) point
+    // to memory that the callers below keep alive during the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            words.as_mut_ptr(),
+            size_of_val(words),
+        )
+    };
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+fn descriptor(number: i64) -> OwnedFd {
+    // SAFETY: a descriptor that the kernel has just opened for us.
+    unsafe { OwnedFd::from_raw_fd(number as i32) }
+}
+
+/// Two 32-bit words as the union's 64-bit words have them.
+fn pair(first: u32, second: u32) -> u64 {
+    let [a, b, c, d] = first.to_ne_bytes();
+    let [e, f, g, h] = second.to_ne_bytes();
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// The address of memory, for the kernel.
+fn address<T>(of: &T) -> u64 {
+    std::ptr::from_ref(of).expose_provenance() as u64
+}
+
+/// A map from receive queues to AF_XDP sockets.
+pub struct SocketMap(OwnedFd);
+
+impl SocketMap {
+    /// Makes one for this many queues.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(queues: u32) -> io::Result<Self> {
+        // type and key size, value size and entries
+        let mut words = [pair(MAP_TYPE_XSKMAP, 4), pair(4, queues), 0, 0];
+        bpf(MAP_CREATE, &mut words).map(|fd| Self(descriptor(fd)))
+    }
+
+    /// Puts a socket in.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set(&self, queue: u32, socket: i32) -> io::Result<()> {
+        let map = self.0.as_raw_fd() as u32;
+        let mut words = [pair(map, 0), address(&queue), address(&socket), 0];
+        bpf(MAP_UPDATE_ELEM, &mut words).map(|_| ())
+    }
+}
+
+/// A program, loaded.
+pub struct XdpProgram(OwnedFd);
+
+impl XdpProgram {
+    /// Loads the program that gives a packet to the socket of its receive queue, and to the host's own
+    /// stack where there is none:
+    ///
+    /// ```text
+    /// r2 = *(u32 *)(r1 + 16)          struct xdp_md: rx_queue_index
+    /// r1 = map
+    /// r3 = XDP_PASS                   what to do when the map has no socket for the queue
+    /// call bpf_redirect_map
+    /// exit
+    /// ```
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn to_sockets(map: &SocketMap) -> io::Result<Self> {
+        const PASS: u64 = 2;
+        const REDIRECT_MAP: u64 = 51;
+        // Opcode, registers (source in the high half), offset, immediate: RFC 9669, section 3.
+        let insn = |opcode: u64, dst: u64, src: u64, offset: u64, imm: u64| {
+            opcode | dst << 8 | src << 12 | offset << 16 | imm << 32
+        };
+        let fd = self::fd(map);
+        let code = [
+            insn(0x61, 2, 1, 16, 0),
+            insn(0x18, 1, 1, 0, fd),
+            insn(0, 0, 0, 0, 0),
+            insn(0xb7, 3, 0, 0, PASS),
+            insn(0x85, 0, 0, 0, REDIRECT_MAP),
+            insn(0x95, 0, 0, 0, 0),
+        ];
+        Self::load(&code)
+    }
+
+    fn load(code: &[u64]) -> io::Result<Self> {
+        let license = *b"MIT\0";
+        let mut words = [
+            pair(PROG_TYPE_XDP, code.len() as u32),
+            code.as_ptr().expose_provenance() as u64,
+            address(&license),
+            0,
+            0,
+            0,
+        ];
+        bpf(PROG_LOAD, &mut words).map(|fd| Self(descriptor(fd)))
+    }
+}
+
+fn fd(map: &SocketMap) -> u64 {
+    map.0.as_raw_fd() as u64
+}
+
+/// A program attached to an interface, as long as this lives.
+pub struct Link(#[allow(dead_code, reason = "held open")] OwnedFd);
+
+impl Link {
+    /// Attaches a program.
+    ///
+    /// # Errors
+    /// The system's; `EBUSY` where another program is attached.
+    pub fn attach(program: &XdpProgram, interface: u32, mode: Mode) -> io::Result<Self> {
+        let program = program.0.as_raw_fd() as u32;
+        let mut words = [
+            pair(program, interface),
+            pair(ATTACH_XDP, mode as u32),
+            0,
+            0,
+        ];
+        bpf(LINK_CREATE, &mut words).map(|fd| Self(descriptor(fd)))
+    }
+}
