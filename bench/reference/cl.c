@@ -1,6 +1,8 @@
-/* nfs/cl by hand, for IPv4 TCP and UDP. */
+/* nfs/cl by hand. */
 #include "flow.h"
 #include "state/sketch.h"
+
+enum { BAD_HEADER = 1, LATER_FRAGMENT, OVER_LIMIT, TABLE_FULL };
 
 struct mr_instance {
     struct hash flows;
@@ -36,9 +38,19 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
         forward(pkt, LAN);
         return;
     }
-    if (!flow(pkt, 0, key)) {
+    switch (flow(pkt, 0, key)) {
+    case NONE:
+    case CARRIED:
         forward(pkt, WAN);
         return;
+    case BAD:
+        drop(pkt, BAD_HEADER);
+        return;
+    case FRAGMENT:
+        drop(pkt, LATER_FRAGMENT);
+        return;
+    case OWN:
+        break;
     }
     token = slot && slot->valid ? slot->token : hash_token(&self->flows, &shape, key);
     if (hash_map_refresh(&self->flows, &shape, key, token, pkt)) {
@@ -47,9 +59,9 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
     }
     pair = sketch_token(&self->opened, &pairs, key);
     if (sketch_sketch_count(&self->opened, &pairs, key, pair, pkt) >= self->limit) {
-        drop(pkt, 1);
+        drop(pkt, OVER_LIMIT);
     } else if (!hash_map_put(&self->flows, &shape, key, token, (u8 *)&session, pkt)) {
-        drop(pkt, 2);
+        drop(pkt, TABLE_FULL);
     } else {
         sketch_sketch_add(&self->opened, &pairs, key, pair, 1, pkt);
         forward(pkt, WAN);
@@ -60,7 +72,7 @@ MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pk
 {
     u64 key[5], token;
 
-    if (pkt->port == WAN || !flow(pkt, 0, key))
+    if (pkt->port == WAN || flow(pkt, 0, key) != OWN)
         return (struct slot){0};
     token = hash_token(&self->flows, &shape, key);
     hash_prefetch(&self->flows, &shape, token);

@@ -1,5 +1,7 @@
-/* nfs/firewall by hand, for IPv4 TCP and UDP. */
+/* nfs/firewall by hand. */
 #include "flow.h"
+
+enum { BAD_HEADER = 1, LATER_FRAGMENT, NO_FLOW, TABLE_FULL };
 
 struct mr_instance {
     struct hash flows;
@@ -19,26 +21,43 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
 {
     u64 key[5], token, session = 0;
 
-    if (!flow(pkt, pkt->port == WAN, key)) {
+    switch (flow(pkt, pkt->port == WAN, key)) {
+    case NONE:
         forward(pkt, pkt->port ^ 1);
         return;
+    case BAD:
+        drop(pkt, BAD_HEADER);
+        return;
+    case FRAGMENT:
+        drop(pkt, LATER_FRAGMENT);
+        return;
+    case CARRIED:
+        /* The packet inside is one that the LAN sent. */
+        if (pkt->port == WAN && !hash_map_get(&self->flows, &shape, key,
+                                              hash_token(&self->flows, &shape, key), pkt))
+            drop(pkt, NO_FLOW);
+        else
+            forward(pkt, pkt->port ^ 1);
+        return;
+    case OWN:
+        break;
     }
     token = slot && slot->valid ? slot->token : hash_token(&self->flows, &shape, key);
     if (hash_map_refresh(&self->flows, &shape, key, token, pkt))
         forward(pkt, pkt->port ^ 1);
     else if (pkt->port == WAN)
-        drop(pkt, 1);
+        drop(pkt, NO_FLOW);
     else if (hash_map_put(&self->flows, &shape, key, token, (u8 *)&session, pkt))
         forward(pkt, pkt->port ^ 1);
     else
-        drop(pkt, 2);
+        drop(pkt, TABLE_FULL);
 }
 
 MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pkt)
 {
     u64 key[5], token;
 
-    if (!flow(pkt, pkt->port == WAN, key))
+    if (flow(pkt, pkt->port == WAN, key) != OWN)
         return (struct slot){0};
     token = hash_token(&self->flows, &shape, key);
     hash_prefetch(&self->flows, &shape, token);

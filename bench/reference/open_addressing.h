@@ -64,6 +64,16 @@ MR_INLINE u64 open_now(const struct shape *s, const struct mr_packet *pkt)
     return s->expire_after && pkt->time ? pkt->time : 1;
 }
 
+MR_INLINE u8 *open_map_get(struct open *o, const struct shape *s, const u64 *key, u64 token,
+                           struct mr_packet *pkt)
+{
+    u64 *slot = open_slot(o, s, key, token);
+
+    if (!slot[0] || (s->expire_after && pkt->time - slot[0] >= s->expire_after))
+        return NULL;
+    return open_value(s, slot);
+}
+
 MR_INLINE u8 *open_map_refresh(struct open *o, const struct shape *s, const u64 *key, u64 token,
                                struct mr_packet *pkt)
 {

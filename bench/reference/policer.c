@@ -1,4 +1,4 @@
-/* nfs/policer by hand, for IPv4. */
+/* nfs/policer by hand. */
 #include "reference.h"
 
 #define SCALE 1000000000ull
@@ -34,7 +34,19 @@ static int create(struct mr_instance *self, const struct mr_config *config)
 
 static void destroy(struct mr_instance *self) { hash_destroy(&self->buckets, &shape); }
 
+enum { BAD_HEADER = 1, TABLE_FULL, OVER_RATE };
 enum { NOT_IP, IP, BAD };
+
+MR_INLINE int destination6(const struct mr_packet *pkt, u32 at, u64 *key)
+{
+    const u8 *ip = pkt->data + at;
+
+    if (ip + 40 > pkt->end || ip[0] >> 4 != 6 || ip + 40 + BE16(mr_load16(ip + 4)) > pkt->end)
+        return BAD;
+    key[0] = mr_load64(ip + 24);
+    key[1] = mr_load64(ip + 32);
+    return IP;
+}
 
 MR_INLINE int destination(const struct mr_packet *pkt, u64 *key)
 {
@@ -42,6 +54,8 @@ MR_INLINE int destination(const struct mr_packet *pkt, u64 *key)
     u32 header, at = network(pkt, &type);
     const u8 *ip;
 
+    if (at && type == BE16(0x86dd))
+        return destination6(pkt, at, key);
     if (!at || type != BE16(0x0800))
         return NOT_IP;
     ip = ipv4(pkt, at, &header);
@@ -66,7 +80,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
         forward(pkt, LAN);
         return;
     case BAD:
-        drop(pkt, 1);
+        drop(pkt, BAD_HEADER);
         return;
     }
     token = slot && slot->valid ? slot->token : hash_token(&self->buckets, &shape, key);
@@ -78,7 +92,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
 
         b = (struct bucket *)hash_map_put(&self->buckets, &shape, key, token, (u8 *)&fresh, pkt);
         if (!b) {
-            drop(pkt, 2);
+            drop(pkt, TABLE_FULL);
             return;
         }
     } else if (pkt->time > b->time) {
@@ -88,7 +102,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
         b->time = pkt->time;
     }
     if (b->tokens < cost) {
-        drop(pkt, 3);
+        drop(pkt, OVER_RATE);
         return;
     }
     b->tokens -= cost;

@@ -204,6 +204,31 @@ impl Contender {
         ticks
     }
 
+    /// Sends one burst of any frames, and tells what became of each.
+    #[cfg(test)]
+    pub fn burst(&mut self, frames: &[(u32, Vec<u8>)]) -> Result<Vec<(Fate, Vec<u8>)>> {
+        let burst = self.queue.first_mut().ok_or_else(|| anyhow!("no queue"))?;
+        burst.clear();
+        for (port, frame) in frames {
+            let time = (self.number + 1) * GAP;
+            let arrival = Arrival {
+                number: self.number,
+                port: *port,
+                time,
+                stamp: time,
+                wire: frame.len() as u32,
+            };
+            self.number += 1;
+            burst.push(frame, arrival);
+        }
+        self.instance.burst(0, self.prefetch, burst);
+        let outcomes = (0..burst.len()).map(|i| burst.outcome(i));
+        Ok(outcomes
+            .flatten()
+            .map(|o| (o.fate, o.bytes.to_vec()))
+            .collect())
+    }
+
     /// Sends frames and tells what became of each.
     pub fn fates(&mut self, frames: &[Frame]) -> Result<Vec<(Fate, Vec<u8>)>> {
         let mut fates = Vec::new();

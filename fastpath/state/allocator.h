@@ -40,7 +40,7 @@ struct allocator {
 
 MR_INLINE u64 allocator_stride(const struct shape *s)
 {
-    u64 raw = 8 + mr_round_up(s->value_bytes, 8);
+    u64 raw = 8 + mr_round_up(s->value_bytes, 8) + MR_GAP;
 
     return raw <= 64 ? mr_power_of_two(raw) : mr_round_up(raw, 64);
 }
@@ -76,6 +76,11 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
     a->first = a->last = ALLOCATOR_NIL;
     for (u32 i = 0; i < s->capacity; i++)
         a->link[i] = ALLOCATOR_FREE | ALLOCATOR_NIL;
+    for (u32 i = 0; MR_GAP && i < s->capacity; i++) {
+        u64 used = 8 + s->value_bytes;
+
+        mr_forbid(a->slab + i * allocator_stride(s) + used, allocator_stride(s) - used);
+    }
     if (s->expire_after)
         expiry_create(&a->expiry, s, a->link, &memory);
     return 0;

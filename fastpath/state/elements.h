@@ -11,7 +11,7 @@ struct elements {
     u8 *data;
 };
 
-MR_INLINE u64 elements_stride(const struct shape *s) { return mr_round_up(s->value_bytes, 8); }
+MR_INLINE u64 elements_stride(const struct shape *s) { return mr_round_up(s->value_bytes, 8) + MR_GAP; }
 
 MR_INLINE u64 elements_bytes(const struct shape *s)
 {
@@ -27,7 +27,11 @@ MR_INLINE int elements_create(struct elements *e, const struct shape *s)
     if (s->capacity > MR_CAPACITY_MAX)
         return -E2BIG;
     e->data = mr_map_memory(elements_stride(s) * s->capacity);
-    return e->data ? 0 : -ENOMEM;
+    if (!e->data)
+        return -ENOMEM;
+    for (u64 i = 0; MR_GAP && i < s->capacity; i++)
+        mr_forbid(e->data + i * elements_stride(s) + s->value_bytes, elements_stride(s) - s->value_bytes);
+    return 0;
 }
 
 MR_INLINE void elements_destroy(struct elements *e, const struct shape *s)

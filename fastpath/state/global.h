@@ -28,6 +28,7 @@ static inline int global_create(struct global *g, const struct shape *s, const s
         return -ENOMEM;
     if (initial)
         memcpy(g->data, initial, s->value_bytes);
+    mr_forbid(g->data + s->value_bytes, global_bytes(s) - s->value_bytes);
     return 0;
 }
 

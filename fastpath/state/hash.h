@@ -157,6 +157,7 @@ MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const
         word = table_key(entry, head);
         for (u32 i = 0; i < mr_words(s->key_bytes); i++)
             word[i] = key[i];
+        mr_allow(table_value(s, entry, head), s->value_bytes);
     }
     hash_touch(s, entry, now);
     memcpy(table_value(s, entry, head), value, s->value_bytes);

@@ -129,6 +129,7 @@ MR_OUTLINE u8 *lpm_store(struct lpm *l, const struct shape *s, const u64 *key, u
         return NULL;
     value = node != MR_NONE ? lpm_node(&l->trie, f, node)->value
                             : lpm_insert(&l->trie, s, f, word, (u32)bits);
+    mr_allow(lpm_value(&l->trie, s, value), s->value_bytes);
     return lpm_value(&l->trie, s, value);
 }
 

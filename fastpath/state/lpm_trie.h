@@ -71,7 +71,7 @@ MR_INLINE int lpm_has_direct(const struct shape *s, struct lpm_form f)
     return s->capacity > LPM_DIRECT && f.address_bytes > 2;
 }
 
-MR_INLINE u64 lpm_value_bytes(const struct shape *s) { return mr_round_up(s->value_bytes, 8); }
+MR_INLINE u64 lpm_value_bytes(const struct shape *s) { return mr_round_up(s->value_bytes, 8) + MR_GAP; }
 
 MR_INLINE u64 lpm_trie_part(const struct shape *s, struct lpm_form f)
 {
@@ -95,6 +95,7 @@ static inline void lpm_trie_create(struct lpm_trie *t, const struct shape *s, st
 {
     t->nodes = mr_take(&memory, 2 * s->capacity * lpm_node_bytes(f));
     t->values = mr_take(&memory, s->capacity * lpm_value_bytes(s));
+    mr_forbid(t->values, s->capacity * lpm_value_bytes(s));
     t->owner = (u32 *)mr_take(&memory, 4 * s->capacity);
     t->direct = lpm_has_direct(s, f) ? (struct lpm_row *)memory : NULL;
     t->top = MR_NONE;

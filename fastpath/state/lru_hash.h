@@ -170,6 +170,7 @@ MR_INLINE u64 lru_hash_map_update_elem(struct lru_hash *h, const struct shape *s
         word = table_key(entry, 0);
         for (u32 i = 0; i < mr_words(s->key_bytes); i++)
             word[i] = key[i];
+        mr_allow(table_value(s, entry, 0), s->value_bytes);
     }
     memcpy(table_value(s, entry, 0), value, s->value_bytes);
     return 0;

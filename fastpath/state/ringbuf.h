@@ -38,7 +38,10 @@ static inline int ringbuf_create(struct ringbuf *r, const struct shape *s,
     if (s->capacity > MR_CAPACITY_MAX)
         return -E2BIG;
     r->data = mr_map_memory(2 * s->capacity);
-    return r->data ? 0 : -ENOMEM;
+    if (!r->data)
+        return -ENOMEM;
+    mr_forbid(r->data, 2 * s->capacity);
+    return 0;
 }
 
 static inline void ringbuf_destroy(struct ringbuf *r, const struct shape *s)
@@ -60,7 +63,8 @@ MR_INLINE u8 *ringbuf_take(struct ringbuf *r, const struct shape *s, u64 length)
     if (after - r->consumer > s->capacity - 1)
         return NULL;
     record = r->data + (r->producer & (s->capacity - 1)) + RINGBUF_HEADER;
-    *ringbuf_header(record) = (u32)length | RINGBUF_BUSY;
+    ringbuf_set_header(record, (u32)length | RINGBUF_BUSY);
+    mr_allow(record, length);
     r->producer = after;
     return record;
 }
@@ -113,13 +117,14 @@ static inline void ringbuf_drain(struct ringbuf *r, const struct shape *s, u32 o
 {
     while (r->consumer != r->producer) {
         u8 *record = r->data + (r->consumer & (s->capacity - 1)) + RINGBUF_HEADER;
-        u32 header = *ringbuf_header(record);
+        u32 header = ringbuf_header(record);
         u32 length = header & ~(RINGBUF_BUSY | RINGBUF_DISCARD);
 
         if (header & RINGBUF_BUSY)
             break;
         if (!(header & RINGBUF_DISCARD))
             fn(context, object, record, length);
+        mr_forbid(record, ringbuf_step(length) - RINGBUF_HEADER);
         r->consumer += ringbuf_step(length);
     }
 }
@@ -135,7 +140,7 @@ static inline u64 ringbuf_count(struct ringbuf *r, const struct shape *s, u64 no
     for (u64 at = r->consumer; at != r->producer; count++) {
         u8 *record = r->data + (at & (s->capacity - 1)) + RINGBUF_HEADER;
 
-        at += ringbuf_step(*ringbuf_header(record) & ~(RINGBUF_BUSY | RINGBUF_DISCARD));
+        at += ringbuf_step(ringbuf_header(record) & ~(RINGBUF_BUSY | RINGBUF_DISCARD));
     }
     return count;
 }

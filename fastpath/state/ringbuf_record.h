@@ -8,13 +8,14 @@
 #define RINGBUF_BUSY 0x80000000u    /* reserved and not given back */
 #define RINGBUF_DISCARD 0x40000000u /* not to be handed to the host */
 
-MR_INLINE u32 *ringbuf_header(u8 *record) { return (u32 *)(record - RINGBUF_HEADER); }
+/* To a program the header is what lies before its record. */
+MR_UNWATCHED u32 ringbuf_header(const u8 *record) { return *(const u32 *)(record - RINGBUF_HEADER); }
+
+MR_UNWATCHED void ringbuf_set_header(u8 *record, u32 header) { *(u32 *)(record - RINGBUF_HEADER) = header; }
 
 MR_INLINE void ringbuf_finish(u8 *record, u32 how)
 {
-    u32 *header = ringbuf_header(record);
-
-    *header = (*header & ~RINGBUF_BUSY) | how;
+    ringbuf_set_header(record, (ringbuf_header(record) & ~RINGBUF_BUSY) | how);
 }
 
 #endif

@@ -51,7 +51,7 @@ struct table {
 
 MR_INLINE u64 table_stride(const struct shape *s, u32 head)
 {
-    u64 raw = head + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
+    u64 raw = head + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8) + 2 * MR_GAP;
 
     return raw <= 64 ? mr_power_of_two(raw) : mr_round_up(raw, 64);
 }
@@ -96,6 +96,11 @@ MR_INLINE void table_create(struct table *t, const struct shape *s, u32 head, u6
     t->free = 0;
     for (u32 i = 0; i < n; i++)
         t->link[i] = TABLE_FREE | (i + 1 < n ? i + 1 : TABLE_NIL);
+    for (u32 i = 0; MR_GAP && i < n; i++) {
+        u64 front = head + mr_round_up(s->key_bytes, 8);
+
+        mr_forbid(t->slab + i * table_stride(s, head) + front, table_stride(s, head) - front);
+    }
     t->spare = primaries;
     for (u32 i = 0; i < spares; i++)
         t->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
@@ -110,7 +115,7 @@ MR_INLINE u64 *table_key(u8 *entry, u32 head) { return (u64 *)(entry + head); }
 
 MR_INLINE u8 *table_value(const struct shape *s, u8 *entry, u32 head)
 {
-    return entry + head + mr_round_up(s->key_bytes, 8);
+    return entry + head + mr_round_up(s->key_bytes, 8) + MR_GAP;
 }
 
 MR_INLINE int table_is_free(const struct table *t, u32 index) { return t->link[index] >> 31; }

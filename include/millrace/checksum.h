@@ -20,6 +20,13 @@ MILLRACE_INLINE __u16 checksum_fold(__u64 sum)
 	return (__u16)sum;
 }
 
+/* Whether a sum that includes the checksum, and anything that is not zero, is all ones when it is folded:
+ * folding keeps the remainder by 0xffff, and only a sum of zeros folds to zero. */
+MILLRACE_INLINE _Bool checksum_holds(__u64 sum)
+{
+	return sum % 0xffff == 0;
+}
+
 /* The checksum after 16 of the bits that it covers changed. */
 MILLRACE_INLINE __u16 checksum_replace16(__u16 checksum, __u16 old, __u16 new)
 {

@@ -66,29 +66,30 @@ MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, _
 MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct flow4 *f,
 					struct flow4_headers *headers, _Bool inside)
 {
+	__u32 transport, limit;
 	enum flow_kind kind;
 	struct ipv4 *ip;
-	__u32 transport;
+	__u8 protocol;
 
 	MILLRACE_IN_MEMORY(f);
 	MILLRACE_IN_MEMORY(headers);
 	ip = ipv4_at(p, at);
 	if (!ip)
 		return FLOW_BAD;
-	if (ip->protocol != PROTOCOL_TCP && ip->protocol != PROTOCOL_UDP &&
-	    ip->protocol != PROTOCOL_ICMP)
+	/* All that is needed of the header, before the first store: after it clang reads again. */
+	protocol = ip->protocol;
+	transport = at + ipv4_header_bytes(ip);
+	limit = at + ntohs(ip->length);
+	if (protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP && protocol != PROTOCOL_ICMP)
 		return FLOW_NONE;
 	if (ipv4_later_fragment(ip))
 		return FLOW_FRAGMENT;
-	headers->ip = ip;
-	headers->limit = at + ntohs(ip->length);
 	flow4_name_hosts(f, ip);
-	transport = at + ipv4_header_bytes(ip);
-	kind = ports_at(p, transport, headers->limit, ip->protocol, &f->ports,
-			&headers->transport);
+	headers->ip = ip;
+	headers->limit = limit;
+	kind = ports_at(p, transport, limit, protocol, &f->ports, &headers->transport);
 	if (kind == FLOW_CARRIED && inside)
-		return flow4_carried(p, transport + sizeof(struct icmp), headers->limit, f,
-				     headers);
+		return flow4_carried(p, transport + sizeof(struct icmp), limit, f, headers);
 	return kind;
 }
 

@@ -36,22 +36,19 @@ typedef __u32 ipv4_address;
 /* … and whether others came before, so that the transport header is not here. */
 #define ipv4_later_fragment(ip) (((ip)->fragment & htons(0x1fff)) != 0)
 
-/* The sum over a header's 32-bit words; the header's length was checked to be in the frame. */
-MILLRACE_INLINE __u64 ipv4_header_sum(const struct packet *p, __u32 at, const struct ipv4 *ip)
+/* The sum over the 32-bit words of a header of `bytes` bytes, which were checked to be in the frame. */
+MILLRACE_INLINE __u64 ipv4_header_sum(const struct packet *p, __u32 at, const struct ipv4 *ip,
+				      __u32 bytes)
 {
 	const __u8 *word = (const __u8 *)ip;
 	__u64 sum = (__u64)load32(word) + load32(word + 4) + load32(word + 8) + load32(word + 12) +
 		    load32(word + 16);
-	__u32 end = at + ipv4_header_bytes(ip);
 
-	if (end == at + sizeof(struct ipv4))
-		return sum;
 	MILLRACE_ROLLED
-	for (int option = 0; option < 10; option++) {
-		at += 4;
-		if (at + 16 >= end)
+	for (__u32 option = sizeof(struct ipv4); option < 60; option += 4) {
+		if (option >= bytes)
 			break;
-		word = packet_bytes(p, at + 16, 4);
+		word = packet_bytes(p, at + option, 4);
 		if (!word)
 			break;
 		sum += load32(word);
@@ -72,7 +69,7 @@ MILLRACE_INLINE struct ipv4 *ipv4_at(const struct packet *p, __u32 at)
 	length = ntohs(ip->length);
 	if (header < sizeof(struct ipv4) || length < header || at + length > packet_length(p))
 		return (void *)0;
-	if (checksum_fold(ipv4_header_sum(p, at, ip)) != 0xffff)
+	if (!checksum_holds(ipv4_header_sum(p, at, ip, header)))
 		return (void *)0;
 	return ip;
 }

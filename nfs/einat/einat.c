@@ -122,6 +122,7 @@ MILLRACE_INLINE int from_lan(const struct packet *p, struct flow4 *f, struct flo
 	mapping = map_endpoint(&internal);
 	if (!mapping)
 		return DROP_BECAUSE(table_full);
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_source(headers, external(mapping));
 	if (!turns)
 		return FORWARD(WAN);
@@ -137,6 +138,7 @@ MILLRACE_INLINE int from_wan(struct flow4 *f, struct flow4_headers *headers)
 	if (!internal || (f->protocol == PROTOCOL_ICMP &&
 			  ((struct icmp *)headers->transport.header)->type != ICMP_ECHO_REPLY))
 		return DROP_BECAUSE(no_mapping);
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_destination(headers, (struct endpoint){ internal->address, internal->port });
 	return FORWARD(LAN);
 }
@@ -156,6 +158,7 @@ MILLRACE_INLINE int error_from_lan(const struct packet *p, struct flow4 *f,
 	if (!mapping)
 		return DROP_BECAUSE(no_mapping);
 	outside = external(mapping);
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_carried(p, headers, outside, 0);
 	ipv4_set_src(headers->ip, outside.address);
 	return FORWARD(WAN);
@@ -172,6 +175,7 @@ MILLRACE_INLINE int error_from_wan(const struct packet *p, struct flow4 *f,
 	if (!internal || headers->ip->dst != f->src)
 		return DROP_BECAUSE(no_mapping);
 	inside = (struct endpoint){ internal->address, internal->port };
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_carried(p, headers, inside, 1);
 	ipv4_set_dst(headers->ip, inside.address);
 	return FORWARD(LAN);
@@ -192,7 +196,6 @@ ON_PACKET(p)
 		return DROP_BECAUSE(fragment);
 	if (headers.ip->ttl < 2)
 		return DROP_BECAUSE(ttl);
-	ipv4_decrement_ttl(headers.ip);
 	if (kind == FLOW_CARRIED)
 		return p->port == LAN ? error_from_lan(p, &f, &headers) :
 					error_from_wan(p, &f, &headers);

@@ -60,6 +60,7 @@ MILLRACE_INLINE int from_lan(struct flow4 *f, struct flow4_headers *headers)
 		outside.port = htons(fresh.port);
 	}
 	outside.address = htonl(public_address);
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_source(headers, outside);
 	return FORWARD(WAN);
 }
@@ -74,6 +75,7 @@ MILLRACE_INLINE int from_wan(struct flow4 *f, struct flow4_headers *headers)
 	lan = *lease;
 	map_refresh(&flows, &lan);
 	allocator_refresh(&leases, ntohs(f->dport));
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_destination(headers, (struct endpoint){ lan.src, lan.sport });
 	return FORWARD(LAN);
 }
@@ -91,6 +93,7 @@ MILLRACE_INLINE int error_from_lan(const struct packet *p, struct flow4 *f,
 	if (!binding)
 		return DROP_BECAUSE(no_flow);
 	outside = (struct endpoint){ htonl(public_address), htons(binding->port) };
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_carried(p, headers, outside, 0);
 	ipv4_set_src(headers->ip, outside.address);
 	return FORWARD(WAN);
@@ -107,6 +110,7 @@ MILLRACE_INLINE int error_from_wan(const struct packet *p, struct flow4 *f,
 	if (!lease || headers->ip->dst != htonl(public_address))
 		return DROP_BECAUSE(no_flow);
 	inside = (struct endpoint){ lease->src, lease->sport };
+	ipv4_decrement_ttl(headers->ip);
 	rewrite_carried(p, headers, inside, 1);
 	ipv4_set_dst(headers->ip, inside.address);
 	return FORWARD(LAN);
@@ -127,7 +131,6 @@ ON_PACKET(p)
 		return DROP_BECAUSE(fragment);
 	if (headers.ip->ttl < 2)
 		return DROP_BECAUSE(ttl);
-	ipv4_decrement_ttl(headers.ip);
 	if (kind == FLOW_CARRIED)
 		return p->port == LAN ? error_from_lan(p, &f, &headers) :
 					error_from_wan(p, &f, &headers);

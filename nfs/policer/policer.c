@@ -76,7 +76,8 @@ MILLRACE_INLINE __u64 fill(__u64 tokens, __u64 elapsed)
 ON_PACKET(p)
 {
 	__u64 cost = packet_length(p) * SCALE;
-	struct bucket *bucket, fresh;
+	__u64 now = p->time, tokens;
+	struct bucket *bucket;
 	struct address to;
 
 	if (p->port == LAN)
@@ -88,17 +89,21 @@ ON_PACKET(p)
 		return DROP_BECAUSE(bad_header);
 	}
 	bucket = map_refresh(&buckets, &to);
-	if (!bucket) {
-		fresh = (struct bucket){ .tokens = full, .time = p->time };
-		bucket = map_put(&buckets, &to, &fresh);
+	if (bucket) {
+		tokens = bucket->tokens;
+		if (now > bucket->time) {
+			tokens = fill(tokens, now - bucket->time);
+			bucket->tokens = tokens;
+			bucket->time = now;
+		}
+	} else {
+		tokens = full;
+		bucket = map_put(&buckets, &to, &(struct bucket){ tokens, now });
 		if (!bucket)
 			return DROP_BECAUSE(table_full);
-	} else if (p->time > bucket->time) {
-		bucket->tokens = fill(bucket->tokens, p->time - bucket->time);
-		bucket->time = p->time;
 	}
-	if (bucket->tokens < cost)
+	if (tokens < cost)
 		return DROP_BECAUSE(over_rate);
-	bucket->tokens -= cost;
+	bucket->tokens = tokens - cost;
 	return FORWARD(LAN);
 }

@@ -124,6 +124,16 @@ impl Emitted {
             .map_err(|e| e.to_string())
     }
 
+    /// Removes an entry of a state object; false when there was none.
+    ///
+    /// # Errors
+    /// When there is no such object, or its entries cannot be removed.
+    pub fn remove(&mut self, name: &str, key: &[u8]) -> Result<bool, String> {
+        let at = self.program.objects.iter().position(|o| o.name == name);
+        let at = at.ok_or_else(|| format!("there is no object {name}"))?;
+        self.instance.remove(at, key, 0).map_err(|e| e.to_string())
+    }
+
     /// Runs one packet that came in by port 0 at time 0.
     ///
     /// # Errors
@@ -158,6 +168,20 @@ impl Emitted {
             .entries(at, usize::MAX, 0)
             .map_err(|e| e.to_string())?;
         Ok(entries.into_iter().collect())
+    }
+
+    /// The values of a state object in the order in which it lists them.
+    ///
+    /// # Errors
+    /// When there is no such object, or it has no values to list.
+    pub fn values(&mut self, name: &str) -> Result<Vec<Vec<u8>>, String> {
+        let at = self.program.objects.iter().position(|o| o.name == name);
+        let at = at.ok_or_else(|| format!("there is no object {name}"))?;
+        let entries = self
+            .instance
+            .entries(at, usize::MAX, 0)
+            .map_err(|e| e.to_string())?;
+        Ok(entries.into_iter().map(|(_, value)| value).collect())
     }
 
     /// Records that have arrived in ring buffers since the last call, by object name.

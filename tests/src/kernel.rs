@@ -3,10 +3,12 @@
 //! cannot hide.
 
 use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use libbpf_rs::{
-    MapCore, MapFlags, MapType, Object, ObjectBuilder, ProgramInput, ProgramType, RingBufferBuilder,
+    MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, ProgramInput, ProgramType,
+    RingBufferBuilder,
 };
 
 /// What the kernel did with one packet.
@@ -20,6 +22,51 @@ pub struct Outcome {
 
 /// The live entries of a map, by key.
 pub type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What an inner map is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Like {
+    /// its type
+    pub kind: MapType,
+    /// bytes of a key
+    pub key_bytes: u32,
+    /// bytes of a value
+    pub value_bytes: u32,
+    /// most entries
+    pub capacity: u32,
+}
+
+/// A map that was made to be a value of another.
+pub struct Inner(MapHandle);
+
+impl Inner {
+    /// Sets an entry.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), String> {
+        let set = self.0.update(key, value, MapFlags::ANY);
+        set.map_err(|e| e.to_string())
+    }
+
+    /// Its entries.
+    ///
+    /// # Errors
+    /// When the kernel does not let them be read.
+    pub fn entries(&self) -> Result<Entries, String> {
+        entries(&self.0)
+    }
+}
+
+fn entries(map: &impl MapCore) -> Result<Entries, String> {
+    let mut entries = Entries::new();
+    for key in map.keys() {
+        if let Some(value) = map.lookup(&key, MapFlags::ANY).map_err(|e| e.to_string())? {
+            entries.insert(key, value);
+        }
+    }
+    Ok(entries)
+}
 
 /// An object that the kernel has loaded, and which of its programs is run.
 pub struct Kernel {
@@ -35,7 +82,7 @@ pub fn unavailable() -> Option<String> {
         sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
         ..Default::default()
     };
-    libbpf_rs::MapHandle::create(MapType::Array, Option::<&str>::None, 4, 4, 1, &options)
+    MapHandle::create(MapType::Array, Option::<&str>::None, 4, 4, 1, &options)
         .err()
         .map(|e| format!("this machine does not let us load BPF ({e})"))
 }
@@ -158,14 +205,7 @@ impl Kernel {
     /// # Errors
     /// When there is no such map, or it cannot be read.
     pub fn entries(&self, name: &str) -> Result<Entries, String> {
-        let map = self.map(name)?;
-        let mut entries = Entries::new();
-        for key in map.keys() {
-            if let Some(value) = map.lookup(&key, MapFlags::ANY).map_err(|e| e.to_string())? {
-                entries.insert(key, value);
-            }
-        }
-        Ok(entries)
+        entries(&self.map(name)?)
     }
 
     /// Records that have arrived in a ring buffer since the last call.
@@ -197,6 +237,49 @@ impl Kernel {
         let map = self.map(name)?;
         map.update(key, value, MapFlags::ANY)
             .map_err(|e| e.to_string())
+    }
+
+    /// Removes an entry of a map.
+    ///
+    /// # Errors
+    /// When there is no such map, or no such entry.
+    pub fn remove(&self, name: &str, key: &[u8]) -> Result<(), String> {
+        self.map(name)?.delete(key).map_err(|e| e.to_string())
+    }
+
+    /// Puts a new, empty map under a key of a map of maps.
+    ///
+    /// # Errors
+    /// When there is no such map, or the kernel does not take the new one.
+    pub fn nest(&self, holder: &str, key: &[u8], like: &Like) -> Result<Inner, String> {
+        let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
+            ..Default::default()
+        };
+        let map = MapHandle::create(
+            like.kind,
+            Option::<&str>::None,
+            like.key_bytes,
+            like.value_bytes,
+            like.capacity,
+            &options,
+        );
+        let map = map.map_err(|e| e.to_string())?;
+        self.set(holder, key, &map.as_fd().as_raw_fd().to_ne_bytes())?;
+        Ok(Inner(map))
+    }
+
+    /// Takes every value out of a queue or a stack, in the order they leave.
+    ///
+    /// # Errors
+    /// When there is no such map, or it has a key.
+    pub fn take(&self, name: &str) -> Result<Vec<Vec<u8>>, String> {
+        let map = self.map(name)?;
+        let mut values = Vec::new();
+        while let Some(value) = map.lookup_and_delete(&[]).map_err(|e| e.to_string())? {
+            values.push(value);
+        }
+        Ok(values)
     }
 
     /// Names and kinds of the maps, globals left out.

@@ -3,5 +3,6 @@
 pub mod command;
 pub mod emitted;
 pub mod kernel;
+pub mod packets;
 pub mod soundness;
 pub mod vector;

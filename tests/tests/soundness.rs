@@ -107,7 +107,7 @@ fn a_planted_bug_is_found() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let broken = options(vec![rule]);
         let mut bodies = Vec::new();
-        for _ in 0..12_000 {
+        for _ in 0..30_000 {
             let (insns, _) = candidate(&mut random);
             let alone = program(std::slice::from_ref(&insns));
             if check(&alone, &sound).is_err() && check(&alone, &broken).is_ok() {
@@ -126,6 +126,10 @@ fn a_planted_bug_is_found() {
             .unwrap();
         let by: Vec<_> = trial.findings().into_iter().map(|(by, _)| by).collect();
         println!("without {rule}: {} programs, found by {by:?}", bodies.len());
+        // Values and records lie in mappings; fastpath/base.h tells the sanitizer where they end.
+        if matches!(*rule, "value-bounds" | "record-bounds") && !by.contains(&"sanitizer") {
+            missed.push(format!("{rule}: no sanitizer noticed"));
+        }
         if by.is_empty() {
             missed.push(format!("{rule}: nothing was noticed"));
         }

@@ -26,6 +26,7 @@ fn seen(v: &Value) -> Seen {
                 offset: p.fixed().and_then(|o| i32::try_from(o).ok()),
             },
             Region::Object(o) => Kind::Object(o),
+            Region::Inner(o) => Kind::Inner(o),
             Region::Value(o) => Kind::Value(o),
             Region::Record { object, .. } => Kind::Record(object),
         },
@@ -41,7 +42,12 @@ fn join(a: Seen, b: Seen) -> Seen {
         (K(Kind::Unset), other) | (other, K(Kind::Unset)) => other,
         (Null, K(k)) | (K(k), Null) => K(match k {
             // These stay themselves, possibly null; the others have no null of their own.
-            Kind::Value(_) | Kind::Record(_) | Kind::Scalar | Kind::Mixed | Kind::Pointer => k,
+            Kind::Value(_)
+            | Kind::Record(_)
+            | Kind::Inner(_)
+            | Kind::Scalar
+            | Kind::Mixed
+            | Kind::Pointer => k,
             _ => Kind::Pointer,
         }),
         (K(Kind::Stack { frame: f, .. }), K(Kind::Stack { frame: g, .. })) if f == g => {

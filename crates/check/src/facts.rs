@@ -107,8 +107,8 @@ pub enum Op {
 /// What a register holds.
 ///
 /// Kinds say what may be *read*: for a register that no later instruction reads before writing it,
-/// the kind is of no meaning. The number 0 is also the null pointer: joined with [`Kind::Value`] or
-/// [`Kind::Record`] it leaves them as they are, joined with any other pointer it gives
+/// the kind is of no meaning. The number 0 is also the null pointer: joined with [`Kind::Value`],
+/// [`Kind::Record`] or [`Kind::Inner`] it leaves them as they are, joined with any other pointer it gives
 /// [`Kind::Pointer`], with a number [`Kind::Scalar`]. So where a step writes a constant 0 (or a
 /// register that holds one), a later step may know the register as a pointer that is null.
 ///
@@ -139,6 +139,9 @@ pub enum Kind {
     },
     /// a state object
     Object(ObjectId),
+    /// a map that was found in another one, possibly null; the object is its shape
+    /// (`Nesting::Shape`)
+    Inner(ObjectId),
     /// a pointer into a value of that object, possibly null
     Value(ObjectId),
     /// a pointer into a reserved record of that object, possibly null
@@ -183,7 +186,8 @@ pub enum ArgFact {
     Scalar(Option<u64>),
     /// the context
     Context,
-    /// a state object, the same in all executions
+    /// a state object, the same in all executions; where it is a shape (`Nesting::Shape`), one of the maps
+    /// of that shape, named by the register
     Object(ObjectId),
     /// memory that the helper reads or writes
     Memory {

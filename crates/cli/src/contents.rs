@@ -9,29 +9,33 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::literal;
+use crate::nested;
 
 /// A million entries in the longest form are less; as a tree of JSON values it is ten times as much.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// One entry as it is written: where in the file, its key, its value.
-struct Written {
-    place: String,
-    key: Text,
-    value: Text,
+pub(crate) struct Written {
+    pub(crate) place: String,
+    /// none where it was left out, as objects without a key have it
+    pub(crate) key: Option<Text>,
+    pub(crate) value: Text,
 }
 
-/// A key or value: in words, or byte by byte.
-enum Text {
+/// A key or value: in words, byte by byte, or the entries of a map.
+pub(crate) enum Text {
     Words(String),
     Bytes(Vec<u8>),
+    Entries(Vec<Written>),
 }
 
 impl Text {
-    fn bytes(&self, size: usize) -> Result<Vec<u8>, String> {
+    pub(crate) fn bytes(&self, size: usize) -> Result<Vec<u8>, String> {
         match self {
             Self::Words(words) => literal::bytes(words, size),
             Self::Bytes(bytes) if bytes.len() == size => Ok(bytes.clone()),
             Self::Bytes(bytes) => Err(format!("{} bytes, {size} are wanted", bytes.len())),
+            Self::Entries(_) => Err("entries, where only a map of maps has any".into()),
         }
     }
 }
@@ -68,9 +72,13 @@ pub fn entries(
             if of_programs {
                 written.value = numbered(written.value, programs);
             }
-            let entry = sized(module, object, &written.key, &written.value);
-            let entry = entry.map_err(|e| wrong(format!("{}: {e}", written.place)).help(FORMS))?;
-            entries.push(entry);
+            let new = if nested::holds_maps(module, object) {
+                nested::entries(module, object, &written)
+            } else {
+                sized(module, object, written.key.as_ref(), &written.value).map(|e| vec![e])
+            };
+            let new = new.map_err(|e| wrong(format!("{}: {e}", written.place)).help(FORMS))?;
+            entries.extend(new);
         }
     }
     Ok(entries)
@@ -129,21 +137,44 @@ pub fn object(module: &Module, name: &str) -> Result<usize, (String, String)> {
 /// The key or the value is not of the object's size, or nothing that can be read.
 pub fn entry(module: &Module, object: usize, key: &str, value: &str) -> Result<Entry, String> {
     let words = |text: &str| Text::Words(text.to_owned());
-    sized(module, object, &words(key), &words(value))
+    if nested::holds_maps(module, object) {
+        let written = Written {
+            place: String::new(),
+            key: Some(words(key)),
+            value: words(value),
+        };
+        let mut one = nested::entries(module, object, &written)?;
+        return one.pop().ok_or_else(|| "there is no entry".into());
+    }
+    sized(module, object, Some(&words(key)), &words(value))
 }
 
-fn sized(module: &Module, object: usize, key: &Text, value: &Text) -> Result<Entry, String> {
+fn sized(
+    module: &Module,
+    object: usize,
+    key: Option<&Text>,
+    value: &Text,
+) -> Result<Entry, String> {
     let info = module
         .objects()
         .get(object)
         .ok_or("there is no such object")?;
     Ok(Entry {
         object,
-        key: key.bytes(info.key_bytes).map_err(|e| format!("key: {e}"))?,
+        key: key_bytes(key, info.key_bytes)?,
         value: value
             .bytes(info.value_bytes)
             .map_err(|e| format!("value: {e}"))?,
     })
+}
+
+/// The bytes of a key, of which there are none where the object has no key.
+pub(crate) fn key_bytes(key: Option<&Text>, bytes: usize) -> Result<Vec<u8>, String> {
+    match key {
+        Some(key) => key.bytes(bytes).map_err(|e| format!("key: {e}")),
+        None if bytes == 0 => Ok(Vec::new()),
+        None => Err("there is no \"key\"".into()),
+    }
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -164,18 +195,20 @@ fn parse(text: &str) -> Result<Vec<Written>, String> {
 
 fn json(text: &str) -> Result<Vec<Written>, String> {
     let document: Value = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
-    let list = document.as_array().ok_or("not a JSON array of entries")?;
+    listed(document.as_array().ok_or("not a JSON array of entries")?)
+}
+
+fn listed(list: &[Value]) -> Result<Vec<Written>, String> {
     let entries = list.iter().enumerate().map(|(index, entry)| {
         let place = format!("entry {}", index + 1);
         let member = |name: &str| {
-            let value = entry
-                .get(name)
-                .ok_or_else(|| format!("{place}: there is no \"{name}\""))?;
-            text_of(value).map_err(|e| format!("{place}: {name}: {e}"))
+            let text = entry.get(name).map(text_of).transpose();
+            text.map_err(|e| format!("{place}: {name}: {e}"))
         };
+        let value = member("value")?;
         Ok(Written {
             key: member("key")?,
-            value: member("value")?,
+            value: value.ok_or_else(|| format!("{place}: there is no \"value\""))?,
             place,
         })
     });
@@ -186,6 +219,9 @@ fn text_of(value: &Value) -> Result<Text, String> {
     match value {
         Value::String(words) => Ok(Text::Words(words.clone())),
         Value::Number(number) => Ok(Text::Words(number.to_string())),
+        Value::Array(list) if list.first().is_some_and(Value::is_object) => {
+            listed(list).map(Text::Entries)
+        }
         // As bpftool prints them: "0x0a" each. Plain numbers serve too.
         Value::Array(bytes) => bytes
             .iter()
@@ -219,7 +255,7 @@ fn csv(text: &str) -> Result<Vec<Written>, String> {
             .ok_or_else(|| format!("{place}: not KEY,VALUE"))?;
         let words = |text: &str| Text::Words(text.trim().trim_matches('"').to_owned());
         entries.push(Written {
-            key: words(key),
+            key: Some(words(key)),
             value: words(value),
             place,
         });
@@ -234,9 +270,12 @@ mod tests {
 
     fn both(text: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
         let entries = parse(text).unwrap();
-        let bytes = entries
-            .iter()
-            .map(|e| (e.key.bytes(6).unwrap(), e.value.bytes(4).unwrap()));
+        let bytes = entries.iter().map(|e| {
+            (
+                key_bytes(e.key.as_ref(), 6).unwrap(),
+                e.value.bytes(4).unwrap(),
+            )
+        });
         bytes.collect()
     }
 
@@ -280,7 +319,7 @@ mod tests {
             let text = String::from_utf8_lossy(&text);
             for entry in parse(&text).unwrap_or_default() {
                 for size in [1, 4, 6, 16] {
-                    for side in [&entry.key, &entry.value] {
+                    for side in entry.key.iter().chain([&entry.value]) {
                         if let Ok(bytes) = side.bytes(size) {
                             assert_eq!(bytes.len(), size);
                             understood += 1;

@@ -245,7 +245,7 @@ pub fn objects_bytes(program: &Program) -> u64 {
     program
         .objects
         .iter()
-        .fold(0, |sum, o| (o.kind.bytes)(o).saturating_add(sum))
+        .fold(0, |sum, o| o.bytes().saturating_add(sum))
 }
 
 /// The program with its settings applied.

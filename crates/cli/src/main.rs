@@ -11,6 +11,7 @@ mod failure;
 mod function;
 mod literal;
 mod metrics;
+mod nested;
 mod packet_test;
 mod parallel;
 mod progress;

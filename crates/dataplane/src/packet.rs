@@ -92,6 +92,28 @@ impl Slot {
         true
     }
 
+    /// What the module is told of the packet. It is written as the packet comes: written for a whole
+    /// burst just before the module runs, it is still in the store buffer when the module loads, and
+    /// every load whose address looks alike in its lower twelve bits waits for it (a fifth of the time
+    /// of a firewall).
+    fn descriptor(&mut self, ports: u32) -> abi::Packet {
+        let length = self.memory.len();
+        let range = self.memory.as_mut_ptr_range();
+        let data = range.start.wrapping_add(HEADROOM.min(length));
+        abi::Packet {
+            data,
+            end: data.wrapping_add(self.length.min(length.saturating_sub(HEADROOM))),
+            meta: data,
+            floor: range.start,
+            ceiling: range.end,
+            time: self.arrival.time,
+            number: self.arrival.number,
+            port: self.arrival.port,
+            ports,
+            ..abi::Packet::empty()
+        }
+    }
+
     /// The packet's bytes where they were put.
     #[cfg(test)]
     fn frame(&self) -> &[u8] {
@@ -120,9 +142,9 @@ pub enum Fate {
 
 /// Packets that go through a module together, and after that what became of them.
 ///
-/// Between [`Burst::clear`] and the call, slot `i` and descriptor `i` belong together; each slot has
-/// memory of its own. The addresses are taken anew for every call, and nothing touches the slots
-/// while a module runs, because `Instance::burst` borrows the whole burst.
+/// From [`Burst::push`] to [`Burst::clear`], slot `i` and descriptor `i` belong together; each slot has
+/// memory of its own, which nothing touches while a module runs, because `Instance::burst` borrows the
+/// whole burst.
 #[derive(Debug)]
 pub struct Burst {
     slots: Vec<Slot>,
@@ -175,13 +197,15 @@ impl Burst {
     /// Copies a packet in. False, and nothing taken, when the burst is full or the frame is longer
     /// than [`MAX_FRAME`].
     pub fn push(&mut self, frame: &[u8], arrival: Arrival) -> bool {
-        let Some(slot) = self.slots.get_mut(self.used) else {
+        let slot = self.slots.get_mut(self.used);
+        let Some((slot, descriptor)) = slot.zip(self.descriptors.get_mut(self.used)) else {
             return false;
         };
         if !slot.fill(self.layout, frame) {
             return false;
         }
         slot.arrival = arrival;
+        *descriptor = slot.descriptor(self.ports);
         self.used += 1;
         true
     }
@@ -195,30 +219,10 @@ impl Burst {
         (capacity.clamp(1, MAX_BURST) * each) as u64
     }
 
-    /// Writes the descriptors and gives the array that the module gets. The pointers are valid until
-    /// the burst is touched again.
+    /// The array that the module gets. The pointers are valid until the burst is touched again.
     pub(crate) fn descriptors(&mut self) -> (*const *mut abi::Packet, u32) {
-        let parts = self
-            .slots
-            .iter_mut()
-            .zip(&mut self.descriptors)
-            .zip(&mut self.pointers);
-        for ((slot, descriptor), pointer) in parts.take(self.used) {
-            let length = slot.memory.len();
-            let range = slot.memory.as_mut_ptr_range();
-            let data = range.start.wrapping_add(HEADROOM.min(length));
-            *descriptor = abi::Packet {
-                data,
-                end: data.wrapping_add(slot.length.min(length.saturating_sub(HEADROOM))),
-                meta: data,
-                floor: range.start,
-                ceiling: range.end,
-                time: slot.arrival.time,
-                number: slot.arrival.number,
-                port: slot.arrival.port,
-                ports: self.ports,
-                ..abi::Packet::empty()
-            };
+        let parts = self.descriptors.iter_mut().zip(&mut self.pointers);
+        for (descriptor, pointer) in parts.take(self.used) {
             *pointer = &raw mut *descriptor;
         }
         (self.pointers.as_ptr(), self.used as u32)

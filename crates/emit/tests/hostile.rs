@@ -62,6 +62,7 @@ fn names_cannot_become_code() {
             initial: Some(vec![1; 8]),
             read_only: index % 2 == 0,
             settable: false,
+            nesting: None,
         });
         program.params.push(Param {
             name: (*name).into(),

@@ -81,6 +81,7 @@ fn every_byte_of_a_key_counts() {
             initial: None,
             read_only: false,
             settable: false,
+            nesting: None,
         });
     }
     let mut packets = Vec::new();

@@ -100,6 +100,7 @@ mod tests {
                 initial: None,
                 read_only: false,
                 settable: false,
+                nesting: None,
             }],
             ports: vec![],
             params: vec![],

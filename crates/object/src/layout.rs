@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::btf::Btf;
 use crate::elf::Elf;
 use crate::error::LoadError;
-use crate::program::{ObjectId, StateObject};
+use crate::program::{Nesting, ObjectId, StateObject};
 use crate::state::StateKind;
 use crate::{globals, handlers, maps};
 
@@ -32,8 +32,10 @@ pub(crate) enum Content {
 pub(crate) struct Record {
     pub start: u64,
     pub end: u64,
-    /// where the programs of a program array stand, if it has any; in bytes of the section
+    /// where the values stand that it has at start, programs or maps, if any; in bytes of the section
     pub values: Option<u64>,
+    /// index and place in the section of a map that is a value at start, where it is not said by `values`
+    pub holds: Option<(u32, u64)>,
     /// or why there is none: what no program uses may be declared as it likes
     pub object: Result<ObjectId, LoadError>,
 }
@@ -60,9 +62,23 @@ pub(crate) struct Layout {
 pub(crate) struct Declaration {
     pub start: u64,
     pub end: u64,
-    /// where the programs of a program array stand, if it has any; in bytes of the section
+    /// where the values stand that it has at start, programs or maps, if any; in bytes of the section
     pub values: Option<u64>,
+    /// what is known of maps that are its values
+    pub inner: Option<Inner>,
     pub object: Result<StateObject, LoadError>,
+}
+
+/// Of a map of maps: what its values are like.
+pub(crate) struct Inner {
+    pub shape: StateObject,
+    /// index and place in the section of one that is there at start, where `values` does not say it
+    pub holds: Option<(u32, u64)>,
+}
+
+/// The name of the object that says what the maps in a map are like, by that one's.
+fn inner_name(holder: &str) -> String {
+    format!("{holder}.maps")
 }
 
 impl Layout {
@@ -165,6 +181,38 @@ impl Layout {
         Ok(ObjectId(self.objects.len() - 1))
     }
 
+    /// Adds an object, and behind it what its values are like, if they are maps.
+    fn add_with(
+        &mut self,
+        object: StateObject,
+        inner: Option<Inner>,
+    ) -> Result<ObjectId, LoadError> {
+        let Some(Inner { mut shape, .. }) = inner.filter(|_| object.kind.holds_maps()) else {
+            if object.kind.holds_maps() {
+                return Err(maps::no_inner().at_symbol(&object.name));
+            }
+            return self.add(object);
+        };
+        if !shape.kind.nests() {
+            return Err(maps::never_inside(shape.kind).at_symbol(&object.name));
+        }
+        let holder = self.add(object)?;
+        shape.name = inner_name(self.objects.get(holder.0).map_or("", |o| &o.name));
+        shape.nesting = Some(Nesting::Shape(holder));
+        let added = self.add(shape);
+        match (added, self.objects.get_mut(holder.0)) {
+            (Ok(shape), Some(object)) => {
+                let values = Vec::new();
+                object.nesting = Some(Nesting::Holds { shape, values });
+                Ok(holder)
+            }
+            (added, _) => {
+                self.objects.truncate(holder.0);
+                added
+            }
+        }
+    }
+
     fn declare(&mut self, mut declarations: Vec<Declaration>) -> Result<Content, LoadError> {
         declarations.sort_by_key(|d| d.start);
         let mut records: Vec<Record> = Vec::with_capacity(declarations.len());
@@ -172,6 +220,7 @@ impl Layout {
             start,
             end,
             values,
+            inner,
             object,
         } in declarations
         {
@@ -182,7 +231,8 @@ impl Layout {
                     Err(_) => overlap,
                 });
             }
-            let object = match object.map(|object| self.add(object)) {
+            let holds = inner.as_ref().and_then(|i| i.holds);
+            let object = match object.map(|object| self.add_with(object, inner)) {
                 Ok(Err(e)) if e.rule == TOO_MANY => return Err(e),
                 Ok(added) => added,
                 Err(e) => Err(e),
@@ -191,6 +241,7 @@ impl Layout {
                 start,
                 end,
                 values,
+                holds,
                 object,
             });
         }
@@ -208,25 +259,39 @@ fn open(mut declarations: Vec<Declaration>, capacities: &[(String, u64)]) -> Vec
         let Ok(object) = &mut declaration.object else {
             continue;
         };
-        if object.capacity != 0 {
-            continue;
+        let name = object.name.clone();
+        let mut opened = open_one(object, &name, capacities);
+        if let (Ok(()), Some(inner)) = (&opened, &mut declaration.inner) {
+            opened = open_one(&mut inner.shape, &inner_name(&name), capacities);
         }
-        let given = |wanted: &str| capacities.iter().rfind(|(name, _)| name == wanted);
-        if let Some((_, capacity)) = given(&object.name).or_else(|| given("*")) {
-            object.capacity = *capacity;
-        } else if let Some(capacity) = object.kind.open_capacity() {
-            object.capacity = capacity;
-        } else {
-            let name = object.name.clone();
-            let open = LoadError::new(
-                "open-capacity",
-                format!("`{name}` has max_entries 0, to be set by the program that loads it"),
-                format!("say how many entries it is to have: `--capacity {name}=NUMBER`"),
-            );
+        if let Err(open) = opened {
             declaration.object = Err(open.at_symbol(&name));
         }
     }
     declarations
+}
+
+fn open_one(
+    object: &mut StateObject,
+    name: &str,
+    capacities: &[(String, u64)],
+) -> Result<(), LoadError> {
+    if object.capacity != 0 {
+        return Ok(());
+    }
+    let given = |wanted: &str| capacities.iter().rfind(|(name, _)| name == wanted);
+    if let Some((_, capacity)) = given(name).or_else(|| given("*")) {
+        object.capacity = *capacity;
+    } else if let Some(capacity) = object.kind.open_capacity() {
+        object.capacity = capacity;
+    } else {
+        return Err(LoadError::new(
+            "open-capacity",
+            format!("`{name}` has max_entries 0, to be set by the program that loads it"),
+            format!("say how many entries it is to have: `--capacity {name}=NUMBER`"),
+        ));
+    }
+    Ok(())
 }
 
 /// More state objects than a program may have.
@@ -267,5 +332,6 @@ pub(crate) fn blank(name: &str, kind: &'static StateKind) -> StateObject {
         initial: None,
         read_only: false,
         settable: false,
+        nesting: None,
     }
 }

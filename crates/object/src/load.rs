@@ -93,6 +93,7 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
         Dialect::Xdp => {
             let found = xdp::find(&elf, &spans, btf, &ext)?;
             maps::programs::fill(&elf, &spans, &found, &mut layout)?;
+            maps::nested::fill(&elf, &mut layout)?;
             found.into_iter().map(|span| (Role::Xdp, span)).collect()
         }
     };

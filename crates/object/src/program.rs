@@ -124,7 +124,7 @@ pub struct StateObject {
     pub expire_after: u64,
     /// allocators: the first number leased
     pub first: u64,
-    /// sketches: rows
+    /// sketches: rows; Bloom filters: hash functions
     pub rows: u32,
     /// sketches: nanoseconds after which counts start again; 0 means never
     pub window: u64,
@@ -134,6 +134,72 @@ pub struct StateObject {
     pub read_only: bool,
     /// it holds parameters, which may differ from run to run (`.rodata.params`)
     pub settable: bool,
+    /// its part in maps of maps, if it has one
+    pub nesting: Option<Nesting>,
+}
+
+/// How an object takes part in maps of maps.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nesting {
+    /// its values are maps
+    Holds {
+        /// the object that says what they are like: kind, sizes and flags are the same, the capacity is
+        /// that of each (but see [`StateObject::fits`])
+        shape: ObjectId,
+        /// which of the file's maps are there at start: index (of a hash map: the key as a `__u32`) and map
+        values: Vec<(u32, ObjectId)>,
+    },
+    /// it is no map itself but says what the values of that one are like; its capacity is that of maps
+    /// which the host makes
+    Shape(ObjectId),
+}
+
+/// `BPF_F_INNER_MAP`: arrays in a map of maps may differ in their capacity.
+const INNER_MAP: u32 = 1 << 12;
+
+impl StateObject {
+    /// Whether it is only the shape of maps in another one, so that it takes no memory itself.
+    #[must_use]
+    pub fn is_shape(&self) -> bool {
+        matches!(self.nesting, Some(Nesting::Shape(_)))
+    }
+
+    /// What its values are like, if they are maps.
+    #[must_use]
+    pub fn shape(&self) -> Option<ObjectId> {
+        match self.nesting {
+            Some(Nesting::Holds { shape, .. }) => Some(shape),
+            _ => None,
+        }
+    }
+
+    /// Bytes that an instance takes for it from the start.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        if self.is_shape() {
+            0
+        } else {
+            (self.kind.bytes)(self)
+        }
+    }
+
+    /// Whether all maps of this shape have its capacity (kernel/bpf/arraymap.c array_map_meta_equal).
+    #[must_use]
+    pub fn one_capacity(&self) -> bool {
+        self.kind.c == "array" && self.flags & INNER_MAP == 0
+    }
+
+    /// Whether it can be a value where `shape` says what values are like (kernel/bpf/map_in_map.c
+    /// bpf_map_meta_equal; of Bloom filters the number of hash functions, too).
+    #[must_use]
+    pub fn fits(&self, shape: &StateObject) -> bool {
+        let alike = |o: &StateObject| (o.key_bytes, o.value_bytes, o.flags, o.rows);
+        self.nesting.is_none()
+            && self.kind == shape.kind
+            && alike(self) == alike(shape)
+            && (!shape.one_capacity() || self.capacity == shape.capacity)
+    }
 }
 
 fn kind_name<S: serde::Serializer>(kind: &&'static StateKind, s: S) -> Result<S::Ok, S::Error> {

@@ -127,6 +127,7 @@ fn variable(name: &str, content: Vec<u8>) -> StateObject {
         initial: Some(content),
         read_only: false,
         settable: false,
+        nesting: None,
     }
 }
 

@@ -42,7 +42,7 @@ fn helper_contracts_are_coherent() {
         }
         for (i, arg) in helper.args.iter().enumerate() {
             match arg {
-                Arg::Key | Arg::Value => assert!(takes_object, "{name}"),
+                Arg::Key | Arg::Value | Arg::ValueOut => assert!(takes_object, "{name}"),
                 Arg::Read { .. } | Arg::Write => {
                     assert!(
                         matches!(helper.args.get(i + 1), Some(Arg::Bytes { .. })),

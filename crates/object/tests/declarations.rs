@@ -5,7 +5,7 @@ mod common;
 
 use common::refusal::{refused, say};
 use common::{CLANGS, compile_text};
-use millrace_object::program::StateObject;
+use millrace_object::program::{Nesting, StateObject};
 use millrace_object::{Program, load, load_with};
 
 const XDP: &str = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n";
@@ -94,18 +94,87 @@ fn a_legacy_declaration_that_says_more_is_refused() {
         ),
         (
             "int type, key, value, entries, flags, inner, node;",
-            "{ 1, 4, 8, 16, 0, 2, 0 }",
+            "{ 12, 4, 4, 16, 0, 2, 0 }",
             "map-in-map",
         ),
         (
             "int type, key, value, entries, flags, id, pinning, inner_id, inner;",
-            "{ 1, 4, 8, 16, 0, 0, 0, 4, 0 }",
+            "{ 12, 4, 4, 16, 0, 0, 0, 4, 0 }",
             "map-in-map",
         ),
     ] {
         let text = format!("struct {{ {fields} }} m SEC(\"maps\") = {values};\n{USES_M}");
         say(&refused(XDP, &text, rule), &["m"]);
     }
+}
+
+#[test]
+fn maps_of_maps_are_declared_in_every_way() {
+    const SAMPLES: &str = "struct def { int type, key, value, entries, flags, inner, node; };\n\
+        struct def m SEC(\"maps\") = { 12, 4, 4, 16, 0, 1, 0 };\n\
+        struct def one SEC(\"maps\") = { 1, 8, 2, 5, 0 };\n";
+    const IPROUTE2: &str = "struct def { int type, key, value, entries, flags, id, pinning, inner_id, inner; };\n\
+        struct def m SEC(\"maps\") = { 12, 4, 4, 16, 0, 0, 2, 42, 0 };\n\
+        struct def one SEC(\"maps\") = { 1, 8, 2, 5, 0, 42, 0, 0, 3 };\n";
+    const GOEBPF: &str = "struct def { int type, key, value, entries, flags; void *inner; const char *path; };\n\
+        struct def one SEC(\"maps\") = { 1, 8, 2, 5, 0 };\n\
+        struct def m SEC(\"maps\") = { 12, 4, 4, 16, 0, &one, 0 };\n";
+    const BTF: &str = "struct like { __uint(type, 1); __uint(max_entries, 5); __uint(key_size, 8); \
+        __uint(value_size, 2); } one SEC(\".maps\"), two SEC(\".maps\");\n\
+        struct { __uint(type, 12); __uint(max_entries, 16); __uint(key_size, 4); \
+        __array(values, struct like); } m SEC(\".maps\") = { .values = { [3] = &one, [9] = &two } };\n";
+    // `static` maps are named by section and offset.
+    let fixed = BTF.replace("struct like {", "static struct like {");
+    for (text, held) in [
+        (SAMPLES, &[][..]),
+        (IPROUTE2, &[(3, "one")]),
+        (GOEBPF, &[]),
+        (BTF, &[(3, "one"), (9, "two")]),
+        (&fixed, &[(3, "one"), (9, "two")]),
+    ] {
+        for program in programs(&format!("{text}{USES_M}"), &[]) {
+            let Some(Nesting::Holds { shape, values }) = &object(&program, "m").nesting else {
+                panic!("{text}: m holds no maps");
+            };
+            let shape = &program.objects[shape.0];
+            assert_eq!(shape.name, "m.maps");
+            assert!(shape.is_shape() && shape.bytes() == 0);
+            let sizes = (shape.kind.name, shape.key_bytes, shape.value_bytes);
+            assert_eq!((sizes, shape.capacity), (("hash", 8, 2), 5), "{text}");
+            let named: Vec<(u32, &str)> = values
+                .iter()
+                .map(|(index, map)| (*index, program.objects[map.0].name.as_str()))
+                .collect();
+            assert_eq!(named, held, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_filters_hash_functions_are_those_it_asks_for() {
+    let map = |extra: &str, key: &str| {
+        format!(
+            "struct {{ __uint(type, 30); __uint(max_entries, 100); __type(value, int); {extra}{key} }} \
+             m SEC(\".maps\");\nSEC(\"xdp\") int f(struct xdp_md *c) {{ int k = 0; \
+             return bpf_map_peek_elem(&m, &k); }}\n"
+        )
+    };
+    for (extra, rows) in [("", 5), ("__uint(map_extra, 3);", 3)] {
+        for program in programs(&map(extra, ""), &[]) {
+            assert_eq!(object(&program, "m").rows, rows);
+        }
+    }
+    let refusals = [
+        ("__uint(map_extra, 16);", "", "16 hash functions"),
+        ("", "__type(key, int);", "has no key"),
+    ];
+    for (extra, key, what) in refusals {
+        say(&refused(XDP, &map(extra, key), "absurd-size"), &[what]);
+    }
+    let array = "struct { __uint(type, 2); __uint(max_entries, 1); __type(key, int); \
+        __type(value, int); __uint(map_extra, 3); } m SEC(\".maps\");\n";
+    let text = format!("{array}{USES_M}");
+    say(&refused(XDP, &text, "map-declaration"), &["map_extra"]);
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
                         initial: None,
                         read_only: false,
                         settable: false,
+                        nesting: None,
                     };
                     if (kind.validate)(&object).is_ok() {
                         all.push(object);

@@ -25,7 +25,7 @@ fn parameters(helper: &Helper, kind: Option<&str>) -> String {
             Arg::Key => list.extend(["const u64 *".to_owned(), "u64".to_owned()]),
             Arg::Value => list.push("const u8 *".to_owned()),
             Arg::Scalar | Arg::Bytes { .. } => list.push("u64".to_owned()),
-            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
+            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::ValueOut => {
                 list.push("u8 *".to_owned());
             }
         }

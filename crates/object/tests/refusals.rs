@@ -51,16 +51,88 @@ fn unknown_map_types_with_those_that_exist() {
 
 #[test]
 fn maps_in_maps() {
-    let errors = refused(
-        XDP,
-        "struct inner { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 4); __type(key, int); \
-         __type(value, int); } one SEC(\".maps\");\n\
-         struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 4); __type(key, int); \
-         __array(values, struct inner); } outer SEC(\".maps\") = { .values = { &one } };\n\
-         SEC(\"xdp\") int f(struct xdp_md *c) { return !bpf_map_lookup_elem(&outer, c); }\n",
-        "map-in-map",
-    );
-    say(&errors, &["outer"]);
+    const INNER: &str = "struct inner { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 4); \
+         __type(key, int); __type(value, int); };\n";
+    let outer = |before: &str, values: &str, start: &str| {
+        format!(
+            "{INNER}{before}struct {{ __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
+             __uint(max_entries, 4); __type(key, int); {values} }} outer SEC(\".maps\"){start};\n\
+             SEC(\"xdp\") int f(struct xdp_md *c) {{ return !bpf_map_lookup_elem(&outer, c); }}\n"
+        )
+    };
+    let with = "__array(values, struct inner);";
+    for (before, values, start, rule, words) in [
+        (
+            "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 5); __type(key, int); \
+             __type(value, int); } one SEC(\".maps\");\n",
+            with,
+            " = { .values = { [2] = (void *)&one } }",
+            "map-in-map",
+            "element 2 is `one`",
+        ),
+        (
+            "struct inner one SEC(\".maps\");\n",
+            with,
+            " = { .values = { [4] = &one } }",
+            "map-in-map",
+            "there is an element 4, and room for 4",
+        ),
+        (
+            "int one;\n",
+            with,
+            " = { .values = { (void *)&one } }",
+            "map-in-map",
+            "element 0 is no map",
+        ),
+        (
+            "",
+            "__uint(value_size, 4);",
+            "",
+            "map-in-map",
+            "does not say",
+        ),
+        (
+            "",
+            "__array(values, struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY); __uint(max_entries, 4); \
+             __uint(key_size, 4); __uint(value_size, 4); });",
+            "",
+            "map-in-map",
+            "a prog_array cannot be the value",
+        ),
+        (
+            "",
+            "__array(values, struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 4); \
+             __uint(key_size, 4); __array(values, struct inner); });",
+            "",
+            "map-declaration",
+            "maps that hold maps",
+        ),
+        (
+            "",
+            "__array(values, int);",
+            "",
+            "map-declaration",
+            "neither an array of maps",
+        ),
+        (
+            "",
+            "__array(values, struct { __uint(max_entries, 4); __type(key, int); __type(value, int); });",
+            "",
+            "unknown-map-type",
+            "has no `type`",
+        ),
+        (
+            "",
+            "__array(values, struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 0x7fffffff); \
+             __type(key, long); __type(value, long); });",
+            "",
+            "absurd-size",
+            "2147483647 entries",
+        ),
+    ] {
+        let errors = refused(XDP, &outer(before, values, start), rule);
+        say(&errors, &[words]);
+    }
 }
 
 #[test]

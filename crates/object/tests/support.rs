@@ -40,6 +40,16 @@ means one port, drops if it means none; any other aborts. Device maps, CPU maps 
 empty until the host sets entries, as in the kernel. Programs that a device map or CPU map would run on what it redirects (`xdp/devmap`,
 `xdp/cpumap`) are not run, and an entry that names one cannot be set.
 
+### Maps of maps
+
+A map of maps holds what its declaration says (`.values = { &inner }`, or iproute2's ids), and what the host
+sets: other maps of the file, or maps that are made for it. A map may be held where it is like the one
+declared: of the same type, sizes and flags; arrays also need the same `max_entries`, unless they have
+BPF_F_INNER_MAP. Program arrays and maps of maps cannot be held. Which map it is that a call works on may
+differ from packet to packet, but not which map of maps it was found in.
+
+Where a Bloom filter errs depends on the run's seed, as the kernel's does on one that it draws.
+
 ### Tail calls
 
 A program array holds what its declaration says, `__array(values, int (void *))`, and what `--map` sets;

@@ -12,7 +12,7 @@ use millrace_emit::alone;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module, find};
 use millrace_object::insn::Insn;
-use millrace_object::program::{FunctionId, ObjectId, Program, Role};
+use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role};
 use rand::{Rng, RngExt};
 
 use super::{CALLEES, TRACE};
@@ -251,8 +251,15 @@ impl Bench {
         }
         let entries = program.objects.iter().map(|o| {
             let count = reader.word().unwrap_or(0);
+            // The entries of the maps in a map come with both keys.
+            let before = match o.nesting {
+                Some(Nesting::Shape(holder)) => {
+                    program.objects.get(holder.0).map_or(0, |h| h.key_bytes)
+                }
+                _ => 0,
+            };
             let pair = |_| {
-                let key = reader.take(o.key_bytes as usize)?.to_vec();
+                let key = reader.take((before + o.key_bytes) as usize)?.to_vec();
                 Some((key, reader.take(o.value_bytes as usize)?.to_vec()))
             };
             (0..count).map_while(pair).collect()
@@ -348,10 +355,32 @@ fn interpret(
     }
     // Constants are compiled in: emitted code has no control functions for them.
     let entries = program.objects.iter().enumerate().map(|(i, o)| {
-        if o.read_only {
-            Entries::new()
-        } else {
-            machine.entries(ObjectId(i))
+        let id = ObjectId(i);
+        match &o.nesting {
+            _ if o.read_only => Entries::new(),
+            Some(Nesting::Holds { .. }) => {
+                let number = |map: ObjectId| (map.0 as u32 + 1).to_le_bytes().to_vec();
+                let inner = machine.inner_maps(id).into_iter();
+                inner.map(|(key, map)| (key, number(map))).collect()
+            }
+            Some(Nesting::Shape(holder)) => {
+                let mut all = Entries::new();
+                for (outer, map) in machine.inner_maps(*holder) {
+                    for (key, value) in machine.entries(map) {
+                        all.insert([&outer[..], &key[..]].concat(), value);
+                    }
+                }
+                all
+            }
+            // Without keys it is the newest that is compared, last in the list.
+            None if o.kind.name == "queue" => {
+                let newest = machine.held(id).pop();
+                newest
+                    .map(|value| (Vec::new(), value))
+                    .into_iter()
+                    .collect()
+            }
+            None => machine.entries(id),
         }
     });
     Ok((outcomes, entries.collect()))

@@ -8,7 +8,7 @@ pub mod mutate;
 
 use millrace_object::insn::Insn;
 use millrace_object::program::{
-    Dialect, Entry, Function, FunctionId, ObjectId, Program, Role, StateObject,
+    Dialect, Entry, Function, FunctionId, Nesting, ObjectId, Program, Role, StateObject,
 };
 use millrace_object::state;
 
@@ -24,6 +24,13 @@ pub const RING: ObjectId = ObjectId(3);
 pub const TRACE: ObjectId = ObjectId(4);
 /// A constant of 16 bytes.
 pub const CONSTANT: ObjectId = ObjectId(5);
+
+/// Three values of 12 bytes.
+pub const QUEUE: ObjectId = ObjectId(6);
+/// A Bloom filter of values of 12 bytes, large enough not to err.
+pub const FILTER: ObjectId = ObjectId(7);
+/// An array of maps; [`TABLE`] is one of them.
+pub const HOLDER: ObjectId = ObjectId(8);
 
 /// The objects that all programs share.
 #[must_use]
@@ -42,6 +49,7 @@ pub fn objects() -> Vec<StateObject> {
         initial: None,
         read_only: false,
         settable: false,
+        nesting: None,
     };
     let mut objects = vec![
         object("table", "hash", 8, 16, 6),
@@ -50,7 +58,23 @@ pub fn objects() -> Vec<StateObject> {
         object("ring", "ringbuf", 0, 0, 1 << 16),
         object("trace", "global", 0, 8, 1),
         object("constant", "global", 0, 16, 1),
+        object("queue", "queue", 0, 12, 3),
+        object("filter", "bloom_filter", 0, 12, 1 << 20),
+        object("holder", "array_of_maps", 4, 4, 5),
+        object("holder.maps", "hash", 8, 16, 6),
+        object("second", "hash", 8, 16, 9),
     ];
+    let (shape, second) = (ObjectId(HOLDER.0 + 1), ObjectId(HOLDER.0 + 2));
+    for (id, object) in objects.iter_mut().enumerate() {
+        if object.kind.membership() {
+            object.rows = 5;
+        } else if id == HOLDER.0 {
+            let values = vec![(0, TABLE), (1, second), (4, TABLE)];
+            object.nesting = Some(Nesting::Holds { shape, values });
+        } else if id == shape.0 {
+            object.nesting = Some(Nesting::Shape(HOLDER));
+        }
+    }
     for object in objects.iter_mut().filter(|o| o.kind.name == "global") {
         object.initial = Some((1..=object.value_bytes as u8).collect());
         object.read_only = object.name == "constant";

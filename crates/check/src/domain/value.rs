@@ -129,6 +129,8 @@ pub enum Region {
     Stack(FrameId),
     /// a state object itself
     Object(ObjectId),
+    /// a map that was found in another one; the object says what it is like
+    Inner(ObjectId),
     /// a value of a state object
     Value(ObjectId),
     /// a reserved record

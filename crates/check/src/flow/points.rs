@@ -406,6 +406,10 @@ impl Pass<'_> {
             let len = match arg {
                 Arg::Key => object.map_or(STACK, |o| i64::from(o.key_bytes)),
                 Arg::Value => object.map_or(STACK, |o| i64::from(o.value_bytes)),
+                // Which of the two it is, a map that was found in another one does not say here.
+                Arg::ValueOut if object.is_none_or(|o| o.kind.membership()) => {
+                    object.map_or(STACK, |o| i64::from(o.value_bytes))
+                }
                 Arg::Read { .. } => match now.regs.get(i + 2) {
                     Some(P::Number(n)) => *n,
                     _ => STACK,

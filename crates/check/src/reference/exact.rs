@@ -5,26 +5,32 @@
 //! it two implementations must agree to the last byte. Only helpers whose result is a function of
 //! state and packet are here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
-use millrace_object::program::{ObjectId, Program};
+use millrace_object::program::{Nesting, ObjectId, Program, StateObject};
 
 use super::{APART, Machine, Violation, violation};
 
 /// Bytes of an Ethernet header: a packet never gets shorter.
 const LEAST: i64 = 14;
 const MOST: i64 = 0xffff;
-const ENOENT: i64 = 2;
+pub(super) const ENOENT: i64 = 2;
 const EFAULT: i64 = 14;
-const E2BIG: i64 = 7;
+pub(super) const E2BIG: i64 = 7;
 const EEXIST: i64 = 17;
-const EINVAL: i64 = 22;
+pub(super) const EINVAL: i64 = 22;
 
 /// What lasts longer than a helper call.
 #[derive(Default)]
 pub struct Exact {
-    maps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    pub(super) maps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    /// what queues, stacks and Bloom filters hold, the oldest first
+    pub(super) sequences: BTreeMap<ObjectId, VecDeque<Vec<u8>>>,
+    /// which map is under which key of a map of maps
+    pub(super) inner: BTreeMap<ObjectId, BTreeMap<Vec<u8>, ObjectId>>,
+    /// the shapes of maps that were made, which are numbered after the program's objects
+    pub(super) made: Vec<ObjectId>,
     /// records that are held: address and object
     held: Vec<(u64, ObjectId)>,
     /// by address, which is the order they were reserved in
@@ -36,7 +42,7 @@ pub struct Exact {
     port: u32,
 }
 
-fn error(number: i64) -> u64 {
+pub(super) fn error(number: i64) -> u64 {
     number.wrapping_neg() as u64
 }
 
@@ -46,20 +52,33 @@ impl<'a> Machine<'a> {
     #[must_use]
     pub fn exact(program: &'a Program) -> Self {
         let mut machine = Machine::new(program, &[], 0);
-        let mut exact = Exact::default();
+        machine.exact = Some(Exact::default());
         for (i, object) in program.objects.iter().enumerate() {
-            let id = ObjectId(i);
-            let mut entries = BTreeMap::new();
-            if object.kind.name == "array" {
-                for index in 0..object.capacity {
-                    let at = machine.map(vec![0; object.value_bytes as usize], true, true);
-                    entries.insert((index as u32).to_le_bytes().to_vec(), at);
-                }
-            }
-            exact.maps.insert(id, entries);
+            machine.create(ObjectId(i), object);
         }
-        machine.exact = Some(exact);
         machine
+    }
+
+    /// The state of an object at start.
+    pub(super) fn create(&mut self, id: ObjectId, object: &StateObject) {
+        let mut entries = BTreeMap::new();
+        if object.kind.c == "array" && !object.is_shape() {
+            for index in 0..object.capacity {
+                let at = self.map(vec![0; object.value_bytes as usize], true, true);
+                entries.insert((index as u32).to_le_bytes().to_vec(), at);
+            }
+        }
+        let Some(exact) = &mut self.exact else { return };
+        exact.maps.insert(id, entries);
+        if let Some(Nesting::Holds { values, .. }) = &object.nesting {
+            let mut inner = BTreeMap::new();
+            for (index, map) in values {
+                let mut key = index.to_le_bytes().to_vec();
+                key.resize(object.key_bytes as usize, 0);
+                inner.insert(key, *map);
+            }
+            exact.inner.insert(id, inner);
+        }
     }
 
     /// Puts a packet before the machine, with so many zero bytes of headroom, as it arrives at `port`.
@@ -131,21 +150,27 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
+    pub(super) fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
         let (memory, offset) = self.place(at, len as usize)?;
         Ok(memory.bytes[offset..offset + len as usize].to_vec())
     }
 
     /// The result of a call whose arguments fit the contract.
     pub(super) fn exactly(&mut self, h: &Helper, a: [u64; 5]) -> Result<u64, Violation> {
-        let id = ObjectId(a[0] as usize);
-        let object = self.program.objects.get(id.0);
+        let id = Self::named(a[0]);
+        let object = self.declaration(id);
         let entry = |m: &Self, key: &[u8]| -> Option<u64> {
             m.exact.as_ref()?.maps.get(&id)?.get(key).copied()
         };
         match (h.name, object) {
+            ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
+                self.sequence(h, id, o, a)
+            }
             ("map_lookup_elem", Some(o)) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
+                if o.shape().is_some() {
+                    return Ok(self.inner(id, &key).map_or(0, Self::pointer));
+                }
                 Ok(entry(self, &key).unwrap_or(0))
             }
             ("map_update_elem", Some(o)) => {
@@ -154,7 +179,7 @@ impl<'a> Machine<'a> {
                 let found = entry(self, &key);
                 let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
                 let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
-                let array = o.kind.name == "array";
+                let array = o.kind.c == "array";
                 match (a[3], found) {
                     (3.., _) => Ok(error(EINVAL)),
                     (_, None) if array => Ok(error(E2BIG)),
@@ -177,7 +202,7 @@ impl<'a> Machine<'a> {
             }
             ("map_delete_elem", Some(o)) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
-                if o.kind.name == "array" {
+                if o.kind.c == "array" {
                     return Ok(error(EINVAL));
                 }
                 let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
@@ -240,7 +265,7 @@ impl<'a> Machine<'a> {
         Ok(from as usize)
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Violation> {
+    pub(super) fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Violation> {
         for (i, byte) in bytes.iter().enumerate() {
             self.write(at + i as u64, 1, Some(u64::from(*byte)))?;
         }

@@ -1,7 +1,6 @@
 //! Helper calls, by their contracts: arguments are checked, results drawn.
 
 use millrace_object::helper::{self, Arg, Helper, Return};
-use millrace_object::program::ObjectId;
 
 use super::{APART, Call, Machine, Violation, violation};
 
@@ -9,10 +8,8 @@ impl Machine<'_> {
     pub(super) fn help(&mut self, c: &mut Call, h: &Helper) -> Result<(), Violation> {
         let arg = |i: usize| c.regs.get(i + 1).copied().flatten();
         let object = h.object_argument().and_then(arg).and_then(|n| {
-            self.program
-                .objects
-                .get(n as usize)
-                .map(|o| (ObjectId(n as usize), o))
+            let id = Self::named(n);
+            self.declaration(id).map(|o| (id, o))
         });
         for (i, a) in h.args.iter().enumerate() {
             let Some(v) = arg(i) else {
@@ -23,11 +20,14 @@ impl Machine<'_> {
                 _ => violation("a size that is unset or too large"),
             };
             match *a {
-                Arg::Key | Arg::Value => {
+                Arg::ValueOut if !object.is_some_and(|(_, o)| o.kind.membership()) => {
+                    self.fill(v, object.map_or(0, |(_, o)| o.value_bytes as usize))?;
+                }
+                Arg::Key | Arg::Value | Arg::ValueOut => {
                     let Some((_, o)) = object else {
                         return violation("not an object");
                     };
-                    let len = if *a == Arg::Key {
+                    let len = if matches!(a, Arg::Key) {
                         o.key_bytes
                     } else {
                         o.value_bytes
@@ -71,6 +71,7 @@ impl Machine<'_> {
             let bytes = (0..len).map(|_| self.draw() as u8).collect();
             self.packet = self.map(bytes, true, true);
         }
+        let object = object.map(|(id, o)| (id, o.shape()));
         let null = self.draw().is_multiple_of(3);
         let result = match h.returns {
             Return::Scalar { min, max } => {
@@ -78,10 +79,11 @@ impl Machine<'_> {
                 (i128::from(min) + (u128::from(self.draw()) % span) as i128) as u64
             }
             _ if null => 0,
-            Return::ValueOrNull => object
-                .and_then(|(id, _)| self.values.get(&id))
-                .copied()
-                .unwrap_or(0),
+            Return::ValueOrNull => match object {
+                Some((_, Some(shape))) => Self::pointer(shape),
+                Some((id, None)) => self.values.get(&id).copied().unwrap_or(0),
+                None => 0,
+            },
             Return::RecordOrNull => {
                 let len = arg(1).unwrap_or(0).min(1 << 20) as usize;
                 let at = self.map(vec![0; len], true, true);

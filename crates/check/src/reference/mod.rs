@@ -8,6 +8,8 @@
 mod arithmetic;
 mod exact;
 mod helpers;
+mod nested;
+mod sequences;
 
 use std::collections::HashMap;
 

@@ -189,7 +189,7 @@ fn shift(
     }
     let fixed_only = matches!(
         p.region,
-        Region::Context | Region::PacketEnd | Region::Object(_)
+        Region::Context | Region::PacketEnd | Region::Object(_) | Region::Inner(_)
     );
     if fixed_only && s.as_constant() != Some(0) {
         // The context is often passed on as `ctx + 0`; everything else has no use.

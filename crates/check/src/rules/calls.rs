@@ -188,6 +188,19 @@ fn argument(
                 bytes: Some(n),
             })
         }
+        Arg::ValueOut => {
+            let o = object_of(m, helper, found)?;
+            let bytes = u64::from(o.value_bytes);
+            if o.kind.membership() {
+                return sized(bytes, found);
+            }
+            let p = pointer("a pointer")?;
+            let access = written(m, st, &p, bytes, bytes, &verb, found)?;
+            Ok(ArgFact::Memory {
+                access,
+                bytes: u32::try_from(bytes).ok(),
+            })
+        }
         Arg::Record => {
             let p = pointer("a reserved record")?;
             let Region::Record { object, bytes } = p.region else {
@@ -295,8 +308,9 @@ fn object(
     found: &mut Found,
 ) -> Verdict<ArgFact> {
     let Value::Pointer(Pointer {
-        region: Region::Object(id),
+        region: Region::Object(id) | Region::Inner(id),
         off: 0,
+        nullable,
         ..
     }) = *value
     else {
@@ -308,6 +322,16 @@ fn object(
         ));
     };
     let o = m.object(id)?;
+    m.enforce(!nullable, || {
+        Fault::new(
+            "unchecked-null",
+            format!(
+                "this call of `{}` works on one of `{}`, the result of a lookup, which may be null",
+                helper.name, o.name
+            ),
+            "Before it, insert `if (!map) return …;`.",
+        )
+    })?;
     if !helper.kinds.contains(&o.kind.name) {
         return Err(bad(
             helper,
@@ -355,11 +379,15 @@ fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Ve
     Ok(match helper.returns {
         Return::Scalar { min, max } => Value::number(Scalar::within(min, max)),
         Return::ValueOrNull => {
-            let id = st.fresh();
+            let (id, object) = (st.fresh(), owner()?);
+            let region = match m.object(object)?.shape() {
+                Some(shape) => Region::Inner(shape),
+                None => Region::Value(object),
+            };
             Value::Pointer(Pointer {
                 nullable: true,
                 id,
-                ..Pointer::to(Region::Value(owner()?))
+                ..Pointer::to(region)
             })
         }
         Return::RecordOrNull => {

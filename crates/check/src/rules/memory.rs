@@ -35,6 +35,9 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
             Region::Value(o) => m.object(o).map_or("a lookup".to_owned(), |o| {
                 format!("a lookup in `{}`", o.name)
             }),
+            Region::Inner(o) => m.object(o).map_or("a lookup".to_owned(), |o| {
+                format!("a lookup of one of `{}`", o.name)
+            }),
             Region::Record { object, .. } => {
                 m.object(object).map_or("a reservation".to_owned(), |o| {
                     format!("a reservation in `{}`", o.name)
@@ -56,7 +59,7 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
         ));
     }
     match p.region {
-        Region::Object(_) => Err(Fault::new(
+        Region::Object(_) | Region::Inner(_) => Err(Fault::new(
             "opaque-pointer",
             format!("this {verb} follows the address of a state object itself"),
             "Look an entry up first; the object's own memory cannot be seen.",
@@ -106,7 +109,7 @@ pub fn load(
             let e = stack::extent(m, &p, frame, off, len, "load")?;
             (e.access(), stack::load(m, st, &e, size.bytes() as u8)?)
         }
-        Region::Object(_) | Region::PacketEnd => return Ok(()),
+        Region::Object(_) | Region::Inner(_) | Region::PacketEnd => return Ok(()),
     };
     let found = match found {
         Value::Scalar(s, _) if signed => Value::number(alu::sign_extend(
@@ -176,7 +179,9 @@ pub fn writable(
             value::check_record(m, p, object, bytes, off, len, verb)
         }
         Region::Stack(frame) => Ok(stack::extent(m, p, frame, off, len, verb)?.access()),
-        Region::Object(_) | Region::PacketEnd => follow(m, *p, verb).map(|_| Access::Several),
+        Region::Object(_) | Region::Inner(_) | Region::PacketEnd => {
+            follow(m, *p, verb).map(|_| Access::Several)
+        }
     }
 }
 
@@ -199,6 +204,8 @@ pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) 
             format!("this {verb} would read the context as bytes"),
             "Pass a pointer to the stack, a map value or the packet.",
         )),
-        Region::Object(_) | Region::PacketEnd => follow(m, *p, verb).map(|_| Access::Several),
+        Region::Object(_) | Region::Inner(_) | Region::PacketEnd => {
+            follow(m, *p, verb).map(|_| Access::Several)
+        }
     }
 }

@@ -54,6 +54,7 @@ pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> State
         initial: None,
         read_only: false,
         settable: false,
+        nesting: None,
     }
 }
 

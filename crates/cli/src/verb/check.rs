@@ -73,7 +73,7 @@ fn document(program: &Program, refusals: &[Refusal], memory: &Memory) -> Value {
             "key_bytes": o.key_bytes,
             "value_bytes": o.value_bytes,
             "capacity": o.capacity,
-            "bytes": (o.kind.bytes)(o),
+            "bytes": o.bytes(),
             "expire_after_ns": o.expire_after,
             "at_capacity": o.kind.at_capacity,
         })
@@ -221,7 +221,7 @@ fn objects(text: &mut String, program: &Program) -> std::fmt::Result {
             o.key_bytes,
             o.value_bytes,
             grouped(o.capacity),
-            bytes((o.kind.bytes)(o))
+            bytes(o.bytes())
         )?;
     }
     Ok(())

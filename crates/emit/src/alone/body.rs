@@ -9,6 +9,7 @@ use millrace_object::program::Dialect;
 use super::demand::Demand;
 use super::forms::Forms;
 use super::objects::Names;
+use super::resume::{Entrance, Resume, moves};
 use super::slice::{Role, Slice};
 use super::stack::Stack;
 use super::store_order::runs;
@@ -37,8 +38,12 @@ pub struct Body<'a> {
     pub names: &'a Names,
     /// what the function is for
     pub purpose: Purpose,
-    /// keyed operations for which a slot may hold the token, with their numbers
+    /// the keyed operations that come first, with their numbers
     pub sites: &'a BTreeMap<StepId, u32>,
+    /// whether there may be a slot with the token of one of them
+    pub slotted: bool,
+    /// what a slot holds besides
+    pub resume: Option<&'a Resume<'a>>,
 }
 
 impl<'a> Body<'a> {
@@ -61,7 +66,31 @@ impl<'a> Body<'a> {
             names,
             purpose,
             sites,
+            slotted: !sites.is_empty(),
+            resume: None,
         })
+    }
+
+    /// One of the two parts of a program that is taken up again where its scout ends: the scout if `slice`
+    /// is one, or else the rest. Both have the stack of the whole.
+    pub fn part(
+        slice: &'a Slice<'a>,
+        names: &'a Names,
+        purpose: Purpose,
+        sites: &'a BTreeMap<StepId, u32>,
+        resume: &'a Resume<'a>,
+        stack: &Stack,
+    ) -> Self {
+        Body {
+            slice,
+            demand: Demand::of_part(slice, &resume.cut),
+            stack: stack.clone(),
+            names,
+            purpose,
+            sites,
+            slotted: true,
+            resume: Some(resume),
+        }
     }
 
     /// Writes the function's inside, braces excluded. `file` is the generated file's name.
@@ -75,10 +104,17 @@ impl<'a> Body<'a> {
             statements.push(self.step(id)?);
         }
         let gotos = self.gotos(&order)?;
+        let entry = self.entry();
+        statements.push(entry);
         self.locals(out, &statements, &gotos);
+        for line in statements.pop().into_iter().flatten() {
+            out.lines(&format!("\t{line}"));
+        }
+        let entered = self.entrances().map(|(id, _)| *id);
         let labels: BTreeSet<StepId> = (gotos.iter().flatten())
             .map(|(_, to)| *to)
             .filter(|to| !self.ends(*to))
+            .chain(entered)
             .collect();
         let runs = runs(self, &order, &labels)?;
         let mut at = 0;
@@ -119,6 +155,46 @@ impl<'a> Body<'a> {
         }
         out.own_numbering(file);
         Ok(())
+    }
+
+    /// Where control comes in, unless at the beginning.
+    fn entrances(&self) -> impl Iterator<Item = (&StepId, &Entrance)> {
+        let rest = self.resume.filter(|_| self.purpose == Purpose::Program);
+        rest.into_iter().flat_map(|r| &r.entrances)
+    }
+
+    /// Brings along what the scout kept and goes where it ended.
+    fn entry(&self) -> Vec<String> {
+        let count = self.entrances().count();
+        let mut out = Vec::new();
+        if count > 1 {
+            out.push("switch (slot->site) {".to_owned());
+        }
+        let indent = if count > 1 { "\t" } else { "" };
+        for (number, (id, entrance)) in (1..).zip(self.entrances()) {
+            if count > 1 && number == count {
+                out.push("default:".into());
+            } else if count > 1 {
+                out.push(format!("case {}:", entrance.site));
+            }
+            let mut at = 0;
+            for object in &entrance.stack {
+                let bytes = object.to - object.from;
+                out.push(format!(
+                    "{indent}memcpy({}, slot->stack + {at}, {bytes});",
+                    object.name()
+                ));
+                at += bytes;
+            }
+            for (local, place) in moves(entrance) {
+                out.push(format!("{indent}{local} = {place};"));
+            }
+            out.push(format!("{indent}goto L{};", id.0));
+        }
+        if count > 1 {
+            out.push("}".into());
+        }
+        out
     }
 
     /// The C name of a form of a register.
@@ -270,13 +346,6 @@ impl<'a> Body<'a> {
 
     /// Declarations: the stack objects, then the registers that some statement names.
     fn locals(&self, out: &mut Text, statements: &[Vec<String>], gotos: &[Vec<(String, StepId)>]) {
-        for object in self.stack.objects() {
-            out.lines(&format!(
-                "\t_Alignas(8) u8 {}[{}];",
-                object.name(),
-                object.to - object.from
-            ));
-        }
         let mut scalars = Vec::new();
         let mut pointers = Vec::new();
         let mut assigned = BTreeSet::new();
@@ -286,6 +355,15 @@ impl<'a> Body<'a> {
             .chain(gotos.iter().flatten().map(|(condition, _)| condition))
         {
             assigned.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        }
+        for object in self.stack.objects() {
+            let name = object.name();
+            if assigned.contains(name.as_str()) {
+                out.lines(&format!(
+                    "\t_Alignas(8) u8 {name}[{}];",
+                    object.to - object.from
+                ));
+            }
         }
         for (index, unwritten) in self.demand.unwritten.iter().enumerate() {
             let frame = FrameId(index);
@@ -320,7 +398,7 @@ impl<'a> Body<'a> {
         }
         out.blank();
         let parameters = ["self", "pkt", "slot"];
-        let given = if self.purpose == Purpose::Scout || !self.sites.is_empty() {
+        let given = if self.purpose == Purpose::Scout || self.slotted {
             3
         } else {
             2

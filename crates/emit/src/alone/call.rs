@@ -4,7 +4,7 @@
 //! in registers whatever the callee does. A key goes in whole zero-padded words together with its
 //! token; where a scout may have left the token, it is used if the scout's key was this one.
 
-use millrace_check::facts::{Access, ArgFact, Kind, Op, StepId};
+use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
 use millrace_object::Insn;
 use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
@@ -12,6 +12,8 @@ use millrace_object::program::{ObjectId, StateObject};
 
 use super::body::Body;
 use super::forms::{Forms, is_pure};
+use super::resume::moves;
+use super::slice::Slice;
 use crate::error::Error;
 
 /// A call and what it needs beforehand.
@@ -61,6 +63,24 @@ pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Err
         format!("slot->token = {prefix}_token({operands}, key);"),
         "memcpy(slot->key, key, sizeof(key));".into(),
         format!("slot->site = {site};"),
+    ]);
+    if let Some(entrance) = body.resume.and_then(|r| r.entrances.get(&id)) {
+        let mut at = 0;
+        for object in &entrance.stack {
+            let bytes = object.to - object.from;
+            before.push(format!(
+                "memcpy(slot->stack + {at}, {}, {bytes});",
+                object.name()
+            ));
+            at += bytes;
+        }
+        before.extend(
+            moves(entrance)
+                .iter()
+                .map(|(local, place)| format!("{place} = {local};")),
+        );
+    }
+    before.extend([
         format!("{prefix}_prefetch({operands}, slot->token);"),
         "return;".into(),
     ]);
@@ -97,6 +117,46 @@ fn key_position(body: &Body, id: StepId) -> Result<u8, Error> {
         .ok_or_else(|| body.slice.contradiction(step, "a call without a key"))
 }
 
+/// The object and the shape that a call works on.
+struct Operands {
+    before: Vec<String>,
+    text: String,
+}
+
+/// Of a map that was found in another one, the register holds where to find it and its capacity.
+fn operands(
+    body: &Body,
+    id: StepId,
+    reg: Reg,
+    object: ObjectId,
+    declaration: &StateObject,
+) -> Result<Operands, Error> {
+    if !declaration.is_shape() {
+        return Ok(Operands {
+            before: Vec::new(),
+            text: body.names.operands(object),
+        });
+    }
+    let map = body.pointer(id, reg)?;
+    let shape = body.names.shape(object);
+    let mut before = vec![format!(
+        "struct {0} *const map = (struct {0} *)mr_map({map})->object;",
+        declaration.kind.c
+    )];
+    let shape = if declaration.one_capacity() {
+        format!("&{shape}")
+    } else {
+        before.push(format!(
+            "const struct shape like = maps_shape(&{shape}, mr_map({map}));"
+        ));
+        "&like".to_owned()
+    };
+    Ok(Operands {
+        before,
+        text: format!("map, {shape}"),
+    })
+}
+
 fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
     let step = body.slice.step(id);
     let mut before = Vec::new();
@@ -109,21 +169,30 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
                 function = format!("{}_{}", declaration.kind.c, helper.name);
-                arguments.push(body.names.operands(object));
+                let of = operands(body, id, reg, object, declaration)?;
+                before.extend(of.before);
+                arguments.push(of.text);
             }
             Arg::Key if has_object => {
-                let (object, declaration) = object(body, id)?;
+                let (_, declaration) = object(body, id)?;
+                let token = match arguments.first() {
+                    Some(of) => format!("{}_token({of}, key)", declaration.kind.c),
+                    None => return Err(body.slice.unsupported(step, "a key without an object")),
+                };
+                arguments.push("key".into());
+                let entrance = body.resume.and_then(|r| r.entrances.get(&id));
+                if entrance.is_some_and(|e| e.only) {
+                    before.extend(kept_key(body, id, reg, declaration)?);
+                    arguments.push("slot->token".into());
+                    continue;
+                }
                 before.extend(copy_key(body, id, reg, declaration)?);
-                if body.sites.contains_key(&id) {
+                if body.sites.contains_key(&id)
+                    && (body.slotted || key_words(declaration) <= MOST_WORDS_IN_REGISTERS)
+                {
                     before.extend(keep_whole(body, id, reg, declaration)?);
                 }
-                let token = format!(
-                    "{}_token({}, key)",
-                    declaration.kind.c,
-                    body.names.operands(object)
-                );
-                arguments.push("key".into());
-                match body.sites.get(&id) {
+                match body.sites.get(&id).filter(|_| body.slotted) {
                     Some(site) => {
                         let words = key_words(declaration);
                         before.push(format!(
@@ -150,7 +219,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                 return Err(body.slice.unsupported(step, "a key without an object"));
             }
             Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
-            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) => {
+            Arg::Read { .. } | Arg::Write | Arg::Record | Arg::Out(_) | Arg::ValueOut => {
                 arguments.push(body.address(id, reg, 0)?);
             }
         }
@@ -169,6 +238,10 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
 pub fn key_words(declaration: &StateObject) -> u32 {
     declaration.key_bytes.div_ceil(8).max(1)
 }
+
+/// A key that is kept whole and has no slot to be compared with occupies so many registers at once. More
+/// cost what they save (`make bench`: heavyhitter gains a twentieth by this, cl would lose as much).
+const MOST_WORDS_IN_REGISTERS: u32 = 2;
 
 /// Longer keys are copied in a loop of the compiler's.
 const MOST_WORDS_BY_NAME: u32 = 8;
@@ -217,25 +290,70 @@ fn keep_whole(
     reg: Reg,
     declaration: &StateObject,
 ) -> Result<Vec<String>, Error> {
-    let bytes = declaration.key_bytes;
-    let words = key_words(declaration);
-    let exactly_here = match body.slice.step(id).args.get(usize::from(reg.0) - 1) {
-        Some(ArgFact::Memory {
-            access: Access::Stack { from, to, .. },
-            ..
-        }) => i64::from(*to) - i64::from(*from) == i64::from(bytes),
-        _ => false,
-    };
-    if !exactly_here || !bytes.is_multiple_of(8) || words > MOST_WORDS_BY_NAME {
+    if whole_key(body.slice, id).is_none() {
         return Ok(Vec::new());
     }
-    let address = body.address(id, reg, 0)?;
     let mut lines = vec!["read_once(key, sizeof(key) / sizeof(*key));".to_owned()];
-    lines.extend((0..words).map(|word| match word * 8 {
+    lines.extend(stored_key(body, id, reg, declaration)?);
+    Ok(lines)
+}
+
+/// The key as the scout kept it.
+fn kept_key(
+    body: &Body,
+    id: StepId,
+    reg: Reg,
+    declaration: &StateObject,
+) -> Result<Vec<String>, Error> {
+    let words = key_words(declaration);
+    let mut lines = vec![
+        format!("u64 key[{words}];"),
+        "memcpy(key, slot->key, sizeof(key));".to_owned(),
+    ];
+    if whole_key(body.slice, id).is_some() {
+        lines.extend(stored_key(body, id, reg, declaration)?);
+    }
+    Ok(lines)
+}
+
+fn stored_key(
+    body: &Body,
+    id: StepId,
+    reg: Reg,
+    declaration: &StateObject,
+) -> Result<Vec<String>, Error> {
+    let address = body.address(id, reg, 0)?;
+    let store = |word: u32| match word * 8 {
         0 => format!("mr_store64({address}, key[0]);"),
         at => format!("mr_store64({address} + {at}, key[{word}]);"),
-    }));
-    Ok(lines)
+    };
+    Ok((0..key_words(declaration)).map(store).collect())
+}
+
+/// Where on the stack the key of a call lies, if it is whole words there and few enough to be named.
+pub fn whole_key(slice: &Slice, id: StepId) -> Option<(FrameId, i32, i32)> {
+    let step = slice.step(id);
+    let Op::Plain(Insn::Call { helper }) = step.op else {
+        return None;
+    };
+    let key = helper::by_number(helper)?
+        .args
+        .iter()
+        .position(|a| *a == Arg::Key)?;
+    let (Some(ArgFact::Object(object)), Some(ArgFact::Memory { access, .. })) =
+        (step.args.first(), step.args.get(key))
+    else {
+        return None;
+    };
+    let declaration = slice.program.objects.get(object.0)?;
+    let Access::Stack { frame, from, to } = *access else {
+        return None;
+    };
+    let bytes = declaration.key_bytes;
+    let whole = i64::from(to) - i64::from(from) == i64::from(bytes)
+        && bytes.is_multiple_of(8)
+        && key_words(declaration) <= MOST_WORDS_BY_NAME;
+    whole.then_some((frame, from, to))
 }
 
 /// The word of a key of `bytes` that begins at byte `at`, zero padded (this machine is little-endian).

@@ -9,7 +9,9 @@
 //! Only the frames on the current call path have live registers, so a point's demand is one word
 //! per level of calls.
 
-use millrace_check::facts::{FrameId, Op, StepId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_check::facts::{FrameId, Op, Step, StepId};
 use millrace_object::helper;
 use millrace_object::insn::{Insn, Reg};
 
@@ -48,6 +50,15 @@ impl Live {
     }
 }
 
+/// What is different where a program is cut into a scout and the rest.
+#[derive(Default)]
+pub struct Cut {
+    /// needed of a scout where it ends, besides what the token is computed from, by level of calls
+    pub ends: BTreeMap<StepId, Vec<Live>>,
+    /// keyed operations of the rest whose key was kept as a whole, so that its address is not needed
+    pub kept_keys: BTreeSet<StepId>,
+}
+
 /// The result: what is needed after each step, and which locals need a value from the start.
 pub struct Demand {
     levels: usize,
@@ -60,6 +71,11 @@ pub struct Demand {
 impl Demand {
     /// Solves the backward equations over a slice by a work list.
     pub fn solve(slice: &Slice) -> Demand {
+        Demand::of_part(slice, &Cut::default())
+    }
+
+    /// The same for a part of a program.
+    pub fn of_part(slice: &Slice, cut: &Cut) -> Demand {
         let levels = slice.levels();
         let steps = slice.flow.steps.len();
         let order = slice.layout();
@@ -79,7 +95,7 @@ impl Demand {
         let mut work = order;
         while let Some(id) = work.pop() {
             queued[id.0] = false;
-            let before = demand.transfer(slice, id);
+            let before = demand.transfer(slice, id, cut);
             let row = &mut demand.before[id.0 * levels..][..levels];
             if row != before.as_slice() {
                 row.copy_from_slice(&before);
@@ -91,8 +107,11 @@ impl Demand {
                 }
             }
         }
-        let start = demand.row(StepId(0))[0];
-        demand.unwritten[0].add_all(start, 0..=10);
+        // Somewhere in the middle all that is needed is brought along.
+        if slice.starts == [StepId(0)] {
+            let start = demand.row(StepId(0))[0];
+            demand.unwritten[0].add_all(start, 0..=10);
+        }
         demand
     }
 
@@ -111,11 +130,12 @@ impl Demand {
         self.row(id)[slice.depth(frame)].forms(reg)
     }
 
-    fn row(&self, id: StepId) -> &[Live] {
+    /// What is needed before the step, by level of calls.
+    pub fn row(&self, id: StepId) -> &[Live] {
         &self.before[id.0 * self.levels..][..self.levels]
     }
 
-    fn transfer(&mut self, slice: &Slice, id: StepId) -> Vec<Live> {
+    fn transfer(&mut self, slice: &Slice, id: StepId, cut: &Cut) -> Vec<Live> {
         let mut live = vec![Live::default(); self.levels];
         for next in slice.successors(id) {
             for (level, needed) in live.iter_mut().zip(self.row(next)) {
@@ -127,12 +147,12 @@ impl Demand {
         match slice.role(id) {
             Role::Absent | Role::Stop => return live,
             Role::Site(_) => {
-                // Only what the token is computed from.
-                if let Op::Plain(Insn::Call { helper: number }) = step.op
-                    && let Some(at) = helper::by_number(number)
-                        .and_then(|h| h.args.iter().position(|a| *a == helper::Arg::Key))
+                // What the token is computed from, and what the rest needs.
+                for (level, needed) in live.iter_mut().zip(cut.ends.get(&id).into_iter().flatten())
                 {
-                    let reg = Reg(at as u8 + 1);
+                    level.0 |= needed.0;
+                }
+                if let Some(reg) = key(step) {
                     live[level].add(reg, needs(step, reg, Forms::POINTER));
                 }
                 return live;
@@ -145,7 +165,12 @@ impl Demand {
             self.unwritten[step.frame.0].add_all(live[level], 1..=5);
         }
         match step.op {
-            Op::Plain(insn) => reads::plain(step, &insn, &mut live[level]),
+            Op::Plain(insn) => {
+                reads::plain(step, &insn, &mut live[level]);
+                if let Some(reg) = key(step).filter(|_| cut.kept_keys.contains(&id)) {
+                    live[level].remove(reg);
+                }
+            }
             Op::Branch { insn, .. } => {
                 if step.outcomes.holds && step.outcomes.fails {
                     reads::branch(step, &insn, &mut live[level]);
@@ -181,4 +206,16 @@ impl Demand {
         }
         live
     }
+}
+
+/// The register that holds the address of a keyed operation's key.
+fn key(step: &Step) -> Option<Reg> {
+    let Op::Plain(Insn::Call { helper: number }) = step.op else {
+        return None;
+    };
+    let at = helper::by_number(number)?
+        .args
+        .iter()
+        .position(|a| *a == helper::Arg::Key)?;
+    Some(Reg(at as u8 + 1))
 }

@@ -137,7 +137,10 @@ pub fn is_pure(number: u32) -> bool {
         let writes = h.args.iter().any(|a| {
             matches!(
                 a,
-                helper::Arg::Write | helper::Arg::Out(_) | helper::Arg::Record
+                helper::Arg::Write
+                    | helper::Arg::Out(_)
+                    | helper::Arg::ValueOut
+                    | helper::Arg::Record
             )
         });
         !(e.moves_packet || e.state || e.other || e.random || writes)

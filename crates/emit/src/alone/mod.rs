@@ -15,10 +15,12 @@ mod demand;
 mod forms;
 mod memory;
 mod module;
+mod nested;
 mod objects;
 mod operand;
 mod origin;
 mod reads;
+mod resume;
 mod scout;
 mod slice;
 mod stack;
@@ -38,6 +40,7 @@ use millrace_object::{Program, program};
 use body::{Body, Purpose};
 use module::{Entry, Prefetch, takes_packets};
 use objects::Names;
+use resume::Resume;
 use slice::Slice;
 use text::Text;
 pub use text::identifier;
@@ -95,10 +98,30 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         })
         .collect();
 
+    let none = BTreeMap::new();
     let mut out = Text::default();
     out.lines(&module::header(program, &describe(program)));
     out.lines(&includes(program, &helpers));
     out.lines(&objects::declarations(program, &names, random, tails));
+    let mut wholes: Vec<Body> = (slices.iter().zip(&scouts))
+        .map(|(slice, scout)| {
+            let sites = scout.as_ref().map_or(&none, |s| &s.sites);
+            Body::new(slice, &names, Purpose::Program, sites)
+        })
+        .collect::<Result<_, _>>()?;
+    let rests: Vec<Option<Resume>> = (slices.iter().zip(&scouts).zip(&wholes))
+        .map(|((slice, scout), whole)| {
+            let scout = scout.as_ref().filter(|_| specialised(slice))?;
+            Resume::of(slice, scout, &whole.stack, &whole.demand)
+        })
+        .collect();
+    for (whole, _) in wholes
+        .iter_mut()
+        .zip(&rests)
+        .filter(|(_, rest)| rest.is_some())
+    {
+        whole.slotted = false;
+    }
     let words = scouts
         .iter()
         .flatten()
@@ -106,66 +129,68 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         .map(|o| call::key_words(&program.objects[o.0]))
         .max();
     if let Some(words) = words {
-        out.lines(&module::slot(words));
+        out.lines(&module::slot(words, rests.iter().flatten()));
     }
 
     if tails {
         out.lines(tail::DECLARATION);
     }
     let mut entries = Vec::new();
-    for (index, (entry, (slice, scout))) in program
-        .entries
-        .iter()
-        .zip(slices.iter().zip(&scouts))
-        .enumerate()
-    {
+    let parts = wholes.iter().zip(scouts.iter().zip(&rests));
+    for (index, (entry, (whole, (scout, rest)))) in program.entries.iter().zip(parts).enumerate() {
         let name = program
             .functions
             .get(entry.function.0)
             .map_or("entry", |f| f.name.as_str());
         let function = format!("run{index}_{}", identifier(name));
-        let none = BTreeMap::new();
-        let sites = scout.as_ref().map_or(&none, |s| &s.sites);
-        let specialised = slice.flow.steps.len() <= SPECIALISE_UP_TO;
-        let linkage = if specialised {
+        let linkage = if specialised(whole.slice) {
             "MR_INLINE"
         } else {
             "static __attribute__((noinline))"
         };
-        let slot = if scout.is_some() {
+        let parameters = "struct mr_instance *self, struct mr_packet *pkt";
+        let slotted = scout.is_some() && rest.is_none();
+        let slot = if slotted {
             ", const struct slot *slot"
         } else {
             ""
         };
-        let signature = format!(
-            "{linkage} void {function}(struct mr_instance *self, struct mr_packet *pkt{slot})"
-        );
+        let signature = format!("{linkage} void {function}({parameters}{slot})");
         let title = format!("{name}: {}", describe_role(entry.role));
-        function_text(
-            &mut out,
-            file,
-            &title,
-            &signature,
-            &Body::new(slice, &names, Purpose::Program, sites)?,
-        )?;
-        let prefetch = match scout {
-            None => None,
-            Some(scout) => {
-                let function = format!("scout{index}_{}", identifier(name));
-                let signature = format!(
-                    "static inline void {function}(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)"
-                );
-                let title =
-                    format!("{name} up to its first keyed operation: finds what to prefetch.");
-                let body = Body::new(&scout.slice, &names, Purpose::Scout, &none)?;
-                function_text(&mut out, file, &title, &signature, &body)?;
-                Some(Prefetch::of(scout, function))
-            }
-        };
+        function_text(&mut out, file, &title, &signature, whole)?;
+        let mut prefetch = None;
+        if let Some(scout) = scout {
+            let function = format!("scout{index}_{}", identifier(name));
+            let signature =
+                format!("static inline void {function}({parameters}, struct slot *slot)");
+            let title = format!("{name} up to its first keyed operation: finds what to prefetch.");
+            let body = match rest {
+                None => Body::new(&scout.slice, &names, Purpose::Scout, &none)?,
+                Some(rest) => {
+                    let stack = &whole.stack;
+                    Body::part(&scout.slice, &names, Purpose::Scout, &none, rest, stack)
+                }
+            };
+            function_text(&mut out, file, &title, &signature, &body)?;
+            prefetch = Some(Prefetch::of(scout, function));
+        }
+        let mut resume = None;
+        if let (Some(scout), Some(rest)) = (scout, rest) {
+            let function = format!("resume{index}_{}", identifier(name));
+            let signature =
+                format!("MR_INLINE void {function}({parameters}, const struct slot *slot)");
+            let title = format!("{name} from its first keyed operation on.");
+            let (sites, stack) = (&scout.sites, &whole.stack);
+            let body = Body::part(&rest.slice, &names, Purpose::Program, sites, rest, stack);
+            function_text(&mut out, file, &title, &signature, &body)?;
+            resume = Some(function);
+        }
         entries.push(Entry {
             function,
+            slotted,
             role: entry.role,
             prefetch,
+            resume,
         });
     }
 
@@ -195,6 +220,11 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     out.lines(&objects::control(program, &names));
     out.lines(&module::table(program, &entries));
     Ok(out.finish())
+}
+
+/// Whether a program is small enough to be written more than once.
+fn specialised(slice: &Slice) -> bool {
+    slice.flow.steps.len() <= SPECIALISE_UP_TO
 }
 
 fn function_text(

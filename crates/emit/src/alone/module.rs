@@ -5,7 +5,9 @@ use std::fmt::Write;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, Role};
 
+use super::nested;
 use super::objects::{Names, offers};
+use super::resume::Resume;
 use super::scout::Scout;
 use super::text::comment_text;
 
@@ -13,10 +15,14 @@ use super::text::comment_text;
 pub struct Entry {
     /// its C function
     pub function: String,
+    /// whether that takes a slot (or NULL), for a token
+    pub slotted: bool,
     /// what starts it
     pub role: Role,
     /// what its scout can find, for packet entries
     pub prefetch: Option<Prefetch>,
+    /// the C function that takes up what a scout found
+    pub resume: Option<String>,
 }
 
 /// A scout's result, without its steps.
@@ -66,14 +72,35 @@ pub fn header(program: &Program, entries: &[String]) -> String {
 }
 
 /// The slot that a scout fills, and what it is good for.
-pub fn slot(words: u32) -> String {
+pub fn slot<'a>(words: u32, rests: impl Iterator<Item = &'a Resume<'a>>) -> String {
+    let (mut numbers, mut pointers, mut bytes) = (0, 0, 0);
+    for rest in rests {
+        let room = rest.room();
+        numbers = numbers.max(room.0);
+        pointers = pointers.max(room.1);
+        bytes = bytes.max(room.2);
+    }
+    let mut kept = String::new();
+    for (count, text) in [
+        (numbers, format!("\tu64 number[{numbers}];\n")),
+        (pointers, format!("\tu8 *pointer[{pointers}];\n")),
+        (
+            bytes as usize,
+            format!("\t_Alignas(8) u8 stack[{bytes}];\n"),
+        ),
+    ] {
+        if count > 0 {
+            kept.push_str(&text);
+        }
+    }
     format!(
         "
-/* What a scout found of one packet: at which operation (0: none), with which key, and its token. */
+/* What a scout found of one packet: at which operation (0: none), with which key, its token, and what the
+ * rest of the program reads of registers and stack. */
 struct slot {{
 	u64 token;
 	u64 key[{words}];
-	u32 site;
+{kept}	u32 site;
 }};
 
 /* Whether the slot's token is the one of this key at this operation. */
@@ -88,21 +115,25 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 /// Creation and destruction of an instance: what was made is unmade when something later fails.
 pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     let objects: Vec<(usize, &str)> = (program.objects.iter().enumerate())
-        .filter(|(index, _)| !names.is_constant(ObjectId(*index)))
+        .filter(|(index, o)| !names.is_constant(ObjectId(*index)) && !o.is_shape())
         .map(|(index, object)| (index, object.kind.c))
         .collect();
-    let mut out = String::from(
+    let mut out = nested::lifetime(program, names);
+    out.push_str(
         "\nstatic int create(struct mr_instance *self, const struct mr_config *config)\n{\n",
     );
     if random {
         out.push_str("\tself->sketch_seed = config->sketch_seed;\n");
     }
+    out.push_str(nested::begin(program));
     let mut undo = String::new();
     for (position, (index, c)) in objects.iter().enumerate() {
         let operands = names.operands(ObjectId(*index));
         let previous = position.checked_sub(1).map(|p| objects[p].0);
         if position == 0 {
-            out.insert_str(out.find("{\n").map_or(0, |at| at + 2), "\tint error;\n\n");
+            let begin = out.rfind("static int create(");
+            let brace = begin.and_then(|b| out.get(b..)?.find("{\n").map(|at| b + at + 2));
+            out.insert_str(brace.unwrap_or(0), "\tint error;\n\n");
         }
         let _ = writeln!(
             out,
@@ -119,11 +150,13 @@ pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     if objects.is_empty() {
         out.push_str("\t(void)self;\n\t(void)config;\n");
     }
+    out.push_str(&nested::fill(program, names));
     out.push_str("\treturn 0;\n");
     if !undo.is_empty() {
         let _ = write!(out, "\n{undo}\treturn error;\n");
     }
     out.push_str("}\n\nstatic void destroy(struct mr_instance *self)\n{\n");
+    out.push_str(&nested::clear(program, names));
     for (index, c) in objects.iter().rev() {
         let _ = writeln!(out, "\t{c}_destroy({});", names.operands(ObjectId(*index)));
     }
@@ -174,16 +207,13 @@ pub fn bursts(
         ""
     };
     let run = &entry.function;
-    let slot = if entry.prefetch.is_some() {
-        ", NULL"
-    } else {
-        ""
-    };
+    let slot = if entry.slotted { ", NULL" } else { "" };
     let mut out = format!(
         "
-static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 {age}	for (u32 i = 0; i < n; i++) {{
+		fetch_ahead(packets, i, n);
 {begin}		{run}(self, packets[i]{slot});
 	}}
 }}
@@ -214,6 +244,17 @@ static void burst{index}_plain(struct mr_instance *self, struct mr_packet *const
         );
     }
     let scout = &prefetch.function;
+    let last = match &entry.resume {
+        None => format!("{}\t\t\t{run}(self, packets[i], &slots[i]);\n", begin(3)),
+        Some(resume) => format!(
+            "\t\t\tif (!slots[i].site) {{
+				burst{index}_plain(self, packets + i, 1);
+				continue;
+			}}
+{}\t\t\t{resume}(self, packets[i], &slots[i]);\n",
+            begin(3)
+        ),
+    };
     let _ = write!(
         out,
         "
@@ -225,35 +266,38 @@ static inline void {scout}_entry(struct mr_instance *self, const struct slot *sl
 	}}
 }}
 
-/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
- * cost more than they save. */
-static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void burst{index}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 	struct slot slots[MR_BATCH];
 
-	if (!({cold})) {{
-		burst{index}_plain(self, packets, n);
-		return;
-	}}
 {age}	while (n > 0) {{
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
 		for (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
 			slots[i].site = 0;
 			{scout}(self, packets[i], &slots[i]);
 		}}
 		for (u32 i = 0; i < count; i++)
 			{scout}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
-{begin}			{run}(self, packets[i], &slots[i]);
-		}}
+{last}		}}
 		packets += count;
 		n -= count;
 	}}
 }}
+
+/* While the state fits the cache the passes would cost more than they save. */
+static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	if ({cold})
+		burst{index}_passes(self, packets, n);
+	else
+		burst{index}_plain(self, packets, n);
+}}
 ",
         cold = cold.join(" || "),
-        begin = begin(3),
     );
     out
 }

@@ -50,6 +50,16 @@ impl Names {
         format!("&self->o{0}, &shape{0}", self.tags[object.0])
     }
 
+    /// An object's shape.
+    pub fn shape(&self, object: ObjectId) -> String {
+        format!("shape{}", self.tags[object.0])
+    }
+
+    /// What control functions and their like are called: a prefix.
+    pub fn prefix(&self, object: ObjectId) -> String {
+        format!("o{}", self.tags[object.0])
+    }
+
     /// The address of a byte of a global section.
     pub fn value(&self, object: ObjectId, offset: u32) -> String {
         let base = if self.constants[object.0] {
@@ -107,9 +117,13 @@ pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool)
     if tails {
         out.push_str(super::tail::MEMBER);
     }
-    let mut members = usize::from(random) + usize::from(tails);
+    let nested = program.objects.iter().any(StateObject::is_shape);
+    if nested {
+        out.push_str(super::nested::MEMBER);
+    }
+    let mut members = usize::from(random) + usize::from(tails) + usize::from(nested);
     for (index, object) in program.objects.iter().enumerate() {
-        if !names.is_constant(ObjectId(index)) {
+        if !names.is_constant(ObjectId(index)) && !object.is_shape() {
             let _ = writeln!(out, "\tstruct {} o{};", object.kind.c, names.tag(index));
             members += 1;
         }
@@ -194,21 +208,22 @@ pub fn control(program: &Program, names: &Names) -> String {
     for (index, object) in program.objects.iter().enumerate() {
         let (tag, c) = (names.tag(index), object.kind.c);
         let constant = names.is_constant(ObjectId(index));
-        let bytes = if constant {
-            0
-        } else {
-            (object.kind.bytes)(object)
-        };
+        let bytes = if constant { 0 } else { object.bytes() };
+        let (key_bytes, capacity) = super::nested::composite(program, object);
         let _ = write!(
             table,
             "\t{{\n\t\t.name = {}, .kind = {}, .key_bytes = {}, .value_bytes = {},\n\t\t.capacity = {}ull, .bytes = {bytes}ull,",
             string(object.name.as_bytes()),
             string(object.kind.name.as_bytes()),
-            object.key_bytes,
+            key_bytes,
             object.value_bytes,
-            object.capacity,
+            capacity,
         );
-        if constant {
+        if object.is_shape() {
+            out.push_str(&super::nested::inner_control(
+                program, names, index, &mut table,
+            ));
+        } else if constant {
             let _ = write!(
                 out,
                 "\nstatic int o{tag}_get(struct mr_instance *self, const u8 *key, u8 *value, u64 now)\n{{\n\t(void)self;\n\t(void)key;\n\t(void)now;\n\tmemcpy(value, constant{tag}, {});\n\treturn 0;\n}}\n",
@@ -237,6 +252,9 @@ pub fn control(program: &Program, names: &Names) -> String {
                 );
                 let _ = write!(table, "\n\t\t.{function} = o{tag}_{function},");
             }
+            out.push_str(&super::nested::holder_control(
+                program, names, index, &mut table,
+            ));
         }
         table.push_str("\n\t},\n");
     }

@@ -78,8 +78,10 @@ pub fn spans(slice: &Slice) -> Vec<Span> {
 
 impl Solver<'_, '_> {
     fn run(&mut self) {
-        let mut work = vec![StepId(0)];
-        self.before[0].get_or_insert_with(BTreeMap::new);
+        let mut work = self.slice.starts.clone();
+        for start in &work {
+            self.before[start.0].get_or_insert_with(BTreeMap::new);
+        }
         let mut visited = vec![false; self.before.len()];
         while let Some(id) = work.pop() {
             visited[id.0] = true;

@@ -77,10 +77,11 @@ pub fn plain(step: &Step, insn: &Insn, live: &mut Live) {
             };
             for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
                 match arg {
-                    helper::Arg::Context | helper::Arg::Object => {}
+                    helper::Arg::Context => {}
                     helper::Arg::Scalar | helper::Arg::Bytes { .. } => {
                         need(live, reg, Forms::SCALAR);
                     }
+                    // An object that the program names needs nothing; one that was found does.
                     _ => need(live, reg, Forms::POINTER),
                 }
             }

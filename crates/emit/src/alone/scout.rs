@@ -2,17 +2,19 @@
 //!
 //! A packet's state is mostly not in the cache. So each burst is passed three times: a scout runs the
 //! program's own steps up to the first operation with a key, keeps the key with its token and
-//! prefetches the first line; then each entry is prefetched; then the program runs.
+//! prefetches the first line; then each entry is prefetched; then the program goes on from there
+//! (see [`super::resume`]).
 //!
-//! Why the program may use the scout's token. The scout is a slice of the same steps and stops
+//! Why it may. The scout is a slice of the same steps and stops
 //! before anything with an effect, or that reads what another packet's run may write; it only reads
 //! the packet, the context, constants and settings, and writes its own stack. Nothing in between
-//! writes those, so the program comes to the same operation with the same key. But a packet's bytes
-//! are not always ours alone (a shared ring can be written by who filled it), so this is not relied
-//! upon: the program compares its key with the scout's, a register or two, and takes the token only
-//! if they are equal. A token is a function of object, shape and key alone, so then it is right
-//! whatever happened. A scout that went astray costs a useless prefetch. Its loads and stores are as
-//! safe as the program's: each is reached through the same checks, made by the scout itself.
+//! writes those, so the program, run anew, would come to the same operation with the same key. A
+//! packet's bytes are not always ours alone (a shared ring can be written by who filled it): then what
+//! the scout read and checked is what holds, since key, token and everything else that the rest needs
+//! were kept. Where they could not be, the program runs anew, compares its key with the scout's and
+//! takes the token only if they are equal; a token is a function of object, shape and key alone. The
+//! scout's loads and stores are as safe as the program's: each is reached through the same checks, made
+//! by the scout itself.
 
 use std::collections::BTreeMap;
 
@@ -131,10 +133,12 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
         (step.args.first(), key)
     {
         let declaration = slice.program.objects.get(object.0);
+        // Which of the maps of a shape it is, a lookup says, and the scout makes none.
         let prefetches = declaration.is_some_and(|o| {
-            ["token", "prefetch", "prefetch_entry", "cold"]
-                .iter()
-                .all(|f| offers(o, f))
+            !o.is_shape()
+                && ["token", "prefetch", "prefetch_entry", "cold"]
+                    .iter()
+                    .all(|f| offers(o, f))
         });
         return if prefetches && readable(slice, *access) {
             Role::Site(0)

@@ -40,6 +40,8 @@ pub struct Slice<'a> {
     pub flow: &'a Flow,
     /// whether `r0` is read at the end; what a timer leaves there is nobody's business
     pub verdict: bool,
+    /// where control comes in
+    pub starts: Vec<StepId>,
     roles: Vec<Role>,
     depths: Vec<usize>,
 }
@@ -54,6 +56,7 @@ impl<'a> Slice<'a> {
             program,
             flow,
             verdict,
+            starts: vec![StepId(0)],
             roles: vec![Role::Absent; flow.steps.len()],
             depths: Vec::new(),
         };
@@ -61,14 +64,21 @@ impl<'a> Slice<'a> {
         for index in 0..flow.steps.len() {
             slice.check_step(StepId(index))?;
         }
-        let mut pending = vec![StepId(0)];
+        Ok(slice.from(&[StepId(0)]))
+    }
+
+    /// Every step that an execution can get to from these, themselves included.
+    pub fn from(&self, starts: &[StepId]) -> Self {
+        let mut slice = self.with_roles(vec![Role::Absent; self.roles.len()]);
+        slice.starts = starts.to_vec();
+        let mut pending = starts.to_vec();
         while let Some(id) = pending.pop() {
             if slice.role(id) == Role::Absent {
                 slice.roles[id.0] = Role::Run;
                 pending.extend(slice.successors(id));
             }
         }
-        Ok(slice)
+        slice
     }
 
     /// The same flow with other roles.
@@ -123,7 +133,7 @@ impl<'a> Slice<'a> {
     pub fn layout(&self) -> Vec<StepId> {
         let mut order = Vec::new();
         let mut placed = vec![false; self.roles.len()];
-        let mut pending = BTreeSet::from([0]);
+        let mut pending: BTreeSet<usize> = self.starts.iter().map(|s| s.0).collect();
         while let Some(start) = pending.pop_first() {
             let mut at = StepId(start);
             while !placed[at.0] {
@@ -223,7 +233,7 @@ impl<'a> Slice<'a> {
         let object = |id: ObjectId| id.0 < self.program.objects.len();
         let kind = |kind: &Kind| match *kind {
             Kind::Stack { frame, .. } => frame.0 < frames,
-            Kind::Object(o) | Kind::Value(o) | Kind::Record(o) => object(o),
+            Kind::Object(o) | Kind::Inner(o) | Kind::Value(o) | Kind::Record(o) => object(o),
             _ => true,
         };
         let known = step.before.iter().chain([&step.after]).all(kind)

@@ -32,6 +32,7 @@ impl StackObject {
 }
 
 /// The objects of all frames.
+#[derive(Clone)]
 pub struct Stack {
     /// by frame, each ascending and disjoint
     frames: Vec<Vec<StackObject>>,
@@ -115,7 +116,7 @@ impl Stack {
 }
 
 /// The stack bytes that a step touches at places that are the same in all executions.
-fn touched(slice: &Slice, id: StepId) -> Vec<StackObject> {
+pub fn touched(slice: &Slice, id: StepId) -> Vec<StackObject> {
     let step = slice.step(id);
     if matches!(slice.role(id), Role::Absent | Role::Stop) {
         return Vec::new();
@@ -165,7 +166,7 @@ fn touched(slice: &Slice, id: StepId) -> Vec<StackObject> {
 }
 
 /// The stack bytes whose addresses a step puts into locals or memory, or compares.
-fn materialised(slice: &Slice, demand: &Demand, id: StepId) -> Vec<(FrameId, i32)> {
+pub fn materialised(slice: &Slice, demand: &Demand, id: StepId) -> Vec<(FrameId, i32)> {
     let step = slice.step(id);
     let constant = |kind: Kind| match kind {
         Kind::Stack {
@@ -187,7 +188,11 @@ fn materialised(slice: &Slice, demand: &Demand, id: StepId) -> Vec<(FrameId, i32
             Operand::Reg(right) => vec![before(left), before(right)],
             Operand::Imm(_) => vec![before(left)],
         },
-        Op::Enter { .. } => (1..=5).map(|r| before(Reg(r))).collect(),
+        Op::Enter { frame, target } => (1..=5)
+            .map(Reg)
+            .filter(|reg| demand.before(slice, target, frame, *reg).any())
+            .map(before)
+            .collect(),
         Op::Leave { .. } => vec![before(Reg(0))],
         Op::Plain(insn) => millrace_check::facts::written(&insn)
             .filter(|dst| is_address(step.after) && demand.after(slice, id, *dst).any())

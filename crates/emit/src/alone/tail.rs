@@ -49,11 +49,7 @@ pub fn dispatch(entries: &[Entry]) -> String {
     );
     let programs = entries.iter().filter(|e| takes_packets(e.role));
     for (number, entry) in (1..).zip(programs) {
-        let slot = if entry.prefetch.is_some() {
-            ", NULL"
-        } else {
-            ""
-        };
+        let slot = if entry.slotted { ", NULL" } else { "" };
         let _ = writeln!(
             out,
             "\tcase {number}:\n\t\t{}(self, pkt{slot});\n\t\tbreak;",

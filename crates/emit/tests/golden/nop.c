@@ -47,9 +47,10 @@ static void destroy(struct mr_instance *self)
 	(void)self;
 }
 
-static void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	for (u32 i = 0; i < n; i++) {
+		fetch_ahead(packets, i, n);
 		mr_packet_begin(packets[i]);
 		run0_nop(self, packets[i]);
 	}

@@ -15,10 +15,13 @@ struct mr_instance {
 	struct hash o0_sources;
 };
 
-/* What a scout found of one packet: at which operation (0: none), with which key, and its token. */
+/* What a scout found of one packet: at which operation (0: none), with which key, its token, and what the
+ * rest of the program reads of registers and stack. */
 struct slot {
 	u64 token;
 	u64 key[1];
+	u64 number[1];
+	_Alignas(8) u8 stack[8];
 	u32 site;
 };
 
@@ -29,7 +32,7 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 }
 
 /* portknock: every packet, XDP */
-MR_INLINE void run0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
+MR_INLINE void run0_portknock(struct mr_instance *self, struct mr_packet *pkt)
 {
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
@@ -113,9 +116,7 @@ L32:
 #line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
 		u64 key[] = { mr_load32(s0_4) };
 #line 70
-		const u64 token = slot_holds(slot, 1, key, 1) ? slot->token : hash_token(&self->o0_sources, &shape0_sources, key);
-#line 70
-		p0_0 = hash_map_lookup_elem(&self->o0_sources, &shape0_sources, key, token, pkt);
+		p0_0 = hash_map_lookup_elem(&self->o0_sources, &shape0_sources, key, hash_token(&self->o0_sources, &shape0_sources, key), pkt);
 #line 70
 	}
 #line 70
@@ -177,7 +178,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 181 "portknock.c"
+#line 182 "portknock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -185,7 +186,7 @@ static inline void scout0_portknock(struct mr_instance *self, struct mr_packet *
 {
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
-	u64 r1_0, r3_0, r4_0, r5_0;
+	u64 r1_0, r3_0, r4_0, r5_0, r6_0;
 	u8 *p1_0, *p2_0, *p3_0, *p4_0;
 
 #line 31 "nfs/portknock/portknock.c" /* __u8 *data = (__u8 *)(long)ctx->data; */
@@ -256,9 +257,10 @@ L32:
 	*(mr_u32 *)s0_4 = (u32)r1_0;                             /* 33: *(u32 *)(r10 -4) = r1 */
 #line 64 /* __u32 *state, first = KNOCK_2; */
 	*(mr_u32 *)s0_8 = 1;                                     /* 34: *(u32 *)(r10 -8) = 1 */
-#line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
+#line 69 /* port = bpf_ntohs(tcp->dest); */
+	r6_0 = *(const volatile mr_u16 *)(p4_0 + 2);             /* 35: r6 = *(u16 *)(r4 +2) */
 	{                                                        /* 40: call map_lookup_elem#1 */
-#line 70
+#line 70 /* state = bpf_map_lookup_elem(&sources, &source); */
 		u64 key[] = { mr_load32(s0_4) };
 #line 70
 		slot->token = hash_token(&self->o0_sources, &shape0_sources, key);
@@ -267,12 +269,106 @@ L32:
 #line 70
 		slot->site = 1;
 #line 70
+		memcpy(slot->stack + 0, s0_8, 4);
+#line 70
+		memcpy(slot->stack + 4, s0_4, 4);
+#line 70
+		slot->number[0] = r6_0;
+#line 70
 		hash_prefetch(&self->o0_sources, &shape0_sources, slot->token);
 #line 70
 		return;
 #line 70
 	}
-#line 276 "portknock.c"
+#line 284 "portknock.c"
+}
+
+/* portknock from its first keyed operation on. */
+MR_INLINE void resume0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
+{
+	_Alignas(8) u8 s0_8[4];
+	_Alignas(8) u8 s0_4[4];
+	u64 r0_0, r2_0, r3_0, r4_0, r6_0;
+	u8 *p0_0, *p1_0;
+
+	memcpy(s0_8, slot->stack + 0, 4);
+	memcpy(s0_4, slot->stack + 4, 4);
+	r6_0 = slot->number[0];
+	goto L39;
+L39:
+#line 70 "nfs/portknock/portknock.c" /* state = bpf_map_lookup_elem(&sources, &source); */
+	{                                                        /* 40: call map_lookup_elem#1 */
+#line 70
+		u64 key[1];
+#line 70
+		memcpy(key, slot->key, sizeof(key));
+#line 70
+		p0_0 = hash_map_lookup_elem(&self->o0_sources, &shape0_sources, key, slot->token, pkt);
+#line 70
+	}
+#line 70
+	p1_0 = p0_0;                                             /* 41: r1 = r0 */
+	if (p1_0) goto L52;                                      /* 42: if r1 != 0 goto 54 */
+#line 71 /* if (!state) { */
+	r0_0 = 1;                                                /* 43: w0 = 1 */
+	if ((u32)r6_0 != 0x6400u) return mr_verdict_xdp(pkt, r0_0); /* 44: if w6 != 25600 goto 31 */
+	r4_0 = 0;                                                /* 51: r4 = 0 */
+#line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
+	{                                                        /* 52: call map_update_elem#2 */
+#line 73
+		u64 key[] = { mr_load32(s0_4) };
+#line 73
+		_Alignas(8) u8 value[4];
+#line 73
+		memcpy(value, s0_8, 4);
+#line 73
+		hash_map_update_elem(&self->o0_sources, &shape0_sources, key, hash_token(&self->o0_sources, &shape0_sources, key), value, r4_0, pkt);
+#line 73
+	}
+L30:
+#line 53 /* if ((__u8 *)(tcp + 1) > end) */
+	r0_0 = 1;                                                /* 30: w0 = 1 */
+#line 85 /* } */
+	return mr_verdict_xdp(pkt, r0_0);                        /* 31: exit */
+L52:
+#line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
+	r0_0 = 3;                                                /* 54: w0 = 3 */
+#line 76 /* if (*state != OPEN) { */
+	r2_0 = *(const volatile mr_u32 *)p1_0;                   /* 55: r2 = *(u32 *)(r1 +0) */
+#line 76
+	if ((u32)r2_0 == 3) return mr_verdict_xdp(pkt, r0_0);    /* 56: if w2 == 3 goto 31 */
+#line 76
+	r3_0 = r6_0;                                             /* 57: r3 = r6 */
+#line 76
+	r3_0 = __builtin_bswap16((u16)r3_0);                     /* 58: r3 = bswap16 r3 */
+#line 79 /* if (port == FIRST_PORT + *state) */
+	r4_0 = (u32)r2_0;                                        /* 59: w4 = w2 */
+#line 79
+	r4_0 = (u32)r4_0 + 100;                                  /* 60: w4 += 100 */
+#line 79
+	if ((u32)r4_0 != (u32)r3_0) goto L64;                    /* 61: if w4 != w3 goto 66 */
+	r2_0 = (u32)r2_0 + 1;                                    /* 62: w2 += 1 */
+#line 80 /* *state += 1; */
+	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 63: *(u32 *)(r1 +0) = r2 */
+#line 84 /* return *state == OPEN ? XDP_TX : XDP_DROP; */
+	if ((u32)r2_0 == 3) return mr_verdict_xdp(pkt, r0_0);    /* 64: if w2 == 3 goto 31 */
+#line 84
+	goto L30;                                                /* 65: goto 30 */
+L64:
+#line 84
+	r0_0 = 1;                                                /* 66: w0 = 1 */
+#line 84
+	r2_0 = 1;                                                /* 67: w2 = 1 */
+#line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
+	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
+#line 82
+	r2_0 = 0;                                                /* 69: w2 = 0 */
+L68:
+#line 82
+	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
+#line 82
+	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
+#line 372 "portknock.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
@@ -290,10 +386,11 @@ static void destroy(struct mr_instance *self)
 	hash_destroy(&self->o0_sources, &shape0_sources);
 }
 
-static void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	for (u32 i = 0; i < n; i++) {
-		run0_portknock(self, packets[i], NULL);
+		fetch_ahead(packets, i, n);
+		run0_portknock(self, packets[i]);
 	}
 }
 
@@ -308,31 +405,40 @@ static inline void scout0_portknock_entry(struct mr_instance *self, const struct
 	}
 }
 
-/* Three passes, so that the misses of a batch overlap. While the state fits the cache they would
- * cost more than they save. */
-static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void burst0_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
 	struct slot slots[MR_BATCH];
 
-	if (!(hash_cold(&self->o0_sources, &shape0_sources))) {
-		burst0_plain(self, packets, n);
-		return;
-	}
 	while (n > 0) {
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
 		for (u32 i = 0; i < count; i++) {
+			fetch_ahead(packets, i, count);
 			slots[i].site = 0;
 			scout0_portknock(self, packets[i], &slots[i]);
 		}
 		for (u32 i = 0; i < count; i++)
 			scout0_portknock_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {
-			run0_portknock(self, packets[i], &slots[i]);
+			if (!slots[i].site) {
+				burst0_plain(self, packets + i, 1);
+				continue;
+			}
+			resume0_portknock(self, packets[i], &slots[i]);
 		}
 		packets += count;
 		n -= count;
 	}
+}
+
+/* While the state fits the cache the passes would cost more than they save. */
+static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	if (hash_cold(&self->o0_sources, &shape0_sources))
+		burst0_passes(self, packets, n);
+	else
+		burst0_plain(self, packets, n);
 }
 
 static u64 o0_sources_count(struct mr_instance *self, u64 now)

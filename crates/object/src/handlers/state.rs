@@ -45,6 +45,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
             start: symbol.value,
             end,
             values: None,
+            inner: None,
             object: Ok(object),
         });
     }

@@ -1,7 +1,8 @@
 //! `map_lookup_elem`: the value of a key, or null.
 //!
 //! `void *bpf_map_lookup_elem(map, key)`. Arrays: null beyond the last element. Tries: the value of the
-//! longest prefix that matches. LRU maps: the entry counts as used.
+//! longest prefix that matches. LRU maps: the entry counts as used. Maps of maps: the map that is there, to
+//! be used as an object in later calls.
 
 use super::{Arg, Effects, Helper, Return};
 
@@ -22,6 +23,8 @@ pub static HELPER: Helper = Helper {
         "devmap",
         "devmap_hash",
         "xskmap",
+        "array_of_maps",
+        "hash_of_maps",
     ],
     effects: Effects {
         state: true,

@@ -24,6 +24,9 @@ pub mod map_delete;
 pub mod map_delete_elem;
 pub mod map_get;
 pub mod map_lookup_elem;
+pub mod map_peek_elem;
+pub mod map_pop_elem;
+pub mod map_push_elem;
 pub mod map_put;
 pub mod map_refresh;
 pub mod map_update_elem;
@@ -81,6 +84,9 @@ pub enum Arg {
     Record,
     /// pointer to that many writable bytes, initialised afterwards (e.g. an out parameter)
     Out(u32),
+    /// pointer to `value_bytes` writable bytes, initialised afterwards; of an object that only says
+    /// whether it holds a value ([`crate::state::StateKind::membership`]), readable initialised bytes
+    ValueOut,
 }
 
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
@@ -172,6 +178,9 @@ pub const HELPERS: &[&Helper] = &[
     &redirect_map::HELPER,
     &xdp_adjust_meta::HELPER,
     &xdp_adjust_tail::HELPER,
+    &map_push_elem::HELPER,
+    &map_pop_elem::HELPER,
+    &map_peek_elem::HELPER,
     &spin_lock::HELPER,
     &spin_unlock::HELPER,
     &jiffies64::HELPER,

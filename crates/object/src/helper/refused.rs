@@ -8,7 +8,6 @@ const CALLBACK: &str = "functions that the kernel calls back are not supported";
 const NO_DYNPTR: &str = "dynamic pointers are not supported";
 const NO_TASK: &str = "a packet belongs to no task or control group";
 const NO_KERNEL: &str = "there is no kernel memory to read";
-const NO_SUCH_MAP: &str = "there is no map of its kind";
 const PER_CPU: &str = "a worker sees only its own CPU's values";
 const NOT_YET: &str = "nobody has written it yet";
 
@@ -21,9 +20,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (84, "sk_lookup_tcp", NO_SOCKETS),
     (85, "sk_lookup_udp", NO_SOCKETS),
     (86, "sk_release", NO_SOCKETS),
-    (87, "map_push_elem", NO_SUCH_MAP),
-    (88, "map_pop_elem", NO_SUCH_MAP),
-    (89, "map_peek_elem", NO_SUCH_MAP),
     (99, "skc_lookup_tcp", NO_SOCKETS),
     (100, "tcp_check_syncookie", NO_COOKIES),
     (105, "strtol", NOT_YET),

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use crate::btf::{Btf, Kind, Member, Variable};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
-use crate::layout::{Declaration, admits, too_many};
-use crate::maps::{kind, map, map_in_map};
+use crate::layout::{Declaration, Inner, admits, too_many};
+use crate::maps::{kind, map};
 use crate::program::StateObject;
+use crate::state::{Addressing, StateKind, bloom_filter};
 
 /// The section's name.
 pub(crate) const SECTION: &str = ".maps";
@@ -64,13 +65,20 @@ pub(crate) fn read(
                     "a map declared beyond the end of its section",
                 ))
             })?;
-        let spelled = declaration(btf, &variable).map_err(place);
-        let values = spelled.as_ref().ok().and_then(|(_, values)| *values);
+        let (object, values, inner) = match declaration(btf, &variable) {
+            Ok(Read {
+                object,
+                values,
+                inner,
+            }) => (Ok(object), values, inner),
+            Err(e) => (Err(place(e)), None, None),
+        };
         declarations.push(Declaration {
             start,
             end,
             values: values.and_then(|v| start.checked_add(u64::from(v))),
-            object: spelled.map(|(object, _)| object),
+            inner: inner.map(|shape| Inner { shape, holds: None }),
+            object,
         });
     }
     if declarations.is_empty() {
@@ -87,24 +95,75 @@ struct Spelled {
     value_bytes: Option<u32>,
     capacity: u32,
     flags: u32,
-    /// of a program array: where its programs stand, in bytes of the structure
+    extra: u32,
+    /// of a program array or a map of maps: where its values stand, in bytes of the structure
     values: Option<u32>,
+    /// of a map of maps: the type of the structure that declares these
+    inner: Option<u32>,
 }
 
-/// The object, and where its programs stand.
-fn declaration(
-    btf: &Btf,
-    variable: &Variable<'_>,
-) -> Result<(StateObject, Option<u32>), LoadError> {
+/// A declaration as it was read.
+struct Read {
+    object: StateObject,
+    /// where its values stand, in bytes of the structure
+    values: Option<u32>,
+    /// what its values are like, if they are maps
+    inner: Option<StateObject>,
+}
+
+fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<Read, LoadError> {
+    let (mut object, spelled) = structure(btf, variable.ty, variable.name)?;
+    let inner = match spelled.inner {
+        None => None,
+        Some(_) if !object.kind.holds_maps() => {
+            return Err(unreadable(
+                "values",
+                "an array of maps",
+                "declare the map as an ARRAY_OF_MAPS or a HASH_OF_MAPS",
+            ));
+        }
+        // What it is called, the map that holds it says.
+        Some(ty) => match structure(btf, ty, "")? {
+            (
+                _,
+                Spelled {
+                    values: Some(_), ..
+                },
+            ) => {
+                return Err(unreadable(
+                    "values",
+                    "an array of maps that hold maps or programs",
+                    "hold maps of plain values, as in the kernel",
+                ));
+            }
+            (shape, _) => Some(shape),
+        },
+    };
+    if spelled.values.is_some() {
+        // Key and value have one size, which such a declaration may leave out.
+        object.value_bytes = spelled.value_bytes.unwrap_or(4);
+        if object.kind.addressing == Addressing::Index {
+            object.key_bytes = spelled.key_bytes.unwrap_or(4);
+        }
+    }
+    Ok(Read {
+        object,
+        values: spelled.values,
+        inner,
+    })
+}
+
+/// What a structure declares.
+fn structure(btf: &Btf, ty: u32, name: &str) -> Result<(StateObject, Spelled), LoadError> {
     let Some(Kind::Struct {
         members,
         union: false,
         ..
-    }) = btf.stripped(variable.ty)
+    }) = btf.stripped(ty)
     else {
         return Err(LoadError::new(
             "map-declaration",
-            format!("`{}` is not a structure", printable(variable.name)),
+            format!("`{}` is not a structure", printable(name)),
             "declare it as `struct { __uint(type, …); … } name SEC(\".maps\")`",
         ));
     };
@@ -120,17 +179,23 @@ fn declaration(
         read_member(btf, member, &mut spelled)?;
     }
     let kind = kind(spelled.kind)?;
-    let mut object = map(variable.name, kind);
+    let mut object = map(name, kind);
     object.key_bytes = spelled.key_bytes.unwrap_or(0);
     object.value_bytes = spelled.value_bytes.unwrap_or(0);
     object.capacity = u64::from(spelled.capacity);
     object.flags = spelled.flags;
-    if spelled.values.is_some() && kind.name == "prog_array" {
-        // The array's key and value have one size, which such a declaration may leave out.
-        object.key_bytes = spelled.key_bytes.unwrap_or(4);
-        object.value_bytes = spelled.value_bytes.unwrap_or(4);
+    object.rows = hashes(kind, spelled.extra)?;
+    Ok((object, spelled))
+}
+
+/// What `map_extra` says: the hash functions of a Bloom filter, and nothing for all others.
+fn hashes(kind: &StateKind, extra: u32) -> Result<u32, LoadError> {
+    match (kind.membership(), extra) {
+        (true, 0) => Ok(bloom_filter::HASHES),
+        (true, n) => Ok(n),
+        (false, 0) => Ok(0),
+        (false, n) => Err(unreadable("map_extra", &format!("{n}"), "leave it out")),
     }
-    Ok((object, spelled.values))
 }
 
 fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), LoadError> {
@@ -157,28 +222,33 @@ fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), 
         },
         // A bound on memory placement, not on meaning.
         "numa_node" => {}
-        "map_extra" => match number(btf, member)? {
-            0 => {}
-            other => return Err(unreadable("map_extra", &format!("{other}"), "leave it out")),
-        },
-        "values" if holds_programs(btf, member) => {
-            spelled.values = Some(member.offset / 8);
-        }
+        "map_extra" => spelled.extra = number(btf, member)?,
         "values" => {
-            return Err(map_in_map("`__array(values, …)`"));
+            match element(btf, member) {
+                Some((_, Kind::Prototype { .. })) => {}
+                Some((ty, Kind::Struct { .. })) => spelled.inner = Some(ty),
+                _ => {
+                    return Err(unreadable(
+                        "values",
+                        "neither an array of maps nor one of programs",
+                        "use `__array(values, struct { … })` or `__array(values, int (void *))`",
+                    ));
+                }
+            }
+            spelled.values = Some(member.offset / 8);
         }
         other => return Err(unreadable(&printable(other), "unknown", "leave it out")),
     }
     Ok(())
 }
 
-/// Whether an array of values is one of pointers to functions.
-fn holds_programs(btf: &Btf, member: &Member) -> bool {
+/// What the pointers in an array of values point to.
+fn element<'a>(btf: &'a Btf, member: &Member) -> Option<(u32, &'a Kind)> {
     let Some(Kind::Array { element, .. }) = btf.stripped(member.ty) else {
-        return false;
+        return None;
     };
-    let pointee = btf.pointee(*element).and_then(|to| btf.stripped(to));
-    matches!(pointee, Some(Kind::Prototype { .. }))
+    let to = btf.pointee(*element)?;
+    Some((to, btf.stripped(to)?))
 }
 
 fn unreadable(member: &str, what: &str, remedy: &str) -> LoadError {

@@ -8,15 +8,21 @@
 //! - iproute2's `struct bpf_elf_map`, 36 bytes: then id, pinning, inner id and inner index;
 //! - goebpf's, 40 bytes: then, aligned to 8, a pointer to an inner map and one to a path to pin at.
 //!
+//! A map of maps names another map of the section that is like its values: the samples' by its number in
+//! the order they lie in, goebpf's by its address, iproute2's by its id; there that map also is a value
+//! from the start, at the index that it names itself.
+//!
 //! Whatever else is longer must be zero beyond the flags, as libbpf has it
 //! (`bpf_object__init_user_maps` before libbpf 1.0).
 
 use crate::bytes::u32_at;
 use crate::elf::{Elf, Section, Symbol, SymbolKind};
 use crate::error::LoadError;
-use crate::layout::{Declaration, admits, too_many};
+use crate::layout::{Declaration, Inner, admits, too_many};
 use crate::maps::{kind, map};
 use crate::program::StateObject;
+use crate::reloc;
+use crate::state::bloom_filter;
 
 /// Type, key size, value size and entries.
 const SHORTEST: usize = 16;
@@ -54,6 +60,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
         return Err(LoadError::malformed("maps are declared without symbols"));
     }
     let mut declarations = Vec::with_capacity(symbols.len());
+    let mut texts = Vec::with_capacity(symbols.len());
     for (i, symbol) in symbols.iter().enumerate() {
         let limit = symbols.get(i + 1).map_or(section.size, |next| next.value);
         let end = match symbol.size {
@@ -68,21 +75,62 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
                 LoadError::malformed("a map declared beyond the end of its section")
                     .at_symbol(symbol.name)
             })?;
+        texts.push(bytes);
         declarations.push(Declaration {
             start: symbol.value,
             end,
             values: None,
-            object: declaration(section, symbol, bytes).map_err(|e| e.at_symbol(symbol.name)),
+            inner: None,
+            object: declaration(symbol, bytes).map_err(|e| e.at_symbol(symbol.name)),
         });
+    }
+    for at in 0..declarations.len() {
+        let inner = inner(elf, section, &declarations, &texts, at);
+        if let Some(declaration) = declarations.get_mut(at) {
+            declaration.inner = inner;
+        }
     }
     Ok(declarations)
 }
 
-fn declaration(
+/// What the values of a map of maps are like; none where that is not said.
+fn inner(
+    elf: &Elf<'_>,
     section: &Section<'_>,
-    symbol: &Symbol<'_>,
-    bytes: &[u8],
-) -> Result<StateObject, LoadError> {
+    declarations: &[Declaration],
+    texts: &[&[u8]],
+    at: usize,
+) -> Option<Inner> {
+    let (declaration, bytes) = (declarations.get(at)?, *texts.get(at)?);
+    declaration
+        .object
+        .as_ref()
+        .ok()
+        .filter(|o| o.kind.holds_maps())?;
+    let word = |at: usize| u32_at(bytes, at).unwrap_or(0);
+    let (found, holds) = match bytes.len() {
+        SAMPLES => (word(20) as usize, false),
+        IPROUTE2 => {
+            let id = |text: &&[u8]| text.len() == IPROUTE2 && u32_at(text, 20) == Some(word(28));
+            (texts.iter().position(id).filter(|_| word(28) != 0)?, true)
+        }
+        GOEBPF => {
+            let pointer = declaration.start.checked_add(24)?;
+            let target = reloc::pointer::resolve(elf, section, pointer).ok()??;
+            let start = u64::try_from(target.offset).ok()?;
+            (declarations.iter().position(|d| d.start == start)?, false)
+        }
+        _ => return None,
+    };
+    let like = declarations.get(found)?;
+    let index = texts.get(found).and_then(|text| u32_at(text, 32));
+    Some(Inner {
+        shape: like.object.as_ref().ok()?.clone(),
+        holds: index.filter(|_| holds).map(|index| (index, like.start)),
+    })
+}
+
+fn declaration(symbol: &Symbol<'_>, bytes: &[u8]) -> Result<StateObject, LoadError> {
     if bytes.len() < SHORTEST {
         return Err(LoadError::malformed(format!(
             "a map's declaration of {} bytes; type, sizes and entries take {SHORTEST}",
@@ -91,9 +139,6 @@ fn declaration(
     }
     let word = |at: usize| u32_at(bytes, at).unwrap_or(0);
     let kind = kind(Some(word(0)))?;
-    if holds_inner_map(section, symbol, bytes) {
-        return Err(crate::maps::map_in_map("an inner map"));
-    }
     // The words that only loaders look at: a NUMA node, an id, where to pin.
     let ignored = match bytes.len() {
         SAMPLES | IPROUTE2 | GOEBPF => bytes.len(),
@@ -114,6 +159,9 @@ fn declaration(
     object.value_bytes = word(8);
     object.capacity = u64::from(word(12));
     object.flags = word(16);
+    if kind.membership() {
+        object.rows = bloom_filter::HASHES;
+    }
     if bytes.len() == GOEBPF {
         // What the kernel asks of every such map, goebpf's loader adds.
         match kind.name {
@@ -123,17 +171,4 @@ fn declaration(
         }
     }
     Ok(object)
-}
-
-/// Whether the declaration names a map that is to be the type of others.
-fn holds_inner_map(section: &Section<'_>, symbol: &Symbol<'_>, bytes: &[u8]) -> bool {
-    let word = |at: usize| u32_at(bytes, at).unwrap_or(0);
-    match bytes.len() {
-        SAMPLES => word(20) != 0,
-        IPROUTE2 => word(28) != 0 || word(32) != 0,
-        GOEBPF => section
-            .relocation_at(symbol.value.saturating_add(24))
-            .is_some(),
-        _ => false,
-    }
 }

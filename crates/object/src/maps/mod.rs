@@ -2,6 +2,7 @@
 
 pub(crate) mod declared;
 pub(crate) mod legacy;
+pub(crate) mod nested;
 pub(crate) mod programs;
 
 use crate::error::LoadError;
@@ -43,11 +44,23 @@ fn map(name: &str, kind: &'static StateKind) -> StateObject {
     object
 }
 
-/// The refusal of maps that hold maps.
-fn map_in_map(what: &str) -> LoadError {
+/// The refusal of a map of maps that does not say what the maps are like.
+pub(crate) fn no_inner() -> LoadError {
     LoadError::new(
         "map-in-map",
-        format!("maps that hold maps ({what}) are not supported"),
-        "use one map with the outer key as a part of its key",
+        "the declaration does not say what the maps that it holds are like",
+        "add `__array(values, struct { __uint(type, …); … })`",
+    )
+}
+
+/// The refusal of a kind of map that cannot be the value of another.
+pub(crate) fn never_inside(kind: &StateKind) -> LoadError {
+    LoadError::new(
+        "map-in-map",
+        format!(
+            "a {} cannot be the value of a map of maps, as in the kernel",
+            kind.name
+        ),
+        "hold maps of another kind",
     )
 }

@@ -22,7 +22,11 @@ pub(crate) fn fill(
         let (Ok(id), Some(values)) = (&record.object, record.values) else {
             continue;
         };
-        let Some(object) = layout.objects.get(id.0) else {
+        let Some(object) = layout
+            .objects
+            .get(id.0)
+            .filter(|o| o.kind.name == "prog_array")
+        else {
             continue;
         };
         let place = |e: LoadError| {

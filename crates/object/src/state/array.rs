@@ -17,7 +17,8 @@ pub static KIND: StateKind = StateKind {
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::flags(object, elements::FLAGS)?;
+    let inner = [elements::FLAGS, &[(1 << 12, "BPF_F_INNER_MAP")]].concat();
+    limits::flags(object, &inner)?;
     limits::index_key(object)?;
     elements::validate(object)
 }

@@ -7,17 +7,22 @@
 mod elements;
 mod keyed;
 pub mod limits;
+mod maps;
 mod memory;
 mod prefixes;
+mod sequence;
 mod targets;
 
 pub mod allocator;
 pub mod array;
+pub mod array_of_maps;
+pub mod bloom_filter;
 pub mod cpumap;
 pub mod devmap;
 pub mod devmap_hash;
 pub mod global;
 pub mod hash;
+pub mod hash_of_maps;
 pub mod lpm;
 pub mod lpm_trie;
 pub mod lru_hash;
@@ -27,9 +32,11 @@ pub mod percpu_array;
 pub mod percpu_hash;
 pub mod perf_event_array;
 pub mod prog_array;
+pub mod queue;
 pub mod refused;
 pub mod ringbuf;
 pub mod sketch;
+pub mod stack;
 pub mod vector;
 pub mod xskmap;
 
@@ -87,6 +94,25 @@ impl StateKind {
     pub fn host_only(&self) -> bool {
         matches!(self.bpf_type, Some(14 | 16 | 17 | 25))
     }
+
+    /// Whether its values are maps.
+    #[must_use]
+    pub fn holds_maps(&self) -> bool {
+        matches!(self.bpf_type, Some(12 | 13))
+    }
+
+    /// Whether it can be the value of a map of maps. The kernel admits one level, and no program arrays
+    /// (kernel/bpf/map_in_map.c bpf_map_meta_alloc).
+    #[must_use]
+    pub fn nests(&self) -> bool {
+        self.bpf_type.is_some() && !self.holds_maps() && self.bpf_type != Some(3)
+    }
+
+    /// Whether it says of a value only whether it holds it.
+    #[must_use]
+    pub fn membership(&self) -> bool {
+        self.bpf_type == Some(30)
+    }
 }
 
 impl PartialEq for StateKind {
@@ -111,6 +137,11 @@ pub const KINDS: &[&StateKind] = &[
     &cpumap::KIND,
     &xskmap::KIND,
     &prog_array::KIND,
+    &array_of_maps::KIND,
+    &hash_of_maps::KIND,
+    &queue::KIND,
+    &stack::KIND,
+    &bloom_filter::KIND,
     &map::KIND,
     &vector::KIND,
     &allocator::KIND,

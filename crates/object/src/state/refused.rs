@@ -3,27 +3,20 @@
 const NO_SOCKETS: &str = "there are no sockets";
 const NO_CGROUPS: &str = "a packet belongs to no control group";
 const NO_TASK: &str = "a packet belongs to no task";
-const NOT_YET: &str = "nobody has written it yet";
-const NESTED: &str = "maps in maps are not supported";
 
 /// `enum bpf_map_type` (include/uapi/linux/bpf.h) and the reason; by ascending number.
 pub const REFUSED: &[(u32, &str)] = &[
     (7, "stacks of calls are the kernel's own"),
     (8, NO_CGROUPS),
-    (12, NESTED),
-    (13, NESTED),
     (15, NO_SOCKETS),
     (18, NO_SOCKETS),
     (19, NO_CGROUPS),
     (20, NO_SOCKETS),
     (21, NO_CGROUPS),
-    (22, NOT_YET),
-    (23, NOT_YET),
     (24, NO_SOCKETS),
     (26, "operations of the kernel cannot be replaced"),
     (28, "a packet belongs to no file"),
     (29, NO_TASK),
-    (30, NOT_YET),
     (31, "functions that the kernel calls back are not supported"),
     (32, NO_CGROUPS),
     (

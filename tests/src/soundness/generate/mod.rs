@@ -227,7 +227,7 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     fn piece(&mut self, depth: u32) {
-        match self.random.random_range(0..24) {
+        match self.random.random_range(0..26) {
             0..=2 => self.arithmetic(),
             3 => self.unary(),
             4 | 5 => self.check(),
@@ -260,6 +260,8 @@ impl<R: Rng> Generator<'_, R> {
             20 => self.adjust(),
             21 => self.call(),
             22 => self.bytes(),
+            23 => self.sequence(),
+            24 => self.inner(),
             _ => self.atomic(),
         }
     }

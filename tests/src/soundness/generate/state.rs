@@ -4,7 +4,7 @@ use millrace_object::insn::{AluOp, AtomicOp, Condition, Insn, Operand, Reg, Size
 use millrace_object::program::FunctionId;
 use rand::{Rng, RngExt};
 
-use super::super::{CONSTANT, ELEMENTS, PAGE, RING, TABLE};
+use super::super::{CONSTANT, ELEMENTS, FILTER, HOLDER, PAGE, QUEUE, RING, TABLE};
 use super::{Generator, SIZES};
 
 impl<R: Rng> Generator<'_, R> {
@@ -32,6 +32,65 @@ impl<R: Rng> Generator<'_, R> {
         self.add(2, -16);
         self.put(Insn::Call { helper: 1 });
         self.use_value();
+    }
+
+    /// A map that was found in another one.
+    pub(super) fn inner(&mut self) {
+        self.key(7, Size::B8);
+        self.object(1, HOLDER);
+        self.copy(2, 10);
+        self.add(2, -16);
+        self.put(Insn::Call { helper: 1 });
+        if !self.chance(8) {
+            self.out_if(Condition::Eq, 0, Operand::Imm(0));
+        }
+        self.copy(1, 0);
+        if self.chance(12) {
+            let by = self.of([0, 8]);
+            self.add(1, by);
+        }
+        self.copy(2, 10);
+        self.add(2, -16);
+        if self.chance(2) {
+            self.put(Insn::Call { helper: 1 });
+            self.use_value();
+            return;
+        }
+        if self.chance(3) {
+            self.put(Insn::Call { helper: 3 });
+        } else {
+            self.copy(3, 10);
+            let at = self.near(-32);
+            self.add(3, at);
+            let flags = self.of([0, 0, 1, 2]);
+            self.set(4, flags);
+            self.put(Insn::Call { helper: 2 });
+        }
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    /// Values without a key.
+    pub(super) fn sequence(&mut self) {
+        let r = self.number();
+        self.alu(AluOp::And, Width::W64, r, Operand::Imm(7));
+        self.store(Size::B8, 10, -32, Operand::Reg(Reg(r)));
+        if !self.chance(6) {
+            self.store(Size::B4, 10, -24, Operand::Imm(1));
+        }
+        let object = self.of([QUEUE, QUEUE, FILTER]);
+        self.object(1, object);
+        self.copy(2, 10);
+        let at = self.near(-32);
+        self.add(2, at);
+        let flags = self.of([0, 0, 2, 1]);
+        self.set(3, flags);
+        let helper = self.of([87, 87, 88, 89]);
+        self.put(Insn::Call { helper });
+        self.copy(9, 0);
+        self.numbers();
+        let size = self.of(SIZES);
+        self.load(size, 3, 10, -28);
     }
 
     fn use_value(&mut self) {

@@ -1,0 +1,87 @@
+//! Maps of maps: which map a number names, and which map is where.
+
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::Machine;
+
+/// What is added to the number of a map that was found in another one, so that it is not null.
+const FOUND: u64 = 1 << 63;
+
+impl<'a> Machine<'a> {
+    /// Puts a new, empty map under a key of a map of maps, or a map of the program's. The map's number; none
+    /// if `holder` holds no maps.
+    pub fn nest(
+        &mut self,
+        holder: ObjectId,
+        key: &[u8],
+        map: Option<ObjectId>,
+    ) -> Option<ObjectId> {
+        let program = self.program;
+        let shape = program.objects.get(holder.0)?.shape()?;
+        let map = match map {
+            Some(map) => map,
+            None => {
+                let exact = self.exact.as_mut()?;
+                exact.made.push(shape);
+                let made = ObjectId(program.objects.len() + exact.made.len() - 1);
+                let like = StateObject {
+                    nesting: None,
+                    ..program.objects.get(shape.0)?.clone()
+                };
+                self.create(made, &like);
+                made
+            }
+        };
+        let inner = self.exact.as_mut()?.inner.entry(holder).or_default();
+        inner.insert(key.to_vec(), map);
+        Some(map)
+    }
+
+    /// Takes the map away that is under a key of a map of maps.
+    pub fn leave(&mut self, holder: ObjectId, key: &[u8]) {
+        if let Some(inner) = self.exact.as_mut().and_then(|e| e.inner.get_mut(&holder)) {
+            inner.remove(key);
+        }
+    }
+
+    /// Sets an entry of a map, as the host would.
+    pub fn set_entry(&mut self, map: ObjectId, key: &[u8], value: &[u8]) {
+        let at = self.map(value.to_vec(), true, true);
+        if let Some(entries) = self.exact.as_mut().and_then(|e| e.maps.get_mut(&map)) {
+            entries.insert(key.to_vec(), at);
+        }
+    }
+
+    /// Every map in a map of maps, with its key.
+    #[must_use]
+    pub fn inner_maps(&self, holder: ObjectId) -> Vec<(Vec<u8>, ObjectId)> {
+        let inner = self.exact.as_ref().and_then(|e| e.inner.get(&holder));
+        let pair = |(key, map): (&Vec<u8>, &ObjectId)| (key.clone(), *map);
+        inner.into_iter().flatten().map(pair).collect()
+    }
+
+    /// The map under a key of a map of maps.
+    #[must_use]
+    pub fn inner(&self, holder: ObjectId, key: &[u8]) -> Option<ObjectId> {
+        self.exact.as_ref()?.inner.get(&holder)?.get(key).copied()
+    }
+
+    /// The object that a number in a register names.
+    pub(super) fn named(number: u64) -> ObjectId {
+        ObjectId((number & !FOUND) as usize)
+    }
+
+    /// The number for a map that was found in another one.
+    pub(super) fn pointer(map: ObjectId) -> u64 {
+        map.0 as u64 | FOUND
+    }
+
+    /// What an object is like; of one that was made, its shape.
+    pub(super) fn declaration(&self, id: ObjectId) -> Option<&'a StateObject> {
+        let objects = &self.program.objects;
+        objects.get(id.0).or_else(|| {
+            let made = &self.exact.as_ref()?.made;
+            objects.get(made.get(id.0 - objects.len())?.0)
+        })
+    }
+}

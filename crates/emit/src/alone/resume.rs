@@ -1,0 +1,201 @@
+//! Where a program goes on from what its scout found.
+//!
+//! A scout runs the program's own steps up to the first keyed operation. What the rest of the program can
+//! still read of that, registers and stack, is kept in the packet's slot, and the last pass begins at the
+//! operation itself: headers are read once a packet, not once a pass. Nothing that the scout read can
+//! change in between (see [`super::scout`]), and if somebody else writes to a packet all the same, what
+//! was checked and kept is what is used.
+//!
+//! Addresses of the stack cannot be kept, since the stack of the last pass is another. Where a scout
+//! computes with one, the program begins anew and only takes the token over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_check::facts::{FrameId, Kind, Op, StepId};
+use millrace_object::insn::{Insn, Operand, Reg};
+
+use super::call;
+use super::demand::{Cut, Demand};
+use super::forms::Forms;
+use super::scout::Scout;
+use super::slice::{Role, Slice};
+use super::stack::{Stack, StackObject, materialised, touched};
+
+/// The part of a program from its first keyed operations on.
+pub struct Resume<'a> {
+    /// its steps
+    pub slice: Slice<'a>,
+    /// by operation
+    pub entrances: BTreeMap<StepId, Entrance>,
+    /// what that means for registers
+    pub cut: Cut,
+}
+
+/// What is kept for one operation.
+pub struct Entrance {
+    /// its number, from 1
+    pub site: u32,
+    /// whether this is the only way to the operation, so that the kept key and token are its own
+    pub only: bool,
+    /// registers that hold numbers
+    pub numbers: Vec<(FrameId, Reg)>,
+    /// registers that hold pointers
+    pub pointers: Vec<(FrameId, Reg)>,
+    /// parts of the stack
+    pub stack: Vec<StackObject>,
+}
+
+impl Entrance {
+    /// Bytes of the stack that are kept.
+    pub fn stack_bytes(&self) -> i32 {
+        self.stack.iter().map(|o| o.to - o.from).sum()
+    }
+}
+
+impl<'a> Resume<'a> {
+    /// The rest of `whole` behind its scout; none where it cannot be entered in the middle. `stack` and
+    /// `demand` are of the whole program.
+    pub fn of(
+        whole: &Slice<'a>,
+        scout: &Scout<'a>,
+        stack: &Stack,
+        demand: &Demand,
+    ) -> Option<Resume<'a>> {
+        if !scout
+            .slice
+            .layout()
+            .iter()
+            .all(|id| movable(&scout.slice, demand, *id))
+        {
+            return None;
+        }
+        let starts: Vec<StepId> = scout.sites.keys().copied().collect();
+        let slice = whole.from(&starts);
+        let reached: BTreeSet<StepId> = slice
+            .layout()
+            .iter()
+            .flat_map(|id| slice.successors(*id))
+            .collect();
+        let mut cut = Cut {
+            kept_keys: starts
+                .into_iter()
+                .filter(|s| !reached.contains(s))
+                .collect(),
+            ..Cut::default()
+        };
+        let rest = Demand::of_part(&slice, &cut);
+        let kept = kept(&scout.slice, &slice, stack);
+        let entrances = scout.sites.iter().map(|(id, site)| {
+            let only = cut.kept_keys.contains(id);
+            let key = if only {
+                call::whole_key(&slice, *id)
+            } else {
+                None
+            };
+            let mut entrance = Entrance {
+                site: *site,
+                only,
+                numbers: Vec::new(),
+                pointers: Vec::new(),
+                stack: (kept.iter().copied())
+                    .filter(|o| key != Some((o.frame, o.from, o.to)))
+                    .collect(),
+            };
+            let mut frame = Some(slice.step(*id).frame);
+            while let Some(at) = frame {
+                for reg in (0..=9).map(Reg) {
+                    let forms = rest.before(&slice, *id, at, reg);
+                    entrance.numbers.extend(forms.scalar.then_some((at, reg)));
+                    entrance.pointers.extend(forms.pointer.then_some((at, reg)));
+                }
+                frame = slice.flow.frames[at.0].caller;
+            }
+            (*id, entrance)
+        });
+        let entrances = entrances.collect();
+        cut.ends = (scout.sites.keys())
+            .map(|id| (*id, rest.row(*id).to_vec()))
+            .collect();
+        Some(Resume {
+            slice,
+            entrances,
+            cut,
+        })
+    }
+
+    /// How much a slot must hold: numbers, pointers, bytes of the stack.
+    pub fn room(&self) -> (usize, usize, i32) {
+        let all = self.entrances.values();
+        (
+            all.clone().map(|e| e.numbers.len()).max().unwrap_or(0),
+            all.clone().map(|e| e.pointers.len()).max().unwrap_or(0),
+            all.map(Entrance::stack_bytes).max().unwrap_or(0),
+        )
+    }
+}
+
+/// Whether a step's results mean the same in another execution of the function.
+fn movable(scout: &Slice, demand: &Demand, id: StepId) -> bool {
+    let step = scout.step(id);
+    if matches!(scout.role(id), Role::Absent | Role::Stop) {
+        return true;
+    }
+    // A pointer of no known origin may point to the stack.
+    let unknown = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::Stack { offset: None, .. } | Kind::Pointer | Kind::Mixed
+        )
+    };
+    if unknown(&step.after) {
+        return false;
+    }
+    let stored = match step.op {
+        Op::Plain(Insn::Store {
+            src: Operand::Reg(src),
+            ..
+        }) => unknown(&step.before[usize::from(src.0)]),
+        _ => false,
+    };
+    !stored && materialised(scout, demand, id).is_empty()
+}
+
+/// What the scout may write of the stack and the rest may read.
+fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
+    let objects = |slice: &Slice, wanted: &dyn Fn(&Op) -> bool| -> BTreeSet<(usize, i32, i32)> {
+        (slice.layout().iter())
+            .filter(|id| wanted(&slice.step(**id).op))
+            .flat_map(|id| touched(slice, *id))
+            .filter_map(|bytes| stack.find(bytes.frame, bytes.from))
+            .map(|o| (o.frame.0, o.from, o.to))
+            .collect()
+    };
+    let writes = |op: &Op| matches!(op, Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }));
+    let written = objects(scout, &writes);
+    let used = objects(rest, &|_| true);
+    (written.intersection(&used))
+        .map(|&(frame, from, to)| StackObject {
+            frame: FrameId(frame),
+            from,
+            to,
+        })
+        .collect()
+}
+
+/// The C names of what is kept, each with its place in the slot.
+pub fn moves(entrance: &Entrance) -> Vec<(String, String)> {
+    let local = super::body::Body::local;
+    let numbers = (entrance.numbers.iter().enumerate()).map(|(i, (frame, reg))| {
+        (
+            local(*frame, *reg, Forms::SCALAR),
+            format!("slot->number[{i}]"),
+        )
+    });
+    let pointers = (entrance.pointers.iter().enumerate()).map(|(i, (frame, reg))| {
+        (
+            local(*frame, *reg, Forms::POINTER),
+            format!("slot->pointer[{i}]"),
+        )
+    });
+    numbers.chain(pointers).collect()
+}

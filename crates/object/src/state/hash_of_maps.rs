@@ -1,0 +1,27 @@
+//! The kernel's hash map of maps of one shape.
+
+use super::{Addressing, StateKind, keyed, limits, maps};
+use crate::program::StateObject;
+
+/// `BPF_MAP_TYPE_HASH_OF_MAPS`
+pub static KIND: StateKind = StateKind {
+    name: "hash_of_maps",
+    c: "hash_of_maps",
+    bpf_type: Some(13),
+    handler_kind: None,
+    addressing: Addressing::Key,
+    hashed: true,
+    at_capacity: "the host cannot set another map",
+    validate,
+    bytes,
+};
+
+fn validate(object: &StateObject) -> Result<(), String> {
+    limits::flags(object, keyed::FLAGS)?;
+    limits::key(object)?;
+    maps::validate(object, bytes(object))
+}
+
+fn bytes(object: &StateObject) -> u64 {
+    keyed::bytes(&maps::stored(object))
+}

@@ -1,0 +1,27 @@
+//! Maps whose values are maps (fastpath/state/maps.h).
+
+use super::limits;
+use crate::program::StateObject;
+
+/// Bytes of `struct mr_map`, which is what an element takes.
+const STORED: u32 = 16;
+
+/// The declaration with the values as they lie in memory.
+pub(super) fn stored(object: &StateObject) -> StateObject {
+    StateObject {
+        value_bytes: STORED,
+        ..object.clone()
+    }
+}
+
+/// What both kinds ask of a declaration that takes so many bytes.
+pub(super) fn validate(object: &StateObject, bytes: u64) -> Result<(), String> {
+    if object.value_bytes != 4 {
+        return Err(format!(
+            "a value of {} bytes; 4 are possible, as in the kernel",
+            object.value_bytes
+        ));
+    }
+    limits::capacity(object)?;
+    limits::total(bytes)
+}

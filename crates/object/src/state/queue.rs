@@ -1,0 +1,16 @@
+//! The kernel's queue: values leave in the order they came in.
+
+use super::{Addressing, StateKind, elements, sequence};
+
+/// `BPF_MAP_TYPE_QUEUE`
+pub static KIND: StateKind = StateKind {
+    name: "queue",
+    c: "queue",
+    bpf_type: Some(22),
+    handler_kind: None,
+    addressing: Addressing::None,
+    hashed: false,
+    at_capacity: "a value is refused with -E2BIG; with BPF_EXIST the oldest gives way",
+    validate: sequence::validate,
+    bytes: elements::bytes,
+};

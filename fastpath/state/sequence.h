@@ -1,0 +1,86 @@
+/* Values in a row that are put in at one end: what `queue` and `stack` have in common.
+ *
+ * Contract (kernel/bpf/queue_stack_maps.c). `capacity` values fit. `map_push_elem`: -EINVAL for flags but
+ * 0 and BPF_EXIST (2); full: -E2BIG, or with BPF_EXIST the oldest value gives way. `map_pop_elem` and
+ * `map_peek_elem`: -ENOENT when there is none, and the bytes that the caller offered are zeroed.
+ *
+ * Control. There is no key: `set` puts a value in, `get` looks at the one that would leave next, `next`
+ * visits from the oldest on, so that putting in what was visited gives the same again.
+ *
+ * Cost: the value's line. Memory: elements.h.
+ */
+#ifndef MR_SEQUENCE_H
+#define MR_SEQUENCE_H
+
+#include "elements.h"
+
+#define SEQUENCE_BPF_EXIST 2
+
+struct sequence {
+    struct elements elements;
+    u64 first; /* the oldest value */
+    u64 used;
+};
+
+static inline int sequence_create(struct sequence *q, const struct shape *s)
+{
+    q->first = 0;
+    q->used = 0;
+    return elements_create(&q->elements, s);
+}
+
+static inline void sequence_destroy(struct sequence *q, const struct shape *s)
+{
+    elements_destroy(&q->elements, s);
+}
+
+/* The value that came in as number n of those that are there, n <= used. */
+MR_INLINE u8 *sequence_at(const struct sequence *q, const struct shape *s, u64 n)
+{
+    u64 at = q->first + n;
+
+    return elements_at(&q->elements, s, at < s->capacity ? at : at - s->capacity);
+}
+
+MR_INLINE u64 sequence_push(struct sequence *q, const struct shape *s, const u8 *value, u64 flags)
+{
+    if (flags & ~(u64)SEQUENCE_BPF_EXIST)
+        return mr_errno(EINVAL);
+    if (q->used == s->capacity) {
+        if (!flags)
+            return mr_errno(E2BIG);
+        q->first = q->first + 1 < s->capacity ? q->first + 1 : 0;
+        q->used--;
+    }
+    memcpy(sequence_at(q, s, q->used), value, s->value_bytes);
+    q->used++;
+    return 0;
+}
+
+MR_INLINE void sequence_drop_first(struct sequence *q, const struct shape *s)
+{
+    q->first = q->first + 1 < s->capacity ? q->first + 1 : 0;
+    q->used--;
+}
+
+/* Copies a value out, or zeros where there is none (`from` is NULL). */
+MR_INLINE u64 sequence_take(const struct shape *s, const u8 *from, u8 *value)
+{
+    if (!from) {
+        memset(value, 0, s->value_bytes);
+        return mr_errno(ENOENT);
+    }
+    memcpy(value, from, s->value_bytes);
+    return 0;
+}
+
+static inline int sequence_next(const struct sequence *q, const struct shape *s, u64 *cursor, u8 *value)
+{
+    if (*cursor >= q->used)
+        return -ENOENT;
+    memcpy(value, sequence_at(q, s, *cursor), s->value_bytes);
+    ++*cursor;
+    return 0;
+}
+
+#endif
