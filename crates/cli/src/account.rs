@@ -109,6 +109,7 @@ fn queues(text: &mut String, a: &Account) -> std::fmt::Result {
             ("failed", queue.failed),
             ("discarded", queue.discarded),
             ("duplicated", queue.duplicated),
+            ("altered", queue.altered),
         ];
         let seen: Vec<_> = counts
             .iter()

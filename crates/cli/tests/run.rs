@@ -329,8 +329,8 @@ fn wrong_use_is_told() {
     let name = file.display().to_string();
     for (arguments, said) in [
         (
-            &["run", GATE, "--in", "afxdp:eth0"][..],
-            "no port of kind `afxdp:`",
+            &["run", GATE, "--in", "pigeon:eth0"][..],
+            "no port of kind `pigeon:`",
         ),
         (&["run", GATE, "--in", "null:"], "cannot be read from"),
         (&["run", GATE, "--in", &name, "--out", &name], "named twice"),

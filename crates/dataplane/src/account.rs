@@ -200,6 +200,8 @@ pub struct QueueAccount {
     pub discarded: u64,
     /// added on purpose
     pub duplicated: u64,
+    /// damaged on purpose, or put behind others
+    pub altered: u64,
 }
 
 /// The account of one output.

@@ -203,3 +203,30 @@ fn a_flood_faster_than_a_small_ring_is_accounted_to_the_last_packet() {
     // Every packet that left arrived, or was counted as lost by the ring.
     assert_eq!(count(&account, "read") + missed, sent, "{account:#}");
 }
+
+#[test]
+fn tcp_survives_faults_made_on_purpose_which_are_counted_and_recorded() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.pcapng");
+    let options = "drop=0.002&duplicate=0.005&reorder=0.002&corrupt=0.002&seed=3";
+    let record = format!("record={}", file.display());
+    let words = format!("afpacket:a1?{options}&{record},afpacket:b1");
+    let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &words]);
+    net.settle();
+    super::transfer::both_directions(&net);
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{account:#}");
+    let queue = &account["queues"][0];
+    for what in ["discarded", "duplicated", "altered"] {
+        assert!(queue[what].as_u64().unwrap() > 0, "{what}: {queue}");
+    }
+    let recorded = crate::common::read(&file);
+    let port = &account["ports"][0];
+    for (interface, name) in [(0, "read"), (1, "sent")] {
+        let packets = recorded.iter().filter(|(i, _, _)| *i == interface).count();
+        assert_eq!(Some(packets as u64), port[name].as_u64(), "{name}");
+    }
+}

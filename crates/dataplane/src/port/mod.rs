@@ -12,6 +12,8 @@ mod buffers;
 mod captures;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod device;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod fault;
 mod file;
 mod mem;
 mod null;
@@ -237,7 +239,11 @@ pub fn is_live(word: &str) -> bool {
 pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     let (kind, rest) = kind_of(word)?;
     match kind.live {
-        Some(open) => open(rest, options),
+        Some(open) => {
+            let mut query = Query::parse(kind.scheme, rest)?;
+            let faults = fault::Faults::take(&mut query)?;
+            faults.around(open(&query.rest(), options)?, word)
+        }
         None => Err(PortError::Direction {
             word: word.to_owned(),
             direction: "served by a worker",

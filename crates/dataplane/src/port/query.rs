@@ -101,6 +101,20 @@ impl Query {
         }
     }
 
+    /// What is left, as it would stand behind the colon.
+    #[must_use]
+    pub fn rest(&self) -> String {
+        let option = |(key, value): &(String, Option<String>)| match value {
+            Some(value) => format!("{key}={value}"),
+            None => key.clone(),
+        };
+        let options: Vec<_> = self.options.iter().map(option).collect();
+        if options.is_empty() {
+            return self.name.clone();
+        }
+        format!("{}?{}", self.name, options.join("&"))
+    }
+
     /// Refuses options that nobody took.
     ///
     /// # Errors
@@ -139,7 +153,10 @@ mod tests {
         assert!(query.switch("busy", false).unwrap());
         assert!(query.finish("`a`").is_err());
         assert_eq!(query.value::<f64>("drop", "a share").unwrap(), Some(0.5));
+        assert_eq!(query.rest(), "t0");
         query.finish("`a`").unwrap();
+        let kept = Query::parse("tap", "t0?b&c=1").unwrap();
+        assert_eq!(kept.rest(), "t0?b&c=1");
     }
 
     #[test]

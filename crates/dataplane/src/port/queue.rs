@@ -84,6 +84,9 @@ pub struct Departure {
     pub kept: bool,
 }
 
+// SAFETY: addresses, and who may use the memory behind them is said by `Queue`: whoever holds the frame.
+unsafe impl Send for Frame {}
+
 impl Departure {
     /// The packet's bytes.
     #[must_use]
@@ -108,6 +111,8 @@ pub struct QueueCounts {
     pub discarded: u64,
     /// packets that a fault made on purpose: added
     pub duplicated: u64,
+    /// packets that a fault made on purpose: damaged, or put behind others
+    pub altered: u64,
 }
 
 /// One receive and one transmit queue of a port, used by one worker.

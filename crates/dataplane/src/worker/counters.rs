@@ -94,8 +94,10 @@ pub enum OfQueue {
     Discarded,
     /// as above
     Duplicated,
+    /// as above
+    Altered,
 }
-const OF_QUEUE: usize = 5;
+const OF_QUEUE: usize = 6;
 
 /// What is counted for each function of the chain.
 #[derive(Clone, Copy)]
@@ -250,7 +252,7 @@ mod tests {
         for queue in 0..2 {
             all.extend([
                 places.queue(queue, OfQueue::Missed),
-                places.queue(queue, OfQueue::Duplicated),
+                places.queue(queue, OfQueue::Altered),
             ]);
         }
         for (stage, reasons) in [2, 0, 4].into_iter().enumerate() {

@@ -190,6 +190,7 @@ impl Shared {
                     failed: of(OfQueue::Failed),
                     discarded: of(OfQueue::Discarded),
                     duplicated: of(OfQueue::Duplicated),
+                    altered: of(OfQueue::Altered),
                 });
             }
         }

@@ -406,6 +406,7 @@ impl Worker {
                 (OfQueue::Failed, c.failed),
                 (OfQueue::Discarded, c.discarded),
                 (OfQueue::Duplicated, c.duplicated),
+                (OfQueue::Altered, c.altered),
             ] {
                 counters.set(places.queue(index, what), value);
             }
