@@ -220,6 +220,11 @@ impl Run {
         };
         let account = if serving::needed(&self.asked(), functions.len()) {
             self.by_workers(&functions)?
+        } else if self.metrics.is_some() {
+            return Err(
+                Failure::wrong("--metrics: a run over captures ends before anybody looks")
+                    .help("serve a live port, or read the account with --json"),
+            );
         } else {
             self.between_ports(first)?
         };
