@@ -15,7 +15,8 @@ functions=${MILLRACE_BENCH_NFS:-nop ddos sbridge firewall policer}
 here=$(cd "$(dirname "$0")" && pwd)
 
 pack() {
-    local work file=$1
+    local file=$1
+    # Not local: the trap reads it after the function has returned.
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     mkdir "$work/bundle"

@@ -5,8 +5,11 @@
 const PRECISION: f64 = 0.01;
 /// Trials at most: the interval halves with each.
 const TRIALS: u32 = 24;
-/// By how much the upper end is raised while it still passes.
+/// By how much a rate that passes is raised the first time; each time by more, so that a guess that
+/// was far too low costs few trials.
 const RAISE: f64 = 1.25;
+/// And the most that it is raised at once.
+const LEAP: f64 = 4.0;
 
 /// What a trial at some rate showed.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +37,7 @@ pub struct Found {
 /// it, packets a second.
 pub fn search(guess: f64, loss: f64, trial: &mut dyn FnMut(f64) -> Trial) -> Found {
     let (mut low, mut high) = (0.0, None);
-    let mut rate = guess;
+    let (mut rate, mut raise) = (guess, RAISE);
     let mut trials = 0;
     while trials < TRIALS {
         trials += 1;
@@ -53,7 +56,11 @@ pub fn search(guess: f64, loss: f64, trial: &mut dyn FnMut(f64) -> Trial) -> Fou
             high = Some(rate);
         }
         rate = match high {
-            None => low * RAISE,
+            None => {
+                let next = low * raise;
+                raise = (raise * RAISE * RAISE).min(LEAP);
+                next
+            }
             Some(high) if high - low <= PRECISION * high => break,
             Some(high) => f64::midpoint(low, high),
         };
