@@ -35,7 +35,7 @@ fn a_benchmark_gives_rates_latencies_a_table_and_a_page() {
     capture(&trace, &each_byte());
     let (document, status) = json(
         millrace()
-            .args(["bench", "policer", "--repeat", "1", "--trial", "0.02"])
+            .args(["bench", "policer", "--repeat", "1", "--trial", "0.1"])
             .args(["--dispatch", "0,5000", "--in"])
             .arg(&trace)
             .arg("--html")
@@ -57,8 +57,8 @@ fn a_benchmark_gives_rates_latencies_a_table_and_a_page() {
         }
         assert_eq!(run["latency"].as_array().unwrap().len(), 2);
     }
-    // Five microseconds a packet leave at most 200,000 packets a second.
-    assert!(runs[1]["mpps"].as_f64().unwrap() < 0.21, "{}", runs[1]);
+    // Five microseconds a packet leave at most 200,000 packets a second, and what a ring holds besides.
+    assert!(runs[1]["mpps"].as_f64().unwrap() < 0.23, "{}", runs[1]);
     assert!(document["conditions"]["dispatch_ns"].as_f64().unwrap() > 0.0);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && page.contains("simulate"), "{page}");
