@@ -1,10 +1,13 @@
 //! The verbs, one file each.
 
+mod bench;
 mod build;
 mod check;
 mod conform;
 mod ctl;
+mod doctor;
 mod emit;
+mod manual;
 mod map;
 mod run;
 mod survey;
@@ -46,10 +49,13 @@ verbs! {
     Check(check::Check),
     Run(run::Run),
     Test(test::Test),
+    Bench(bench::Bench),
     Build(build::Build),
     Emit(emit::Emit),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),
     Conform(conform::Conform),
+    Doctor(doctor::Doctor),
+    Manual(manual::Manual),
 }

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use millrace_dataplane::account::Account;
+use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{self, InputOptions};
@@ -18,6 +20,7 @@ use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
+use crate::metrics::{self, Endpoint};
 use crate::outside::{Opened, Outside};
 use crate::progress::Bar;
 use crate::serving::{self, Asked};
@@ -126,6 +129,11 @@ pub struct Run {
     #[arg(long)]
     sanitize: bool,
 
+    /// Answer scrapes of OpenMetrics while workers serve ports: a port of this machine's own, or
+    /// ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
+
     /// Print the account as one JSON document
     #[arg(long)]
     json: bool,
@@ -140,13 +148,13 @@ null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME (docs/
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
-fn burst(text: &str) -> Result<usize, String> {
+pub(super) fn burst(text: &str) -> Result<usize, String> {
     let most = millrace_dataplane::packet::MAX_BURST;
     let number = text.parse().ok().filter(|n| (1..=most).contains(n));
     number.ok_or_else(|| format!("a burst has 1 to {most} packets"))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text
         .parse::<f64>()
         .ok()
@@ -225,6 +233,11 @@ impl Run {
         };
         let account = if serving::needed(&self.asked(), functions.len()) {
             self.by_workers(&functions, routes)?
+        } else if self.metrics.is_some() {
+            return Err(
+                Failure::wrong("--metrics: a run over captures ends before anybody looks")
+                    .help("serve a live port, or read the account with --json"),
+            );
         } else {
             self.between_ports(first, routes)?
         };
@@ -405,8 +418,17 @@ impl Run {
             mailboxes: opened.mailboxes.clone(),
             at_end: opened.at_end.take(),
         };
+        let metrics = self.metrics.map(Endpoint::open).transpose()?;
+        if let Some(endpoint) = &metrics {
+            screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
+        }
+        let rate = Rate::start();
         let mut bar = Bar::new();
         let account = worker::serve(serve, signal::flag(), &mut |shared| {
+            if let Some(endpoint) = &metrics {
+                let seconds = rate.elapsed().as_secs_f64();
+                endpoint.update(shared.account(rate.ns_per_tick(), seconds));
+            }
             bar.show(Progress {
                 read: shared.read(),
                 share: None,

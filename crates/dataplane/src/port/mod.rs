@@ -24,6 +24,8 @@ mod query;
 mod queue;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod tap;
+#[allow(unsafe_code, reason = "device and driver share packet memory")]
+pub mod vnic;
 
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut};
@@ -70,6 +72,7 @@ pub const KINDS: &[&Kind] = &[
     &afpacket::KIND,
     &afxdp::KIND,
     &tap::KIND,
+    &vnic::KIND,
 ];
 
 /// What a port needs to know beyond its word.
@@ -276,7 +279,8 @@ pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
 /// Whether the packets of this port begin again after the last one, so that a run needs a limit.
 #[must_use]
 pub fn loops(word: &str) -> bool {
-    kind_of(word).is_ok_and(|(kind, _)| kind.scheme == mem::KIND.scheme)
+    kind_of(word)
+        .is_ok_and(|(kind, _)| [mem::KIND.scheme, vnic::KIND.scheme].contains(&kind.scheme))
 }
 
 /// The kind of a word, and what stands behind its colon.

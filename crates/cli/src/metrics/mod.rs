@@ -1,0 +1,284 @@
+//! `--metrics`: what a run has counted so far, as OpenMetrics over HTTP.
+//!
+//! The run hands over an account ten times a second; connections are answered from the last one, on
+//! threads of their own. A client that hangs holds one of [`MOST`] such threads for [`PATIENCE`] at the
+//! longest, and nothing else.
+
+mod families;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use millrace_dataplane::account::Account;
+
+use crate::failure::Failure;
+
+/// Connections that are answered at the same time.
+const MOST: usize = 8;
+/// How long a connection may take in all.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the listener looks whether it should end.
+const LOOK: Duration = Duration::from_millis(50);
+/// More than any client's request for metrics has.
+const REQUEST: usize = 8 << 10;
+const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A listening endpoint. Dropping it closes it.
+pub struct Endpoint {
+    latest: Arc<Mutex<Arc<Account>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// where it listens
+    pub address: SocketAddr,
+}
+
+/// Reads an address: a port alone, with or without a colon, is one of this machine's own.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse()
+        .map_err(|_| "a port, as in 9184, or an address and a port, as in 127.0.0.1:9184".into())
+}
+
+impl Endpoint {
+    /// Listens.
+    pub fn open(address: SocketAddr) -> Result<Self, Failure> {
+        let failed = |e: std::io::Error| {
+            Failure::wrong(format!("--metrics {address}: {e}"))
+                .help("choose another port, or 0 for any that is free")
+        };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let latest = Arc::new(Mutex::new(Arc::new(Account::default())));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (told, account) = (stop.clone(), latest.clone());
+        let thread = std::thread::Builder::new()
+            .name("metrics".into())
+            .spawn(move || listen(&listener, &told, &account))
+            .map_err(failed)?;
+        Ok(Self {
+            latest,
+            stop,
+            thread: Some(thread),
+            address,
+        })
+    }
+
+    /// Takes over what has been counted so far.
+    pub fn update(&self, account: Account) {
+        if let Ok(mut latest) = self.latest.lock() {
+            *latest = Arc::new(account);
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Account>>>) {
+    let busy = Arc::new(AtomicUsize::new(0));
+    while !stop.load(Ordering::Relaxed) {
+        let Ok((connection, _)) = listener.accept() else {
+            // Nobody, or a connection that was gone before it was taken.
+            std::thread::sleep(LOOK);
+            continue;
+        };
+        let Some(account) = latest.lock().ok().map(|a| a.clone()) else {
+            return;
+        };
+        if busy.load(Ordering::Acquire) >= MOST {
+            // Closed: the client tries again, when those that hang have been given up.
+            continue;
+        }
+        busy.fetch_add(1, Ordering::AcqRel);
+        let leaves = Leaves(busy.clone());
+        // Without a thread the connection is closed, and the count goes down with it.
+        let _ = std::thread::Builder::new()
+            .name("scrape".into())
+            .spawn(move || {
+                let _leaves = leaves;
+                // A client that went away is no error of ours.
+                let _ = answer(connection, &account);
+            });
+    }
+}
+
+struct Leaves(Arc<AtomicUsize>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn answer(mut connection: TcpStream, account: &Account) -> std::io::Result<()> {
+    connection.set_nonblocking(false)?;
+    let end = Instant::now() + PATIENCE;
+    let request = request(&mut connection, end)?;
+    let mut words = request.split(' ');
+    let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let (status, kind, body) = match (method, path) {
+        ("GET", "/metrics" | "/") => match families::text(account) {
+            Ok(body) => ("200 OK", TYPE, body),
+            Err(_) => (
+                "500 Internal Server Error",
+                "text/plain",
+                "cannot be written\n".into(),
+            ),
+        },
+        ("GET", _) => (
+            "404 Not Found",
+            "text/plain",
+            "there is only /metrics\n".into(),
+        ),
+        _ => ("405 Method Not Allowed", "text/plain", "only GET\n".into()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    send(&mut connection, head.as_bytes(), end)?;
+    send(&mut connection, body.as_bytes(), end)
+}
+
+/// What is left until a moment, for the socket's own timeouts, which may not be zero.
+fn left(end: Instant) -> std::io::Result<Duration> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(ErrorKind::TimedOut.into());
+    }
+    Ok(left)
+}
+
+/// The first line of a request, once its head is complete.
+fn request(connection: &mut TcpStream, end: Instant) -> std::io::Result<String> {
+    let mut head = Vec::new();
+    let mut part = [0; 1024];
+    while !head.windows(4).any(|w| w == b"\r\n\r\n") {
+        connection.set_read_timeout(Some(left(end)?))?;
+        let count = connection.read(&mut part)?;
+        if count == 0 || head.len() > REQUEST {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        head.extend_from_slice(part.get(..count).unwrap_or(&[]));
+    }
+    let line = head.split(|b| *b == b'\r').next().unwrap_or(&[]);
+    Ok(String::from_utf8_lossy(line).into_owned())
+}
+
+fn send(connection: &mut TcpStream, mut bytes: &[u8], end: Instant) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        connection.set_write_timeout(Some(left(end)?))?;
+        let count = connection.write(bytes)?;
+        if count == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        bytes = bytes.get(count..).unwrap_or(&[]);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use millrace_dataplane::account::PortAccount;
+
+    fn ask(address: SocketAddr, request: &str) -> String {
+        let mut client = TcpStream::connect(address).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn endpoint() -> Endpoint {
+        Endpoint::open(address("0").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_scrape_gets_the_latest_account() {
+        let endpoint = endpoint();
+        let get = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        endpoint.update(Account {
+            ports: vec![PortAccount {
+                name: "LAN".into(),
+                read: 12,
+                forwarded: 11,
+                dropped: 1,
+                ..PortAccount::default()
+            }],
+            ..Account::default()
+        });
+        let answer = ask(endpoint.address, get);
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains(TYPE));
+        assert!(
+            answer.contains("millrace_packets_total{port=\"LAN\",fate=\"forwarded\"} 11\n"),
+            "{answer}"
+        );
+        assert!(answer.ends_with("# EOF\n"));
+        assert!(ask(endpoint.address, "GET /x HTTP/1.1\r\n\r\n").contains("404"));
+        assert!(ask(endpoint.address, "POST /metrics HTTP/1.1\r\n\r\n").contains("405"));
+    }
+
+    #[test]
+    fn clients_that_hang_or_send_garbage_hold_nobody_up() {
+        let endpoint = endpoint();
+        // They say nothing, and stay.
+        let hanging: Vec<_> = (0..MOST - 1)
+            .map(|_| TcpStream::connect(endpoint.address).unwrap())
+            .collect();
+        let begin = Instant::now();
+        let get = "GET /metrics HTTP/1.1\r\n\r\n";
+        assert!(ask(endpoint.address, get).contains("200 OK"));
+        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        endpoint.update(Account::default());
+        drop(hanging);
+        let mut client = TcpStream::connect(endpoint.address).unwrap();
+        // More than is read; the connection may be closed before all is written.
+        let _ = client.write_all(&vec![b'x'; 4 * REQUEST]);
+        drop(client);
+        let mut client = TcpStream::connect(endpoint.address).unwrap();
+        client
+            .write_all(&[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n'])
+            .unwrap();
+        drop(client);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(ask(endpoint.address, get).contains("200 OK"));
+        // Closing does not wait for anybody either.
+        let _more = TcpStream::connect(endpoint.address).unwrap();
+        let begin = Instant::now();
+        drop(endpoint);
+        assert!(begin.elapsed() < PATIENCE);
+    }
+
+    #[test]
+    fn a_port_alone_is_on_this_machine_only() {
+        for text in ["9184", ":9184", "127.0.0.1:9184"] {
+            assert_eq!(address(text).unwrap(), "127.0.0.1:9184".parse().unwrap());
+        }
+        assert_eq!(address("[::1]:1").unwrap(), "[::1]:1".parse().unwrap());
+        for text in ["", "x", "99999", "1.2.3.4"] {
+            assert!(address(text).is_err(), "{text}");
+        }
+        let endpoint = endpoint();
+        assert!(Endpoint::open(endpoint.address).is_err());
+    }
+}

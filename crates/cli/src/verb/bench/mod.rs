@@ -1,0 +1,476 @@
+//! `millrace bench`: how fast functions are, measured as the field measures.
+
+mod figures;
+mod page;
+mod plan;
+mod plot;
+mod rig;
+mod search;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use millrace_dataplane::port::vnic::{Rate, Settings, dispatch_cost};
+use millrace_dataplane::runner::BURST;
+use millrace_dataplane::signal;
+
+use self::figures::{Document, Latency, Run, Skipped, median};
+use self::plan::{Config, Machine};
+use self::rig::{Place, Rig};
+use self::search::search;
+use crate::failure::{DONE, Failure};
+use crate::function::{Function, Make};
+use crate::{screen, wiring};
+
+/// The function that only forwards.
+const LIMIT: &str = "nop";
+/// Before anything is counted: code, tables and predictors get warm.
+const WARM: Duration = Duration::from_millis(100);
+
+/// Measure the highest rate without loss, and latency, on a software NIC
+#[derive(Args)]
+#[command(after_help = AFTER)]
+pub struct Bench {
+    /// The functions, each as in `millrace run`
+    #[arg(required = true)]
+    nf: Vec<String>,
+
+    /// The capture that is received over and over, or a whole port, vnic:FILE?option=value&…
+    #[arg(long = "in", value_name = "FILE")]
+    input: String,
+
+    /// On how many cores, one after the other; more than one only for functions that write no state
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1")]
+    cores: Vec<usize>,
+
+    /// Measure loss and latency at these rates (as in 2M or 500k) instead of looking for the highest
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',')]
+    rate: Vec<String>,
+
+    /// The loss at which a rate still passes, per cent of the packets offered
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent)]
+    loss: f64,
+
+    /// Measure latency at these shares of the highest rate
+    #[arg(long, value_name = "SHARE,…", value_delimiter = ',', default_value = "0.5,0.9", value_parser = share)]
+    at: Vec<f64>,
+
+    /// Charge this many nanoseconds a packet on top of the software NIC's own dispatch cost: a
+    /// simulation of a slower one, and named so with every figure
+    #[arg(long, value_name = "NS,…", value_delimiter = ',', default_value = "0")]
+    dispatch: Vec<f64>,
+
+    /// Let the capture enter at two ports: packets sent from this prefix at this port, lan=10.0.0.0/8
+    #[arg(long, value_name = "PORT=CIDR")]
+    split: Option<String>,
+
+    /// The model of the NIC: how it hashes, and the size of its table
+    #[arg(long, value_name = "MODEL")]
+    nic: Option<String>,
+
+    /// Set a parameter, in every function that has it
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+
+    /// Give a state object room for this many entries
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
+    /// Packets a burst
+    #[arg(long, value_name = "N", default_value_t = BURST, value_parser = super::run::burst)]
+    burst: usize,
+
+    /// How often everything is measured, in turns; medians are reported
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    repeat: u32,
+
+    /// Seconds a trial
+    #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = super::run::seconds)]
+    trial: Duration,
+
+    /// The processors to use, workers first, then threads of the NIC; without it the first and the last
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    cpus: Vec<usize>,
+
+    /// Threads of the software NIC; without it one a worker, as far as there are processors
+    #[arg(long, value_name = "N")]
+    nic_threads: Option<usize>,
+
+    /// Do not measure the limit, the function `nop` on the same port
+    #[arg(long)]
+    no_limit: bool,
+
+    /// Write the figures as a table
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write a page with plots; it needs nothing but a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print the figures as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER: &str = "\
+Workers and the threads that play the NIC each take a processor. A number of cores for which there are \
+too few is skipped, with the reason.
+
+Exit status: 0 measured, 1 a function is unsafe, 2 wrong use, or nothing could be measured.";
+
+fn percent(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|p| (0.0..100.0).contains(p));
+    share.ok_or_else(|| "per cent, from 0 to below 100".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|s| *s > 0.0 && *s <= 1.0);
+    share.ok_or_else(|| "a share above 0, at most 1".into())
+}
+
+/// What one repetition of a configuration showed.
+struct Once {
+    mpps: f64,
+    limited: bool,
+    taken: f64,
+    function_ns: f64,
+    latency: Vec<Latency>,
+    load: Vec<f64>,
+}
+
+impl Bench {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Measures, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        signal::install();
+        let rates = self.rates()?;
+        let machine = Machine::new(&self.cpus, self.nic_threads)?;
+        let functions = self.functions()?;
+        // A wrong option is named before anything runs.
+        let base = self.settings(1, 1, 0.0, &[])?;
+        if base.dispatch > 0.0 || base.rate != Rate::Taken {
+            return Err(Failure::wrong(
+                "the port's options `dispatch` and `rate` are the benchmark's own",
+            )
+            .help("give --dispatch, or --rate"));
+        }
+        let (configs, skipped) = self.configs(&machine, &functions);
+        if configs.iter().all(|c| c.limit) {
+            let why = skipped
+                .first()
+                .map_or(String::new(), |s: &Skipped| s.why.clone());
+            let help =
+                "each worker takes a processor, and each thread of the NIC: use fewer --cores";
+            return Err(Failure::wrong(format!("nothing can be measured: {why}")).help(help));
+        }
+        let dispatch_ns = self.dispatch_cost(&machine)?;
+        let mut seen: Vec<Vec<Once>> = configs.iter().map(|_| Vec::new()).collect();
+        for turn in 0..self.repeat {
+            for (config, seen) in configs.iter().zip(&mut seen) {
+                if signal::flag().load(std::sync::atomic::Ordering::Relaxed) {
+                    return Err(Failure::wrong("stopped by a signal; nothing is reported")
+                        .help("let it end, or use fewer --repeat"));
+                }
+                screen::err(&format!(
+                    "turn {} of {}: {} on {}{}",
+                    turn + 1,
+                    self.repeat,
+                    config.function.name,
+                    config.cores,
+                    if config.charge > 0.0 {
+                        format!(", {} ns charged", config.charge)
+                    } else {
+                        String::new()
+                    }
+                ));
+                seen.push(self.once(config, &machine, &rates)?);
+            }
+        }
+        let mut facts = base.facts();
+        facts.retain(|f| !f.starts_with("SIMULATION"));
+        let document = Document {
+            skipped,
+            conditions: figures::Conditions {
+                processor: plan::processor(),
+                processors: machine.cpus.clone(),
+                system: plan::system(),
+                version: env!("CARGO_PKG_VERSION"),
+                trace: base.file,
+                nic: facts,
+                dispatch_ns,
+                burst: self.burst,
+                loss: self.loss / 100.0,
+                trial_seconds: self.trial.as_secs_f64(),
+                repetitions: self.repeat as usize,
+            },
+            ..summary(&configs, &seen)
+        };
+        self.tell(&document)?;
+        Ok(DONE)
+    }
+
+    fn tell(&self, document: &Document) -> Result<(), Failure> {
+        let write = |path: &Path, text: &str| {
+            std::fs::write(path, text).map_err(|e| {
+                Failure::wrong(format!("{}: cannot be written: {e}", path.display()))
+                    .help("choose another file")
+            })
+        };
+        if let Some(path) = &self.csv {
+            write(path, &document.csv())?;
+        }
+        if let Some(path) = &self.html {
+            write(path, &page::page(document))?;
+        }
+        screen::report(self.json, &text::text(document));
+        if self.json {
+            screen::document(document);
+        }
+        Ok(())
+    }
+
+    /// Rates of `--rate`, packets a second.
+    fn rates(&self) -> Result<Vec<f64>, Failure> {
+        let rate = |text: &String| match Rate::parse(text) {
+            Some(Rate::PerSecond(rate)) => Ok(rate),
+            _ => Err(Failure::wrong(format!("--rate {text}: not a rate"))
+                .help("write packets a second, as in 1.5M or 500k")),
+        };
+        self.rate.iter().map(rate).collect()
+    }
+
+    fn functions(&self) -> Result<Vec<Function>, Failure> {
+        let make = |word: &str, settings: bool| {
+            let make = Make {
+                set: if settings {
+                    self.set.clone()
+                } else {
+                    Vec::new()
+                },
+                capacity: if settings {
+                    self.capacity.clone()
+                } else {
+                    Vec::new()
+                },
+                ..Make::default()
+            };
+            Function::load(word, &make)
+        };
+        let mut functions = Vec::new();
+        if !self.no_limit && !self.nf.iter().any(|nf| nf == LIMIT) {
+            let help = "name the folder with $MILLRACE_NFS, or give --no-limit";
+            functions.push(make(LIMIT, false).map_err(|e| e.help(help))?);
+        }
+        for word in &self.nf {
+            functions.push(make(word, true)?);
+        }
+        Ok(functions)
+    }
+
+    /// The device of a configuration.
+    fn settings(
+        &self,
+        queues: usize,
+        threads: usize,
+        charge: f64,
+        cores: &[usize],
+    ) -> Result<Settings, Failure> {
+        let rest = self.input.strip_prefix("vnic:").unwrap_or(&self.input);
+        let mut word = rest.to_owned();
+        let mut option = |text: String| {
+            word.push(if word.contains('?') { '&' } else { '?' });
+            word.push_str(&text);
+        };
+        option(format!("threads={threads}"));
+        if charge > 0.0 {
+            option(format!("dispatch={charge}"));
+        }
+        if !cores.is_empty() {
+            let cores: Vec<_> = cores.iter().map(usize::to_string).collect();
+            option(format!("cores={}", cores.join("+")));
+        }
+        for (key, value) in [("split", &self.split), ("nic", &self.nic)] {
+            if let Some(value) = value {
+                option(format!("{key}={value}"));
+            }
+        }
+        Settings::parse(&word, queues as u32).map_err(wiring::port_failure)
+    }
+
+    fn dispatch_cost(&self, machine: &Machine) -> Result<f64, Failure> {
+        let Some((_, nic)) = machine.place(1) else {
+            return Ok(0.0);
+        };
+        let settings = self.settings(1, 1, 0.0, nic.get(..1).unwrap_or(&[]))?;
+        dispatch_cost(&settings).map_err(wiring::port_failure)
+    }
+
+    /// What is measured, and what is not and why.
+    fn configs<'a>(
+        &self,
+        machine: &Machine,
+        functions: &'a [Function],
+    ) -> (Vec<Config<'a>>, Vec<Skipped>) {
+        let (mut configs, mut skipped) = (Vec::new(), Vec::new());
+        for charge in &self.dispatch {
+            for cores in &self.cores {
+                for function in functions {
+                    let limit = function.name == LIMIT;
+                    match plan::possible(function, *cores, machine) {
+                        Ok(()) => configs.push(Config {
+                            function,
+                            cores: *cores,
+                            charge: *charge,
+                            limit,
+                        }),
+                        Err(why) => skipped.push(Skipped {
+                            nf: function.name.clone(),
+                            cores: *cores,
+                            why,
+                        }),
+                    }
+                }
+            }
+        }
+        // A benchmark of `nop` alone is one of a function, not of its limit.
+        if self.nf.iter().all(|nf| nf == LIMIT) {
+            configs.iter_mut().for_each(|c| c.limit = false);
+        }
+        (configs, skipped)
+    }
+
+    /// One repetition of a configuration.
+    fn once(&self, config: &Config<'_>, machine: &Machine, rates: &[f64]) -> Result<Once, Failure> {
+        let (workers, nic) = machine.place(config.cores).unwrap_or_default();
+        let settings = self.settings(config.cores, nic.len(), config.charge, &nic)?;
+        let place = Place {
+            workers: &workers,
+            burst: self.burst,
+            window: self.trial,
+        };
+        let rig = Rig::start(config.function, &settings, &place)?;
+        rig.window(Rate::Taken, WARM);
+        let taken = rig.window(Rate::Taken, self.trial).offered();
+        if rig.ended() {
+            let account = rig.finish()?;
+            let why = account
+                .errors
+                .first()
+                .map_or("it ended", |e| e.error.as_str());
+            return Err(Failure::wrong(format!("{}: {why}", config.function.name)));
+        }
+        let loss = self.loss / 100.0;
+        let (rate, limited, at) = if rates.is_empty() {
+            let found = search(taken, loss, &mut |rate| rig.trial(rate, loss));
+            let at = self.at.iter().map(|f| (*f, f * found.rate)).collect();
+            (found.rate, found.limited, at)
+        } else {
+            let highest = rates.iter().copied().fold(0.0, f64::max);
+            let at: Vec<_> = rates.iter().map(|rate| (rate / highest, *rate)).collect();
+            (highest, false, at)
+        };
+        let (mut latency, mut load) = (Vec::new(), Vec::new());
+        for (fraction, rate) in at.into_iter().filter(|(_, rate)| *rate >= 1.0) {
+            let window = rig.window(Rate::PerSecond(rate), self.trial);
+            let tick = rig.ns_per_tick();
+            let time = |share| {
+                window
+                    .counts
+                    .times
+                    .quantile(share)
+                    .map_or(0.0, |t| t * tick)
+            };
+            latency.push(Latency {
+                fraction,
+                mpps: window.offered() / 1e6,
+                p50_ns: time(0.5),
+                p99_ns: time(0.99),
+                p999_ns: time(0.999),
+                lost: window.lost(),
+            });
+            let all = window.counts.delivered.iter().sum::<u64>().max(1) as f64;
+            load = window
+                .counts
+                .delivered
+                .iter()
+                .map(|d| *d as f64 / all)
+                .collect();
+        }
+        let account = rig.finish()?;
+        Ok(Once {
+            mpps: rate / 1e6,
+            limited,
+            taken: taken / 1e6,
+            function_ns: account.function.ns_per_packet,
+            latency,
+            load,
+        })
+    }
+}
+
+/// Medians over the repetitions.
+fn summary(configs: &[Config<'_>], seen: &[Vec<Once>]) -> Document {
+    let (mut runs, mut limit) = (Vec::new(), Vec::new());
+    for (config, turns) in configs.iter().zip(seen) {
+        let of = |what: &dyn Fn(&Once) -> f64| median(&turns.iter().map(what).collect::<Vec<_>>());
+        let (mpps, spread) = of(&|t| t.mpps);
+        let same = |(c, _): &(&Config<'_>, &Vec<Once>)| {
+            c.limit && c.cores == config.cores && c.charge.to_bits() == config.charge.to_bits()
+        };
+        let limits = configs.iter().zip(seen).find(same);
+        let of_limit = limits.map(|(_, limits)| {
+            let ratios = turns.iter().zip(limits).map(|(t, l)| t.mpps / l.mpps);
+            median(&ratios.collect::<Vec<_>>()).0
+        });
+        let count = turns.first().map_or(0, |t| t.latency.len());
+        let latency: Vec<Latency> = (0..count)
+            .map(|index| {
+                let of = |what: &dyn Fn(&Latency) -> f64| {
+                    let values = turns.iter().filter_map(|t| t.latency.get(index)).map(what);
+                    median(&values.collect::<Vec<_>>()).0
+                };
+                Latency {
+                    fraction: of(&|l| l.fraction),
+                    mpps: of(&|l| l.mpps),
+                    p50_ns: of(&|l| l.p50_ns),
+                    p99_ns: of(&|l| l.p99_ns),
+                    p999_ns: of(&|l| l.p999_ns),
+                    lost: of(&|l| l.lost),
+                }
+            })
+            .collect();
+        let top = latency
+            .iter()
+            .max_by(|a, b| a.fraction.total_cmp(&b.fraction));
+        let run = Run {
+            nf: config.function.name.clone(),
+            strategy: if config.cores == 1 { "alone" } else { "spread" },
+            cores: config.cores,
+            charged_ns: config.charge,
+            mpps,
+            spread,
+            of_limit: of_limit.filter(|_| !config.limit),
+            limited_by_nic: turns.iter().any(|t| t.limited),
+            taken_mpps: of(&|t| t.taken).0,
+            function_ns: of(&|t| t.function_ns).0,
+            p50_ns: top.map_or(0.0, |l| l.p50_ns),
+            p99_ns: top.map_or(0.0, |l| l.p99_ns),
+            latency,
+            load: turns.first().map_or(Vec::new(), |t| t.load.clone()),
+        };
+        if config.limit { &mut limit } else { &mut runs }.push(run);
+    }
+    Document {
+        runs,
+        limit,
+        skipped: Vec::new(),
+        conditions: figures::Conditions::default(),
+    }
+}

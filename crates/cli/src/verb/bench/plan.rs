@@ -1,0 +1,130 @@
+//! What can be measured on this machine, and on which processors.
+
+use millrace_dataplane::worker;
+
+use crate::failure::Failure;
+use crate::function::Function;
+
+/// A function on so many cores.
+pub struct Config<'a> {
+    /// the function
+    pub function: &'a Function,
+    /// workers
+    pub cores: usize,
+    /// ns a packet charged on top
+    pub charge: f64,
+    /// it is what the others are compared with
+    pub limit: bool,
+}
+
+/// The processors that may be used.
+pub struct Machine {
+    /// workers take the first, threads of the NIC the last
+    pub cpus: Vec<usize>,
+    nic_threads: Option<usize>,
+}
+
+impl Machine {
+    /// The processors named, or those that this process may use.
+    pub fn new(named: &[usize], nic_threads: Option<usize>) -> Result<Self, Failure> {
+        let allowed = worker::cpus();
+        if let Some(cpu) = named.iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(
+                Failure::wrong(format!("--cpus: processor {cpu} cannot be used"))
+                    .help(format!("this process may use {allowed:?}")),
+            );
+        }
+        if nic_threads == Some(0) {
+            return Err(Failure::wrong("--nic-threads 0: a NIC needs a thread"));
+        }
+        let cpus = if named.is_empty() {
+            allowed
+        } else {
+            named.to_vec()
+        };
+        Ok(Self { cpus, nic_threads })
+    }
+
+    /// Processors for so many workers, and for the NIC's threads; none when there are too few.
+    pub fn place(&self, workers: usize) -> Option<(Vec<usize>, Vec<usize>)> {
+        let rest = self.cpus.len().checked_sub(workers)?;
+        let threads = self.nic_threads.unwrap_or(rest.min(workers));
+        if workers == 0 || threads == 0 || threads > rest {
+            return None;
+        }
+        let (first, last) = (
+            self.cpus.get(..workers)?,
+            self.cpus.get(self.cpus.len() - threads..)?,
+        );
+        Some((first.to_vec(), last.to_vec()))
+    }
+}
+
+/// Whether a function can run on so many cores here; if not, why.
+pub fn possible(function: &Function, cores: usize, machine: &Machine) -> Result<(), String> {
+    if cores == 0 {
+        return Err("a function needs at least one core".into());
+    }
+    if machine.place(cores).is_none() {
+        let threads = machine.nic_threads.unwrap_or(1);
+        return Err(format!(
+            "{cores} workers and {threads} threads of the NIC need {} processors, and there are {}",
+            cores + threads,
+            machine.cpus.len()
+        ));
+    }
+    if cores > 1 {
+        crate::parallel::allow(function, cores).map_err(|refusal| refusal.what)?;
+    }
+    Ok(())
+}
+
+/// The processor's name.
+pub fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map(|(_, name)| name.trim().to_owned());
+    name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+/// The kernel and its version.
+pub fn system() -> String {
+    let read = |file: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{file}"));
+        text.unwrap_or_default().trim().to_owned()
+    };
+    format!("{} {}", read("ostype"), read("osrelease"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn machine(cpus: usize, nic_threads: Option<usize>) -> Machine {
+        Machine {
+            cpus: (0..cpus).collect(),
+            nic_threads,
+        }
+    }
+
+    #[test]
+    fn workers_and_the_nic_do_not_share_processors() {
+        let of_two = machine(2, None);
+        assert_eq!(of_two.place(1).unwrap(), (vec![0], vec![1]));
+        assert!(of_two.place(2).is_none() && of_two.place(0).is_none());
+        let of_16 = machine(16, None);
+        let (workers, nic) = of_16.place(12).unwrap();
+        assert_eq!((workers.len(), nic), (12, vec![12, 13, 14, 15]));
+        assert_eq!(of_16.place(4).unwrap().1.len(), 4);
+        assert_eq!(machine(16, Some(3)).place(1).unwrap().1, [13, 14, 15]);
+        assert!(machine(1, None).place(1).is_none());
+    }
+
+    #[test]
+    fn the_machine_has_a_name() {
+        assert!(!processor().is_empty() && !system().trim().is_empty());
+    }
+}

@@ -1,0 +1,125 @@
+//! `bench`, `doctor` and `manual`, from outside.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{capture, each_byte, json, millrace, output, refused};
+
+fn processors() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
+/// Allowed processors, not those that the machine has: tests may be confined to one.
+fn enough(processors_needed: usize) -> bool {
+    let enough = processors() >= processors_needed;
+    if !enough {
+        println!(
+            "skipped: {processors_needed} processors are needed, and there are {}",
+            processors()
+        );
+    }
+    enough
+}
+
+#[test]
+fn a_benchmark_gives_rates_latencies_a_table_and_a_page() {
+    if !enough(2) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, page, table) = (
+        dir.path().join("t.pcap"),
+        dir.path().join("b.html"),
+        dir.path().join("b.csv"),
+    );
+    capture(&trace, &each_byte());
+    let (document, status) = json(
+        millrace()
+            .args(["bench", "policer", "--repeat", "1", "--trial", "0.1"])
+            .args(["--dispatch", "0,5000", "--in"])
+            .arg(&trace)
+            .arg("--html")
+            .arg(&page)
+            .arg("--csv")
+            .arg(&table),
+    );
+    assert_eq!(status, 0);
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(document["limit"].as_array().unwrap().len(), 2);
+    for run in runs {
+        assert_eq!(
+            (&run["nf"], &run["strategy"]),
+            (&"policer".into(), &"alone".into())
+        );
+        for field in ["mpps", "p50_ns", "p99_ns", "of_limit", "function_ns"] {
+            assert!(run[field].as_f64().unwrap() > 0.0, "{field}: {run}");
+        }
+        assert_eq!(run["latency"].as_array().unwrap().len(), 2);
+    }
+    // Five microseconds a packet leave at most 200,000 packets a second, and what a ring holds besides.
+    assert!(runs[1]["mpps"].as_f64().unwrap() < 0.23, "{}", runs[1]);
+    assert!(document["conditions"]["dispatch_ns"].as_f64().unwrap() > 0.0);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("simulate"), "{page}");
+    for outside in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let table = std::fs::read_to_string(table).unwrap();
+    // A line for the names, and for each of four configurations one at each of two rates.
+    assert_eq!(table.lines().count(), 9);
+    let columns = |line: &str| line.split(',').count();
+    assert!(table.lines().all(|line| columns(line) == 16), "{table}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("t.pcap");
+    capture(&trace, &each_byte());
+    let bench = |more: &[&str]| {
+        let mut command = millrace();
+        command
+            .args(["bench", "policer", "--in"])
+            .arg(&trace)
+            .args(more);
+        refused(&mut command, 2)
+    };
+    let too_many = bench(&["--cores", "5000"]);
+    assert!(too_many.contains("5000 workers"), "{too_many}");
+    assert!(bench(&["--cpus", "4000"]).contains("4000"));
+    assert!(bench(&["--rate", "fast"]).contains("not a rate"));
+    assert!(bench(&["--nic", "e1000"]).contains("no model"));
+    let mut missing = millrace();
+    missing.args(["bench", "nop", "--in", "/nonexistent.pcap"]);
+    assert!(refused(&mut missing, 2).contains("/nonexistent.pcap"));
+}
+
+#[test]
+fn doctor_tells_what_is_here() {
+    let (document, status) = json(millrace().arg("doctor"));
+    assert_eq!(status, 0, "{document}");
+    assert_eq!(document["ready"], true);
+    let names: Vec<_> = document["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["name"].as_str().unwrap())
+        .collect();
+    for name in ["clang", "processors", "huge pages", "pku", "xdp", "drivers"] {
+        assert!(names.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (output, text) = output(millrace().arg("manual").arg(dir.path()));
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for page in ["millrace.1", "millrace-run.1", "millrace-bench.1"] {
+        let text = std::fs::read_to_string(dir.path().join("man1").join(page)).unwrap();
+        assert!(text.contains(".SH OPTIONS"), "{page}");
+    }
+    let completions = std::fs::read_dir(dir.path().join("completions")).unwrap();
+    assert_eq!(completions.count(), 3);
+}

@@ -1,0 +1,365 @@
+//! A thread that plays the device for some of its queues.
+//!
+//! It does to memory what a device does over its bus: reads descriptors, writes packets by whole cache
+//! lines into the buffers they name, writes descriptors back, reads what is to be sent, writes
+//! completions. What it writes is taken out of its processor's own caches where that can be said
+//! (CLDEMOTE), as a device writes into the cache that all cores share.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::device::Device;
+use super::latency::Latency;
+use super::memory;
+use super::ring::{COPIED, DONE, REPORT, Received, Rings, add};
+use super::schedule::{Order, Schedule};
+use super::settings::Rate;
+use super::traffic::{Entry, Line, Traffic};
+use crate::clock;
+
+/// Packets that are written before their descriptors are written back, at most.
+const BATCH: usize = 32;
+/// Packets sent from one queue before the next has its turn.
+const SEND: u32 = 64;
+/// Turns without work after which a thread without a processor of its own lets others run, among whom
+/// the workers may be. One that is pinned never does: a device does not pause.
+const PATIENCE: u32 = 256;
+
+/// A queue as the device sees it.
+struct Side {
+    rings: Arc<Rings>,
+    index: usize,
+    receive_head: u32,
+    receive_tail: u32,
+    transmit_head: u32,
+    /// when each buffer was filled, ticks
+    filled: Vec<u64>,
+}
+
+/// What a thread is given.
+pub struct Work {
+    /// the device
+    pub device: Arc<Device>,
+    /// what it receives
+    pub traffic: Arc<Traffic>,
+    /// which of it this thread receives
+    pub order: Order,
+    /// this thread's queues, by their numbers
+    pub queues: Vec<(usize, Arc<Rings>)>,
+    /// how often the capture is received; none, without end
+    pub loops: Option<u64>,
+    /// whether packets carry the time
+    pub stamps: bool,
+    /// packets longer than this are unfit
+    pub room: usize,
+    /// where the times from receive to send are counted
+    pub latency: Arc<Latency>,
+    /// the thread has a processor of its own
+    pub pinned: bool,
+}
+
+/// Runs until the device is stopped.
+pub fn run(work: Work) {
+    let mut thread = Thread::new(work);
+    thread.wait_for_workers();
+    let mut idle = 0_u32;
+    while !thread.work.device.stopped() {
+        if thread.turn() {
+            idle = 0;
+            continue;
+        }
+        idle = idle.saturating_add(1);
+        if idle > PATIENCE && !thread.work.pinned {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+struct Thread {
+    work: Work,
+    sides: Vec<Side>,
+    /// number of the first queue
+    first: usize,
+    schedule: Schedule,
+    epoch: u32,
+    rate: Option<Rate>,
+    /// packets of this thread's order so far
+    index: u64,
+    /// the number of the first packet that is not received: loops times the capture
+    end: u64,
+    finished: bool,
+    ns_per_tick: f64,
+    /// ns since the epoch at tick `origin`
+    wall: u64,
+    origin: u64,
+    batch: Vec<(usize, u32)>,
+}
+
+impl Thread {
+    fn new(mut work: Work) -> Self {
+        let rate = clock::Rate::start();
+        let wall = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |d| d.as_nanos() as u64);
+        let origin = clock::ticks();
+        let side = |(index, rings): (usize, Arc<Rings>)| Side {
+            filled: vec![0; rings.memory.count()],
+            rings,
+            index,
+            receive_head: 0,
+            receive_tail: 0,
+            transmit_head: 0,
+        };
+        let sides: Vec<Side> = std::mem::take(&mut work.queues)
+            .into_iter()
+            .map(side)
+            .collect();
+        let all = work.traffic.entries.len() as u64;
+        let ns_per_tick = rate.ns_per_tick();
+        Self {
+            first: sides.first().map_or(0, |s| s.index),
+            sides,
+            schedule: Schedule::new(None, ns_per_tick, origin, 0),
+            // Not the device's, so that the first turn begins a schedule.
+            epoch: work.device.epoch().wrapping_sub(1),
+            rate: None,
+            index: 0,
+            end: work
+                .loops
+                .map_or(u64::MAX, |loops| loops.saturating_mul(all)),
+            finished: false,
+            ns_per_tick,
+            wall,
+            origin,
+            batch: Vec::with_capacity(BATCH),
+            work,
+        }
+    }
+
+    /// A device whose driver is not up yet receives nothing: nothing is lost before anybody looks.
+    fn wait_for_workers(&self) {
+        let polled = |s: &Side| s.rings.driver.polled.load(Ordering::Acquire) != 0;
+        while !self.sides.iter().all(polled) && !self.work.device.stopped() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Receives and sends what there is; false when there was nothing.
+    fn turn(&mut self) -> bool {
+        let now = clock::ticks();
+        let received = self.receive(now);
+        let mut sent = 0;
+        for side in &mut self.sides {
+            sent += send(side, &self.work.latency);
+        }
+        received > 0 || sent > 0
+    }
+
+    /// Writes due packets into buffers, at most [`BATCH`]; how many were handled, the lost ones too.
+    fn receive(&mut self, now: u64) -> usize {
+        let device = &self.work.device;
+        if self.finished || device.closed() {
+            return self.finish();
+        }
+        if device.epoch() != self.epoch {
+            self.epoch = device.epoch();
+            self.rate = device.rate();
+            let next = self.work.order.at(self.index).map_or(0, |t| t.number);
+            self.schedule = Schedule::new(self.rate, self.ns_per_tick, now, next);
+        }
+        let Some(next) = self.work.order.at(self.index) else {
+            return self.finish();
+        };
+        let (due, stalled) = self.schedule.due(now, next.number);
+        if stalled > 0 {
+            device.stall(stalled);
+        }
+        let stamp = if self.work.stamps {
+            let ticks = now.saturating_sub(self.origin);
+            self.wall + (ticks as f64 * self.ns_per_tick) as u64
+        } else {
+            0
+        };
+        let mut handled = 0;
+        while handled < BATCH {
+            let Some(turn) = self.work.order.at(self.index) else {
+                break;
+            };
+            if turn.number >= self.end {
+                break;
+            }
+            if turn.number >= due || !self.one(turn.entry, turn.queue, now, stamp) {
+                break;
+            }
+            self.index += 1;
+            handled += 1;
+        }
+        self.write_back();
+        let over = self.work.order.at(self.index);
+        if over.is_none_or(|turn| turn.number >= self.end) {
+            self.finish();
+        }
+        handled
+    }
+
+    fn finish(&mut self) -> usize {
+        if !self.finished {
+            self.finished = true;
+            for side in &self.sides {
+                self.work.device.finish(side.index);
+            }
+        }
+        0
+    }
+
+    /// Writes one packet into its buffer, or loses it; false when it has to wait for a buffer.
+    fn one(&mut self, entry: usize, queue: Option<u64>, now: u64, stamp: u64) -> bool {
+        let Some(entry) = self.work.traffic.entries.get(entry) else {
+            return true;
+        };
+        let queue = queue.map_or(entry.queue as usize, |q| q as usize);
+        let at = queue.wrapping_sub(self.first);
+        let Some(side) = self.sides.get_mut(at) else {
+            return true;
+        };
+        if usize::from(entry.length) > self.work.room {
+            add(&side.rings.device.unfit, 1);
+            return true;
+        }
+        if side.receive_head == side.receive_tail {
+            side.receive_tail = side.rings.receive_tail.0.load(Ordering::Acquire);
+            if side.receive_head == side.receive_tail {
+                if self.rate == Some(Rate::Taken) {
+                    return false;
+                }
+                add(&side.rings.device.missed, 1);
+                return true;
+            }
+        }
+        let position = side.receive_head;
+        side.receive_head = position.wrapping_add(1);
+        let Some(descriptor) = side.rings.receive(position) else {
+            return true;
+        };
+        let address = descriptor.address.load(Ordering::Relaxed) as usize;
+        let Some(buffer) = side.rings.memory.index(address) else {
+            return true;
+        };
+        let lines = usize::from(entry.length).div_ceil(size_of::<Line>()).max(1);
+        let source = self.work.traffic.lines.get(entry.line..entry.line + lines);
+        let to = std::ptr::with_exposed_provenance_mut::<Line>(address);
+        for (index, line) in source.unwrap_or(&[]).iter().enumerate() {
+            // SAFETY: the driver put this buffer into the ring and leaves it alone until the
+            // descriptor is written back. `index` has shown that the address lies in the queue's
+            // memory; the driver gives addresses a headroom into the buffer, which is a multiple of a
+            // line, and the packet's lines fit behind it, since it is not longer than `room`, which
+            // leaves a tailroom of more than a line.
+            unsafe { to.add(index).write(*line) };
+            demote(to.wrapping_add(index).cast());
+        }
+        if let Some(filled) = side.filled.get_mut(buffer) {
+            *filled = now;
+        }
+        write_descriptor(descriptor, entry, stamp);
+        self.batch.push((at, position));
+        true
+    }
+
+    /// Tells the drivers of the packets written since the last time.
+    fn write_back(&mut self) {
+        for (at, position) in self.batch.drain(..) {
+            let Some(side) = self.sides.get(at) else {
+                continue;
+            };
+            if let Some(descriptor) = side.rings.receive(position) {
+                descriptor.status.store(DONE, Ordering::Release);
+            }
+            add(&side.rings.device.delivered, 1);
+        }
+    }
+}
+
+fn write_descriptor(descriptor: &super::ring::Receive, entry: &Entry, stamp: u64) {
+    let received = Received {
+        hash: entry.hash,
+        length: entry.length,
+        port: entry.port,
+    };
+    descriptor.address.store(received.pack(), Ordering::Relaxed);
+    descriptor
+        .wire
+        .store(u64::from(entry.wire), Ordering::Relaxed);
+    descriptor.stamp.store(stamp, Ordering::Relaxed);
+}
+
+/// Sends what a queue has to send, at most [`SEND`] packets.
+fn send(side: &mut Side, latency: &Latency) -> u32 {
+    let tail = side.rings.transmit_tail.0.load(Ordering::Acquire);
+    let count = tail.wrapping_sub(side.transmit_head).min(SEND);
+    if count == 0 {
+        return 0;
+    }
+    for ahead in 0..count {
+        if let Some(descriptor) = side.rings.transmit(side.transmit_head.wrapping_add(ahead)) {
+            let address = descriptor.address.load(Ordering::Relaxed) as usize;
+            memory::prefetch(std::ptr::with_exposed_provenance(address));
+        }
+    }
+    let (mut bytes, now) = (0, clock::ticks());
+    for _ in 0..count {
+        let position = side.transmit_head;
+        side.transmit_head = position.wrapping_add(1);
+        let Some(descriptor) = side.rings.transmit(position) else {
+            continue;
+        };
+        let command = descriptor.command.load(Ordering::Relaxed);
+        let address = descriptor.address.load(Ordering::Relaxed) as usize;
+        let length = command as u32;
+        let buffer = side.rings.memory.index(address);
+        if let Some(buffer) = buffer {
+            read(address, length as usize);
+            bytes += u64::from(length);
+            if command & COPIED == 0 {
+                let filled = side.filled.get(buffer).copied().unwrap_or(now);
+                latency.add(now.saturating_sub(filled));
+            }
+        }
+        if command & REPORT != 0 {
+            descriptor.command.store(command | DONE, Ordering::Release);
+        }
+    }
+    side.rings
+        .transmit_head
+        .0
+        .store(side.transmit_head, Ordering::Release);
+    add(&side.rings.device.sent, u64::from(count));
+    add(&side.rings.device.sent_bytes, bytes);
+    count
+}
+
+/// Reads a packet, a word of each of its lines.
+#[inline]
+fn read(address: usize, length: usize) {
+    for offset in (0..length).step_by(size_of::<Line>()) {
+        let byte = std::ptr::with_exposed_provenance::<u8>(address + offset);
+        // SAFETY: the driver put this packet into the ring and leaves its buffer alone until it sees
+        // the completion; `index` has shown that it begins in the queue's memory, and a packet does
+        // not reach beyond its buffer. Volatile: the value is of no use, the reading is.
+        unsafe { byte.read_volatile() };
+    }
+}
+
+/// Moves a line towards the cache that all cores share; where the processor cannot, nothing happens.
+#[inline]
+fn demote(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: CLDEMOTE is a hint that changes no memory, and in the encoding space of hints: a
+    // processor that does not know it does nothing.
+    unsafe {
+        core::arch::asm!("cldemote [{0}]", in(reg) address, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

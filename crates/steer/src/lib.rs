@@ -1,0 +1,15 @@
+//! Who gets which packet: what a NIC's receive side scaling (RSS) does, in software.
+//!
+//! A NIC takes fields of a packet ([`fields`]), hashes them with a key ([`toeplitz`]), and looks the
+//! queue up in an indirection table ([`rss`]). Which fields it can take, how long its key and its table
+//! are and how it makes the hash symmetric differ by device; that is written down as data, one file a
+//! device, in `nics/` ([`nic`]).
+
+pub mod fields;
+pub mod nic;
+pub mod rss;
+pub mod toeplitz;
+
+pub use fields::{Field, Kind, Parsed};
+pub use nic::{Nic, Symmetry};
+pub use rss::{Rss, RssError};
