@@ -27,7 +27,7 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
-    let mut parted = 0;
+    let (mut parted, before) = (0, statistics.visits);
     let (explored, carrying) = loop {
         let mut plan = Plan::new(program, &flow, entry.role);
         match search(program, entry, &flow, options, &mut plan, statistics) {
@@ -37,7 +37,10 @@ pub fn prove(
             }
             Err((step, fault)) => {
                 drop(plan);
-                let joined = fault.rule == "several-objects" && parted < part::MOST;
+                let spent = statistics.visits - before;
+                let joined = fault.rule == "several-objects"
+                    && parted < part::MOST
+                    && spent <= options.max_visits;
                 let refused = refusal(program, &flow, step, fault);
                 if !(joined && part::part(&mut flow, step)) {
                     return Err(refused);
