@@ -8,13 +8,17 @@ use crate::explore::{Explored, Explorer, Failure, Why};
 use crate::facts::{Access, Flow, Op, Refusal, StepId};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
-use crate::{Options, Statistics, expand};
+use crate::{Options, Statistics, dispatch, expand};
 
 /// All explorations together may take so many times what one may.
 const TRIES: u64 = 4;
 
 /// Explorations before everything is remembered.
 const PATIENCE: u32 = 24;
+
+/// How often a flow may be laid out. An exploration that ends has seen all objects of every call, so the
+/// second layout is the last, unless what was forgotten at other places lets others seem possible.
+const LAYOUTS: u32 = 4;
 
 /// Proves one entry safe.
 ///
@@ -27,12 +31,27 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
-    let mut plan = Plan::new(program, &flow, entry.role);
-    let explored = search(program, entry, &flow, options, &mut plan, statistics)
-        .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
-    let carrying = plan.carrying_loads(&explored.numbers, &explored.facts.decided());
-    drop(plan);
-    explored.facts.finish(&mut flow);
+    let mut layouts = 1;
+    let (facts, carrying) = loop {
+        let mut plan = Plan::new(program, &flow, entry.role);
+        let explored = search(program, entry, &flow, options, &mut plan, statistics)
+            .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
+        let several = explored.facts.several();
+        if several.is_empty() {
+            let decided = explored.facts.decided();
+            let carrying = plan.carrying_loads(&explored.numbers, &decided);
+            break (explored.facts, carrying);
+        }
+        for (at, objects) in several {
+            if layouts == LAYOUTS {
+                return Err(refusal(program, &flow, at, dispatch::fault()));
+            }
+            dispatch::split(program, &mut flow, at, &objects, options.max_steps)
+                .map_err(|fault| refusal(program, &flow, at, fault))?;
+        }
+        layouts += 1;
+    };
+    facts.finish(&mut flow);
     for (step, carries) in flow.steps.iter_mut().zip(carrying) {
         step.load_once = carries && step.access.is_some_and(|a| others_write(program, a));
     }
