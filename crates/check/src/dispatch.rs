@@ -40,20 +40,20 @@ pub fn fault() -> Fault {
     )
 }
 
+/// Whether an address tells which of these objects it is of, as it does not among maps that were found in
+/// others: those are known by their shape.
+#[must_use]
+pub fn named(program: &Program, objects: &[ObjectId]) -> bool {
+    let named = |o: &ObjectId| program.objects.get(o.0).is_some_and(|o| !o.is_shape());
+    objects.iter().all(named)
+}
+
 /// Lays out the call at a step once for each of these objects. The steps that there are keep their
-/// places.
+/// places. The objects are [`named`].
 ///
 /// # Errors
-/// `several-objects` where an address does not tell which object it is, as among maps that were found in
-/// others; `too-large`.
-pub fn split(
-    program: &Program,
-    flow: &mut Flow,
-    at: StepId,
-    objects: &[ObjectId],
-    limit: usize,
-) -> Verdict<()> {
-    let named = |o: &ObjectId| program.objects.get(o.0).is_some_and(|o| !o.is_shape());
+/// `too-large`, and `several-objects` if the step is no call on an object.
+pub fn split(flow: &mut Flow, at: StepId, objects: &[ObjectId], limit: usize) -> Verdict<()> {
     let Some(step) = flow.steps.get(at.0) else {
         return Err(fault());
     };
@@ -65,7 +65,7 @@ pub fn split(
         _ => None,
     };
     let register = position.and_then(|p| u8::try_from(p + 1).ok()).map(Reg);
-    let (Some(register), true) = (register, objects.iter().all(named)) else {
+    let Some(register) = register else {
         return Err(fault());
     };
     let call = step.op;

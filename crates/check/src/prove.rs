@@ -1,14 +1,14 @@
 //! One entry, from instructions to facts: explore, and where that fails, remember more or take
 //! loops round by round, and explore again.
 
-use millrace_object::program::{Entry, Program};
+use millrace_object::program::{Entry, ObjectId, Program};
 
 use crate::explore::plan::Plan;
 use crate::explore::{Explored, Explorer, Failure, Why};
 use crate::facts::{Access, Flow, Op, Refusal, StepId};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
-use crate::{Options, Statistics, dispatch, expand};
+use crate::{Options, Statistics, dispatch, expand, part};
 
 /// All explorations together may take so many times what one may.
 const TRIES: u64 = 4;
@@ -16,7 +16,7 @@ const TRIES: u64 = 4;
 /// Explorations before everything is remembered.
 const PATIENCE: u32 = 24;
 
-/// How often a flow may be laid out. An exploration that ends has seen all objects of every call, so the
+/// How often a flow may be laid out for calls on several objects. An exploration that ends has seen all objects of every call, so the
 /// second layout is the last, unless what was forgotten at other places lets others seem possible.
 const LAYOUTS: u32 = 4;
 
@@ -31,7 +31,7 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
-    let mut layouts = 1;
+    let (mut layouts, mut parted) = (1, 0);
     let (facts, carrying) = loop {
         let mut plan = Plan::new(program, &flow, entry.role);
         let explored = search(program, entry, &flow, options, &mut plan, statistics)
@@ -42,11 +42,20 @@ pub fn prove(
             let carrying = plan.carrying_loads(&explored.numbers, &decided);
             break (explored.facts, carrying);
         }
+        drop(plan);
+        let alike = |(_, objects): &&(StepId, Vec<ObjectId>)| !dispatch::named(program, objects);
+        if let Some(&(at, _)) = several.iter().find(alike) {
+            if parted == part::MOST || !part::part(&mut flow, at) {
+                return Err(refusal(program, &flow, at, dispatch::fault()));
+            }
+            parted += 1;
+            continue;
+        }
         for (at, objects) in several {
             if layouts == LAYOUTS {
                 return Err(refusal(program, &flow, at, dispatch::fault()));
             }
-            dispatch::split(program, &mut flow, at, &objects, options.max_steps)
+            dispatch::split(&mut flow, at, &objects, options.max_steps)
                 .map_err(|fault| refusal(program, &flow, at, fault))?;
         }
         layouts += 1;

@@ -381,6 +381,8 @@ fn one_call_for_several_objects() {
     accepts(
         "object a hash key=4 value=16\nobject b hash key=4 value=16\nr1 = object a\nr2 = object b\n*(u64 *)(r10 - 16) = r1\n*(u64 *)(r10 - 24) = r2\nr6 = 0\nagain:\nr1 = *(u64 *)(r10 - 16)\nr2 = *(u64 *)(r10 - 24)\n*(u64 *)(r10 - 16) = r2\n*(u64 *)(r10 - 24) = r1\ncall fn find\nr6 += 1\nif r6 < 9 goto again\nr0 = 1\nexit\nfn find\n*(u32 *)(r10 - 4) = 1\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 == 0 goto none\nr0 = 1\nnone:\nexit",
     );
+    // Where the ways have met before the call.
+    accepts(&either(alike, "if r7 > 9 goto call\nr8 = 1\ncall:", lookup));
     // A number is none of them.
     refuses(
         "helper-argument",

@@ -115,7 +115,7 @@ impl Exposed {
             None => self.plain_key(None, info.key_bytes)?,
         };
         if nested::holds_maps(info) {
-            return nested::entries(self, object, key, value);
+            return nested::entries(self, object, &key, value);
         }
         let value = self.value(object, value);
         Ok(vec![Entry {

@@ -56,9 +56,9 @@ BPF_F_INNER_MAP. Program arrays and maps of maps cannot be held.
 ### One call, several maps
 
 Which map a call works on may differ from packet to packet, as where compilers make one call of two in
-different branches: keys, values and results are then those of the map at hand. Two exceptions: of maps that
-were found in maps of maps, all must have been found in the same one (`several-objects`), and a call of
-`bpf_for_each_map_elem` names its map.
+different branches: keys, values and results are then those of the map at hand. Two exceptions: between
+maps found in one map of maps and maps found elsewhere, the branch that chooses must lead to the call without
+another branch in between (`several-objects`), and a call of `bpf_for_each_map_elem` names its map.
 
 Where a Bloom filter errs depends on the run's seed, as the kernel's does on one that it draws.
 
