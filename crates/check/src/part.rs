@@ -8,6 +8,7 @@
 //! undoes that, and costs no time when the program runs.
 
 use crate::facts::{Flow, FrameId, Op, Step, StepId};
+use crate::flow::graph::successors;
 
 /// Most calls of one entry that are parted; the steps copied are then at most so many times the
 /// longest run of steps without a jump.
@@ -24,6 +25,22 @@ fn target(op: Op) -> Option<StepId> {
         | Op::Leave { target } => Some(target),
         Op::Plain(_) | Op::Exit => None,
     }
+}
+
+/// Whether execution can get from one step to another.
+fn leads(flow: &Flow, from: usize, to: usize) -> bool {
+    let mut seen = vec![false; flow.steps.len()];
+    let mut open = vec![from];
+    while let Some(at) = open.pop() {
+        if at == to {
+            return true;
+        }
+        if seen.get(at).is_some_and(|s| !s) {
+            seen[at] = true;
+            open.extend(successors(flow, at).into_iter().flatten());
+        }
+    }
+    false
 }
 
 /// Gives one of the ways to this call a copy of its own; false if there is only one, or the ways meet
@@ -62,7 +79,7 @@ pub fn part(flow: &mut Flow, call: StepId) -> bool {
     }
     // A way back to the head of a loop stays: the loop keeps one head.
     let parted = ways.into_iter().find(|&way| {
-        let forward = way < from;
+        let forward = way < from || !leads(flow, from, way);
         let jumps = matches!(at(way), Some(Op::Jump { .. } | Op::Branch { .. }));
         forward && jumps && flow.steps.get(way).is_some_and(|s| s.frame == frame)
     });

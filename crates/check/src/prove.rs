@@ -31,7 +31,7 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
-    let (mut layouts, mut parted) = (1, 0);
+    let (mut layouts, mut parted, before) = (1, 0, statistics.visits);
     let (facts, carrying) = loop {
         let mut plan = Plan::new(program, &flow, entry.role);
         let explored = search(program, entry, &flow, options, &mut plan, statistics)
@@ -45,7 +45,9 @@ pub fn prove(
         drop(plan);
         let alike = |(_, objects): &&(StepId, Vec<ObjectId>)| !dispatch::named(program, objects);
         if let Some(&(at, _)) = several.iter().find(alike) {
-            if parted == part::MOST || !part::part(&mut flow, at) {
+            let spent = statistics.visits - before;
+            let may = parted < part::MOST && spent <= options.max_visits;
+            if !(may && part::part(&mut flow, at)) {
                 return Err(refusal(program, &flow, at, dispatch::fault()));
             }
             parted += 1;
