@@ -41,20 +41,9 @@ TCP_POOL(tcp_leases1);
 TCP_POOL(tcp_leases2);
 TCP_POOL(tcp_leases3);
 
-/* An object cannot be chosen by a number: each use names one, in a call by itself. Without the
- * assembly, which is nothing but different each time, clang would make one call of several, with the
- * object in a variable. */
-#define BY_ITSELF(call)                                                                        \
-	({                                                                                     \
-		__auto_type by_itself = call;                                                  \
-		__asm__ volatile("" : : "i"(__COUNTER__));                                     \
-		by_itself;                                                                     \
-	})
-
 /* A call on the object of a protocol … */
 #define IN_TABLE(protocol, call, tcp, udp, ...)                                                \
-	((protocol) == PROTOCOL_TCP ? BY_ITSELF(call(&tcp, __VA_ARGS__)) :                     \
-				      BY_ITSELF(call(&udp, __VA_ARGS__)))
+	((protocol) == PROTOCOL_TCP ? call(&tcp, __VA_ARGS__) : call(&udp, __VA_ARGS__))
 /* … and of an address. */
 #define IN_POOL(protocol, index, call, ...)                                                    \
 	((index) == 0 ? IN_TABLE(protocol, call, tcp_leases0, udp_leases0, __VA_ARGS__) :      \

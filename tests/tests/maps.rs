@@ -247,3 +247,33 @@ fn odd_sizes_do_the_same_everywhere() {
         }
     }
 }
+
+#[test]
+fn calls_on_several_maps_do_the_same_everywhere() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut ours = emitted(&cache, "either");
+    let program = ours.program.clone();
+    let mut machine = Machine::exact(&program);
+    ours.select("either").unwrap();
+    let mut kernel = kernel(&ours).map(|k| k.program("either"));
+    let mut random = Random(21);
+    let packets: Vec<Vec<u8>> = (0..20_000)
+        .map(|_| (0..60).map(|_| random.below(256) as u8).collect())
+        .collect();
+    let named = |name: &str| program.functions.iter().position(|f| f.name == name);
+    let entry = FunctionId(named("either").unwrap());
+    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
+    println!(
+        "either: {} packets agree, verdicts {counts:?}",
+        packets.len()
+    );
+    assert!(counts[..4].iter().all(|n| *n > 100), "{counts:?}");
+    for name in ["four", "six", "first", "second", "third"] {
+        let mine = ours.entries(name).unwrap();
+        assert!(mine.len() > 5, "{name}: {mine:02x?}");
+        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
+        if let Some(kernel) = &kernel {
+            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
+        }
+    }
+}

@@ -1,5 +1,9 @@
 //! Gathers the facts of all visits to a step.
 
+use std::collections::BTreeSet;
+
+use millrace_object::program::ObjectId;
+
 use crate::domain::{Region, Value};
 use crate::facts::{Access, ArgFact, Flow, Kind, StepId};
 use crate::refuse::{Fault, Verdict};
@@ -88,6 +92,8 @@ struct About {
     after: Seen,
     access: Option<Access>,
     args: Vec<ArgFact>,
+    /// the state objects that a call works on, if it works on one
+    objects: BTreeSet<ObjectId>,
     holds: bool,
     fails: bool,
     /// some visit could go one way only
@@ -113,6 +119,7 @@ impl Collector {
             after: unset,
             access: None,
             args: Vec::new(),
+            objects: BTreeSet::new(),
             holds: false,
             fails: false,
             decided: false,
@@ -183,32 +190,28 @@ impl Collector {
     }
 
     /// A helper is called with these.
-    ///
-    /// # Errors
-    /// `several-objects`: another visit passed another object.
-    pub fn args(&mut self, at: StepId, args: &[ArgFact]) -> Verdict<()> {
+    pub fn args(&mut self, at: StepId, args: &[ArgFact]) {
         for arg in args {
             if let ArgFact::Memory { access, .. } = arg {
                 self.deepen(*access);
             }
         }
         let Some(a) = self.steps.get_mut(at.0) else {
-            return Ok(());
+            return;
         };
+        a.objects.extend(args.iter().filter_map(|arg| match arg {
+            ArgFact::Object(o) => Some(*o),
+            _ => None,
+        }));
         if a.args.is_empty() {
             a.args = args.to_vec();
-            return Ok(());
+            return;
         }
         for (old, new) in a.args.iter_mut().zip(args) {
             *old = match (*old, *new) {
                 (x, y) if x == y => x,
-                (ArgFact::Object(_), _) => {
-                    return Err(Fault::new(
-                        "several-objects",
-                        "this call works on one state object in some executions and on another in others",
-                        "Write one call for each object, inside the branch that chooses it.",
-                    ));
-                }
+                // The call is laid out anew, once for each of them (`dispatch`).
+                (ArgFact::Object(_), _) => *old,
                 (ArgFact::Scalar(_), ArgFact::Scalar(_)) => ArgFact::Scalar(None),
                 (
                     ArgFact::Memory {
@@ -229,7 +232,17 @@ impl Collector {
                 },
             };
         }
-        Ok(())
+    }
+
+    /// Calls that work on different state objects in different visits.
+    #[must_use]
+    pub fn several(&self) -> Vec<(StepId, Vec<ObjectId>)> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| a.objects.len() > 1)
+            .map(|(i, a)| (StepId(i), a.objects.iter().copied().collect()))
+            .collect()
     }
 
     /// Branches that some visit could leave one way only, because of what was known.

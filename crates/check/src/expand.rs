@@ -361,7 +361,8 @@ impl<'a> Expander<'a> {
     }
 }
 
-fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> Step {
+/// A step of which nothing is known.
+pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> Step {
     Step {
         frame,
         pc,

@@ -6,6 +6,7 @@
 //! that `emit` decides nothing again.
 
 pub mod collect;
+pub mod dispatch;
 pub mod domain;
 pub mod driver;
 pub mod expand;

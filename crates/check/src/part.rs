@@ -1,5 +1,6 @@
 //! Parts calls that a compiler joined: where two branches choose a state object each and then go the same
-//! way to one call, every branch gets a copy of the way and of the call.
+//! way to one call, every branch gets a copy of the way and of the call. This is for maps that were found in
+//! others, which `dispatch` cannot tell apart.
 //!
 //! A call's object must be known, because what it may be given and what code it is follow from the
 //! object's kind. Compilers join the tails of branches, calls and all ("cross-jumping": Muchnick, Advanced

@@ -1,20 +1,24 @@
 //! One entry, from instructions to facts: explore, and where that fails, remember more or take
 //! loops round by round, and explore again.
 
-use millrace_object::program::{Entry, Program};
+use millrace_object::program::{Entry, ObjectId, Program};
 
 use crate::explore::plan::Plan;
 use crate::explore::{Explored, Explorer, Failure, Why};
 use crate::facts::{Access, Flow, Op, Refusal, StepId};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
-use crate::{Options, Statistics, expand, part};
+use crate::{Options, Statistics, dispatch, expand, part};
 
 /// All explorations together may take so many times what one may.
 const TRIES: u64 = 4;
 
 /// Explorations before everything is remembered.
 const PATIENCE: u32 = 24;
+
+/// How often a flow may be laid out for calls on several objects. An exploration that ends has seen all objects of every call, so the
+/// second layout is the last, unless what was forgotten at other places lets others seem possible.
+const LAYOUTS: u32 = 4;
 
 /// Proves one entry safe.
 ///
@@ -27,29 +31,38 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
-    let (mut parted, before) = (0, statistics.visits);
-    let (explored, carrying) = loop {
+    let (mut layouts, mut parted, before) = (1, 0, statistics.visits);
+    let (facts, carrying) = loop {
         let mut plan = Plan::new(program, &flow, entry.role);
-        match search(program, entry, &flow, options, &mut plan, statistics) {
-            Ok(explored) => {
-                let carrying = plan.carrying_loads(&explored.numbers, &explored.facts.decided());
-                break (explored, carrying);
-            }
-            Err((step, fault)) => {
-                drop(plan);
-                let spent = statistics.visits - before;
-                let joined = fault.rule == "several-objects"
-                    && parted < part::MOST
-                    && spent <= options.max_visits;
-                let refused = refusal(program, &flow, step, fault);
-                if !(joined && part::part(&mut flow, step)) {
-                    return Err(refused);
-                }
-                parted += 1;
-            }
+        let explored = search(program, entry, &flow, options, &mut plan, statistics)
+            .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
+        let several = explored.facts.several();
+        if several.is_empty() {
+            let decided = explored.facts.decided();
+            let carrying = plan.carrying_loads(&explored.numbers, &decided);
+            break (explored.facts, carrying);
         }
+        drop(plan);
+        let alike = |(_, objects): &&(StepId, Vec<ObjectId>)| !dispatch::named(program, objects);
+        if let Some(&(at, _)) = several.iter().find(alike) {
+            let spent = statistics.visits - before;
+            let may = parted < part::MOST && spent <= options.max_visits;
+            if !(may && part::part(&mut flow, at)) {
+                return Err(refusal(program, &flow, at, dispatch::fault()));
+            }
+            parted += 1;
+            continue;
+        }
+        for (at, objects) in several {
+            if layouts == LAYOUTS {
+                return Err(refusal(program, &flow, at, dispatch::fault()));
+            }
+            dispatch::split(&mut flow, at, &objects, options.max_steps)
+                .map_err(|fault| refusal(program, &flow, at, fault))?;
+        }
+        layouts += 1;
     };
-    explored.facts.finish(&mut flow);
+    facts.finish(&mut flow);
     for (step, carries) in flow.steps.iter_mut().zip(carrying) {
         step.load_once = carries && step.access.is_some_and(|a| others_write(program, a));
     }

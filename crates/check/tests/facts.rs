@@ -6,6 +6,7 @@ mod support;
 
 use millrace_check::facts::{Access, ArgFact, Flow, FrameId, Kind, Op, Outcomes, Step};
 use millrace_check::{Options, check};
+use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 use support::assemble;
 
@@ -124,6 +125,32 @@ fn joins_of_kinds() {
         })
     );
     assert_eq!(two.frames[0].stack_bytes, 16);
+}
+
+#[test]
+fn each_call_names_its_object() {
+    let f = flow(
+        "object a hash key=4 value=16\nobject b hash key=8 value=16\nr6 = *(u32 *)(r1 + 12)\n*(u64 *)(r10 - 8) = r6\nr1 = object a\nif r6 == 0 goto on\nr1 = object b\non:\nr2 = r10\nr2 += -8\ncall map_lookup_elem\nif r0 == 0 goto out\nr0 = *(u64 *)(r0 + 0)\nout:\nr0 = 1\nexit",
+    );
+    let called = |s: &&Step| matches!(s.op, Op::Plain(Insn::Call { .. }));
+    let calls: Vec<&Step> = f.steps.iter().filter(called).collect();
+    let reached: Vec<&&Step> = calls.iter().filter(|s| s.reached).collect();
+    assert_eq!((calls.len(), reached.len()), (3, 2));
+    for (step, (object, bytes)) in reached.iter().zip([(0, 4), (1, 8)]) {
+        let object = ObjectId(object);
+        assert_eq!(step.pc, 7);
+        assert_eq!(step.before[1], Kind::Object(object));
+        assert_eq!(step.after, Kind::Value(object));
+        assert_eq!(step.args[0], ArgFact::Object(object));
+        assert!(
+            matches!(step.args[1], ArgFact::Memory { bytes: Some(n), .. } if n == bytes),
+            "{:?}",
+            step.args
+        );
+    }
+    // What was found may be of either.
+    assert_eq!(at(&f, 9).before[0], Kind::Pointer);
+    assert_eq!(at(&f, 9).access, Some(Access::Several));
 }
 
 #[test]

@@ -66,6 +66,21 @@ fn a_map_that_was_found_is_used_like_one_of_its_shape() {
     }
 }
 
+/// Looks up in a map of one map of maps or of another; `before` stands where the ways have met.
+fn of_either(before: &str) -> String {
+    format!(
+        "r7 = *(u32 *)(r1 + 12)\nr6 = *(u32 *)(r1 + 16)\n*(u32 *)(r10 - 4) = 1\nif r6 == 0 goto second\n\
+         r1 = object outer\nr2 = r10\nr2 += -4\ncall map_lookup_elem\n{NULL}goto both\n\
+         second:\nr1 = object other\nr2 = r10\nr2 += -4\ncall map_lookup_elem\n{NULL}\
+         both:\n{before}{LOOKUP}{OUT}"
+    )
+}
+
+#[test]
+fn one_call_on_maps_of_either_map_of_maps() {
+    assert_eq!(verdict(&of_either("")), "ok");
+}
+
 #[test]
 fn what_must_not_be_done_with_a_map_that_was_found() {
     let cases = [
@@ -97,6 +112,17 @@ fn what_must_not_be_done_with_a_map_that_was_found() {
         (
             "helper-argument",
             format!("{FOUND}r1 = object outer\nr2 = r10\nr2 += -4\ncall map_delete_elem{OUT}"),
+        ),
+        // Of two maps of maps at one call it is not known what the maps in them are like, where the ways
+        // have met before it.
+        (
+            "several-objects",
+            of_either("if r7 == 0 goto met\nr7 = 1\nmet:\n"),
+        ),
+        // Nor is it where the other one is a map of the program.
+        (
+            "several-objects",
+            of_either("if r7 == 0 goto met\nr0 = object other\nmet:\n"),
         ),
         (
             "pointer-return",

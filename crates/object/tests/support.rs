@@ -51,8 +51,14 @@ system` gives (routes.md); without one there is no forwarding (`BPF_FIB_LKUP_RET
 A map of maps holds what its declaration says (`.values = { &inner }`, or iproute2's ids), and what the host
 sets: other maps of the file, or maps that are made for it. A map may be held where it is like the one
 declared: of the same type, sizes and flags; arrays also need the same `max_entries`, unless they have
-BPF_F_INNER_MAP. Program arrays and maps of maps cannot be held. Which map it is that a call works on may
-differ from packet to packet, but not which map of maps it was found in.
+BPF_F_INNER_MAP. Program arrays and maps of maps cannot be held.
+
+### One call, several maps
+
+Which map a call works on may differ from packet to packet, as where compilers make one call of two in
+different branches: keys, values and results are then those of the map at hand. Two exceptions: between
+maps found in one map of maps and maps found elsewhere, the branch that chooses must lead to the call without
+another branch in between (`several-objects`), and a call of `bpf_for_each_map_elem` names its map.
 
 Where a Bloom filter errs depends on the run's seed, as the kernel's does on one that it draws.
 

@@ -31,6 +31,10 @@ pub const QUEUE: ObjectId = ObjectId(6);
 pub const FILTER: ObjectId = ObjectId(7);
 /// An array of maps; [`TABLE`] is one of them.
 pub const HOLDER: ObjectId = ObjectId(8);
+/// Like [`TABLE`], with room for more.
+pub const SECOND: ObjectId = ObjectId(10);
+/// Key 12, value 24 bytes.
+pub const LARGE: ObjectId = ObjectId(11);
 
 /// The objects that all programs share.
 #[must_use]
@@ -63,13 +67,14 @@ pub fn objects() -> Vec<StateObject> {
         object("holder", "array_of_maps", 4, 4, 5),
         object("holder.maps", "hash", 8, 16, 6),
         object("second", "hash", 8, 16, 9),
+        object("large", "hash", 12, 24, 7),
     ];
-    let (shape, second) = (ObjectId(HOLDER.0 + 1), ObjectId(HOLDER.0 + 2));
+    let shape = ObjectId(HOLDER.0 + 1);
     for (id, object) in objects.iter_mut().enumerate() {
         if object.kind.membership() {
             object.rows = 5;
         } else if id == HOLDER.0 {
-            let values = vec![(0, TABLE), (1, second), (4, TABLE)];
+            let values = vec![(0, TABLE), (1, SECOND), (4, TABLE)];
             object.nesting = Some(Nesting::Holds { shape, values });
         } else if id == shape.0 {
             object.nesting = Some(Nesting::Shape(HOLDER));

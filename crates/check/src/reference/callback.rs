@@ -70,7 +70,7 @@ impl Machine<'_> {
             }
             Rest::Count(count)
         } else {
-            let id = ObjectId(what as usize);
+            let id = Self::named(what);
             Rest::Keys(id, self.keys(id)?)
         };
         if flags != 0 {
@@ -121,7 +121,7 @@ impl Machine<'_> {
                     continue;
                 };
                 let key = self.map(key, true, false);
-                let map = id.0 as u64;
+                let map = Self::pointer(*id);
                 return Some([
                     Some(map),
                     Some(key),

@@ -338,7 +338,7 @@ impl<'a> Machine<'a> {
             Insn::LoadImm { dst, value } => {
                 c.regs[usize::from(dst.0)] = Some(match value {
                     Imm64::Number(n) => n,
-                    Imm64::Object(o) => o.0 as u64,
+                    Imm64::Object(o) => Self::pointer(o),
                     Imm64::ObjectValue { object, offset } => match self.values.get(&object) {
                         Some(v) => v + u64::from(offset),
                         None => return violation("no such object"),

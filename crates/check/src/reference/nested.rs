@@ -4,8 +4,8 @@ use millrace_object::program::{ObjectId, StateObject};
 
 use super::Machine;
 
-/// What is added to the number of a map that was found in another one, so that it is not null.
-const FOUND: u64 = 1 << 63;
+/// What is added to the number of an object, so that its address is not null.
+const ADDRESS: u64 = 1 << 63;
 
 impl<'a> Machine<'a> {
     /// Puts a new, empty map under a key of a map of maps, or a map of the program's. The map's number; none
@@ -68,12 +68,12 @@ impl<'a> Machine<'a> {
 
     /// The object that a number in a register names.
     pub(super) fn named(number: u64) -> ObjectId {
-        ObjectId((number & !FOUND) as usize)
+        ObjectId((number & !ADDRESS) as usize)
     }
 
-    /// The number for a map that was found in another one.
+    /// The number for an object in a register.
     pub(super) fn pointer(map: ObjectId) -> u64 {
-        map.0 as u64 | FOUND
+        map.0 as u64 | ADDRESS
     }
 
     /// What an object is like; of one that was made, its shape.

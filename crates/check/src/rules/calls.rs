@@ -58,7 +58,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     {
         super::tail::leave(m, st)?;
     }
-    m.facts.args(m.at, &found.facts)?;
+    m.facts.args(m.at, &found.facts);
     for (e, certain) in &found.written {
         stack::overwrite(st, e, *certain);
     }

@@ -65,12 +65,34 @@ pub fn branch(
             };
             Ok((side(true, st.clone()), side(false, st)))
         }
-        _ => Err(Fault::new(
-            "pointer-comparison",
-            "this branch compares a pointer with something that is not a pointer into the same memory",
-            "Compare packet pointers with `data_end`, and results of lookups with null.",
-        )),
+        (Value::Pointer(p), Value::Pointer(q))
+            if width == Width::W64 && matches!(condition, Condition::Eq | Condition::Ne) =>
+        {
+            match same_object(&p, &q) {
+                Some(same) if same == (condition == Condition::Eq) => Ok((Some(st), None)),
+                Some(_) => Ok((None, Some(st))),
+                None => Err(unrelated()),
+            }
+        }
+        _ => Err(unrelated()),
     }
+}
+
+fn unrelated() -> Fault {
+    Fault::new(
+        "pointer-comparison",
+        "this branch compares a pointer with something that is not a pointer into the same memory",
+        "Compare packet pointers with `data_end`, and results of lookups with null.",
+    )
+}
+
+/// Whether two addresses of state objects are of the same one; none if they are something else.
+fn same_object(p: &Pointer, q: &Pointer) -> Option<bool> {
+    let object = |p: &Pointer| match p.region {
+        Region::Object(o) if p.fixed() == Some(0) && !p.nullable && !p.half => Some(o),
+        _ => None,
+    };
+    Some(object(p)? == object(q)?)
 }
 
 /// Whether `x condition x` can hold (or fail).

@@ -69,6 +69,7 @@ pub fn program(bytes: &[u8]) -> Program {
         object("table", "hash", 8, 16),
         object("page", "global", 0, 32),
         object("ring", "ringbuf", 0, 0),
+        object("other", "hash", 12, 12),
     ];
     Program {
         name: "generated".into(),
@@ -334,6 +335,21 @@ impl Generator {
             dst: Reg(1),
             value: Imm64::Object(ObjectId(0)),
         });
+        // On another way perhaps another one, with a longer key and a shorter value.
+        if s.below(3) == 0 {
+            let target = self.insns.len() + 2;
+            self.insns.push(Insn::Branch {
+                condition: s.of(&[Condition::Gt, Condition::Test]),
+                width: Width::W64,
+                left: Reg(9),
+                right: Operand::Imm(3),
+                target,
+            });
+            self.insns.push(Insn::LoadImm {
+                dst: Reg(1),
+                value: Imm64::Object(ObjectId(3)),
+            });
+        }
         self.alu(AluOp::Mov, Width::W64, 2, Operand::Reg(Reg(10)));
         self.alu(
             AluOp::Add,

@@ -33,7 +33,16 @@ macro_rules! kinds {
         }),*];
     };
 }
-kinds!["hash", "array", "global", "ringbuf", "prog_array"];
+kinds![
+    "hash",
+    "lru_hash",
+    "array",
+    "global",
+    "ringbuf",
+    "prog_array",
+    "devmap",
+    "devmap_hash"
+];
 
 /// A plain state object.
 pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {

@@ -5,7 +5,7 @@ use millrace_object::program::FunctionId;
 use rand::{Rng, RngExt};
 
 use super::super::callee::{ELEMENT, ROUND};
-use super::super::{CONSTANT, ELEMENTS, FILTER, HOLDER, PAGE, QUEUE, RING, TABLE};
+use super::super::{CONSTANT, ELEMENTS, FILTER, HOLDER, LARGE, PAGE, QUEUE, RING, SECOND, TABLE};
 use super::{Generator, SIZES};
 
 impl<R: Rng> Generator<'_, R> {
@@ -16,9 +16,29 @@ impl<R: Rng> Generator<'_, R> {
         self.store(size, 10, -16, Operand::Reg(Reg(r)));
     }
 
+    /// Now and then the object in r1 is another one on another way.
+    fn perhaps_another(&mut self) {
+        while self.chance(4) {
+            let (left, width) = (Reg(self.number()), self.of([Width::W32, Width::W64]));
+            let condition = self.of([Condition::Test, Condition::Gt, Condition::Eq]);
+            let right = Operand::Imm(self.of([0, 1, 3, 9]));
+            let target = self.insns.len() + 2;
+            self.put(Insn::Branch {
+                condition,
+                width,
+                left,
+                right,
+                target,
+            });
+            let other = self.of([TABLE, ELEMENTS, SECOND, SECOND, LARGE, QUEUE]);
+            self.object(1, other);
+        }
+    }
+
     pub(super) fn lookup(&mut self) {
         self.key(7, Size::B8);
         self.object(1, TABLE);
+        self.perhaps_another();
         self.copy(2, 10);
         let at = self.near(-16);
         self.add(2, at);
@@ -150,6 +170,7 @@ impl<R: Rng> Generator<'_, R> {
         self.key(7, Size::B8);
         let object = self.of([TABLE, TABLE, ELEMENTS]);
         self.object(1, object);
+        self.perhaps_another();
         self.copy(2, 10);
         self.add(2, -16);
         if self.chance(4) {

@@ -1,0 +1,119 @@
+//! Calls that work on one state object on some ways and on another on others: compilers make one call of
+//! two in different branches, with the object in a register.
+//!
+//! Such a call becomes one call for each object behind comparisons of the register, so that every call
+//! of a flow names its object and the later stages know keys, values and results by it:
+//!
+//! ```text
+//! at:     goto first
+//!         …
+//! first:  r0 = object a
+//!         if r1 == r0 goto on_a
+//!         r0 = object b
+//!         if r1 == r0 goto on_b
+//!         call                        another object: not reached
+//!         goto at + 1
+//! on_a:   r1 = object a
+//!         call
+//!         goto at + 1
+//! on_b:   …
+//! ```
+//!
+//! `r0` is free: the call overwrites it and takes no argument there. The list of objects need not be
+//! complete: the flow means the same whatever it holds, and is explored again.
+
+use millrace_object::helper::{self, Helper};
+use millrace_object::insn::{Condition, Imm64, Insn, Operand, Reg, Width};
+use millrace_object::program::{ObjectId, Program};
+
+use crate::expand::blank;
+use crate::facts::{Flow, Op, StepId};
+use crate::refuse::{Fault, Verdict};
+
+/// What remains refused.
+#[must_use]
+pub fn fault() -> Fault {
+    Fault::new(
+        "several-objects",
+        "this call works on one state object in some executions and on another in others, and their addresses do not tell which",
+        "Write one call for each, inside the branch that chooses it.",
+    )
+}
+
+/// Whether an address tells which of these objects it is of, as it does not among maps that were found in
+/// others: those are known by their shape.
+#[must_use]
+pub fn named(program: &Program, objects: &[ObjectId]) -> bool {
+    let named = |o: &ObjectId| program.objects.get(o.0).is_some_and(|o| !o.is_shape());
+    objects.iter().all(named)
+}
+
+/// Lays out the call at a step once for each of these objects. The steps that there are keep their
+/// places. The objects are [`named`].
+///
+/// # Errors
+/// `too-large`, and `several-objects` if the step is no call on an object.
+pub fn split(flow: &mut Flow, at: StepId, objects: &[ObjectId], limit: usize) -> Verdict<()> {
+    let Some(step) = flow.steps.get(at.0) else {
+        return Err(fault());
+    };
+    let (frame, pc, line) = (step.frame, step.pc, step.line.clone());
+    let position = match step.op {
+        Op::Plain(Insn::Call { helper }) => {
+            helper::by_number(helper).and_then(Helper::object_argument)
+        }
+        _ => None,
+    };
+    let register = position.and_then(|p| u8::try_from(p + 1).ok()).map(Reg);
+    let Some(register) = register else {
+        return Err(fault());
+    };
+    let call = step.op;
+    let first = flow.steps.len();
+    // Two steps of comparison and three of call for each, two for the rest.
+    let calls = first + 2 * objects.len() + 2;
+    if calls + 3 * objects.len() > limit {
+        return Err(Fault::new(
+            "too-large",
+            format!(
+                "with every call expanded, and one for each state object that it may work on, the program has more than {limit} instructions"
+            ),
+            "Call the function from fewer places, or make it smaller.",
+        ));
+    }
+    let load = |dst: Reg, object: ObjectId| {
+        Op::Plain(Insn::LoadImm {
+            dst,
+            value: Imm64::Object(object),
+        })
+    };
+    let back = Op::Jump {
+        target: StepId(at.0 + 1),
+    };
+    let mut ops = Vec::new();
+    for (i, &object) in objects.iter().enumerate() {
+        ops.push(load(Reg(0), object));
+        ops.push(Op::Branch {
+            insn: Insn::Branch {
+                condition: Condition::Eq,
+                width: Width::W64,
+                left: register,
+                right: Operand::Reg(Reg(0)),
+                target: 0,
+            },
+            target: StepId(calls + 3 * i),
+        });
+    }
+    ops.extend([call, back]);
+    for &object in objects {
+        ops.extend([load(register, object), call, back]);
+    }
+    let steps = ops.into_iter().map(|op| blank(frame, pc, op, line.clone()));
+    flow.steps.extend(steps);
+    if let Some(step) = flow.steps.get_mut(at.0) {
+        step.op = Op::Jump {
+            target: StepId(first),
+        };
+    }
+    Ok(())
+}
