@@ -18,6 +18,10 @@ trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 port=${MILLRACE_PORT:-vnic:$work/t.pcap?measure=off}
 cd "$here/.."
 
+# Nobody types: a terminal whose input neither says anything nor ends.
+mkfifo "$work/silent"
+exec 9<>"$work/silent"
+
 # Packets a second of a run; `watched` says by whom.
 rate() {
     local watched=$1 run top scrape
@@ -36,7 +40,7 @@ rate() {
         done
         # A terminal of its own, so that top draws: 4 Hz is its default.
         script -qfc "stty rows 40 cols 120; '$millrace' top --control '$work/s.sock'" /dev/null \
-            </dev/zero >"$work/screen" 2>&1 &
+            <&9 >"$work/screen" 2>&1 &
         top=$!
         (url=$(sed -n 's/^metrics at //p' "$work/said")
          while kill -0 "$run" 2>/dev/null; do
