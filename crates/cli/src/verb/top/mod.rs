@@ -75,7 +75,8 @@ impl Top {
     /// There is no such run, or standard output is no terminal.
     pub fn perform(&self) -> Result<u8, Failure> {
         let once = self.once || self.json;
-        if !once && !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
+        let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+        if !once && !terminal {
             return Err(Failure::wrong("top draws on a terminal, and this is none")
                 .help("give --once or --json"));
         }
