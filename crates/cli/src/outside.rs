@@ -1,5 +1,6 @@
 //! What a run has to do with the world besides packets: its control socket and its pinned maps.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -108,18 +109,30 @@ impl Outside {
         contents::entries(words, exposed).map_err(Failure::control)
     }
 
+    /// Opens the socket of several functions in a row, for counts and orders: which function's objects
+    /// a request would mean is not said, so it sees none.
+    ///
+    /// # Errors
+    /// A socket that was asked for cannot be made.
+    pub fn open_row(&self, name: &str, workers: usize) -> Result<Opened, Failure> {
+        let exposed = Arc::new(Exposed {
+            name: name.to_owned(),
+            objects: Vec::new(),
+            types: BTreeMap::new(),
+            programs: Vec::new(),
+            params: Vec::new(),
+        });
+        let (server, mailboxes) = self.listen(&exposed, workers)?;
+        Ok(Opened {
+            mailboxes,
+            server,
+            ..Opened::default()
+        })
+    }
+
     /// A flag that was given and that is for a run of one function.
     pub fn of_one(&self) -> Option<&'static str> {
-        let control = self.control.as_ref().filter(|p| p.as_os_str() != "none");
-        let flags = [
-            (control.is_some(), "--control"),
-            (self.name.is_some(), "--name"),
-            (self.pin.is_some(), "--pin"),
-        ];
-        flags
-            .iter()
-            .find(|(given, _)| *given)
-            .map(|(_, flag)| *flag)
+        self.pin.as_ref().map(|_| "--pin")
     }
 
     fn listen(

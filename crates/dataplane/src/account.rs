@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use millrace_traffic::capture::Written;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::memory::Memory;
@@ -132,7 +132,8 @@ impl Function {
 }
 
 /// The account of one port of the function.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PortAccount {
     /// its name, or its number where it has none
     pub name: String,
@@ -157,7 +158,8 @@ pub struct PortAccount {
 }
 
 /// The account of one worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorkerAccount {
     /// its number
     pub worker: u32,
@@ -170,7 +172,8 @@ pub struct WorkerAccount {
 }
 
 /// The account of one function of a chain.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StageAccount {
     /// its name
     pub name: String,
@@ -184,7 +187,8 @@ pub struct StageAccount {
 
 /// What a queue counted of packets that no worker saw, or that did not leave; see
 /// [`crate::port::QueueCounts`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct QueueAccount {
     /// the word that named the port
     pub name: String,

@@ -12,6 +12,7 @@ mod map;
 mod run;
 mod survey;
 mod test;
+mod top;
 mod trace;
 
 use clap::Subcommand;
@@ -55,6 +56,7 @@ verbs! {
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),
+    Top(top::Top),
     Conform(conform::Conform),
     Doctor(doctor::Doctor),
     Manual(manual::Manual),

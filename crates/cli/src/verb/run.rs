@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::metrics::{self, Endpoint};
-use crate::outside::{Opened, Outside};
+use crate::outside::Outside;
 use crate::progress::Bar;
 use crate::serving::{self, Asked};
 use crate::wiring::{self, Words};
@@ -364,7 +364,10 @@ impl Run {
         let ports = wiring::port_names(&ports, &words)?;
         let mut opened = match functions {
             [one] => self.outside.open(&one.exposed, self.cores)?,
-            _ => Opened::default(),
+            row => {
+                let names: Vec<_> = row.iter().map(|f| f.name.as_str()).collect();
+                self.outside.open_row(&names.join("+"), self.cores)?
+            }
         };
         opened.entries.extend(routes);
         let mut chain = Vec::new();

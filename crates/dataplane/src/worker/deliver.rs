@@ -2,8 +2,9 @@
 
 use super::chain::End;
 use super::counters::{Counters, Host, OfPort, Once, Places};
+use super::turn::Served;
 use crate::module::abi;
-use crate::port::{Departure, Frame};
+use crate::port::{Departure, Frame, PortError};
 
 /// Packets that leave through one queue.
 #[derive(Default)]
@@ -12,6 +13,16 @@ pub struct Leaving {
     pub packets: Vec<Departure>,
     /// for each, its place in the burst
     pub index: Vec<usize>,
+}
+
+/// What a queue did with the packets that were to leave through it.
+pub struct Sent {
+    /// so many it took, the first ones
+    pub taken: usize,
+    /// why it did not take the rest
+    pub why: Host,
+    /// how it failed
+    pub error: Option<PortError>,
 }
 
 /// What is decided about a packet and waits for its transmission.
@@ -208,6 +219,42 @@ impl Delivery {
             kept: false,
         });
         leaving.index.push(index);
+    }
+
+    /// Sends what leaves through one queue: once more after a flush if it was full.
+    pub fn transmit(&mut self, queue: usize, served: &mut Served) -> Sent {
+        let mut sent = Sent {
+            taken: 0,
+            why: Host::TxFull,
+            error: None,
+        };
+        let Some(leaving) = self.leaving.get_mut(queue) else {
+            return sent;
+        };
+        if leaving.packets.is_empty() {
+            return sent;
+        }
+        if served.failed {
+            sent.why = Host::PortFailed;
+            return sent;
+        }
+        for attempt in 0..2 {
+            let rest = leaving.packets.get_mut(sent.taken..).unwrap_or_default();
+            let result = served.queue.transmit(rest).and_then(|n| {
+                sent.taken += n;
+                let full = attempt == 0 && sent.taken < leaving.packets.len();
+                if full { served.queue.flush() } else { Ok(()) }
+            });
+            if let Err(error) = result {
+                sent.why = Host::PortFailed;
+                sent.error = Some(error);
+                break;
+            }
+            if sent.taken == leaving.packets.len() {
+                break;
+            }
+        }
+        sent
     }
 
     /// Notes that a queue took this many of its packets; the rest are lost for this reason.

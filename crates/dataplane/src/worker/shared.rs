@@ -6,7 +6,10 @@ use std::sync::atomic::AtomicBool;
 use super::Serve;
 use super::chain::Stage;
 use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
-use crate::account::{Account, Failure, PortAccount, QueueAccount, StageAccount, WorkerAccount};
+use crate::account::{
+    Account, Failure, Function, PortAccount, QueueAccount, StageAccount, WorkerAccount,
+};
+use crate::histogram::Histogram;
 use crate::runner::RecordWriter;
 
 /// The hosts' reasons, in the order of their counters.
@@ -118,7 +121,27 @@ impl Shared {
     /// The account so far: a tick is this long (ns), and the run this old.
     #[must_use]
     pub fn account(&self, ns_per_tick: f64, seconds: f64) -> Account {
-        let sum = |place: usize| self.workers.iter().map(|w| w.get(place)).sum::<u64>();
+        self.over(0, &self.workers, ns_per_tick, seconds)
+    }
+
+    /// The account so far of one worker; `each` has what its packets cost it, in ticks.
+    pub(super) fn account_of(
+        &self,
+        worker: usize,
+        each: &Histogram,
+        ns_per_tick: f64,
+        seconds: f64,
+    ) -> Account {
+        let own = std::slice::from_ref(self.counters(worker));
+        let mut account = self.over(worker, own, ns_per_tick, seconds);
+        let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
+        account.function = Function::over(account.read, ns, each, ns_per_tick);
+        account
+    }
+
+    /// The account of some workers, which are numbered from `first` on.
+    fn over(&self, first: usize, workers: &[Counters], ns_per_tick: f64, seconds: f64) -> Account {
+        let sum = |place: usize| workers.iter().map(|w| w.get(place)).sum::<u64>();
         let mut account = Account {
             seconds,
             created: sum(self.places.once(Once::Created)),
@@ -169,7 +192,7 @@ impl Shared {
         for (name, packets) in reasons.into_iter().filter(|(_, n)| *n > 0) {
             *account.reasons.entry(name).or_default() += packets;
         }
-        for (number, counters) in self.workers.iter().enumerate() {
+        for (number, counters) in (first..).zip(workers) {
             let stages = 0..self.stages.len();
             let ticks: u64 = stages
                 .map(|s| counters.get(self.places.stage(s, OfStage::Ticks)))

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::chain::Chain;
-use super::counters::{Host, OfPort, OfQueue, OfStage, Once};
+use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::{Shared, wait};
 use crate::account::Failure;
@@ -130,8 +130,11 @@ impl Worker {
 
     fn perform(&mut self, job: Job) {
         self.refresh();
-        let (shared, rate) = (self.shared.clone(), &self.rate);
-        let account = || shared.account(rate.ns_per_tick(), rate.elapsed().as_secs_f64());
+        let account = || {
+            let (tick, age) = (self.rate.ns_per_tick(), self.rate.elapsed());
+            self.shared
+                .account_of(self.number, &self.each, tick, age.as_secs_f64())
+        };
         let mut desk = Desk {
             instance: self.chain.stages.first_mut().map(|s| &mut s.instance),
             now: self.clock,
@@ -284,58 +287,30 @@ impl Worker {
 
     /// Sends what leaves and gives every packet its fate.
     fn deliver(&mut self) {
-        let shared = self.shared.clone();
+        // Borrowed, not cloned: a clone would be a locked addition, each burst, to a line of memory that
+        // all workers share.
+        let shared = &*self.shared;
         let count = Count {
             counters: shared.counters(self.number),
             places: &shared.places,
         };
-        self.delivery.sort(
+        let delivery = &mut self.delivery;
+        delivery.sort(
             &self.wiring,
             &self.frames,
             &self.descriptors,
             &self.chain.ends,
             &count,
         );
-        for queue in 0..self.delivery.leaving.len() {
-            let (taken, why) = self.transmit(queue);
+        for (queue, served) in self.queues.iter_mut().enumerate() {
+            let sent = delivery.transmit(queue, served);
+            if let Some(error) = sent.error {
+                fail(shared, served, &mut self.failures, &error);
+            }
             let pass = self.wiring.pass == Some(queue);
-            self.delivery.taken(queue, taken, why, pass, &count);
+            delivery.taken(queue, sent.taken, sent.why, pass, &count);
         }
-        self.delivery
-            .settle(&self.frames, &self.wiring, &count, &self.descriptors);
-    }
-
-    /// Sends through one queue: once more after a flush if it was full.
-    fn transmit(&mut self, queue: usize) -> (usize, Host) {
-        let Some(leaving) = self.delivery.leaving.get_mut(queue) else {
-            return (0, Host::PortFailed);
-        };
-        let Some(served) = self.queues.get_mut(queue) else {
-            return (0, Host::PortFailed);
-        };
-        if leaving.packets.is_empty() {
-            return (0, Host::TxFull);
-        }
-        if served.failed {
-            return (0, Host::PortFailed);
-        }
-        let mut taken = 0;
-        for attempt in 0..2 {
-            let rest = leaving.packets.get_mut(taken..).unwrap_or_default();
-            let result = served.queue.transmit(rest).and_then(|n| {
-                taken += n;
-                let full = attempt == 0 && taken < leaving.packets.len();
-                if full { served.queue.flush() } else { Ok(()) }
-            });
-            if let Err(error) = result {
-                self.fail(queue, &error);
-                return (taken, Host::PortFailed);
-            }
-            if taken == leaving.packets.len() {
-                break;
-            }
-        }
-        (taken, Host::TxFull)
+        delivery.settle(&self.frames, &self.wiring, &count, &self.descriptors);
     }
 
     /// Gives the burst's frames back to the queue that lent them.
@@ -398,16 +373,10 @@ impl Worker {
         }
     }
 
-    /// A port failed: it is named, nothing more is asked of it, and the run ends.
     fn fail(&mut self, index: usize, error: &PortError) {
         if let Some(served) = self.queues.get_mut(index) {
-            served.failed = true;
+            fail(&self.shared, served, &mut self.failures, error);
         }
-        self.shared.failed.store(true, Ordering::Relaxed);
-        self.failures.push(Failure {
-            error: error.to_string(),
-            help: error.help(),
-        });
     }
 
     /// Takes what the devices had delivered when the run ended, and waits for the last to leave.
@@ -453,6 +422,16 @@ impl Worker {
             }
         }
     }
+}
+
+/// A port failed: it is named, nothing more is asked of it, and the run ends.
+fn fail(shared: &Shared, served: &mut Served, failures: &mut Vec<Failure>, error: &PortError) {
+    served.failed = true;
+    shared.failed.store(true, Ordering::Relaxed);
+    failures.push(Failure {
+        error: error.to_string(),
+        help: error.help(),
+    });
 }
 
 /// The wall clock, ns since the epoch.

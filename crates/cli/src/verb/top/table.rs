@@ -1,0 +1,316 @@
+//! The figures as tables of text, sorted.
+
+use super::view::View;
+
+/// What rows are sorted by; a table without such a column keeps its order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Key {
+    /// in the order of the run
+    #[default]
+    Order,
+    Packets,
+    Losses,
+    Cost,
+    Bursts,
+}
+
+impl Key {
+    const ALL: [Self; 5] = [
+        Self::Order,
+        Self::Packets,
+        Self::Losses,
+        Self::Cost,
+        Self::Bursts,
+    ];
+
+    /// As it is written on the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Packets => "packets",
+            Self::Losses => "losses",
+            Self::Cost => "ns a packet",
+            Self::Bursts => "bursts",
+        }
+    }
+
+    /// The one so many places further, round and round.
+    pub fn step(self, places: usize) -> Self {
+        let at = Self::ALL.iter().position(|k| *k == self).unwrap_or(0);
+        let next = Self::ALL.get((at + places) % Self::ALL.len());
+        next.copied().unwrap_or_default()
+    }
+
+    /// The one before.
+    pub fn back(self) -> Self {
+        self.step(Self::ALL.len() - 1)
+    }
+}
+
+/// How rows are sorted: most first, unless reversed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sort {
+    pub key: Key,
+    pub reversed: bool,
+}
+
+/// A column: what stands above it, and what it is sorted as.
+type Column = (&'static str, Key);
+
+/// A table: the first column is left-aligned, all others are numbers.
+pub struct Table {
+    pub title: &'static str,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    name: String,
+    cells: Vec<(f64, String)>,
+}
+
+/// Packets or bursts a second.
+fn rate(value: f64) -> (f64, String) {
+    let text = match value {
+        v if v >= 99.95e6 => format!("{:.0} M", v / 1e6),
+        v if v >= 999.5e3 => format!("{:.2} M", v / 1e6),
+        v if v >= 99.95e3 => format!("{:.0} k", v / 1e3),
+        v if v >= 999.5 => format!("{:.1} k", v / 1e3),
+        v if v > 0.0 && v < 9.95 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    };
+    (value, text)
+}
+
+fn ns(value: f64) -> (f64, String) {
+    (value, format!("{value:.1}"))
+}
+
+fn gbit(value: f64) -> (f64, String) {
+    (value, format!("{:.3}", value / 1e9))
+}
+
+impl Table {
+    fn new(title: &'static str, columns: &[Column]) -> Self {
+        Self {
+            title,
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn row(&mut self, name: impl Into<String>, cells: Vec<(f64, String)>) {
+        self.rows.push(Row {
+            name: name.into(),
+            cells,
+        });
+    }
+
+    fn sort(&mut self, sort: Sort) {
+        let wanted = |c: &Column| c.1 == sort.key && sort.key != Key::Order;
+        let column = self.columns.iter().skip(1).position(wanted);
+        let value = |row: &Row| column.and_then(|c| row.cells.get(c)).map_or(0.0, |c| c.0);
+        // Stable: rows of the same figure keep the run's order and do not jump about.
+        self.rows.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        if sort.reversed {
+            self.rows.reverse();
+        }
+    }
+
+    /// The line above the columns, then one line a row; empty where there are no rows.
+    pub fn lines(&self) -> Vec<String> {
+        if self.rows.is_empty() {
+            return Vec::new();
+        }
+        let name = self.columns.first().map_or("", |c| c.0);
+        let longest = self.rows.iter().map(|r| r.name.chars().count()).max();
+        let first = longest.unwrap_or(0).max(name.len()).max(FIRST);
+        let heads = self.columns.iter().skip(1);
+        let mut head = format!("{name:<first$}");
+        for (title, _) in heads.clone() {
+            head.push_str(&format!("{title:>WIDTH$}"));
+        }
+        let mut lines = vec![head];
+        for row in &self.rows {
+            let mut line = format!("{:<first$}", row.name);
+            for (_, text) in &row.cells {
+                line.push_str(&format!("{text:>WIDTH$}"));
+            }
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+/// The least width of the first column, and the width of the others, characters.
+const FIRST: usize = 14;
+const WIDTH: usize = 13;
+
+/// All tables, sorted.
+pub fn tables(view: &View, sort: Sort) -> Vec<Table> {
+    let mut all = vec![
+        functions(view),
+        ports(view),
+        reasons(view),
+        queues(view),
+        workers(view),
+    ];
+    for table in &mut all {
+        table.sort(sort);
+    }
+    all
+}
+
+fn functions(view: &View) -> Table {
+    let mut table = Table::new(
+        "Functions",
+        &[
+            ("function", Key::Order),
+            ("packets/s", Key::Packets),
+            ("ns/packet", Key::Cost),
+            ("bursts/s", Key::Bursts),
+            ("a burst", Key::Order),
+        ],
+    );
+    for f in &view.functions {
+        let (packets, bursts) = (rate(f.packets_per_second), rate(f.bursts_per_second));
+        let cells = vec![
+            packets,
+            ns(f.ns_per_packet),
+            bursts,
+            ns(f.packets_per_burst),
+        ];
+        table.row(&f.name, cells);
+    }
+    table
+}
+
+fn ports(view: &View) -> Table {
+    let mut table = Table::new(
+        "Ports",
+        &[
+            ("port", Key::Order),
+            ("in/s", Key::Packets),
+            ("in Gbit/s", Key::Order),
+            ("out/s", Key::Order),
+            ("out Gbit/s", Key::Order),
+            ("dropped/s", Key::Losses),
+            ("aborted/s", Key::Order),
+            ("passed/s", Key::Order),
+            ("consumed/s", Key::Order),
+        ],
+    );
+    for p in &view.ports {
+        let cells = vec![
+            rate(p.in_per_second),
+            gbit(p.in_bits_per_second),
+            rate(p.out_per_second),
+            gbit(p.out_bits_per_second),
+            rate(p.dropped_per_second),
+            rate(p.aborted_per_second),
+            rate(p.passed_per_second),
+            rate(p.consumed_per_second),
+        ];
+        table.row(&p.name, cells);
+    }
+    table
+}
+
+fn reasons(view: &View) -> Table {
+    let mut table = Table::new(
+        "Dropped and aborted",
+        &[
+            ("reason", Key::Order),
+            ("packets/s", Key::Losses),
+            ("of all, %", Key::Order),
+            ("so far", Key::Order),
+        ],
+    );
+    for r in &view.reasons {
+        let share = super::sample::per(r.packets_per_second * 100.0, view.packets_per_second);
+        let so_far = (r.packets as f64, crate::quantity::grouped(r.packets));
+        table.row(
+            &r.reason,
+            vec![rate(r.packets_per_second), ns(share), so_far],
+        );
+    }
+    table
+}
+
+fn queues(view: &View) -> Table {
+    let mut table = Table::new(
+        "Lost by ports",
+        &[
+            ("port", Key::Order),
+            ("missed/s", Key::Losses),
+            ("unfit/s", Key::Order),
+            ("failed/s", Key::Order),
+            ("on purpose/s", Key::Order),
+        ],
+    );
+    for q in &view.queues {
+        let cells = vec![
+            rate(q.missed_per_second),
+            rate(q.unfit_per_second),
+            rate(q.failed_per_second),
+            rate(q.discarded_per_second),
+        ];
+        table.row(&q.name, cells);
+    }
+    table
+}
+
+fn workers(view: &View) -> Table {
+    let mut table = Table::new(
+        "Workers",
+        &[
+            ("worker", Key::Order),
+            ("packets/s", Key::Packets),
+            ("dropped/s", Key::Losses),
+            ("missed/s", Key::Order),
+            ("ns/packet", Key::Cost),
+            ("bursts/s", Key::Bursts),
+            ("a burst", Key::Order),
+            ("inside, %", Key::Order),
+        ],
+    );
+    for w in &view.workers {
+        let cells = vec![
+            rate(w.packets_per_second),
+            rate(w.lost_per_second),
+            rate(w.missed_per_second),
+            ns(w.ns_per_packet),
+            rate(w.bursts_per_second),
+            ns(w.packets_per_burst),
+            ns(w.inside * 100.0),
+        ];
+        table.row(w.worker.to_string(), cells);
+    }
+    table
+}
+
+/// What stands above the tables.
+pub fn summary(view: &View) -> String {
+    format!(
+        "{}  {:.0} s  {} packets/s, {} dropped/s  (over {:.2} s)",
+        view.name,
+        view.seconds,
+        rate(view.packets_per_second).1,
+        rate(view.lost_per_second).1,
+        view.interval
+    )
+}
+
+/// All of it as text.
+pub fn text(view: &View, sort: Sort) -> String {
+    let mut lines = vec![summary(view)];
+    for table in tables(view, sort) {
+        let rows = table.lines();
+        if !rows.is_empty() {
+            lines.push(String::new());
+            lines.push(table.title.to_owned());
+            lines.extend(rows);
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,217 @@
+//! The figures of one moment: rates between two answers of a run, by worker, port, function and reason.
+
+use std::collections::BTreeMap;
+
+use millrace_dataplane::account::{PortAccount, QueueAccount, StageAccount};
+use serde::Serialize;
+
+use super::sample::{Account, Stats, Step, per, steps};
+
+/// All figures. Rates are a second, times of functions ns a packet.
+#[derive(Debug, Default, Serialize)]
+pub struct View {
+    /// of the run
+    pub name: String,
+    /// its age, seconds
+    pub seconds: f64,
+    /// the time that rates are over, seconds
+    pub interval: f64,
+    /// packets that came in
+    pub packets_per_second: f64,
+    /// packets dropped or aborted
+    pub lost_per_second: f64,
+    pub workers: Vec<Worker>,
+    pub ports: Vec<Port>,
+    pub functions: Vec<Function>,
+    pub reasons: Vec<Reason>,
+    pub queues: Vec<Queue>,
+}
+
+/// A worker.
+#[derive(Debug, Serialize)]
+pub struct Worker {
+    pub worker: u32,
+    pub packets_per_second: f64,
+    /// dropped or aborted
+    pub lost_per_second: f64,
+    /// lost by its ports before it saw them
+    pub missed_per_second: f64,
+    pub ns_per_packet: f64,
+    pub bursts_per_second: f64,
+    pub packets_per_burst: f64,
+    /// share of the time inside functions, 0 to 1
+    pub inside: f64,
+}
+
+/// A port of the function.
+#[derive(Debug, Serialize)]
+pub struct Port {
+    pub name: String,
+    pub in_per_second: f64,
+    pub in_bits_per_second: f64,
+    pub out_per_second: f64,
+    pub out_bits_per_second: f64,
+    /// of those that came in here
+    pub dropped_per_second: f64,
+    pub passed_per_second: f64,
+    pub consumed_per_second: f64,
+    pub aborted_per_second: f64,
+}
+
+/// A function.
+#[derive(Debug, Serialize)]
+pub struct Function {
+    pub name: String,
+    pub packets_per_second: f64,
+    pub ns_per_packet: f64,
+    pub bursts_per_second: f64,
+    pub packets_per_burst: f64,
+}
+
+/// Why packets were dropped or aborted.
+#[derive(Debug, Serialize)]
+pub struct Reason {
+    pub reason: String,
+    pub packets_per_second: f64,
+    /// since the run began
+    pub packets: u64,
+}
+
+/// What a live port lost, over its queues.
+#[derive(Debug, Serialize)]
+pub struct Queue {
+    pub name: String,
+    pub missed_per_second: f64,
+    pub unfit_per_second: f64,
+    pub failed_per_second: f64,
+    pub discarded_per_second: f64,
+}
+
+impl View {
+    /// What happened between two answers.
+    pub fn between(before: &Stats, now: &Stats) -> Self {
+        let none = Account::default();
+        let steps = steps(before, now, &none);
+        let oldest = |of: fn(&Step<'_>) -> f64| steps.iter().map(of).fold(0.0, f64::max);
+        Self {
+            name: now.name.clone(),
+            seconds: oldest(|s| s.now.seconds),
+            interval: oldest(|s| s.seconds()),
+            packets_per_second: sum(&steps, |a| a.read),
+            lost_per_second: sum(&steps, |a| a.dropped + a.aborted),
+            workers: steps.iter().map(worker).collect(),
+            ports: ports(&steps),
+            functions: functions(&now.name, &steps),
+            reasons: reasons(&steps),
+            queues: queues(&steps),
+        }
+    }
+}
+
+/// A rate over all workers.
+fn sum(steps: &[Step<'_>], count: impl Fn(&Account) -> u64) -> f64 {
+    steps.iter().map(|s| s.rate(&count)).sum()
+}
+
+fn worker(step: &Step<'_>) -> Worker {
+    let inside = step.longer(|a| a.worker().seconds);
+    let packets = step.more(|a| a.worker().packets) as f64;
+    let bursts = step.more(|a| a.worker().bursts) as f64;
+    Worker {
+        worker: step.now.worker().worker,
+        packets_per_second: step.rate(|a| a.worker().packets),
+        lost_per_second: step.rate(|a| a.dropped + a.aborted),
+        missed_per_second: step.rate(Account::missed),
+        ns_per_packet: per(inside * 1e9, packets),
+        bursts_per_second: step.rate(|a| a.worker().bursts),
+        packets_per_burst: per(packets, bursts),
+        inside: per(inside, step.seconds()),
+    }
+}
+
+fn ports(steps: &[Step<'_>]) -> Vec<Port> {
+    let first = steps.first().map_or(&[][..], |s| &s.now.ports);
+    let all = first.iter().enumerate().map(|(index, port)| {
+        let rate = |of: fn(&PortAccount) -> u64| sum(steps, |a| a.ports.get(index).map_or(0, of));
+        Port {
+            name: port.name.clone(),
+            in_per_second: rate(|p| p.read),
+            in_bits_per_second: rate(|p| p.read_bytes) * 8.0,
+            out_per_second: rate(|p| p.sent),
+            out_bits_per_second: rate(|p| p.sent_bytes) * 8.0,
+            dropped_per_second: rate(|p| p.dropped),
+            passed_per_second: rate(|p| p.passed),
+            consumed_per_second: rate(|p| p.consumed),
+            aborted_per_second: rate(|p| p.aborted),
+        }
+    });
+    all.collect()
+}
+
+/// The functions in their order; over captures there is one, which is all that the worker does.
+fn functions(run: &str, steps: &[Step<'_>]) -> Vec<Function> {
+    let stages = steps.first().map_or(&[][..], |s| &s.now.stages);
+    let of = |name: &str, index: Option<usize>| {
+        let at = |a: &Account| match index {
+            Some(index) => a.stages.get(index).cloned().unwrap_or_default(),
+            None => {
+                let worker = a.worker();
+                StageAccount {
+                    packets: worker.packets,
+                    bursts: worker.bursts,
+                    seconds: worker.seconds,
+                    ..Default::default()
+                }
+            }
+        };
+        let more = |of: fn(&StageAccount) -> u64| -> u64 {
+            steps.iter().map(|s| s.more(|a| of(&at(a)))).sum()
+        };
+        let inside: f64 = steps.iter().map(|s| s.longer(|a| at(a).seconds)).sum();
+        let packets = more(|s| s.packets) as f64;
+        Function {
+            name: name.to_owned(),
+            packets_per_second: sum(steps, |a| at(a).packets),
+            ns_per_packet: per(inside * 1e9, packets),
+            bursts_per_second: sum(steps, |a| at(a).bursts),
+            packets_per_burst: per(packets, more(|s| s.bursts) as f64),
+        }
+    };
+    match stages {
+        [] if steps.is_empty() => Vec::new(),
+        [] => vec![of(run, None)],
+        stages => stages
+            .iter()
+            .enumerate()
+            .map(|(index, stage)| of(&stage.name, Some(index)))
+            .collect(),
+    }
+}
+
+fn reasons(steps: &[Step<'_>]) -> Vec<Reason> {
+    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    for (reason, packets) in steps.iter().flat_map(|s| &s.now.reasons) {
+        *totals.entry(reason).or_default() += packets;
+    }
+    let all = totals.into_iter().map(|(reason, packets)| Reason {
+        reason: reason.to_owned(),
+        packets_per_second: sum(steps, |a| a.reasons.get(reason).copied().unwrap_or(0)),
+        packets,
+    });
+    all.collect()
+}
+
+fn queues(steps: &[Step<'_>]) -> Vec<Queue> {
+    let first = steps.first().map_or(&[][..], |s| &s.now.queues);
+    let all = first.iter().enumerate().map(|(index, queue)| {
+        let rate = |of: fn(&QueueAccount) -> u64| sum(steps, |a| a.queues.get(index).map_or(0, of));
+        Queue {
+            name: queue.name.clone(),
+            missed_per_second: rate(|q| q.missed),
+            unfit_per_second: rate(|q| q.unfit),
+            failed_per_second: rate(|q| q.failed),
+            discarded_per_second: rate(|q| q.discarded),
+        }
+    });
+    all.collect()
+}

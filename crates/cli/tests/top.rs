@@ -1,0 +1,246 @@
+//! `millrace top`: as text, as a document, and on a pseudo terminal.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use common::{capture, millrace, output, refused};
+use live::{LONG, Live, from};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+use serde_json::{Value, json};
+
+#[test]
+fn once_prints_tables_and_json_one_document() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = Live::looping(dir.path(), &[]);
+    let view = live.ask(&["top", "--every", "0.2"]);
+    assert_eq!(view["name"], "blocklist");
+    let rate = |v: &Value| v["packets_per_second"].as_f64().unwrap();
+    assert!(rate(&view) > 1000.0, "{view}");
+    assert!((0.15..20.0).contains(&view["interval"].as_f64().unwrap()));
+    // Over a capture the worker is all there is: the parts are the whole.
+    for part in ["workers", "functions"] {
+        let [only] = view[part].as_array().unwrap().as_slice() else {
+            panic!("{view}");
+        };
+        let ratio = rate(only) / rate(&view);
+        assert!((0.99..1.01).contains(&ratio), "{ratio} {view}");
+        assert!(only["ns_per_packet"].as_f64().unwrap() > 0.0, "{view}");
+    }
+    let (done, _) = output(&mut live.command(&["top", "--once", "--every", "0.1"]));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success());
+    for part in ["blocklist", "Functions", "Ports", "Workers", "ns/packet"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // No terminal, no screen; nobody there, no figures.
+    let no = refused(&mut live.command(&["top"]), 2);
+    assert!(no.contains("terminal") && no.contains("--once"), "{no}");
+    let (often, said) = output(&mut live.command(&["top", "--once", "--every", "0"]));
+    assert!(
+        often.status.code() == Some(2) && said.contains("0.05"),
+        "{said}"
+    );
+    drop(live);
+    let gone = dir.path().join("control.sock");
+    let mut command = millrace();
+    refused(command.args(["top", "--once", "--control"]).arg(&gone), 2);
+}
+
+/// Each worker answers for itself: their sum is the whole.
+#[test]
+fn workers_answer_for_themselves_also_those_of_a_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace.pcap");
+    let packets: Vec<_> = (0..256)
+        .map(|i| (1000 + i, from([10, 0, (i / 7) as u8, i as u8])))
+        .collect();
+    capture(&trace, &packets);
+    let socket = dir.path().join("row.sock");
+    let mut run = millrace();
+    run.args([
+        "run",
+        "nop",
+        "nop",
+        "--cores",
+        "2",
+        "--json",
+        "--packets",
+        "300000000",
+    ])
+    .args(["--seconds", "60", "--control"])
+    .arg(&socket)
+    .args([
+        "--ports",
+        &format!("vnic:{}?steer=spray&measure=off", trace.display()),
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null());
+    let live = Live {
+        child: run.spawn().unwrap(),
+        socket,
+    };
+    let began = Instant::now();
+    let ready = || std::os::unix::net::UnixStream::connect(&live.socket).is_ok();
+    while !ready() {
+        assert!(began.elapsed() < LONG);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let accounts = loop {
+        let stats = live.ask(&["ctl", "stats"]);
+        assert_eq!(stats["name"], "nop+nop");
+        let accounts = stats["accounts"].as_array().unwrap().clone();
+        let busy = |a: &Value| a["read"].as_u64() > Some(10_000);
+        if accounts.iter().all(busy) {
+            break accounts;
+        }
+        assert!(began.elapsed() < LONG, "{stats}");
+    };
+    assert_eq!(accounts.len(), 2);
+    for (number, account) in accounts.iter().enumerate() {
+        let [own] = account["workers"].as_array().unwrap().as_slice() else {
+            panic!("{account}");
+        };
+        assert_eq!(own["worker"], json!(number));
+        assert_eq!(own["packets"], account["read"], "{account}");
+        assert_eq!(account["ports"][0]["read"], account["read"]);
+        assert_eq!(account["stages"].as_array().unwrap().len(), 2);
+        assert!(account["function"]["ns_per_packet"].as_f64() > Some(0.0));
+        assert_eq!(account["queues"][0]["worker"], json!(number));
+    }
+    let view = live.ask(&["top", "--every", "0.3"]);
+    let whole = view["packets_per_second"].as_f64().unwrap();
+    let each = |name: &str| view[name].as_array().unwrap().clone();
+    let sum: f64 = each("workers")
+        .iter()
+        .map(|w| w["packets_per_second"].as_f64().unwrap())
+        .sum();
+    assert!((0.99..1.01).contains(&(sum / whole)), "{view}");
+    assert_eq!(each("functions").len(), 2, "{view}");
+    assert!(
+        each("workers")
+            .iter()
+            .all(|w| w["packets_per_burst"].as_f64() >= Some(1.0))
+    );
+    // A row has no objects that could be asked for, and ends when it is told.
+    let none = live.ask(&["map", "list"]);
+    assert_eq!(none["objects"], json!([]));
+    live.ask(&["ctl", "stop"]);
+    let (account, status) = live.end();
+    assert_eq!((status, &account["interrupted"]), (0, &json!(true)));
+}
+
+/// A terminal of the test's own: what was written to it, and the other end to type at.
+struct Terminal {
+    typed: std::fs::File,
+    seen: Arc<Mutex<String>>,
+    theirs: std::fs::File,
+}
+
+impl Terminal {
+    fn open() -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = rustix::pty::openpt(flags).unwrap();
+        rustix::pty::grantpt(&ours).unwrap();
+        rustix::pty::unlockpt(&ours).unwrap();
+        let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let theirs = rustix::fs::open(&name, flags, Mode::empty()).unwrap();
+        let size = Winsize {
+            ws_row: 40,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&theirs, size).unwrap();
+        let mut reader = std::fs::File::from(ours.try_clone().unwrap());
+        let seen = Arc::new(Mutex::new(String::new()));
+        let to = seen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = reader.read(&mut bytes) {
+                let text = String::from_utf8_lossy(bytes.get(..n).unwrap_or(&[])).into_owned();
+                to.lock().unwrap().push_str(&text);
+            }
+        });
+        Self {
+            typed: ours.into(),
+            seen,
+            theirs: theirs.into(),
+        }
+    }
+
+    fn attach(&self, command: &mut Command) {
+        let end = || Stdio::from(self.theirs.try_clone().unwrap());
+        command.stdin(end()).stdout(end()).stderr(end());
+    }
+
+    fn press(&self, keys: &str) {
+        rustix::io::write(&self.typed, keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until this is on the terminal, written after the last wait.
+    fn until(&self, part: &str) {
+        let began = Instant::now();
+        loop {
+            let mut seen = self.seen.lock().unwrap();
+            if let Some(at) = seen.find(part) {
+                seen.drain(..at + part.len());
+                return;
+            }
+            assert!(began.elapsed() < LONG, "no {part:?} in {seen:?}");
+            drop(seen);
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    fn modes(&self) -> String {
+        format!("{:?}", rustix::termios::tcgetattr(&self.theirs).unwrap())
+    }
+}
+
+#[test]
+fn on_a_terminal_keys_work_and_the_terminal_is_as_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = Live::looping(dir.path(), &[]);
+    let terminal = Terminal::open();
+    let before = terminal.modes();
+    let mut command = live.command(&["top", "--every", "0.1"]);
+    terminal.attach(&mut command);
+    let mut top = command.env("TERM", "xterm").spawn().unwrap();
+    terminal.until("blocklist");
+    terminal.until("Functions");
+    terminal.until("Workers");
+    assert_ne!(terminal.modes(), before, "raw mode");
+    terminal.press("s");
+    // Only what changes is written: the key's name where "order" was.
+    terminal.until("packets");
+    terminal.press(" ");
+    terminal.until("PAUSED");
+    terminal.press("q");
+    let status = top.wait().unwrap();
+    assert!(status.success());
+    // It leaves the alternate screen, shows the cursor again, and restores the modes.
+    terminal.until("\u{1b}[?1049l");
+    assert_eq!(terminal.modes(), before);
+
+    // The run ends: so does the screen, and what it showed last stays.
+    let mut command = live.command(&["top", "--every", "0.1"]);
+    terminal.attach(&mut command);
+    let mut top = command.env("TERM", "xterm").spawn().unwrap();
+    terminal.until("Workers");
+    live.ask(&["ctl", "stop"]);
+    assert!(top.wait().unwrap().success());
+    terminal.until("\u{1b}[?1049l");
+    terminal.until("Workers");
+    terminal.until("the run has ended");
+    assert_eq!(terminal.modes(), before);
+}
