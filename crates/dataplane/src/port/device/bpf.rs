@@ -4,8 +4,11 @@
 //! A link is detached when its last descriptor is closed, also by a kill: no interface is left with a
 //! program that nobody owns.
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::port::{PortError, Query};
 
 /// Commands (enum bpf_cmd of linux/bpf.h).
 const MAP_CREATE: u64 = 0;
@@ -24,6 +27,21 @@ pub enum Mode {
     Native = 1 << 2,
     /// by the stack, for drivers that cannot
     Generic = 1 << 1,
+}
+
+impl Mode {
+    /// Takes the option `mode=native|generic` of a port's word; none when it is not given.
+    ///
+    /// # Errors
+    /// [`PortError::Option`] when it is neither.
+    pub fn take(query: &mut Query) -> Result<Option<Self>, PortError> {
+        match query.text("mode").as_deref() {
+            None => Ok(None),
+            Some("native") => Ok(Some(Self::Native)),
+            Some("generic") => Ok(Some(Self::Generic)),
+            Some(_) => Err(query.wrong("mode", "`native` or `generic`")),
+        }
+    }
 }
 
 /// Calls bpf(2) with a union of which these are the first words.
@@ -87,6 +105,16 @@ impl SocketMap {
     }
 }
 
+/// What a program is loaded with besides its instructions.
+pub struct Like<'a> {
+    /// its license: some helpers are for those compatible with the GPL
+    pub license: &'a CStr,
+    /// its name, of which the kernel keeps 15 bytes
+    pub name: &'a str,
+    /// `BPF_F_*` of its loading
+    pub flags: u32,
+}
+
 /// A program, loaded.
 pub struct XdpProgram(OwnedFd);
 
@@ -123,17 +151,63 @@ impl XdpProgram {
         Self::load(&code)
     }
 
+    /// Its descriptor.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     fn load(code: &[u64]) -> io::Result<Self> {
-        let license = *b"MIT\0";
+        let like = Like {
+            license: c"MIT",
+            name: "millrace",
+            flags: 0,
+        };
+        Self::load_like(code, &like).map_err(|(error, _)| error)
+    }
+
+    /// Loads instructions (RFC 9669, each as the 64 bits that it has in memory).
+    ///
+    /// # Errors
+    /// The system's, and what its verifier said.
+    pub fn load_like(code: &[u64], like: &Like<'_>) -> Result<Self, (io::Error, String)> {
+        let mut name = [0_u8; 16];
+        // The last byte stays zero.
+        for (to, from) in name.iter_mut().take(15).zip(like.name.bytes()) {
+            *to = from;
+        }
+        let [first, second] = [0, 8].map(|at| {
+            let bytes = name.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |b| u64::from_ne_bytes(*b))
+        });
         let mut words = [
             pair(PROG_TYPE_XDP, code.len() as u32),
             code.as_ptr().expose_provenance() as u64,
-            address(&license),
+            like.license.as_ptr().expose_provenance() as u64,
             0,
             0,
-            0,
+            pair(0, like.flags),
+            first,
+            second,
+            pair(0, ATTACH_XDP),
         ];
-        bpf(PROG_LOAD, &mut words).map(|fd| Self(descriptor(fd)))
+        let error = match bpf(PROG_LOAD, &mut words) {
+            Ok(fd) => return Ok(Self(descriptor(fd))),
+            Err(error) => error,
+        };
+        // Once more, for the verifier's words.
+        let mut log = vec![0_u8; 1 << 16];
+        let [_, _, _, size, buffer, ..] = &mut words;
+        *size = pair(1, log.len() as u32);
+        *buffer = log.as_mut_ptr().expose_provenance() as u64;
+        match bpf(PROG_LOAD, &mut words) {
+            Ok(fd) => Ok(Self(descriptor(fd))),
+            Err(_) => {
+                let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+                log.truncate(end);
+                Err((error, String::from_utf8_lossy(&log).into_owned()))
+            }
+        }
     }
 }
 
@@ -149,8 +223,8 @@ impl Link {
     ///
     /// # Errors
     /// The system's; `EBUSY` where another program is attached.
-    pub fn attach(program: &XdpProgram, interface: u32, mode: Mode) -> io::Result<Self> {
-        let program = program.0.as_raw_fd() as u32;
+    pub fn attach(program: BorrowedFd<'_>, interface: u32, mode: Mode) -> io::Result<Self> {
+        let program = program.as_raw_fd() as u32;
         let mut words = [
             pair(program, interface),
             pair(ATTACH_XDP, mode as u32),
