@@ -6,6 +6,7 @@
 //!
 //! Instructions are those of RFC 9669; helpers have the kernel's numbers (linux/bpf.h).
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -64,13 +65,17 @@ impl Counters {
             trouble::refused(word, "cannot make a map of counters", &e, "free memory")
         })?;
         let mut code = before_and_behind(counts.as_fd().as_raw_fd(), interfaces);
+        let ours = code.len() as u32;
         code.extend(program.insns().iter().map(word_of));
+        let mut functions = vec![0];
+        functions.extend(beginnings(program.insns()).into_iter().map(|at| at + ours));
         let license = CString::new(license).unwrap_or_default();
         let name = program.name().to_string_lossy();
         let like = Like {
             license: &license,
             name: &name,
             flags: program.flags(),
+            functions: &functions,
         };
         let program = XdpProgram::load_like(&code, &like).map_err(|(error, said)| {
             let lines: Vec<&str> = said.lines().collect();
@@ -175,6 +180,19 @@ fn word_of(insn: &libbpf_sys::bpf_insn) -> u64 {
         | registers << 8
         | u64::from(insn.off as u16) << 16
         | u64::from(insn.imm as u32) << 32
+}
+
+/// Where the functions of a program begin: the first, and those that are called or whose address is taken.
+fn beginnings(insns: &[libbpf_sys::bpf_insn]) -> BTreeSet<u32> {
+    const CALL: u8 = 0x85;
+    const LOAD_ADDRESS: u8 = 0x18;
+    let called = insns.iter().enumerate().filter_map(|(at, insn)| {
+        // BPF_PSEUDO_CALL, BPF_PSEUDO_FUNC: the distance from the next instruction.
+        let function = matches!((insn.code, insn.src_reg()), (CALL, 1) | (LOAD_ADDRESS, 4));
+        let target = i64::try_from(at).ok()? + 1 + i64::from(insn.imm);
+        u32::try_from(target).ok().filter(|_| function)
+    });
+    std::iter::once(0).chain(called).collect()
 }
 
 /// The instructions around a program, which is to be put behind them.

@@ -95,8 +95,12 @@ fn the_kernel_does_what_happens_between_files() {
         if !loads(&net) {
             return;
         }
-        // In native mode a veth's peer takes packets only so.
-        net.within("a", "ethtool", &["-K", "a0", "gro", "on"]);
+        // In native mode a veth takes packets from its peer only where it has a program itself.
+        let take = if mode == "native" {
+            "afxdp:a0?mode=native"
+        } else {
+            "afpacket:a0"
+        };
         let folder = path(mode);
         std::fs::create_dir(&folder).unwrap();
         let word = format!("xdp:a1?mode={mode}");
@@ -108,13 +112,7 @@ fn the_kernel_does_what_happens_between_files() {
         let recorder = Instance::start(
             &net,
             "a",
-            &[
-                "nfs/nop",
-                "--in",
-                "afpacket:a0",
-                "--out",
-                got.to_str().unwrap(),
-            ],
+            &["nfs/nop", "--in", take, "--out", got.to_str().unwrap()],
         );
         let play = ["nfs/nop", "--in", trace, "--out", "afpacket:a0"];
         let (played, text) = output(&mut command(&net, "a", &play));
@@ -134,6 +132,72 @@ fn the_kernel_does_what_happens_between_files() {
         assert_eq!(bytes(&got), bytes(&expected), "{mode}");
         assert_eq!(state(&folder), state(&kept), "{mode}");
     }
+}
+
+/// A tail call by byte 0, a redirect by bytes 2 and 3: tests/programs/onward.c.
+#[test]
+fn redirects_go_to_the_ports_that_a_devmap_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (trace, map) = (path("trace.pcap"), path("ports.csv"));
+    let packet = |call: u8, index: u8| {
+        let mut packet = vec![0; 60];
+        packet[..4].copy_from_slice(&[call, 0, index, 0]);
+        packet[12] = 0x88;
+        packet
+    };
+    // Ten to port 1, three to an index that is in no map, two to nothing.
+    let calls = [(2, 1); 10]
+        .into_iter()
+        .chain([(2, 3); 3])
+        .chain([(0, 0); 2]);
+    let packets = calls
+        .enumerate()
+        .map(|(at, (call, index))| (1000 + at as u64, packet(call, index)));
+    capture(Path::new(&trace), &packets.collect::<Vec<_>>());
+    // Index 1: interface 2, which is port 1.
+    std::fs::write(&map, "1,2\n").unwrap();
+    let map = format!("ports={map}");
+    let nf = [
+        "tests/programs/onward.c",
+        "--program",
+        "first",
+        "--map",
+        &map,
+    ];
+    let between = ["--in", &trace, "--out", &path("out.pcap")];
+    let (account, status) = json(millrace().arg("run").args(nf).args(between));
+    assert_eq!(status, 0, "{account:#}");
+    assert_eq!(count(&account, "forwarded"), 10);
+
+    let Some(net) = Net::new("xdp") else { return };
+    if !loads(&net) {
+        return;
+    }
+    let words = net.words("?mode=generic");
+    let function = Instance::start(&net, "n", &[&nf[..], &["--ports", &words]].concat());
+    let got = path("got.pcap");
+    let recorder = Instance::start(
+        &net,
+        "b",
+        &["nfs/nop", "--in", "afpacket:b0", "--out", &got],
+    );
+    let play = ["nfs/nop", "--in", &trace, "--out", "afpacket:a0"];
+    let (played, text) = output(&mut command(&net, "a", &play));
+    assert!(played.status.success(), "{text}");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(recorder.stop().1, 0);
+    let (inside, status) = function.stop();
+    assert_eq!(status, 0, "{inside:#}");
+    for field in ["read", "forwarded", "dropped", "passed", "aborted"] {
+        assert_eq!(count(&inside, field), count(&account, field), "{field}");
+    }
+    let row = inside["ports"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&row["name"], row["sent"].as_u64()),
+        (&"redirected".into(), Some(10))
+    );
+    assert_eq!(bytes(Path::new(&got)), vec![packet(2, 1); 10]);
 }
 
 #[test]

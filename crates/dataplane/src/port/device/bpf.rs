@@ -14,6 +14,7 @@ use crate::port::{PortError, Query};
 const MAP_CREATE: u64 = 0;
 const MAP_UPDATE_ELEM: u64 = 2;
 const PROG_LOAD: u64 = 5;
+const BTF_LOAD: u64 = 18;
 const LINK_CREATE: u64 = 28;
 /// Types there.
 const MAP_TYPE_XSKMAP: u32 = 17;
@@ -105,6 +106,43 @@ impl SocketMap {
     }
 }
 
+/// The type of a function in [`function_types`].
+const FUNCTION: u32 = 3;
+
+/// Loads the types (BTF, Documentation/bpf/btf.rst of the kernel) of a function that is static and returns an
+/// int, which is what the verifier wants to know of one that makes tail calls.
+fn function_types() -> io::Result<OwnedFd> {
+    const NAMES: &[u8; 14] = b"\0int\0function\0";
+    let types: [u32; 10] = [
+        // int: its name, its kind, 4 bytes, signed with 32 bits
+        1,
+        1 << 24,
+        4,
+        1 << 24 | 32,
+        // a prototype that returns it
+        0,
+        13 << 24,
+        1,
+        // a function of this prototype
+        5,
+        12 << 24,
+        2,
+    ];
+    let length = size_of_val(&types) as u32;
+    // Magic number, version 1; then the lengths of the header, types and names, and where they lie.
+    let header = [0x0001_eb9f, 24, 0, length, length, NAMES.len() as u32];
+    let words = header.iter().chain(&types);
+    let mut blob: Vec<u8> = words.flat_map(|w| w.to_ne_bytes()).collect();
+    blob.extend(NAMES);
+    let mut words = [
+        blob.as_ptr().expose_provenance() as u64,
+        0,
+        pair(blob.len() as u32, 0),
+        0,
+    ];
+    bpf(BTF_LOAD, &mut words).map(descriptor)
+}
+
 /// What a program is loaded with besides its instructions.
 pub struct Like<'a> {
     /// its license: some helpers are for those compatible with the GPL
@@ -113,6 +151,9 @@ pub struct Like<'a> {
     pub name: &'a str,
     /// `BPF_F_*` of its loading
     pub flags: u32,
+    /// where its functions begin, in instructions from 0 on, ascending; without them, none of those after the
+    /// first may make tail calls
+    pub functions: &'a [u32],
 }
 
 /// A program, loaded.
@@ -162,6 +203,7 @@ impl XdpProgram {
             license: c"MIT",
             name: "millrace",
             flags: 0,
+            functions: &[],
         };
         Self::load_like(code, &like).map_err(|(error, _)| error)
     }
@@ -180,6 +222,14 @@ impl XdpProgram {
             let bytes = name.get(at..).and_then(<[u8]>::first_chunk);
             bytes.map_or(0, |b| u64::from_ne_bytes(*b))
         });
+        let said = |e| (e, String::new());
+        let types = if like.functions.is_empty() {
+            None
+        } else {
+            Some(function_types().map_err(said)?)
+        };
+        // struct bpf_func_info: where a function begins, its type.
+        let functions: Vec<[u32; 2]> = like.functions.iter().map(|at| [*at, FUNCTION]).collect();
         let mut words = [
             pair(PROG_TYPE_XDP, code.len() as u32),
             code.as_ptr().expose_provenance() as u64,
@@ -190,6 +240,9 @@ impl XdpProgram {
             first,
             second,
             pair(0, ATTACH_XDP),
+            pair(types.as_ref().map_or(0, |t| t.as_raw_fd() as u32), 8),
+            functions.as_ptr().expose_provenance() as u64,
+            pair(functions.len() as u32, 0),
         ];
         let error = match bpf(PROG_LOAD, &mut words) {
             Ok(fd) => return Ok(Self(descriptor(fd))),
