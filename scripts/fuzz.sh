@@ -40,6 +40,8 @@ seed() {
     map_file)
         printf '[{"key": {"source": "10.0.0.1", "port": 80}, "value": -1}, {"key": [1, "0x02"], "value": "be16:80 zeros:6"}]' \
             >"fuzz/corpus/$target/entries.json"
+        printf '[{"key": 1, "value": [{"key": 2, "value": 7}]}, {"key": 3, "value": "inner"}]' \
+            >"fuzz/corpus/$target/nested.json"
         printf 'key,value\n192.0.2.0/24,10.0.0.1 be16:80 02:00:00:00:00:0a u32:1 zeros:8\n1,second\n' \
             >"fuzz/corpus/$target/entries.csv"
         ;;

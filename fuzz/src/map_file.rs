@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use millrace_control::Exposed;
 use millrace_control::{contents, literal, value};
-use millrace_dataplane::module::ObjectInfo;
+use millrace_dataplane::module::{Entry, ObjectInfo};
 use millrace_object::types::{EntryTypes, Field, Type};
 
-/// A function of three objects, whose entries have types, a type of the wrong size, and none.
+/// A kind whose values are maps: they are written by name or with their entries, and shown as numbers.
+const HOLDER: &str = "hash_of_maps";
+
+/// A function of three objects, whose entries have types, a type of the wrong size, and none; and of a map
+/// of maps, with the object through which those are reached and a map that can be put into it.
 pub fn exposed() -> Exposed {
     let object = |name: &str, kind: &str, key_bytes, value_bytes| {
         let info = ObjectInfo {
@@ -68,6 +72,9 @@ pub fn exposed() -> Exposed {
             object("flows", "hash", 24, 8),
             object("routes", "lpm_trie", 8, 24),
             object("next", "prog_array", 4, 4),
+            object("inner", "hash", 4, 8),
+            object("outer.maps", "hash", 8, 8),
+            object("outer", HOLDER, 4, 4),
         ],
         types: BTreeMap::from([
             ("flows".into(), types(Some(flow.clone()), Some(eight))),
@@ -96,37 +103,45 @@ pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    for entry in contents::parse(text).unwrap_or_default() {
-        assert!(!entry.place.is_empty());
+    for written in contents::parse(text).unwrap_or_default() {
+        assert!(!written.place.is_empty());
         for index in 0..exposed.objects.len() {
-            if let Ok(entry) = exposed.entry(index, &entry.key, &entry.value) {
-                same(&exposed, index, &entry.key, &entry.value);
+            let entries = exposed.entries(index, written.key.as_ref(), &written.value);
+            for entry in entries.unwrap_or_default() {
+                same(&exposed, entry.object, &entry.key, &entry.value);
             }
         }
         for size in [0, 1, 2, 4, 6, 8, 16, 512] {
-            if let Ok(bytes) = value::read(&entry.key, size, None) {
-                assert_eq!(bytes.len(), size);
+            for side in written.key.iter().chain([&written.value]) {
+                if let Ok(bytes) = value::read(side, size, None) {
+                    assert_eq!(bytes.len(), size);
+                }
             }
         }
     }
 }
 
 fn same(exposed: &Exposed, object: usize, key: &[u8], value: &[u8]) {
+    let (info, _) = &exposed.objects[object];
+    assert_eq!((key.len(), value.len()), (info.key_bytes, info.value_bytes));
+    if info.kind == HOLDER {
+        return;
+    }
+    let want = Entry {
+        object,
+        key: key.to_vec(),
+        value: value.to_vec(),
+    };
     let shown = (
         exposed.show_key(object, key),
         exposed.show_value(object, value),
     );
-    let again = exposed.entry(object, &shown.0, &shown.1);
-    assert!(
-        again.is_ok_and(|e| e.key == key && e.value == value),
-        "{shown:?}"
-    );
+    let again = exposed.entries(object, Some(&shown.0), &shown.1);
+    assert_eq!(again.as_deref(), Ok([want.clone()].as_slice()), "{shown:?}");
     let (words, value_words) = exposed.words(object, key, value);
-    let again = exposed.entry(object, &words.as_str().into(), &value_words.as_str().into());
-    assert!(
-        again.is_ok_and(|e| e.key == key && e.value == value),
-        "{words},{value_words}"
-    );
+    let texts = (words.as_str().into(), value_words.as_str().into());
+    let again = exposed.entries(object, Some(&texts.0), &texts.1);
+    assert_eq!(again.as_deref(), Ok([want].as_slice()), "{texts:?}");
     assert!(!words.contains(',') && !words.contains('\n'));
     // The forms that every reader of such files knows.
     let _ = literal::bytes(&words, key.len());

@@ -1,4 +1,4 @@
-//! Is it safe? A [`Program`](millrace_object::Program) goes in, a [`Checked`] or a [`Refusal`] comes out.
+//! Is it safe? A [`Program`] goes in, a [`Checked`] or a [`Refusal`] comes out.
 //!
 //! Nothing is emitted that has not passed here: every load and store stays inside packet, stack,
 //! map value or global; the program ends; it calls only what exists. What the proof learned on the
@@ -13,6 +13,7 @@ pub mod explore;
 pub mod facts;
 pub mod flow;
 pub mod machine;
+pub mod part;
 pub mod prove;
 pub mod reference;
 pub mod refuse;

@@ -115,14 +115,17 @@ impl Exposed {
             None => self.plain_key(None, info.key_bytes)?,
         };
         if nested::holds_maps(info) {
-            return nested::entries(self, object, key, value);
+            return nested::entries(self, object, &key, value);
         }
-        let value = self.value(object, value);
-        Ok(vec![Entry {
-            object,
-            key,
-            value: value.map_err(|e| format!("value: {e}"))?,
-        }])
+        let list = value.as_array().and_then(|l| l.first());
+        let value = self.value(object, value).map_err(|e| {
+            if list.is_some_and(|first| first.get("value").is_some()) {
+                "value: entries, where only a map of maps has any".to_owned()
+            } else {
+                format!("value: {e}")
+            }
+        })?;
+        Ok(vec![Entry { object, key, value }])
     }
 
     /// A key of which no type is known.

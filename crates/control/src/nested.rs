@@ -25,7 +25,7 @@ pub fn holds_maps(info: &ObjectInfo) -> bool {
 pub fn entries(
     exposed: &Exposed,
     object: usize,
-    key: Vec<u8>,
+    key: &[u8],
     value: &Value,
 ) -> Result<Vec<Entry>, String> {
     let holder = exposed.info(object)?;
@@ -44,14 +44,14 @@ pub fn entries(
     };
     let mut all = vec![Entry {
         object,
-        key: key.clone(),
+        key: key.to_vec(),
         value,
     }];
     let (inside, shape) = shape(exposed, holder)?;
     for entry in content {
         let of = |e| format!("{}: {e}", entry.place);
         let own = shape.key_bytes.saturating_sub(holder.key_bytes);
-        let mut both = key.clone();
+        let mut both = key.to_vec();
         both.extend(exposed.plain_key(entry.key.as_ref(), own).map_err(of)?);
         let value = crate::value::read(&entry.value, shape.value_bytes, None);
         all.push(Entry {

@@ -44,7 +44,7 @@ fn helper_contracts_are_coherent() {
         for (i, arg) in helper.args.iter().enumerate() {
             match arg {
                 Arg::Key | Arg::KeyOut | Arg::Value | Arg::ValueOut => {
-                    assert!(takes_object, "{name}")
+                    assert!(takes_object, "{name}");
                 }
                 Arg::Function => {
                     assert_eq!(helper.args.get(i + 1), Some(&Arg::Any), "{name}");

@@ -1,5 +1,5 @@
 //! Models of NICs: what their receive side scaling can be told. One TOML file a device in `nics/`,
-//! each fact with its source; a new device is a file and a line in [`FILES`].
+//! each fact with its source; a new device is a file and a line in `FILES`.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! The rules, one family a file. Each is a function from what is known before an instruction to
-//! what is known after it, or a [`Fault`](crate::refuse::Fault).
+//! what is known after it, or a [`Fault`].
 
 pub mod alu;
 pub mod atomic;

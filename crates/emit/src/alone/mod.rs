@@ -1,9 +1,9 @@
 //! Treatment `alone`: one thread owns an instance. The reference for all others, and the fastest on
 //! one core.
 //!
-//! A checked program becomes C with two typed locals a register ([`demand`]), a stack split into
-//! independent objects ([`stack`]), calls of state objects that inline ([`call`]), and, where the
-//! program begins with keyed operations, a scout that fetches their state ahead ([`scout`]). What it
+//! A checked program becomes C with two typed locals a register (`demand`), a stack split into
+//! independent objects (`stack`), calls of state objects that inline (`call`), and, where the
+//! program begins with keyed operations, a scout that fetches their state ahead (`scout`). What it
 //! costs against code by hand, `make bench` measures.
 
 mod arithmetic;

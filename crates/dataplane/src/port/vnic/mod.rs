@@ -1,7 +1,7 @@
 //! `vnic:FILE`: a software NIC, whose packets come from a capture and whose cost is like a NIC's.
 //!
-//! Threads of its own play the hardware ([`hardware`]): they write packets into buffers and
-//! descriptors into rings, pick up what is sent, and write completions. The worker's side ([`driver`])
+//! Threads of its own play the hardware (`hardware`): they write packets into buffers and
+//! descriptors into rings, pick up what is sent, and write completions. The worker's side (`driver`)
 //! does what a poll-mode driver does. RSS is worked out from the capture before anything runs, so it
 //! costs the worker nothing, as in hardware. The dispatch cost that this makes is measured when the
 //! port is opened and stands among its facts; README.md tells what it can and cannot stand for.
