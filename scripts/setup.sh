@@ -14,12 +14,13 @@ needed() {
     [ -e /usr/include/stdlib.h ] || echo libc6-dev
     [ -e /usr/include/linux/bpf.h ] || echo linux-libc-dev
     [ -e /usr/include/bpf/bpf_helpers.h ] || echo libbpf-dev
+    # libelf, zlib and pkg-config for libbpf, the kernel's own loader
+    [ -e /usr/include/libelf.h ] || echo libelf-dev
+    [ -e /usr/include/zlib.h ] || echo zlib1g-dev
+    command -v pkg-config >/dev/null || echo pkg-config
     if [ "$goal" = test ]; then
-        # AddressSanitizer for the emitted code; libelf, zlib and pkg-config for libbpf, the kernel's own loader
+        # AddressSanitizer for the emitted code
         ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || echo libclang-rt-19-dev
-        [ -e /usr/include/libelf.h ] || echo libelf-dev
-        [ -e /usr/include/zlib.h ] || echo zlib1g-dev
-        command -v pkg-config >/dev/null || echo pkg-config
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
     fi

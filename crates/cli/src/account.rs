@@ -182,11 +182,17 @@ fn outputs(text: &mut String, a: &Account) -> std::fmt::Result {
 
 fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::fmt::Result {
     let m = &a.memory;
-    writeln!(
-        text,
-        "\n  function  {:.1} ns a packet (median {:.1}), {:.2} Mpps on one core, without input and output",
-        a.function.ns_per_packet, a.function.p50_ns, a.function.mpps
-    )?;
+    // In the kernel nobody has a clock around the function.
+    let timed = a.function.ns_per_packet > 0.0 || a.read == 0;
+    if !timed {
+        writeln!(text)?;
+    } else {
+        writeln!(
+            text,
+            "\n  function  {:.1} ns a packet (median {:.1}), {:.2} Mpps on one core, without input and output",
+            a.function.ns_per_packet, a.function.p50_ns, a.function.mpps
+        )?;
+    }
     writeln!(
         text,
         "  time      {} to prepare ({how}), {} to run ({:.2} Mpps with input and output)",

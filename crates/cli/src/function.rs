@@ -27,6 +27,8 @@ pub struct Function {
     pub module: Arc<Module>,
     /// what it was made from; none for a module alone
     pub program: Option<Program>,
+    /// the BPF object that it was made from; none for a module alone
+    pub object: Option<PathBuf>,
     /// names of its ports; empty where the program names none
     pub ports: Vec<String>,
     /// names of drop reasons, by index
@@ -129,6 +131,7 @@ impl Function {
             name: program.name.clone(),
             module,
             exposed: Arc::new(exposed),
+            object: Some(object.to_owned()),
             ports: program.ports.clone(),
             reasons: program.reasons.clone(),
             initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
@@ -164,6 +167,7 @@ impl Function {
             module,
             exposed: Arc::new(exposed),
             program: None,
+            object: None,
             ports: Vec::new(),
             reasons: vec!["dropped".into()],
             initial: Vec::new(),

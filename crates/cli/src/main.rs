@@ -8,6 +8,7 @@ mod account;
 mod bundle;
 mod failure;
 mod function;
+mod in_kernel;
 mod metrics;
 mod outside;
 mod packet_test;

@@ -96,6 +96,29 @@ impl Outside {
         })
     }
 
+    /// For a function whose state the kernel has: what is to be there at start, and what is to be kept at the end.
+    ///
+    /// # Errors
+    /// A file or folder is wrong, or a socket is asked for.
+    pub fn in_kernel(&self, exposed: &Exposed) -> Result<(Vec<Entry>, Option<Pins>), Failure> {
+        let control = self.control.as_ref().filter(|p| p.as_os_str() != "none");
+        if control.is_some() || self.name.is_some() {
+            return Err(Failure::wrong(
+                "the state of a function in the kernel has no control socket",
+            )
+            .help("leave --control and --name out, and use `bpftool map`"));
+        }
+        let pins = self
+            .pin
+            .as_ref()
+            .map(|folder| Pins::open(folder, exposed, self.pin_all));
+        let pins = pins.transpose().map_err(Failure::control)?;
+        let kept = pins.as_ref().map(|p| p.entries(exposed)).transpose();
+        let mut entries = kept.map_err(Failure::control)?.unwrap_or_default();
+        entries.extend(Self::entries(&self.maps, exposed)?);
+        Ok((entries, pins))
+    }
+
     /// What `--map` says.
     pub fn maps(&self) -> &[String] {
         &self.maps

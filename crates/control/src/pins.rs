@@ -126,7 +126,22 @@ impl Pins {
         plain.then(|| self.folder.join(format!("{name}.json")))
     }
 
-    fn write(&self, exposed: &Exposed, object: usize, entries: &[KeyValue]) -> Result<(), Trouble> {
+    /// The objects that are kept, by their places among the function's.
+    #[must_use]
+    pub fn objects(&self) -> &[usize] {
+        &self.objects
+    }
+
+    /// Keeps these entries of an object.
+    ///
+    /// # Errors
+    /// They cannot be written; what was kept before is there still.
+    pub fn write(
+        &self,
+        exposed: &Exposed,
+        object: usize,
+        entries: &[KeyValue],
+    ) -> Result<(), Trouble> {
         let Some(path) = self.file(exposed, object) else {
             return Err(Trouble::new(
                 "pin",

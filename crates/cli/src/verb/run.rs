@@ -25,7 +25,7 @@ use crate::outside::Outside;
 use crate::progress::Bar;
 use crate::serving::{self, Asked};
 use crate::wiring::{self, Words};
-use crate::{account, parallel, routing, sanitize, screen, seed};
+use crate::{account, in_kernel, parallel, routing, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -144,7 +144,7 @@ const MAX_CORES: usize = 1024;
 
 const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
-null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME (docs/ports.md).
+null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME; xdp:IF runs the function in the kernel (docs/ports.md).
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
@@ -231,16 +231,19 @@ impl Run {
         let Some(first) = functions.first() else {
             return Err(Failure::wrong("no function is named"));
         };
-        let account = if serving::needed(&self.asked(), functions.len()) {
-            self.by_workers(&functions, routes)?
-        } else if self.metrics.is_some() {
-            return Err(
-                Failure::wrong("--metrics: a run over captures ends before anybody looks")
-                    .help("serve a live port, or read the account with --json"),
-            );
-        } else {
-            self.between_ports(first, routes)?
-        };
+        let account =
+            if in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs)) {
+                self.by_kernel(first)?
+            } else if serving::needed(&self.asked(), functions.len()) {
+                self.by_workers(&functions, routes)?
+            } else if self.metrics.is_some() {
+                return Err(Failure::wrong(
+                    "--metrics: a run over captures ends before anybody looks",
+                )
+                .help("serve a live port, or read the account with --json"));
+            } else {
+                self.between_ports(first, routes)?
+            };
         let names: Vec<_> = functions.iter().map(|f| f.name.as_str()).collect();
         let name = names.join(", ");
         let text = account::text(&name, first, &account);
@@ -439,6 +442,40 @@ impl Run {
         });
         bar.end();
         opened.close(account.map_err(no_state))
+    }
+
+    /// Runs a function in the kernel, on its interfaces.
+    fn by_kernel(&self, function: &Function) -> Result<Account, Failure> {
+        let flags = [
+            (self.nfs.len() > 1, "several functions"),
+            (
+                !self.inputs.is_empty() || !self.outputs.is_empty(),
+                "--in and --out",
+            ),
+            (self.split.is_some(), "--split"),
+            (self.pass.is_some(), "--pass"),
+            (self.routes.is_some(), "--routes"),
+            (
+                self.cores > 1 || !self.cpus.is_empty(),
+                "--cores and --cpus",
+            ),
+            (self.packets.is_some(), "--packets"),
+            (self.sanitize, "--sanitize"),
+        ];
+        let run = in_kernel::Asked {
+            function,
+            ports: &self.ports,
+            given: flags
+                .iter()
+                .find(|(given, _)| *given)
+                .map(|(_, flag)| *flag),
+            capacity: &self.capacity,
+            outside: &self.outside,
+            records: self.records.as_deref().map(records).transpose()?,
+            metrics: self.metrics,
+            time: self.seconds,
+        };
+        in_kernel::run(run)
     }
 
     /// Whether packets or records go to standard output.

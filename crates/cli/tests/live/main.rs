@@ -12,6 +12,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod faults;
+mod in_kernel;
 mod instance;
 mod net;
 mod same;

@@ -26,6 +26,7 @@ mod queue;
 mod tap;
 #[allow(unsafe_code, reason = "device and driver share packet memory")]
 pub mod vnic;
+pub mod xdp;
 
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut};
@@ -73,6 +74,7 @@ pub const KINDS: &[&Kind] = &[
     &afxdp::KIND,
     &tap::KIND,
     &vnic::KIND,
+    &xdp::KIND,
 ];
 
 /// What a port needs to know beyond its word.

@@ -120,8 +120,8 @@ impl RecordWriter {
         }
     }
 
-    /// False once it takes no more.
-    pub(crate) fn write(&mut self, object: &str, time: u64, record: &Record) -> bool {
+    /// Writes a record of an object, stamped in ns since the epoch; false once it takes no more.
+    pub fn write(&mut self, object: &str, time: u64, record: &Record) -> bool {
         if self.error.is_none() {
             self.error = self.line(object, time, record).err();
         }
@@ -144,7 +144,9 @@ impl RecordWriter {
         writeln!(self.output, "{text}")
     }
 
-    pub(crate) fn finish(mut self) -> Option<Failure> {
+    /// Completes it; what went wrong, if anything did.
+    #[must_use]
+    pub fn finish(mut self) -> Option<Failure> {
         let error = self.error.take().or_else(|| self.output.flush().err())?;
         Some(Failure {
             error: format!("{}: cannot be written: {error}", self.name),

@@ -17,7 +17,7 @@ mod socket;
 
 use std::io;
 
-use super::device::{Interface, Link, Mode, Promiscuous, SocketMap, Watch, XdpProgram, failed};
+use super::device::{Interface, Mode, Promiscuous, SocketMap, Watch, XdpProgram, attach, failed};
 use super::{Departure, Frame, Kind, LiveOptions, LivePort, PortError, Query, Queue, QueueCounts};
 use socket::{LONGEST, SocketOptions, Xsk};
 
@@ -40,12 +40,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     if !ring.is_power_of_two() {
         return Err(query.wrong("ring", "a power of two"));
     }
-    let wanted = match query.text("mode").as_deref() {
-        None => None,
-        Some("native") => Some(Mode::Native),
-        Some("generic") => Some(Mode::Generic),
-        Some(_) => return Err(query.wrong("mode", "`native` or `generic`")),
-    };
+    let wanted = Mode::take(&mut query)?;
     let busy_poll = query.number("busy-poll", 0, 0..=1000)? as u32;
     let word = query.word().to_owned();
     // Options first: they are wrong on any machine.
@@ -104,7 +99,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         None => interface.driver == "veth",
         Some(text) => text != "off",
     };
-    let (link, mode) = attach(&word, &query.name, &program, &interface, wanted)?;
+    let (link, mode) = attach(&word, &query.name, program.fd(), &interface, wanted)?;
     let mut pairs: Vec<Pair> = (0..workers)
         .map(|_| Pair {
             sockets: Vec::new(),
@@ -154,33 +149,6 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             "{word}: {mode:?} mode, {copy}, {queues} queues, MTU {}{finished}",
             interface.mtu
         )],
-    })
-}
-
-fn attach(
-    word: &str,
-    name: &str,
-    program: &XdpProgram,
-    interface: &Interface,
-    wanted: Option<Mode>,
-) -> Result<(Link, Mode), PortError> {
-    let first = wanted.unwrap_or(Mode::Native);
-    let attached = match Link::attach(program, interface.index, first) {
-        // Another program is no reason to try the other way.
-        Err(e) if wanted.is_none() && e.raw_os_error() != Some(libc::EBUSY) => {
-            let generic = Link::attach(program, interface.index, Mode::Generic);
-            generic.map(|link| (link, Mode::Generic))
-        }
-        other => other.map(|link| (link, first)),
-    };
-    attached.map_err(|e| {
-        let help = match e.raw_os_error() {
-            Some(libc::EBUSY) => {
-                format!("another program is attached; take it off: `ip link set {name} xdp off`, or end its owner")
-            }
-            _ => "try mode=generic, or use afpacket:".to_owned(),
-        };
-        failed(word, "cannot attach the XDP program", &e, &help)
     })
 }
 

@@ -4,13 +4,17 @@
 //! A link is detached when its last descriptor is closed, also by a kill: no interface is left with a
 //! program that nobody owns.
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::port::{PortError, Query};
 
 /// Commands (enum bpf_cmd of linux/bpf.h).
 const MAP_CREATE: u64 = 0;
 const MAP_UPDATE_ELEM: u64 = 2;
 const PROG_LOAD: u64 = 5;
+const BTF_LOAD: u64 = 18;
 const LINK_CREATE: u64 = 28;
 /// Types there.
 const MAP_TYPE_XSKMAP: u32 = 17;
@@ -24,6 +28,21 @@ pub enum Mode {
     Native = 1 << 2,
     /// by the stack, for drivers that cannot
     Generic = 1 << 1,
+}
+
+impl Mode {
+    /// Takes the option `mode=native|generic` of a port's word; none when it is not given.
+    ///
+    /// # Errors
+    /// [`PortError::Option`] when it is neither.
+    pub fn take(query: &mut Query) -> Result<Option<Self>, PortError> {
+        match query.text("mode").as_deref() {
+            None => Ok(None),
+            Some("native") => Ok(Some(Self::Native)),
+            Some("generic") => Ok(Some(Self::Generic)),
+            Some(_) => Err(query.wrong("mode", "`native` or `generic`")),
+        }
+    }
 }
 
 /// Calls bpf(2) with a union of which these are the first words.
@@ -87,6 +106,56 @@ impl SocketMap {
     }
 }
 
+/// The type of a function in [`function_types`].
+const FUNCTION: u32 = 3;
+
+/// Loads the types (BTF, Documentation/bpf/btf.rst of the kernel) of a function that is static and returns an
+/// int, which is what the verifier wants to know of one that makes tail calls.
+fn function_types() -> io::Result<OwnedFd> {
+    const NAMES: &[u8; 14] = b"\0int\0function\0";
+    let types: [u32; 10] = [
+        // int: its name, its kind, 4 bytes, signed with 32 bits
+        1,
+        1 << 24,
+        4,
+        1 << 24 | 32,
+        // a prototype that returns it
+        0,
+        13 << 24,
+        1,
+        // a function of this prototype
+        5,
+        12 << 24,
+        2,
+    ];
+    let length = size_of_val(&types) as u32;
+    // Magic number, version 1; then the lengths of the header, types and names, and where they lie.
+    let header = [0x0001_eb9f, 24, 0, length, length, NAMES.len() as u32];
+    let words = header.iter().chain(&types);
+    let mut blob: Vec<u8> = words.flat_map(|w| w.to_ne_bytes()).collect();
+    blob.extend(NAMES);
+    let mut words = [
+        blob.as_ptr().expose_provenance() as u64,
+        0,
+        pair(blob.len() as u32, 0),
+        0,
+    ];
+    bpf(BTF_LOAD, &mut words).map(descriptor)
+}
+
+/// What a program is loaded with besides its instructions.
+pub struct Like<'a> {
+    /// its license: some helpers are for those compatible with the GPL
+    pub license: &'a CStr,
+    /// its name, of which the kernel keeps 15 bytes
+    pub name: &'a str,
+    /// `BPF_F_*` of its loading
+    pub flags: u32,
+    /// where its functions begin, in instructions from 0 on, ascending; without them, none of those after the
+    /// first may make tail calls
+    pub functions: &'a [u32],
+}
+
 /// A program, loaded.
 pub struct XdpProgram(OwnedFd);
 
@@ -123,17 +192,75 @@ impl XdpProgram {
         Self::load(&code)
     }
 
+    /// Its descriptor.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     fn load(code: &[u64]) -> io::Result<Self> {
-        let license = *b"MIT\0";
+        let like = Like {
+            license: c"MIT",
+            name: "millrace",
+            flags: 0,
+            functions: &[],
+        };
+        Self::load_like(code, &like).map_err(|(error, _)| error)
+    }
+
+    /// Loads instructions (RFC 9669, each as the 64 bits that it has in memory).
+    ///
+    /// # Errors
+    /// The system's, and what its verifier said.
+    pub fn load_like(code: &[u64], like: &Like<'_>) -> Result<Self, (io::Error, String)> {
+        let mut name = [0_u8; 16];
+        // The last byte stays zero.
+        for (to, from) in name.iter_mut().take(15).zip(like.name.bytes()) {
+            *to = from;
+        }
+        let [first, second] = [0, 8].map(|at| {
+            let bytes = name.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |b| u64::from_ne_bytes(*b))
+        });
+        let said = |e| (e, String::new());
+        let types = if like.functions.is_empty() {
+            None
+        } else {
+            Some(function_types().map_err(said)?)
+        };
+        // struct bpf_func_info: where a function begins, its type.
+        let functions: Vec<[u32; 2]> = like.functions.iter().map(|at| [*at, FUNCTION]).collect();
         let mut words = [
             pair(PROG_TYPE_XDP, code.len() as u32),
             code.as_ptr().expose_provenance() as u64,
-            address(&license),
+            like.license.as_ptr().expose_provenance() as u64,
             0,
             0,
-            0,
+            pair(0, like.flags),
+            first,
+            second,
+            pair(0, ATTACH_XDP),
+            pair(types.as_ref().map_or(0, |t| t.as_raw_fd() as u32), 8),
+            functions.as_ptr().expose_provenance() as u64,
+            pair(functions.len() as u32, 0),
         ];
-        bpf(PROG_LOAD, &mut words).map(|fd| Self(descriptor(fd)))
+        let error = match bpf(PROG_LOAD, &mut words) {
+            Ok(fd) => return Ok(Self(descriptor(fd))),
+            Err(error) => error,
+        };
+        // Once more, for the verifier's words.
+        let mut log = vec![0_u8; 1 << 16];
+        let [_, _, _, size, buffer, ..] = &mut words;
+        *size = pair(1, log.len() as u32);
+        *buffer = log.as_mut_ptr().expose_provenance() as u64;
+        match bpf(PROG_LOAD, &mut words) {
+            Ok(fd) => Ok(Self(descriptor(fd))),
+            Err(_) => {
+                let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+                log.truncate(end);
+                Err((error, String::from_utf8_lossy(&log).into_owned()))
+            }
+        }
     }
 }
 
@@ -149,8 +276,8 @@ impl Link {
     ///
     /// # Errors
     /// The system's; `EBUSY` where another program is attached.
-    pub fn attach(program: &XdpProgram, interface: u32, mode: Mode) -> io::Result<Self> {
-        let program = program.0.as_raw_fd() as u32;
+    pub fn attach(program: BorrowedFd<'_>, interface: u32, mode: Mode) -> io::Result<Self> {
+        let program = program.as_raw_fd() as u32;
         let mut words = [
             pair(program, interface),
             pair(ATTACH_XDP, mode as u32),

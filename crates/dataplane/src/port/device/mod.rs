@@ -1,5 +1,6 @@
 //! Network interfaces of the kernel, and what live ports need of the system besides packets.
 
+mod attach;
 mod bpf;
 mod interface;
 mod map;
@@ -8,8 +9,9 @@ mod segment;
 mod socket;
 mod watch;
 
-pub use bpf::{Link, Mode, SocketMap, XdpProgram};
-pub use interface::{Interface, Promiscuous, bring_up, request, set_mtu};
+pub use attach::attach;
+pub use bpf::{Like, Link, Mode, SocketMap, XdpProgram};
+pub use interface::{Interface, Promiscuous, bring_up, is_up, request, set_mtu};
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
 pub use segment::Segments;

@@ -1,0 +1,256 @@
+//! A function that the kernel runs: the same packets, verdicts and state as between files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::instance::{Instance, command, count};
+use super::net::{Net, until};
+use crate::common::{self, capture, json, millrace, output, read, refused};
+
+const SOURCES: u8 = 20;
+
+/// A TCP packet to a port.
+fn knock(source: u8, port: u16) -> Vec<u8> {
+    let mut packet = vec![0; 60];
+    packet[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);
+    packet[26..34].copy_from_slice(&[10, 0, 0, source, 10, 0, 1, 1]);
+    packet[36..38].copy_from_slice(&port.to_be_bytes());
+    packet[46] = 0x50;
+    packet
+}
+
+/// Sources that knock in turn: every third in the right order, and then sends more.
+fn knocks(path: &Path) {
+    let mut packets = Vec::new();
+    for source in 1..=SOURCES {
+        let ports = match source % 3 {
+            0 => [100, 101, 102, 80],
+            1 => [100, 102, 101, 80],
+            _ => [100, 100, 101, 102],
+        };
+        for port in ports {
+            packets.push((1_000_000_000 + packets.len() as u64, knock(source, port)));
+        }
+    }
+    capture(path, &packets);
+}
+
+fn bytes(path: &Path) -> Vec<Vec<u8>> {
+    read(path).into_iter().map(|(_, _, bytes)| bytes).collect()
+}
+
+/// What a run has kept of its map, in an order of its own.
+fn state(folder: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join("sources.json")).unwrap();
+    let entries: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let mut entries: Vec<_> = entries.iter().map(Value::to_string).collect();
+    entries.sort();
+    entries
+}
+
+/// Whether the kernel lets us load programs; said aloud where not.
+fn loads(net: &Net) -> bool {
+    let short = ["nfs/portknock", "--ports", "xdp:a1", "--seconds", "0.01"];
+    let (ran, text) = output(&mut command(net, "n", &short));
+    let allowed = ran.status.success();
+    if !allowed {
+        assert!(text.contains("Operation not permitted"), "{text}");
+        println!("skipped: programs cannot be loaded here");
+    }
+    allowed
+}
+
+#[test]
+fn the_kernel_does_what_happens_between_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let trace = path("trace.pcap");
+    knocks(&trace);
+    let (trace, expected) = (trace.to_str().unwrap(), path("expected.pcap"));
+    let kept = path("file");
+    std::fs::create_dir(&kept).unwrap();
+    let pinned = |folder: &Path| {
+        [
+            "--pin".into(),
+            folder.to_str().unwrap().to_owned(),
+            "--pin-all".into(),
+        ]
+    };
+    let args = [
+        "run",
+        "nfs/portknock",
+        "--in",
+        trace,
+        "--out",
+        expected.to_str().unwrap(),
+    ];
+    let (account, status) = json(millrace().args(args).args(pinned(&kept)));
+    assert_eq!(status, 0, "{account:#}");
+    assert!(bytes(&expected).len() > 10 && state(&kept).len() == usize::from(SOURCES));
+
+    for mode in ["generic", "native"] {
+        let Some(net) = Net::new("xdp") else { return };
+        if !loads(&net) {
+            return;
+        }
+        // In native mode a veth takes packets from its peer only where it has a program itself.
+        let take = if mode == "native" {
+            "afxdp:a0?mode=native"
+        } else {
+            "afpacket:a0"
+        };
+        let folder = path(mode);
+        std::fs::create_dir(&folder).unwrap();
+        let word = format!("xdp:a1?mode={mode}");
+        let pin = pinned(&folder);
+        let mut words = vec!["nfs/portknock", "--ports", &word];
+        words.extend(pin.iter().map(String::as_str));
+        let function = Instance::start(&net, "n", &words);
+        let got = path(&format!("{mode}.pcap"));
+        let recorder = Instance::start(
+            &net,
+            "a",
+            &["nfs/nop", "--in", take, "--out", got.to_str().unwrap()],
+        );
+        let play = ["nfs/nop", "--in", trace, "--out", "afpacket:a0"];
+        let (played, text) = output(&mut command(&net, "a", &play));
+        assert!(played.status.success(), "{mode}: {text}");
+        std::thread::sleep(Duration::from_millis(500));
+        let (_, status) = recorder.stop();
+        assert_eq!(status, 0);
+        let (inside, status) = function.stop();
+        assert_eq!(status, 0, "{inside:#}");
+        for field in ["read", "forwarded", "dropped", "passed", "aborted"] {
+            assert_eq!(
+                count(&inside, field),
+                count(&account, field),
+                "{mode}: {field}"
+            );
+        }
+        assert_eq!(bytes(&got), bytes(&expected), "{mode}");
+        assert_eq!(state(&folder), state(&kept), "{mode}");
+    }
+}
+
+/// A tail call by byte 0, a redirect by bytes 2 and 3: tests/programs/onward.c.
+#[test]
+fn redirects_go_to_the_ports_that_a_devmap_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (trace, map) = (path("trace.pcap"), path("ports.csv"));
+    let packet = |call: u8, index: u8| {
+        let mut packet = vec![0; 60];
+        packet[..4].copy_from_slice(&[call, 0, index, 0]);
+        packet[12] = 0x88;
+        packet
+    };
+    // Ten to port 1, three to an index that is in no map, two to nothing.
+    let calls = [(2, 1); 10]
+        .into_iter()
+        .chain([(2, 3); 3])
+        .chain([(0, 0); 2]);
+    let packets = calls
+        .enumerate()
+        .map(|(at, (call, index))| (1000 + at as u64, packet(call, index)));
+    capture(Path::new(&trace), &packets.collect::<Vec<_>>());
+    // Index 1: interface 2, which is port 1.
+    std::fs::write(&map, "1,2\n").unwrap();
+    let map = format!("ports={map}");
+    let nf = [
+        "tests/programs/onward.c",
+        "--program",
+        "first",
+        "--map",
+        &map,
+    ];
+    let between = ["--in", &trace, "--out", &path("out.pcap")];
+    let (account, status) = json(millrace().arg("run").args(nf).args(between));
+    assert_eq!(status, 0, "{account:#}");
+    assert_eq!(count(&account, "forwarded"), 10);
+
+    let Some(net) = Net::new("xdp") else { return };
+    if !loads(&net) {
+        return;
+    }
+    let words = net.words("?mode=generic");
+    let function = Instance::start(&net, "n", &[&nf[..], &["--ports", &words]].concat());
+    let got = path("got.pcap");
+    let recorder = Instance::start(
+        &net,
+        "b",
+        &["nfs/nop", "--in", "afpacket:b0", "--out", &got],
+    );
+    let play = ["nfs/nop", "--in", &trace, "--out", "afpacket:a0"];
+    let (played, text) = output(&mut command(&net, "a", &play));
+    assert!(played.status.success(), "{text}");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(recorder.stop().1, 0);
+    let (inside, status) = function.stop();
+    assert_eq!(status, 0, "{inside:#}");
+    for field in ["read", "forwarded", "dropped", "passed", "aborted"] {
+        assert_eq!(count(&inside, field), count(&account, field), "{field}");
+    }
+    let row = inside["ports"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&row["name"], row["sent"].as_u64()),
+        (&"redirected".into(), Some(10))
+    );
+    assert_eq!(bytes(Path::new(&got)), vec![packet(2, 1); 10]);
+}
+
+#[test]
+fn nothing_is_left_after_a_kill() {
+    let Some(net) = Net::new("xdp") else { return };
+    if !loads(&net) {
+        return;
+    }
+    let attached = |net: &Net| {
+        let shown = net.within("n", "ip", &["-d", "link", "show", "a1"]);
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .contains("prog/xdp")
+    };
+    let function = Instance::start(&net, "n", &["nfs/portknock", "--ports", &net.words("")]);
+    assert!(attached(&net));
+    let second = ["nfs/portknock", "--ports", "xdp:a1"];
+    let text = refused(&mut command(&net, "n", &second), 2);
+    assert!(text.contains("another program is attached"), "{text}");
+    function.killed();
+    until("the program is taken off", || !attached(&net));
+}
+
+#[test]
+fn what_the_kernel_cannot_run_is_refused() {
+    let gate = format!("{}/gate.c", common::GATE);
+    for (words, why) in [
+        (
+            vec![gate.as_str(), "--ports", "xdp:lo"],
+            "written with handlers",
+        ),
+        (
+            vec!["nfs/portknock", "--in", "xdp:lo"],
+            "--in and --out has no meaning in the kernel",
+        ),
+        (
+            vec!["nfs/portknock", "--ports", "xdp:lo,afxdp:x"],
+            "afxdp:x is not in the kernel",
+        ),
+        (
+            vec!["nfs/portknock", "--ports", "xdp:lo?ring=1"],
+            "there is no such option",
+        ),
+        (
+            vec!["nfs/portknock", "--ports", "xdp:lo", "--cores", "2"],
+            "--cores and --cpus has no meaning",
+        ),
+        (
+            vec!["nfs/portknock", "--ports", "xdp:no-such-if"],
+            "there is no interface",
+        ),
+    ] {
+        let text = refused(millrace().arg("run").args(&words), 2);
+        assert!(text.contains(why), "{words:?}: {text}");
+    }
+}
