@@ -151,6 +151,7 @@ static inline int routes_set_route(struct routes *r, const struct shape *s, cons
         if (r->free_hop == MR_NONE)
             return -ENOSPC;
         index = lpm_insert(at.trie, &t, at.form, at.word, at.bits);
+        mr_allow(lpm_value(at.trie, &t, index), t.value_bytes);
         mr_store32(lpm_value(at.trie, &t, index), routes_take_hop(r, key, value));
         return 0;
     }

@@ -135,6 +135,41 @@ fn tail_calls_and_redirects_are_the_kernels() {
     );
 }
 
+#[test]
+fn calls_that_a_compiler_joined_are_the_kernels() {
+    if let Some(why) = unavailable() {
+        println!("skipped: comparison with the kernel, {why}");
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let source = root().join("tests/programs/joined.c");
+    let mut ours = Emitted::of(&cache.path().join("cache"), &source, 2, &[]).unwrap();
+    let mut kernel = Kernel::load(&ours.object).unwrap().program("joined");
+    for (map, index) in [("ports", 1_u32), ("ports", 3), ("others", 2), ("others", 3)] {
+        let (key, value) = (index.to_le_bytes(), 1_u32.to_le_bytes());
+        ours.set(map, &key, &value).unwrap();
+        kernel.set(map, &key, &value).unwrap();
+    }
+    let mut random = Random(5);
+    let packets: Vec<Vec<u8>> = (0..3000)
+        .map(|_| (0..60).map(|_| random.below(40) as u8).collect())
+        .collect();
+    let counts = compare("joined", &mut ours, &mut kernel, &packets).unwrap();
+    println!(
+        "joined: {} packets agree, verdicts {counts:?}",
+        packets.len()
+    );
+    assert!(
+        [1, 2, 4].iter().all(|v| counts[*v] >= 100),
+        "{counts:?}: shows nothing"
+    );
+    for map in ["left", "right"] {
+        let entries = ours.entries(map).unwrap();
+        let counted = entries.values().filter(|v| **v != [0; 8]);
+        assert!(counted.count() >= 8, "{map}");
+    }
+}
+
 /// Whether what it does depends on nothing but the packets.
 fn is_deterministic(ours: &Emitted) -> bool {
     helpers(&ours.program).all(|h| {

@@ -13,6 +13,7 @@ pub mod explore;
 pub mod facts;
 pub mod flow;
 pub mod machine;
+pub mod part;
 pub mod prove;
 pub mod reference;
 pub mod refuse;

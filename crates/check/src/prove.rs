@@ -8,7 +8,7 @@ use crate::explore::{Explored, Explorer, Failure, Why};
 use crate::facts::{Access, Flow, Op, Refusal, StepId};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
-use crate::{Options, Statistics, expand};
+use crate::{Options, Statistics, expand, part};
 
 /// All explorations together may take so many times what one may.
 const TRIES: u64 = 4;
@@ -27,11 +27,25 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let mut flow = expand::expand(program, entry, options)?;
-    let mut plan = Plan::new(program, &flow, entry.role);
-    let explored = search(program, entry, &flow, options, &mut plan, statistics)
-        .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
-    let carrying = plan.carrying_loads(&explored.numbers, &explored.facts.decided());
-    drop(plan);
+    let mut parted = 0;
+    let (explored, carrying) = loop {
+        let mut plan = Plan::new(program, &flow, entry.role);
+        match search(program, entry, &flow, options, &mut plan, statistics) {
+            Ok(explored) => {
+                let carrying = plan.carrying_loads(&explored.numbers, &explored.facts.decided());
+                break (explored, carrying);
+            }
+            Err((step, fault)) => {
+                drop(plan);
+                let joined = fault.rule == "several-objects" && parted < part::MOST;
+                let refused = refusal(program, &flow, step, fault);
+                if !(joined && part::part(&mut flow, step)) {
+                    return Err(refused);
+                }
+                parted += 1;
+            }
+        }
+    };
     explored.facts.finish(&mut flow);
     for (step, carries) in flow.steps.iter_mut().zip(carrying) {
         step.load_once = carries && step.access.is_some_and(|a| others_write(program, a));

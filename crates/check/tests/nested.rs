@@ -98,16 +98,6 @@ fn what_must_not_be_done_with_a_map_that_was_found() {
             "helper-argument",
             format!("{FOUND}r1 = object outer\nr2 = r10\nr2 += -4\ncall map_delete_elem{OUT}"),
         ),
-        // Of two maps of maps at one call it is not known what the maps in them are like.
-        (
-            "several-objects",
-            format!(
-                "r6 = r1\nr6 = *(u32 *)(r6 + 16)\n*(u32 *)(r10 - 4) = 1\nif r6 == 0 goto second\n\
-                 r1 = object outer\nr2 = r10\nr2 += -4\ncall map_lookup_elem\n{NULL}goto both\n\
-                 second:\nr1 = object other\nr2 = r10\nr2 += -4\ncall map_lookup_elem\n{NULL}\
-                 both:\n{LOOKUP}{OUT}"
-            ),
-        ),
         (
             "pointer-return",
             format!("{FOUND}{NULL}exit\nout:\nr0 = 2\nexit"),

@@ -6,6 +6,7 @@
 //! state and packet are here.
 
 mod checksum;
+mod cookie;
 mod events;
 mod frame;
 mod prefix;
@@ -27,6 +28,7 @@ pub(super) const E2BIG: i64 = 7;
 const ENOSPC: i64 = 28;
 const EEXIST: i64 = 17;
 pub(super) const EINVAL: i64 = 22;
+const EOPNOTSUPP: i64 = 95;
 
 /// What lasts longer than a helper call.
 #[derive(Default)]
@@ -337,9 +339,24 @@ impl<'a> Machine<'a> {
             }
             ("perf_event_output", Some(o)) => self.event(id, o, a),
             // Packets come at time 0, one thread runs, and nothing is printed.
-            ("ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "jiffies64", _) => {
+            (
+                "ktime_get_ns"
+                | "ktime_get_boot_ns"
+                | "ktime_get_coarse_ns"
+                | "ktime_get_tai_ns"
+                | "jiffies64",
+                _,
+            ) => Ok(0),
+            ("tcp_raw_gen_syncookie_ipv4", _) => self.make_cookie(a, 20),
+            ("tcp_raw_gen_syncookie_ipv6", _) => self.make_cookie(a, 40),
+            ("tcp_raw_check_syncookie_ipv4", _) => self.check_cookie(a, 20),
+            ("tcp_raw_check_syncookie_ipv6", _) => self.check_cookie(a, 40),
+            ("xdp_metadata_rx_timestamp", _) => {
+                self.put(a[1], &[0; 8])?;
                 Ok(0)
             }
+            // No interface said these.
+            ("xdp_metadata_rx_hash" | "xdp_metadata_rx_vlan_tag", _) => Ok(error(EOPNOTSUPP)),
             ("get_smp_processor_id" | "spin_lock" | "spin_unlock", _) => Ok(0),
             ("trace_printk" | "trace_vprintk", _) => {
                 let format = self.bytes_at(a[0], a[1] as u32)?;
