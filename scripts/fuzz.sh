@@ -52,7 +52,12 @@ seed() {
             '{"v":1,"do":"entries","object":"flows","cursor":3,"limit":9}' '{"v":1,"do":"set","setting":"a=1"}' \
             '{"v":1,"do":"stop"}' >"fuzz/corpus/$target/requests"
         ;;
-    packet_language) cp nfs/*/tests/*.pkt "fuzz/corpus/$target/" ;;
+    packet_language)
+        # Functions name their cases alike, and cp refuses to put two files in one place.
+        for case in nfs/*/tests/*.pkt; do
+            cp "$case" "fuzz/corpus/$target/${case//\//-}"
+        done
+        ;;
     esac
 }
 
