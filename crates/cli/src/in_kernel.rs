@@ -165,7 +165,7 @@ fn serve(
     account.facts = facts;
     account.interrupted = stop.load(Ordering::Relaxed);
     account.records = records;
-    account.errors.extend(failed.map(failure));
+    account.errors.extend(failed.as_ref().map(failure));
     Ok(account)
 }
 
@@ -210,7 +210,7 @@ fn keep(kernel: &Kernel, pins: &Pins, function: &Function, account: &mut Account
             continue;
         };
         match kernel.entries(&info.name) {
-            Err(error) => account.errors.push(failure(error)),
+            Err(error) => account.errors.push(failure(&error)),
             Ok(entries) => {
                 if let Err(trouble) = pins.write(&function.exposed, *object, &entries) {
                     account.errors.push(accounts::Failure {
@@ -223,7 +223,7 @@ fn keep(kernel: &Kernel, pins: &Pins, function: &Function, account: &mut Account
     }
 }
 
-fn failure(error: PortError) -> accounts::Failure {
+fn failure(error: &PortError) -> accounts::Failure {
     accounts::Failure {
         help: error.help(),
         error: error.to_string(),

@@ -12,6 +12,10 @@ const LINES: usize = 12;
 
 static SAID: Mutex<String> = Mutex::new(String::new());
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the type that libbpf-rs wants"
+)]
 fn hear(_: PrintLevel, text: String) {
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     said.push_str(&text);
