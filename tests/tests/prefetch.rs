@@ -66,8 +66,15 @@ fn prefetching_changes_nothing() {
     let tools = toolchain::find(&cache).unwrap();
     let fastpath = cache.headers().unwrap().join("fastpath");
     let mut with_passes = Vec::new();
-    for name in nfs() {
+    let programs = ["kept"].map(|name| {
+        let source = root().join(format!("tests/programs/{name}.c"));
+        (name.to_owned(), source)
+    });
+    let functions = nfs().into_iter().map(|name| {
         let source = root().join(format!("nfs/{name}/{name}.c"));
+        (name, source)
+    });
+    for (name, source) in functions.chain(programs) {
         let built = millrace_emit::build(&cache, &source, &[], &Default::default(), &mut |_| {})
             .unwrap_or_else(|e| panic!("{name}: {e}"));
         let program = built.program;
@@ -111,6 +118,8 @@ fn prefetching_changes_nothing() {
         "lb",
         "portknock",
         "heavyhitter",
+        "nat",
+        "kept",
     ] {
         assert!(
             with_passes.iter().any(|n| n == name),

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_check::facts::{FrameId, Kind, Op, StepId};
+use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Operand, Reg};
 
 use super::call;
@@ -172,7 +172,12 @@ fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
     };
     let writes = |op: &Op| matches!(op, Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }));
     let written = objects(scout, &writes);
-    let used = objects(rest, &|_| true);
+    // Through a pointer into several regions any byte of the stack may be read.
+    let used = if rest.layout().iter().any(|id| anywhere(rest, *id)) {
+        written.clone()
+    } else {
+        objects(rest, &|_| true)
+    };
     (written.intersection(&used))
         .map(|&(frame, from, to)| StackObject {
             frame: FrameId(frame),
@@ -180,6 +185,17 @@ fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
             to,
         })
         .collect()
+}
+
+/// Whether a step touches memory of which it is not known what it is.
+fn anywhere(slice: &Slice, id: StepId) -> bool {
+    let step = slice.step(id);
+    let several = |access: Access| matches!(access, Access::Several);
+    step.access.is_some_and(several)
+        || step.args.iter().any(|arg| match arg {
+            ArgFact::Memory { access, .. } => several(*access),
+            _ => false,
+        })
 }
 
 /// The C names of what is kept, each with its place in the slot.
