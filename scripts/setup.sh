@@ -21,6 +21,13 @@ needed() {
     if [ "$goal" = test ]; then
         # AddressSanitizer for the emitted code
         ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || echo libclang-rt-19-dev
+        # its reports with file and line
+        command -v llvm-symbolizer-19 >/dev/null || echo llvm-19
+        # networks of the tests' own, what is sent through them, and signals
+        command -v ip >/dev/null || echo iproute2
+        command -v ping >/dev/null || echo iputils-ping
+        command -v traceroute >/dev/null || echo traceroute
+        [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
     fi
