@@ -9,7 +9,7 @@ use millrace_object::program::Dialect;
 use super::demand::Demand;
 use super::forms::Forms;
 use super::objects::Names;
-use super::resume::{Entrance, Resume, moves};
+use super::resume::{Entrance, Resume};
 use super::slice::{Role, Slice};
 use super::stack::Stack;
 use super::store_order::runs;
@@ -177,18 +177,8 @@ impl<'a> Body<'a> {
             } else if count > 1 {
                 out.push(format!("case {}:", entrance.site));
             }
-            let mut at = 0;
-            for object in &entrance.stack {
-                let bytes = object.to - object.from;
-                out.push(format!(
-                    "{indent}memcpy({}, slot->stack + {at}, {bytes});",
-                    object.name()
-                ));
-                at += bytes;
-            }
-            for (local, place) in moves(entrance) {
-                out.push(format!("{indent}{local} = {place};"));
-            }
+            let moves = entrance.moves();
+            out.extend(moves.iter().map(|m| format!("{indent}{}", m.bring())));
             out.push(format!("{indent}goto L{};", id.0));
         }
         if count > 1 {

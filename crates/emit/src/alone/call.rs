@@ -2,7 +2,8 @@
 //!
 //! Keys and values are copied into fresh temporaries: nothing else can point to them, so they stay
 //! in registers whatever the callee does. A key goes in whole zero-padded words together with its
-//! token; where a scout may have left the token, it is used if the scout's key was this one.
+//! token. Where a program goes on from its scout, both are the scout's; where it runs anew with the scout's
+//! token at hand, that is used if the scout's key was this one.
 
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
 use millrace_object::Insn;
@@ -11,8 +12,9 @@ use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::body::Body;
+use super::demand::key;
 use super::forms::{Forms, is_pure};
-use super::resume::moves;
+use super::resume::Move;
 use super::slice::Slice;
 use crate::error::Error;
 
@@ -61,7 +63,8 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
 /// Where a scout ends: the token of the key, kept in the slot, and the first prefetch.
 pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Error> {
     let (object, declaration) = object(body, id)?;
-    let key = Reg(key_position(body, id)? + 1);
+    let step = body.slice.step(id);
+    let key = key(step).ok_or_else(|| body.slice.contradiction(step, "a call without a key"))?;
     let operands = body.names.operands(object);
     let prefix = declaration.kind.c;
     let mut before = copy_key(body, id, key, declaration)?;
@@ -71,20 +74,7 @@ pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Err
         format!("slot->site = {site};"),
     ]);
     if let Some(entrance) = body.resume.and_then(|r| r.entrances.get(&id)) {
-        let mut at = 0;
-        for object in &entrance.stack {
-            let bytes = object.to - object.from;
-            before.push(format!(
-                "memcpy(slot->stack + {at}, {}, {bytes});",
-                object.name()
-            ));
-            at += bytes;
-        }
-        before.extend(
-            moves(entrance)
-                .iter()
-                .map(|(local, place)| format!("{place} = {local};")),
-        );
+        before.extend(entrance.moves().iter().map(Move::keep));
     }
     before.extend([
         format!("{prefix}_prefetch({operands}, slot->token);"),
@@ -108,19 +98,6 @@ pub fn object<'a>(body: &Body<'a>, id: StepId) -> Result<(ObjectId, &'a StateObj
         }
         _ => Err(body.slice.contradiction(step, "a call on no state object")),
     }
-}
-
-fn key_position(body: &Body, id: StepId) -> Result<u8, Error> {
-    let step = body.slice.step(id);
-    let position = match step.op {
-        millrace_check::facts::Op::Plain(millrace_object::Insn::Call { helper }) => {
-            helper::by_number(helper).and_then(|h| h.args.iter().position(|a| *a == Arg::Key))
-        }
-        _ => None,
-    };
-    position
-        .and_then(|p| u8::try_from(p).ok())
-        .ok_or_else(|| body.slice.contradiction(step, "a call without a key"))
 }
 
 /// The object and the shape that a call works on.
@@ -361,13 +338,7 @@ fn stored_key(
 /// Where on the stack the key of a call lies, if it is whole words there and few enough to be named.
 pub fn whole_key(slice: &Slice, id: StepId) -> Option<(FrameId, i32, i32)> {
     let step = slice.step(id);
-    let Op::Plain(Insn::Call { helper }) = step.op else {
-        return None;
-    };
-    let key = helper::by_number(helper)?
-        .args
-        .iter()
-        .position(|a| *a == Arg::Key)?;
+    let key = usize::from(key(step)?.0) - 1;
     let (Some(ArgFact::Object(object)), Some(ArgFact::Memory { access, .. })) =
         (step.args.first(), step.args.get(key))
     else {

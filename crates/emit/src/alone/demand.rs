@@ -209,13 +209,10 @@ impl Demand {
 }
 
 /// The register that holds the address of a keyed operation's key.
-fn key(step: &Step) -> Option<Reg> {
+pub fn key(step: &Step) -> Option<Reg> {
     let Op::Plain(Insn::Call { helper: number }) = step.op else {
         return None;
     };
-    let at = helper::by_number(number)?
-        .args
-        .iter()
-        .position(|a| *a == helper::Arg::Key)?;
+    let at = helper::by_number(number)?.key_argument()?;
     Some(Reg(at as u8 + 1))
 }

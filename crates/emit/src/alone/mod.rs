@@ -150,8 +150,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
             "static __attribute__((noinline))"
         };
         let parameters = "struct mr_instance *self, struct mr_packet *pkt";
-        let slotted = scout.is_some() && rest.is_none();
-        let slot = if slotted {
+        let slot = if whole.slotted {
             ", const struct slot *slot"
         } else {
             ""
@@ -188,7 +187,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         }
         entries.push(Entry {
             function,
-            slotted,
+            slotted: whole.slotted,
             role: entry.role,
             prefetch,
             resume,

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Operand, Reg};
 
+use super::body::Body;
 use super::call;
 use super::demand::{Cut, Demand};
 use super::forms::Forms;
@@ -49,6 +50,61 @@ impl Entrance {
     /// Bytes of the stack that are kept.
     pub fn stack_bytes(&self) -> i32 {
         self.stack.iter().map(|o| o.to - o.from).sum()
+    }
+
+    /// All that is kept, each with its place in the slot.
+    pub fn moves(&self) -> Vec<Move> {
+        let mut at = 0;
+        let stack = self.stack.iter().map(|object| {
+            let bytes = object.to - object.from;
+            let place = format!("slot->stack + {at}");
+            at += bytes;
+            Move {
+                name: object.name(),
+                place,
+                bytes: Some(bytes),
+            }
+        });
+        let mut all: Vec<Move> = stack.collect();
+        for (form, array, registers) in [
+            (Forms::SCALAR, "number", &self.numbers),
+            (Forms::POINTER, "pointer", &self.pointers),
+        ] {
+            let register = |(i, (frame, reg)): (usize, &(FrameId, Reg))| Move {
+                name: Body::local(*frame, *reg, form),
+                place: format!("slot->{array}[{i}]"),
+                bytes: None,
+            };
+            all.extend(registers.iter().enumerate().map(register));
+        }
+        all
+    }
+}
+
+/// A local of the functions and where the slot keeps it.
+pub struct Move {
+    name: String,
+    place: String,
+    /// of an array; none for what is assigned
+    bytes: Option<i32>,
+}
+
+impl Move {
+    /// The statement with which the scout keeps it.
+    pub fn keep(&self) -> String {
+        Self::statement(&self.place, &self.name, self.bytes)
+    }
+
+    /// The statement with which the rest has it again.
+    pub fn bring(&self) -> String {
+        Self::statement(&self.name, &self.place, self.bytes)
+    }
+
+    fn statement(to: &str, from: &str, bytes: Option<i32>) -> String {
+        match bytes {
+            Some(bytes) => format!("memcpy({to}, {from}, {bytes});"),
+            None => format!("{to} = {from};"),
+        }
     }
 }
 
@@ -162,12 +218,11 @@ fn movable(scout: &Slice, demand: &Demand, id: StepId) -> bool {
 
 /// What the scout may write of the stack and the rest may read.
 fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
-    let objects = |slice: &Slice, wanted: &dyn Fn(&Op) -> bool| -> BTreeSet<(usize, i32, i32)> {
+    let objects = |slice: &Slice, wanted: &dyn Fn(&Op) -> bool| -> BTreeSet<StackObject> {
         (slice.layout().iter())
             .filter(|id| wanted(&slice.step(**id).op))
             .flat_map(|id| touched(slice, *id))
-            .filter_map(|bytes| stack.find(bytes.frame, bytes.from))
-            .map(|o| (o.frame.0, o.from, o.to))
+            .filter_map(|bytes| stack.find(bytes.frame, bytes.from).copied())
             .collect()
     };
     let writes = |op: &Op| matches!(op, Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }));
@@ -178,13 +233,7 @@ fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
     } else {
         objects(rest, &|_| true)
     };
-    (written.intersection(&used))
-        .map(|&(frame, from, to)| StackObject {
-            frame: FrameId(frame),
-            from,
-            to,
-        })
-        .collect()
+    written.intersection(&used).copied().collect()
 }
 
 /// Whether a step touches memory of which it is not known what it is.
@@ -196,22 +245,4 @@ fn anywhere(slice: &Slice, id: StepId) -> bool {
             ArgFact::Memory { access, .. } => several(*access),
             _ => false,
         })
-}
-
-/// The C names of what is kept, each with its place in the slot.
-pub fn moves(entrance: &Entrance) -> Vec<(String, String)> {
-    let local = super::body::Body::local;
-    let numbers = (entrance.numbers.iter().enumerate()).map(|(i, (frame, reg))| {
-        (
-            local(*frame, *reg, Forms::SCALAR),
-            format!("slot->number[{i}]"),
-        )
-    });
-    let pointers = (entrance.pointers.iter().enumerate()).map(|(i, (frame, reg))| {
-        (
-            local(*frame, *reg, Forms::POINTER),
-            format!("slot->pointer[{i}]"),
-        )
-    });
-    numbers.chain(pointers).collect()
 }

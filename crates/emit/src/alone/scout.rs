@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use millrace_check::facts::{Access, ArgFact, Op, Step, StepId};
-use millrace_object::helper::{self, Arg};
+use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 
@@ -124,11 +124,7 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
         ArgFact::Memory { access, .. } => readable(slice, *access),
         _ => true,
     });
-    let key = helper
-        .args
-        .iter()
-        .position(|a| *a == Arg::Key)
-        .and_then(|at| step.args.get(at));
+    let key = helper.key_argument().and_then(|at| step.args.get(at));
     if let (Some(ArgFact::Object(object)), Some(ArgFact::Memory { access, .. })) =
         (step.args.first(), key)
     {

@@ -14,7 +14,7 @@ use super::slice::{Role, Slice};
 use crate::error::Error;
 
 /// One local array.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct StackObject {
     /// whose stack
     pub frame: FrameId,

@@ -217,6 +217,12 @@ impl Helper {
     pub fn object_argument(&self) -> Option<usize> {
         self.args.iter().position(|a| *a == Arg::Object)
     }
+
+    /// Which argument is the address of a key, from 0; none for helpers that take none.
+    #[must_use]
+    pub fn key_argument(&self) -> Option<usize> {
+        self.args.iter().position(|a| *a == Arg::Key)
+    }
 }
 
 /// The state object that a helper works on without naming it, by its kind: a program that calls such a
