@@ -1,5 +1,9 @@
 //! `millrace run`: a network function between ports.
 
+mod captures;
+mod kernel;
+mod workers;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
@@ -7,25 +11,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use millrace_dataplane::Config;
 use millrace_dataplane::account::Account;
-use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
-use millrace_dataplane::port::{self, InputOptions};
-use millrace_dataplane::runner::{BURST, Progress, RecordWriter};
-use millrace_dataplane::worker::{self, Link};
-use millrace_dataplane::{Config, Serve, signal};
+use millrace_dataplane::port;
+use millrace_dataplane::runner::{BURST, RecordWriter};
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
-use crate::metrics::{self, Endpoint};
+use crate::metrics;
 use crate::outside::Outside;
-use crate::progress::Bar;
 use crate::serving::{self, Asked};
-use crate::wiring::{self, Words};
-use crate::{account, in_kernel, parallel, routing, sanitize, screen, seed};
+use crate::wiring::Words;
+use crate::{account, in_kernel, routing, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args)]
@@ -340,144 +341,6 @@ impl Run {
         }
     }
 
-    /// Runs functions between live ports, or several in a row.
-    fn by_workers(&self, functions: &[Function], routes: Vec<Entry>) -> Result<Account, Failure> {
-        let asked = self.asked();
-        if self.cores > 1 {
-            for function in functions {
-                parallel::allow(function, self.cores)?;
-            }
-        }
-        signal::install();
-        let declared: Vec<_> = functions
-            .iter()
-            .map(|f| (f.name.as_str(), f.ports.as_slice()))
-            .collect();
-        let ports = match serving::ends(&declared)? {
-            Some(ends) => ends,
-            None => functions.first().map_or(Vec::new(), |f| f.ports.clone()),
-        };
-        let both: &[String] = &self.ports;
-        let words = Words {
-            inputs: if both.is_empty() { &self.inputs } else { both },
-            outputs: if both.is_empty() { &self.outputs } else { both },
-            split: self.split.as_ref(),
-            pass: None,
-        };
-        let ports = wiring::port_names(&ports, &words)?;
-        let mut opened = match functions {
-            [one] => self.outside.open(&one.exposed, self.cores)?,
-            row => {
-                let names: Vec<_> = row.iter().map(|f| f.name.as_str()).collect();
-                self.outside.open_row(&names.join("+"), self.cores)?
-            }
-        };
-        opened.entries.extend(routes);
-        let mut chain = Vec::new();
-        for (index, (function, nf)) in functions.iter().zip(&self.nfs).enumerate() {
-            let entries = match functions {
-                [_] => std::mem::take(&mut opened.entries),
-                _ => Outside::entries(&self.of(nf, self.outside.maps())?, &function.exposed)?,
-            };
-            chain.push(Link {
-                name: function.name.clone(),
-                module: function.module.clone(),
-                config: self.config(index, function, entries),
-                program: function.entry,
-                prefetch: !self.no_prefetch,
-                reasons: function.reasons.clone(),
-                objects_bytes: function.objects_bytes,
-            });
-        }
-        let served = serving::open(&asked, &ports)?;
-        let allowed = worker::cpus();
-        let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {
-            (false, _) => self.cpus.clone(),
-            (true, true) => allowed,
-            // More workers than processors: the system shares them out.
-            (true, false) => Vec::new(),
-        };
-        let live = served.words.iter().any(|w| port::is_live(w));
-        if live {
-            let words = served.words.join(", ");
-            let workers = if self.cores == 1 { "worker" } else { "workers" };
-            screen::err(&format!(
-                "serving {words} with {} {workers}; ^C drains and ends",
-                self.cores
-            ));
-        }
-        let serve = Serve {
-            chain,
-            ports,
-            workers: served.workers,
-            words: served.words,
-            of_port: served.of_port,
-            pass: served.pass,
-            cpus,
-            holds: served.holds,
-            facts: served.facts,
-            records: self.records.as_deref().map(records).transpose()?,
-            burst: self.burst,
-            packets: self.packets,
-            time: self.seconds,
-            busy: self.busy,
-            mailboxes: opened.mailboxes.clone(),
-            at_end: opened.at_end.take(),
-        };
-        let metrics = self.metrics.map(Endpoint::open).transpose()?;
-        if let Some(endpoint) = &metrics {
-            screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
-        }
-        let rate = Rate::start();
-        let mut bar = Bar::new();
-        let account = worker::serve(serve, signal::flag(), &mut |shared| {
-            if let Some(endpoint) = &metrics {
-                let seconds = rate.elapsed().as_secs_f64();
-                endpoint.update(shared.account(rate.ns_per_tick(), seconds));
-            }
-            bar.show(Progress {
-                read: shared.read(),
-                share: None,
-            });
-        });
-        bar.end();
-        opened.close(account.map_err(no_state))
-    }
-
-    /// Runs a function in the kernel, on its interfaces.
-    fn by_kernel(&self, function: &Function) -> Result<Account, Failure> {
-        let flags = [
-            (self.nfs.len() > 1, "several functions"),
-            (
-                !self.inputs.is_empty() || !self.outputs.is_empty(),
-                "--in and --out",
-            ),
-            (self.split.is_some(), "--split"),
-            (self.pass.is_some(), "--pass"),
-            (self.routes.is_some(), "--routes"),
-            (
-                self.cores > 1 || !self.cpus.is_empty(),
-                "--cores and --cpus",
-            ),
-            (self.packets.is_some(), "--packets"),
-            (self.sanitize, "--sanitize"),
-        ];
-        let run = in_kernel::Asked {
-            function,
-            ports: &self.ports,
-            given: flags
-                .iter()
-                .find(|(given, _)| *given)
-                .map(|(_, flag)| *flag),
-            capacity: &self.capacity,
-            outside: &self.outside,
-            records: self.records.as_deref().map(records).transpose()?,
-            metrics: self.metrics,
-            time: self.seconds,
-        };
-        in_kernel::run(run)
-    }
-
     /// Whether packets or records go to standard output.
     fn takes_stdout(&self) -> bool {
         let words = self.outputs.iter().chain(&self.pass).any(|w| w == "-");
@@ -520,49 +383,6 @@ impl Run {
                 .help("name the capture mem:FILE to loop it from memory"));
         }
         Ok(())
-    }
-
-    fn between_ports(&self, function: &Function, routes: Vec<Entry>) -> Result<Account, Failure> {
-        let words = Words {
-            inputs: &self.inputs,
-            outputs: &self.outputs,
-            split: self.split.as_ref(),
-            pass: self.pass.as_deref(),
-        };
-        signal::install();
-        let ports = wiring::port_names(&function.ports, &words)?;
-        let options = InputOptions {
-            loops: self.rounds(),
-            stop: signal::flag(),
-        };
-        let sources = wiring::sources(&words, &ports, &options)?;
-        let (sinks, pass) = wiring::sinks(&words, &ports)?;
-        let mut opened = self.outside.open(&function.exposed, 1)?;
-        opened.entries.extend(routes);
-        let run = millrace_dataplane::Run {
-            module: function.module.clone(),
-            config: self.config(0, function, std::mem::take(&mut opened.entries)),
-            program: function.entry,
-            prefetch: !self.no_prefetch,
-            sources,
-            ports,
-            sinks,
-            pass,
-            records: self.records.as_deref().map(records).transpose()?,
-            reasons: function.reasons.clone(),
-            burst: self.burst,
-            layout: self.layout(),
-            packets: self.packets,
-            time: self.seconds,
-            objects_bytes: function.objects_bytes,
-            mailbox: opened.mailboxes.first().cloned(),
-            at_end: opened.at_end.take(),
-        };
-        let mut bar = Bar::new();
-        let account =
-            millrace_dataplane::run(run, signal::flag(), &mut |progress| bar.show(progress));
-        bar.end();
-        opened.close(account.map_err(no_state))
     }
 }
 

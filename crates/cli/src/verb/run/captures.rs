@@ -1,0 +1,62 @@
+//! From captures to captures.
+
+use millrace_dataplane::account::Account;
+use millrace_dataplane::module::Entry;
+use millrace_dataplane::port::InputOptions;
+use millrace_dataplane::signal;
+
+use super::{Run, no_state, records};
+use crate::failure::Failure;
+use crate::function::Function;
+use crate::progress::Bar;
+use crate::wiring::{self, Words};
+
+impl Run {
+    /// Runs a function from captures to captures.
+    pub(super) fn between_ports(
+        &self,
+        function: &Function,
+        routes: Vec<Entry>,
+    ) -> Result<Account, Failure> {
+        let words = Words {
+            inputs: &self.inputs,
+            outputs: &self.outputs,
+            split: self.split.as_ref(),
+            pass: self.pass.as_deref(),
+        };
+        signal::install();
+        let ports = wiring::port_names(&function.ports, &words)?;
+        let options = InputOptions {
+            loops: self.rounds(),
+            stop: signal::flag(),
+        };
+        let sources = wiring::sources(&words, &ports, &options)?;
+        let (sinks, pass) = wiring::sinks(&words, &ports)?;
+        let mut opened = self.outside.open(&function.exposed, 1)?;
+        opened.entries.extend(routes);
+        let run = millrace_dataplane::Run {
+            module: function.module.clone(),
+            config: self.config(0, function, std::mem::take(&mut opened.entries)),
+            program: function.entry,
+            prefetch: !self.no_prefetch,
+            sources,
+            ports,
+            sinks,
+            pass,
+            records: self.records.as_deref().map(records).transpose()?,
+            reasons: function.reasons.clone(),
+            burst: self.burst,
+            layout: self.layout(),
+            packets: self.packets,
+            time: self.seconds,
+            objects_bytes: function.objects_bytes,
+            mailbox: opened.mailboxes.first().cloned(),
+            at_end: opened.at_end.take(),
+        };
+        let mut bar = Bar::new();
+        let account =
+            millrace_dataplane::run(run, signal::flag(), &mut |progress| bar.show(progress));
+        bar.end();
+        opened.close(account.map_err(no_state))
+    }
+}

@@ -1,0 +1,127 @@
+//! Between live ports, or several functions in a row: by workers.
+
+use millrace_dataplane::account::Account;
+use millrace_dataplane::clock::Rate;
+use millrace_dataplane::module::Entry;
+use millrace_dataplane::runner::Progress;
+use millrace_dataplane::worker::{self, Link};
+use millrace_dataplane::{Serve, port, signal};
+
+use super::{Run, no_state, records};
+use crate::failure::Failure;
+use crate::function::Function;
+use crate::metrics::Endpoint;
+use crate::outside::Outside;
+use crate::progress::Bar;
+use crate::wiring::{self, Words};
+use crate::{parallel, screen, serving};
+
+impl Run {
+    /// Runs functions between live ports, or several in a row.
+    pub(super) fn by_workers(
+        &self,
+        functions: &[Function],
+        routes: Vec<Entry>,
+    ) -> Result<Account, Failure> {
+        let asked = self.asked();
+        if self.cores > 1 {
+            for function in functions {
+                parallel::allow(function, self.cores)?;
+            }
+        }
+        signal::install();
+        let declared: Vec<_> = functions
+            .iter()
+            .map(|f| (f.name.as_str(), f.ports.as_slice()))
+            .collect();
+        let ports = match serving::ends(&declared)? {
+            Some(ends) => ends,
+            None => functions.first().map_or(Vec::new(), |f| f.ports.clone()),
+        };
+        let both: &[String] = &self.ports;
+        let words = Words {
+            inputs: if both.is_empty() { &self.inputs } else { both },
+            outputs: if both.is_empty() { &self.outputs } else { both },
+            split: self.split.as_ref(),
+            pass: None,
+        };
+        let ports = wiring::port_names(&ports, &words)?;
+        let mut opened = match functions {
+            [one] => self.outside.open(&one.exposed, self.cores)?,
+            row => {
+                let names: Vec<_> = row.iter().map(|f| f.name.as_str()).collect();
+                self.outside.open_row(&names.join("+"), self.cores)?
+            }
+        };
+        opened.entries.extend(routes);
+        let mut chain = Vec::new();
+        for (index, (function, nf)) in functions.iter().zip(&self.nfs).enumerate() {
+            let entries = match functions {
+                [_] => std::mem::take(&mut opened.entries),
+                _ => Outside::entries(&self.of(nf, self.outside.maps())?, &function.exposed)?,
+            };
+            chain.push(Link {
+                name: function.name.clone(),
+                module: function.module.clone(),
+                config: self.config(index, function, entries),
+                program: function.entry,
+                prefetch: !self.no_prefetch,
+                reasons: function.reasons.clone(),
+                objects_bytes: function.objects_bytes,
+            });
+        }
+        let served = serving::open(&asked, &ports)?;
+        let allowed = worker::cpus();
+        let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {
+            (false, _) => self.cpus.clone(),
+            (true, true) => allowed,
+            // More workers than processors: the system shares them out.
+            (true, false) => Vec::new(),
+        };
+        let live = served.words.iter().any(|w| port::is_live(w));
+        if live {
+            let words = served.words.join(", ");
+            let workers = if self.cores == 1 { "worker" } else { "workers" };
+            screen::err(&format!(
+                "serving {words} with {} {workers}; ^C drains and ends",
+                self.cores
+            ));
+        }
+        let serve = Serve {
+            chain,
+            ports,
+            workers: served.workers,
+            words: served.words,
+            of_port: served.of_port,
+            pass: served.pass,
+            cpus,
+            holds: served.holds,
+            facts: served.facts,
+            records: self.records.as_deref().map(records).transpose()?,
+            burst: self.burst,
+            packets: self.packets,
+            time: self.seconds,
+            busy: self.busy,
+            mailboxes: opened.mailboxes.clone(),
+            at_end: opened.at_end.take(),
+        };
+        let metrics = self.metrics.map(Endpoint::open).transpose()?;
+        if let Some(endpoint) = &metrics {
+            screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
+        }
+        let rate = Rate::start();
+        let mut bar = Bar::new();
+        let account = worker::serve(serve, signal::flag(), &mut |shared| {
+            if let Some(endpoint) = &metrics {
+                let seconds = rate.elapsed().as_secs_f64();
+                endpoint.update(shared.account(rate.ns_per_tick(), seconds));
+            }
+            bar.show(Progress {
+                read: shared.read(),
+                share: None,
+            });
+        });
+        bar.end();
+        opened.close(account.map_err(no_state))
+    }
+}
