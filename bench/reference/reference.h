@@ -140,14 +140,6 @@ MR_INLINE u32 network(const struct mr_packet *pkt, u16 *type)
     return at;
 }
 
-MR_INLINE u16 fold(u64 sum)
-{
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (u16)((sum & 0xffff) + (sum >> 16));
-}
-
 /* The IPv4 header at an offset if it is one: version, lengths, checksum. Sets its length. */
 MR_INLINE const u8 *ipv4(const struct mr_packet *pkt, u32 at, u32 *header)
 {

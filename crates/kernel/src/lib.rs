@@ -1,5 +1,5 @@
 //! Functions in the XDP dialect, run by the kernel: the function's own object is loaded by libbpf, attached to
-//! interfaces (`xdp:IF`, [`millrace_dataplane::port::xdp`]), and called by a program that counts ([`counters`]).
+//! interfaces (`xdp:IF`, [`millrace_dataplane::port::xdp`]), and called by a program that counts (`counters`).
 //!
 //! The program that runs is the author's, instruction for instruction, as libbpf made it ready; a few instructions
 //! before and behind it count. Nothing outlives the process: programs are attached by

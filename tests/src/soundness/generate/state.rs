@@ -77,18 +77,7 @@ impl<R: Rng> Generator<'_, R> {
             self.use_value();
             return;
         }
-        if self.chance(3) {
-            self.put(Insn::Call { helper: 3 });
-        } else {
-            self.copy(3, 10);
-            let at = self.near(-32);
-            self.add(3, at);
-            let flags = self.of([0, 0, 1, 2]);
-            self.set(4, flags);
-            self.put(Insn::Call { helper: 2 });
-        }
-        self.copy(9, 0);
-        self.numbers();
+        self.change(3);
     }
 
     /// Values without a key.
@@ -173,7 +162,12 @@ impl<R: Rng> Generator<'_, R> {
         self.perhaps_another();
         self.copy(2, 10);
         self.add(2, -16);
-        if self.chance(4) {
+        self.change(4);
+    }
+
+    /// Deletes the entry of the key that is set up, one time in so many, else writes it.
+    fn change(&mut self, one_in: u32) {
+        if self.chance(one_in) {
             self.put(Insn::Call { helper: 3 });
         } else {
             self.copy(3, 10);

@@ -33,6 +33,21 @@ pub const KIND: Kind = Kind {
 /// All protocols, in network order (linux/if_ether.h).
 pub(super) const ETH_P_ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
+/// What helps when a ring cannot be had.
+const SMALLER: &str = "make the ring smaller";
+
+/// A socket for a ring of TPACKET_V3. Its protocol is 0: nothing is received until it is bound to another.
+fn socket(word: &str) -> Result<Socket, PortError> {
+    let no = |what: &str, e: &io::Error| failed(word, what, e, SMALLER);
+    let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
+        .map_err(|e| no("cannot open a packet socket", &e))?;
+    let version = libc::tpacket_versions::TPACKET_V3 as i32;
+    socket
+        .set(libc::SOL_PACKET, libc::PACKET_VERSION, version)
+        .map_err(|e| no("cannot set up a packet socket", &e))?;
+    Ok(socket)
+}
+
 fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     let mut query = Query::parse(KIND.scheme, rest)?;
     let receive = RingOptions {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libc::{tpacket_block_desc, tpacket_hdr_v1, tpacket3_hdr};
 
-use super::ETH_P_ALL;
+use super::{ETH_P_ALL, SMALLER, socket};
 use crate::packet::Layout;
 use crate::port::device::{Header, Interface, Map, Segments, Socket, failed, finish};
 use crate::port::{Buffers, Frame, PortError, QueueCounts};
@@ -85,18 +85,13 @@ impl Ring {
         interface: &Interface,
         options: &RingOptions,
     ) -> Result<Self, PortError> {
-        let no = |what: &str, e: &std::io::Error| failed(word, what, e, "make the ring smaller");
-        let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
-            .map_err(|e| no("cannot open a packet socket", &e))?;
+        let no = |what: &str, e: &std::io::Error| failed(word, what, e, SMALLER);
+        let socket = socket(word)?;
         let set = |option, value: i32| {
             socket
                 .set(libc::SOL_PACKET, option, value)
                 .map_err(|e| no("cannot set up a packet socket", &e))
         };
-        set(
-            libc::PACKET_VERSION,
-            libc::tpacket_versions::TPACKET_V3 as i32,
-        )?;
         set(libc::PACKET_VNET_HDR, 1)?;
         // What we send ourselves, and what the host sends, is not what comes in.
         set(libc::PACKET_IGNORE_OUTGOING, 1)?;

@@ -3,6 +3,7 @@
 use libc::tpacket3_hdr;
 use std::mem::offset_of;
 
+use super::{SMALLER, socket};
 use crate::port::device::{Interface, Map, Socket, busy, failed};
 use crate::port::{Departure, PortError};
 
@@ -46,19 +47,13 @@ impl Ring {
         interface: &Interface,
         options: &SendOptions,
     ) -> Result<Self, PortError> {
-        let no = |what: &str, e: &std::io::Error| failed(word, what, e, "make the ring smaller");
-        // Protocol 0: nothing is received here.
-        let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
-            .map_err(|e| no("cannot open a packet socket", &e))?;
+        let no = |what: &str, e: &std::io::Error| failed(word, what, e, SMALLER);
+        let socket = socket(word)?;
         let set = |option, value: i32| {
             socket
                 .set(libc::SOL_PACKET, option, value)
                 .map_err(|e| no("cannot set up a packet socket", &e))
         };
-        set(
-            libc::PACKET_VERSION,
-            libc::tpacket_versions::TPACKET_V3 as i32,
-        )?;
         if options.bypass {
             set(libc::PACKET_QDISC_BYPASS, 1)?;
         }
