@@ -92,10 +92,9 @@ impl Slot {
         true
     }
 
-    /// What the module is told of the packet. It is written as the packet comes: written for a whole
-    /// burst just before the module runs, it is still in the store buffer when the module loads, and
-    /// every load whose address looks alike in its lower twelve bits waits for it (a fifth of the time
-    /// of a firewall).
+    /// What the module is told of the packet. It is written as the packet comes, not for a whole burst
+    /// just before the module runs, when it would still be in the store buffer: a load whose address looks
+    /// alike in its lower twelve bits waits for such a store.
     fn descriptor(&mut self, ports: u32) -> abi::Packet {
         let length = self.memory.len();
         let range = self.memory.as_mut_ptr_range();
