@@ -64,9 +64,9 @@ MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pk
     return (struct slot){token, 1};
 }
 
-MR_INLINE void touch(struct mr_instance *self, u64 token)
+MR_INLINE u64 touch(struct mr_instance *self, u64 token)
 {
-    hash_prefetch_entry(&self->flows, &shape, token);
+    return hash_prefetch_entry(&self->flows, &shape, token);
 }
 
 MR_INLINE int cold(const struct mr_instance *self) { return hash_cold(&self->flows, &shape); }

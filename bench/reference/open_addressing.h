@@ -125,9 +125,10 @@ MR_INLINE void open_prefetch(const struct open *o, const struct shape *s, u64 to
     (void)token;
 }
 
-MR_INLINE void open_prefetch_entry(const struct open *o, const struct shape *s, u64 token)
+MR_INLINE u64 open_prefetch_entry(const struct open *o, const struct shape *s, u64 token)
 {
     open_prefetch(o, s, token);
+    return token;
 }
 
 MR_INLINE void open_age(struct open *o, const struct shape *s, u64 now)

@@ -71,7 +71,7 @@ MR_INLINE void fetch_ahead(struct mr_packet *const *packet, u32 i, u32 n)
         }                                                                                          \
         for (u32 i = 0; i < n; i++)                                                                \
             if (slot[i].valid)                                                                     \
-                touch(self, slot[i].token);                                                        \
+                slot[i].token = touch(self, slot[i].token);                                        \
         for (u32 i = 0; i < n; i++)                                                                \
             run(self, packet[i], &slot[i]);                                                        \
     }                                                                                              \

@@ -204,11 +204,11 @@ MR_INLINE void allocator_prefetch(const struct allocator *a, const struct shape 
     mr_prefetch_range(allocator_entry(a, s, (u32)index), touched <= 256 ? touched : 256);
 }
 
-MR_INLINE void allocator_prefetch_entry(const struct allocator *a, const struct shape *s, u64 token)
+MR_INLINE u64 allocator_prefetch_entry(const struct allocator *a, const struct shape *s, u64 token)
 {
     (void)a;
     (void)s;
-    (void)token;
+    return token;
 }
 
 MR_INLINE int allocator_cold(const struct allocator *a, const struct shape *s)

@@ -101,7 +101,7 @@ MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
 
     if (s->expire_after)
         expiry_remove(&h->expiry, index);
-    table_release(&h->table, token, index);
+    table_release(&h->table, s, token, index);
 }
 
 /* Looks at up to `budget` entries whose bound has come; stops after releasing `enough`. */
@@ -128,7 +128,7 @@ MR_OUTLINE u32 hash_claim(struct hash *h, const struct shape *s, u64 token, u64 
 
     if (s->expire_after && h->table.used == s->capacity)
         hash_reclaim(h, s, now, UINT64_MAX, 1);
-    index = table_claim(&h->table, token);
+    index = table_claim(&h->table, s, token);
     if (s->expire_after && index != MR_NONE) {
         *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = now;
         expiry_push(&h->expiry, index, expiry_due(now, s->expire_after));
@@ -148,7 +148,7 @@ MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const
     u32 head = hash_head(s);
 
     if (mr_unlikely(!entry)) {
-        u32 index = hash_claim(h, s, token, now);
+        u32 index = hash_claim(h, s, table_hash(&h->table, s, key, token), now);
         u64 *word;
 
         if (mr_unlikely(index == MR_NONE))
@@ -177,9 +177,9 @@ MR_INLINE void hash_prefetch(const struct hash *h, const struct shape *s, u64 to
     table_prefetch(&h->table, token);
 }
 
-MR_INLINE void hash_prefetch_entry(const struct hash *h, const struct shape *s, u64 token)
+MR_INLINE u64 hash_prefetch_entry(const struct hash *h, const struct shape *s, u64 token)
 {
-    table_prefetch_entry(&h->table, s, hash_head(s), token);
+    return table_prefetch_entry(&h->table, s, hash_head(s), token);
 }
 
 MR_INLINE int hash_cold(const struct hash *h, const struct shape *s)

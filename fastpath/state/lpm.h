@@ -161,13 +161,14 @@ MR_INLINE void lpm_prefetch(const struct lpm *l, const struct shape *s, u64 toke
 }
 
 /* Row in cache: the first node of the way down. Those after it are not known yet. */
-MR_INLINE void lpm_prefetch_entry(const struct lpm *l, const struct shape *s, u64 token)
+MR_INLINE u64 lpm_prefetch_entry(const struct lpm *l, const struct shape *s, u64 token)
 {
     if (lpm_has_direct(s, lpm_form(s))) {
         u32 start = l->trie.direct[token >> 48].start;
 
         mr_prefetch(lpm_node(&l->trie, lpm_form(s), start == MR_NONE ? 0 : start));
     }
+    return token;
 }
 
 MR_INLINE int lpm_cold(const struct lpm *l, const struct shape *s)

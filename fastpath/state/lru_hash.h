@@ -93,7 +93,7 @@ MR_INLINE void lru_hash_release(struct lru_hash *h, const struct shape *s, u32 i
     u8 *entry = table_entry(&h->table, s, 0, index);
 
     h->lately[index >> 6] &= ~(1ull << (index & 63));
-    table_release(&h->table, table_token(&h->table, s, table_key(entry, 0)), index);
+    table_release(&h->table, s, table_token(&h->table, s, table_key(entry, 0)), index);
 }
 
 /* A new entry's index. Neither key nor value is handed in (README.md). */
@@ -101,7 +101,7 @@ MR_OUTLINE u32 lru_hash_claim(struct lru_hash *h, const struct shape *s, u64 tok
 {
     if (h->table.used == s->capacity)
         lru_hash_release(h, s, lru_hash_victim(h, s));
-    return table_claim(&h->table, token);
+    return table_claim(&h->table, s, token);
 }
 
 MR_OUTLINE void lru_hash_drop(struct lru_hash *h, const struct shape *s, u32 index)
@@ -122,9 +122,9 @@ MR_INLINE void lru_hash_prefetch(const struct lru_hash *h, const struct shape *s
     table_prefetch(&h->table, token);
 }
 
-MR_INLINE void lru_hash_prefetch_entry(const struct lru_hash *h, const struct shape *s, u64 token)
+MR_INLINE u64 lru_hash_prefetch_entry(const struct lru_hash *h, const struct shape *s, u64 token)
 {
-    table_prefetch_entry(&h->table, s, 0, token);
+    return table_prefetch_entry(&h->table, s, 0, token);
 }
 
 MR_INLINE int lru_hash_cold(const struct lru_hash *h, const struct shape *s)
@@ -173,7 +173,8 @@ MR_INLINE u64 lru_hash_map_update_elem(struct lru_hash *h, const struct shape *s
 
         if (flags == 2)
             return mr_errno(ENOENT);
-        entry = table_entry(&h->table, s, 0, lru_hash_claim(h, s, token));
+        index = lru_hash_claim(h, s, table_hash(&h->table, s, key, token));
+        entry = table_entry(&h->table, s, 0, index);
         word = table_key(entry, 0);
         for (u32 i = 0; i < mr_words(s->key_bytes); i++)
             word[i] = key[i];

@@ -1,19 +1,21 @@
 /* The keyed table under `hash` and `lru_hash`: buckets of short signatures over a slab of entries.
  *
- * A bucket is one cache line: eight 16-bit signatures, compared at once, eight slab indices and the
- * next bucket of its chain. A lookup touches one bucket and, but for a false match (8 in 32768), the
- * one entry that has the key. There are 2 to 4 entries a bucket at capacity, so that about one
- * bucket in fifty has an overflow bucket.
+ * A bucket is one cache line: fifteen ways of 32 bits, compared at once, and the next bucket of its
+ * chain. A way holds a slab index, of as few bits as the capacity needs, and above it a signature. A
+ * lookup touches one bucket and, but for a false match, the one entry that has the key. There are 4
+ * to 8 entries a bucket at capacity: one bucket in a hundred has an overflow bucket, and false
+ * matches are 8 in 2^(31 - index bits): 1 in 4096 at 64K entries, 1 in 256 at 1M, 1 in 16 at 16M.
+ * Dense buckets are what lets the hot ones stay in the cache.
  *
  * Exactly `capacity` entries fit, whatever their keys. Every bucket of a chain but the last is full:
  * a removal moves the chain's last entry into the hole. A chain of n > 0 entries thus has at most
- * (n - 1) / 8 overflow buckets, and all chains together at most capacity / 8.
+ * (n - 1) / 15 overflow buckets, and all chains together at most capacity / 15.
  *
  * Entries lie in the order they were taken from the free list, which depends on the operations
  * only: nothing that can be seen from outside depends on the secret.
  *
  * Memory, each part rounded up to 64 bytes:
- *     buckets   64 * (power_of_two(max(1, ceil(capacity / 4))) + capacity / 8 + 1)
+ *     buckets   64 * (power_of_two(max(1, ceil(capacity / 8))) + capacity / 15 + 1)
  *     slab      stride * capacity
  *     links     4 * capacity
  * stride: s = head + round_up(key_bytes, 8) + round_up(value_bytes, 8); up to 64 the next power of
@@ -25,14 +27,13 @@
 
 #include "../base.h"
 
-#define TABLE_WAYS 8
+#define TABLE_WAYS 15
 #define TABLE_FREE 0x80000000u /* of a link: the entry is free; the rest names the next free one */
+#define TABLE_FOUND 0x80000000u /* of a token's upper half: it tells the entry, see below */
 
 struct table_bucket {
-    u16 signature[TABLE_WAYS]; /* 0: this way and all after it are vacant */
-    u32 index[TABLE_WAYS];
-    u32 next; /* of the chain, or of the list of spare buckets; 0: the last */
-    u32 unused[3];
+    u32 way[TABLE_WAYS]; /* signature | index; 0: this way and all after it are vacant */
+    u32 next;            /* of the chain, or of the list of spare buckets; 0: the last */
 } __attribute__((aligned(64)));
 
 struct table {
@@ -44,6 +45,7 @@ struct table {
     u32 *link; /* an entry: TABLE_FREE | next free one, or what its owner keeps there, < 2^31 */
     u32 free;  /* first free entry; TABLE_NIL: none */
     u32 spare; /* first spare bucket; never runs dry, see above */
+    u32 changes; /* how often an entry was taken or given back, TABLE_FOUND set */
 };
 
 /* Ends the list of free entries. */
@@ -58,12 +60,12 @@ MR_INLINE u64 table_stride(const struct shape *s, u32 head)
 
 MR_INLINE u64 table_primaries(const struct shape *s)
 {
-    return mr_power_of_two(s->capacity / 4 + (s->capacity % 4 != 0));
+    return mr_power_of_two(s->capacity / 8 + (s->capacity % 8 != 0));
 }
 
 MR_INLINE u64 table_buckets_bytes(const struct shape *s)
 {
-    return sizeof(struct table_bucket) * (table_primaries(s) + s->capacity / 8 + 1);
+    return sizeof(struct table_bucket) * (table_primaries(s) + s->capacity / TABLE_WAYS + 1);
 }
 
 /* What table_create takes of a mapping. */
@@ -84,12 +86,13 @@ MR_INLINE int table_valid(const struct shape *s)
 MR_INLINE void table_create(struct table *t, const struct shape *s, u32 head, u64 seed, u8 **memory)
 {
     u32 primaries = (u32)table_primaries(s);
-    u32 spares = (u32)(s->capacity / 8) + 1;
+    u32 spares = (u32)(s->capacity / TABLE_WAYS) + 1;
     u32 n = (u32)s->capacity;
 
     t->secret = mr_secret(seed);
     t->mask = primaries - 1;
     t->used = 0;
+    t->changes = TABLE_FOUND;
     t->bucket = (struct table_bucket *)mr_take(memory, table_buckets_bytes(s));
     t->slab = mr_take(memory, table_stride(s, head) * s->capacity);
     t->link = (u32 *)mr_take(memory, 4 * s->capacity);
@@ -122,32 +125,53 @@ MR_INLINE int table_is_free(const struct table *t, u32 index) { return t->link[i
 
 MR_INLINE u64 table_token(const struct table *t, const struct shape *s, const u64 *key)
 {
-    return mr_hash(key, mr_words(s->key_bytes), &t->secret);
+    return mr_hash(key, mr_words(s->key_bytes), &t->secret) >> 1;
 }
 
-/* The bucket comes from the low end of the hash, the signature from the high one. */
-MR_INLINE u16 table_signature(u64 token) { return (u16)(token >> 48) | 1; }
+/* A token is the key's hash, of 63 bits. What the second prefetch found goes into it: the index of the
+ * entry that probably has the key, and how often the table had changed by then. Such a token serves
+ * until the table changes, and as long as the key is that entry's; then it has to be made anew. */
+MR_INLINE int table_is_found(u64 token) { return (s64)token < 0; }
 
-/* The ways with this signature, bit 2i for way i. */
-MR_INLINE u32 table_match_portable(const struct table_bucket *b, u16 signature)
+MR_INLINE u64 table_found(const struct table *t, u32 index) { return (u64)t->changes << 32 | index; }
+
+MR_INLINE u64 table_hash(const struct table *t, const struct shape *s, const u64 *key, u64 token)
+{
+    return mr_unlikely(table_is_found(token)) ? table_token(t, s, key) : token;
+}
+
+/* The bits of a way that are its index. */
+MR_INLINE u32 table_indices(const struct shape *s) { return (u32)mr_power_of_two(s->capacity) - 1; }
+
+/* The bucket comes from the low half of the hash, the signature from the high one. Its lowest bit is
+ * set, which tells it from a vacant way. */
+MR_INLINE u32 table_signature(const struct shape *s, u64 token)
+{
+    return ((u32)(token >> 31) | (table_indices(s) + 1)) & ~table_indices(s);
+}
+
+/* The ways with this signature, bit i for way i. */
+MR_INLINE u32 table_match_portable(const struct table_bucket *b, const struct shape *s, u32 signature)
 {
     u32 match = 0;
 
     for (u32 i = 0; i < TABLE_WAYS; i++)
-        match |= (u32)(b->signature[i] == signature) << 2 * i;
+        match |= (u32)((b->way[i] & ~table_indices(s)) == signature) << i;
     return match;
 }
 
-MR_INLINE u32 table_match(const struct table_bucket *b, u16 signature)
+MR_INLINE u32 table_match(const struct table_bucket *b, const struct shape *s, u32 signature)
 {
-#ifdef __SSE2__
-    typedef u16 ways __attribute__((vector_size(16), may_alias));
-    typedef char bytes __attribute__((vector_size(16)));
-    ways wanted = (ways){0} + signature;
+#if defined(__clang__) && __clang_major__ >= 15
+    typedef u32 ways __attribute__((ext_vector_type(16), may_alias));
+    typedef _Bool bits __attribute__((ext_vector_type(16)));
+    bits equal = __builtin_convertvector((*(const ways *)b->way & ~table_indices(s)) == signature, bits);
+    u16 match;
 
-    return (u32)__builtin_ia32_pmovmskb128((bytes)(*(const ways *)b->signature == wanted)) & 0x5555;
+    memcpy(&match, &equal, sizeof(match));
+    return match & ((1u << TABLE_WAYS) - 1);
 #else
-    return table_match_portable(b, signature);
+    return table_match_portable(b, s, signature);
 #endif
 }
 
@@ -155,12 +179,24 @@ MR_INLINE u32 table_match(const struct table_bucket *b, u16 signature)
 MR_INLINE u8 *table_find(const struct table *t, const struct shape *s, u32 head, const u64 *key,
                          u64 token, u32 *index)
 {
-    const struct table_bucket *b = &t->bucket[(u32)token & t->mask];
-    u16 signature = table_signature(token);
+    const struct table_bucket *b;
+    u32 signature;
 
+    if (table_is_found(token)) {
+        u8 *entry = table_entry(t, s, head, (u32)token);
+
+        if (mr_likely((u32)(token >> 32) == t->changes &&
+                      mr_words_equal(table_key(entry, head), key, mr_words(s->key_bytes)))) {
+            *index = (u32)token;
+            return entry;
+        }
+        token = table_token(t, s, key);
+    }
+    b = &t->bucket[(u32)token & t->mask];
+    signature = table_signature(s, token);
     for (;;) {
-        for (u32 match = table_match(b, signature); match; match &= match - 1) {
-            u32 i = b->index[__builtin_ctz(match) >> 1];
+        for (u32 match = table_match(b, s, signature); match; match &= match - 1) {
+            u32 i = b->way[__builtin_ctz(match)] & table_indices(s);
             u8 *entry = table_entry(t, s, head, i);
 
             if (mr_likely(mr_words_equal(table_key(entry, head), key, mr_words(s->key_bytes)))) {
@@ -179,16 +215,18 @@ MR_INLINE void table_prefetch(const struct table *t, u64 token)
     mr_prefetch(&t->bucket[(u32)token & t->mask]);
 }
 
-/* The entry of the first way that matches. Without a match some entry is touched in vain, which is
- * cheaper than a branch that cannot be predicted. */
-MR_INLINE void table_prefetch_entry(const struct table *t, const struct shape *s, u32 head, u64 token)
+/* The entry of the first way that matches; gives the token with which it is found. Without a match some
+ * entry is touched in vain, which is cheaper than a branch that cannot be predicted. */
+MR_INLINE u64 table_prefetch_entry(const struct table *t, const struct shape *s, u32 head, u64 token)
 {
     const struct table_bucket *b = &t->bucket[(u32)token & t->mask];
-    u32 match = table_match(b, table_signature(token));
+    u32 match = table_match(b, s, table_signature(s, token));
     u64 touched = head + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
-    u8 *entry = table_entry(t, s, head, b->index[__builtin_ctz(match | 1u << 16) >> 1 & 7]);
+    u32 way = b->way[__builtin_ctz(match | 1u << (TABLE_WAYS - 1))];
+    u8 *entry = table_entry(t, s, head, way & table_indices(s));
 
     mr_prefetch_range(entry, touched <= 256 ? touched : 256);
+    return match ? table_found(t, way & table_indices(s)) : token;
 }
 
 /* Whether what lookups touch outgrows the cache: the entries there are, not those there could be, so
@@ -202,7 +240,7 @@ MR_INLINE int table_cold(const struct table *t, const struct shape *s, u32 head)
 }
 
 /* Takes a free entry and files it under `token`; the caller writes the key. MR_NONE: none free. */
-MR_INLINE u32 table_claim(struct table *t, u64 token)
+MR_INLINE u32 table_claim(struct table *t, const struct shape *s, u64 token)
 {
     struct table_bucket *b = &t->bucket[(u32)token & t->mask];
     u32 index = t->free;
@@ -213,9 +251,10 @@ MR_INLINE u32 table_claim(struct table *t, u64 token)
     t->free = t->link[index] & ~TABLE_FREE;
     t->link[index] = 0;
     t->used++;
+    t->changes = (t->changes + 1) | TABLE_FOUND;
     while (b->next)
         b = &t->bucket[b->next];
-    for (way = 0; way < TABLE_WAYS && b->signature[way]; way++)
+    for (way = 0; way < TABLE_WAYS && b->way[way]; way++)
         ;
     if (way == TABLE_WAYS) {
         u32 spare = t->spare;
@@ -226,22 +265,22 @@ MR_INLINE u32 table_claim(struct table *t, u64 token)
         b = &t->bucket[spare];
         way = 0;
     }
-    b->signature[way] = table_signature(token);
-    b->index[way] = index;
+    b->way[way] = table_signature(s, token) | index;
     return index;
 }
 
 /* Gives an entry back. Its bytes stay as they are until it is taken again: a program may still hold
  * a pointer to the value, as in the kernel. */
-MR_INLINE void table_release(struct table *t, u64 token, u32 index)
+MR_INLINE void table_release(struct table *t, const struct shape *s, u64 token, u32 index)
 {
     struct table_bucket *b = &t->bucket[(u32)token & t->mask];
     struct table_bucket *hole = NULL, *before = NULL;
+    u32 wanted = table_signature(s, token) | index;
     u32 way = 0, last;
 
     for (;;) {
         for (u32 i = 0; !hole && i < TABLE_WAYS; i++)
-            if (b->signature[i] && b->index[i] == index) {
+            if (b->way[i] == wanted) {
                 hole = b;
                 way = i;
             }
@@ -252,11 +291,10 @@ MR_INLINE void table_release(struct table *t, u64 token, u32 index)
     }
     if (!hole)
         return;
-    for (last = TABLE_WAYS - 1; last > 0 && b->signature[last] == 0; last--)
+    for (last = TABLE_WAYS - 1; last > 0 && b->way[last] == 0; last--)
         ;
-    hole->signature[way] = b->signature[last];
-    hole->index[way] = b->index[last];
-    b->signature[last] = 0;
+    hole->way[way] = b->way[last];
+    b->way[last] = 0;
     if (last == 0 && before) {
         u32 spare = before->next;
 
@@ -267,6 +305,7 @@ MR_INLINE void table_release(struct table *t, u64 token, u32 index)
     t->link[index] = TABLE_FREE | t->free;
     t->free = index;
     t->used--;
+    t->changes = (t->changes + 1) | TABLE_FOUND;
 }
 
 #endif

@@ -42,11 +42,11 @@ MR_INLINE void vector_prefetch(const struct vector *v, const struct shape *s, u6
     elements_prefetch(&v->elements, s, token);
 }
 
-MR_INLINE void vector_prefetch_entry(const struct vector *v, const struct shape *s, u64 token)
+MR_INLINE u64 vector_prefetch_entry(const struct vector *v, const struct shape *s, u64 token)
 {
     (void)v;
     (void)s;
-    (void)token;
+    return token;
 }
 
 MR_INLINE int vector_cold(const struct vector *v, const struct shape *s)

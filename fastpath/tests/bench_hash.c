@@ -118,7 +118,7 @@ MR_OUTLINE void open_burst(struct open *o, const struct key *keys, u64 now)
             hash_prefetch(h, &shape_##NAME, token[i]);                                                \
         }                                                                                             \
         for (u32 i = 0; i < BURST; i++)                                                               \
-            hash_prefetch_entry(h, &shape_##NAME, token[i]);                                          \
+            token[i] = hash_prefetch_entry(h, &shape_##NAME, token[i]);                               \
         for (u32 i = 0; i < BURST; i++) {                                                             \
             struct key key = keys[i];                                                                 \
                                                                                                       \

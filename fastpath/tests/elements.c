@@ -24,7 +24,7 @@ static void arrays(u64 capacity, u32 value_bytes)
         u64 want = flags > 2 ? mr_errno(EINVAL) : index >= capacity ? mr_errno(E2BIG) : flags == 1 ? mr_errno(EEXIST) : 0;
 
         array_prefetch(&a, s, token);
-        array_prefetch_entry(&a, s, token);
+        token = array_prefetch_entry(&a, s, token);
         CHECK(!p == (index >= capacity));
         if (p)
             CHECK(!memcmp(p, model + index * value_bytes, value_bytes));

@@ -95,6 +95,7 @@ static void random_operations(struct shape shape, u64 keys, u64 steps, int backw
     struct model m = { calloc(s->capacity, sizeof(struct model_entry)), s->capacity };
     struct mr_packet pkt = { .time = 1000000 };
     u64 word[MR_KEY_WORDS_MAX], base = pkt.time;
+    u64 *earlier = calloc(keys, sizeof(u64)); /* tokens, found when the table was another */
     u8 key[512], value[256];
 
     CHECK(hash_create(&h, s, &check_config, NULL) == 0);
@@ -111,7 +112,11 @@ static void random_operations(struct shape shape, u64 keys, u64 steps, int backw
         mr_pad_key(word, key, s->key_bytes);
         token = hash_token(&h, s, word);
         hash_prefetch(&h, s, token);
-        hash_prefetch_entry(&h, s, token);
+        token = hash_prefetch_entry(&h, s, token);
+        if (earlier[which] && draw(2))
+            token = earlier[which];
+        else
+            earlier[which] = token;
         if (backwards) {
             if (draw(200) == 0)
                 base += s->expire_after + 2 * JITTER;
@@ -191,6 +196,7 @@ static void random_operations(struct shape shape, u64 keys, u64 steps, int backw
     check_structure(&h, s);
     hash_destroy(&h, s);
     free(m.entry);
+    free(earlier);
 }
 
 int main(void)

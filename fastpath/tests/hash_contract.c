@@ -180,7 +180,7 @@ static void one_chain(void)
                 CHECK(0);
                 break;
             }
-            table_release(&h.table, 5, index);
+            table_release(&h.table, &s, 5, index);
         }
         CHECK(hash_count(&h, &s, 0) == 0);
         check_structure(&h, &s);
@@ -258,17 +258,22 @@ static void secret_is_unobservable(void)
 
 static void signatures(void)
 {
+    static const struct shape small = { .capacity = 1 }, some = { .capacity = 1000 }, most = { .capacity = MR_CAPACITY_MAX };
     struct table_bucket bucket = { 0 };
 
     for (u32 i = 0; i < 10000; i++) {
-        u16 signature = (u16)(draw(4) * 2 + 1);
+        u64 token = (draw(4) << 41) + draw(1 << 20);
+        u32 signature = table_signature(&some, token);
 
+        CHECK(signature % 1024 == 0 && signature / 1024 % 2 == 1);
         for (u32 w = 0; w < TABLE_WAYS; w++)
-            bucket.signature[w] = (u16)draw(8);
-        CHECK(table_match(&bucket, signature) == table_match_portable(&bucket, signature));
+            bucket.way[w] = (u32)((draw(8) << 10) + draw(1000));
+        CHECK(table_match(&bucket, &some, signature) == table_match_portable(&bucket, &some, signature));
     }
-    bucket.signature[2] = bucket.signature[7] = 0xffff;
-    CHECK(table_match(&bucket, 0xffff) == (1u << 4 | 1u << 14));
+    bucket.way[2] = bucket.way[14] = bucket.next = 0xfffffc00;
+    CHECK(table_match(&bucket, &some, 0xfffffc00) == (1u << 2 | 1u << 14));
+    CHECK(table_signature(&small, 0) == 1 && table_signature(&small, UINT64_MAX >> 1) == UINT32_MAX);
+    CHECK(table_signature(&most, 0) == 1u << 31);
 }
 
 static void refused_declarations(void)

@@ -20,12 +20,12 @@ static void check_structure(struct hash *h, const struct shape *s)
             int vacant = 0;
 
             for (u32 w = 0; w < TABLE_WAYS; w++) {
-                CHECK(!(vacant && b->signature[w]));
-                vacant |= !b->signature[w];
-                entries += b->signature[w] != 0;
+                CHECK(!(vacant && b->way[w]));
+                vacant |= !b->way[w];
+                entries += b->way[w] != 0;
             }
             CHECK(!(b->next && vacant));
-            CHECK(at == i || b->signature[0]);
+            CHECK(at == i || b->way[0]);
             overflow += at != i;
             at = b->next;
         } while (at);
@@ -33,7 +33,7 @@ static void check_structure(struct hash *h, const struct shape *s)
     for (u32 at = t->spare; at; at = t->bucket[at].next)
         spare++;
     CHECK(entries == t->used);
-    CHECK(overflow + spare == s->capacity / 8 + 1);
+    CHECK(overflow + spare == s->capacity / TABLE_WAYS + 1);
     if (!s->expire_after)
         return;
     CHECK(h->expiry.count == t->used);

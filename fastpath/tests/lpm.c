@@ -118,7 +118,7 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
         make_key(s, word, key, address, bits);
         token = lpm_token(&l, s, word);
         lpm_prefetch(&l, s, token);
-        lpm_prefetch_entry(&l, s, token);
+        token = lpm_prefetch_entry(&l, s, token);
         switch (draw(5)) {
         case 0:
         case 1:

@@ -80,6 +80,7 @@ static void random_operations(u32 capacity, u64 keys, u64 steps, u64 seed)
     struct mr_packet pkt = { 0 };
     struct lru_hash h;
     static struct model m;
+    u64 *earlier = calloc(keys, sizeof(u64)); /* tokens, found when the table was another */
 
     model_create(&m, capacity);
     CHECK(lru_hash_create(&h, s, &config, NULL) == 0);
@@ -91,7 +92,11 @@ static void random_operations(u32 capacity, u64 keys, u64 steps, u64 seed)
         u8 *p;
 
         lru_hash_prefetch(&h, s, token);
-        lru_hash_prefetch_entry(&h, s, token);
+        token = lru_hash_prefetch_entry(&h, s, token);
+        if (earlier[key] && draw(2))
+            token = earlier[key];
+        else
+            earlier[key] = token;
         switch (draw(6)) {
         case 0:
         case 1:
@@ -138,6 +143,7 @@ static void random_operations(u32 capacity, u64 keys, u64 steps, u64 seed)
     }
     compare(&h, s, &m);
     lru_hash_destroy(&h, s);
+    free(earlier);
 }
 
 /* What was used since the last round survives one insertion fewer than there are unused entries. */

@@ -61,11 +61,11 @@ static void formulas(void)
     static const struct shape plain = { .key_bytes = 4, .value_bytes = 100, .capacity = 10 };
     static const struct shape routes = { .key_bytes = 4, .value_bytes = 4, .capacity = 1000 };
 
-    /* buckets 64 * (16384 + 8193), slab 32 * 65536, links 4 * 65536, queue 16 * 65540: 4980864 */
-    CHECK(hash_part(&flows) == 4980864 && hash_bytes(&flows) == 6 << 20);
-    /* buckets 64 * (4 + 2), slab 128 * 10, links 64 */
-    CHECK(hash_part(&plain) == 384 + 1280 + 64 && hash_bytes(&plain) == 4096);
-    CHECK(lru_hash_part(&plain) == 384 + 1280 + 64 + 64);
+    /* buckets 64 * (8192 + 4370), slab 32 * 65536, links 4 * 65536, queue 16 * 65540: 4211904 */
+    CHECK(hash_part(&flows) == 4211904 && hash_bytes(&flows) == 6 << 20);
+    /* buckets 64 * (2 + 1), slab 128 * 10, links 64 */
+    CHECK(hash_part(&plain) == 192 + 1280 + 64 && hash_bytes(&plain) == 4096);
+    CHECK(lru_hash_part(&plain) == 192 + 1280 + 64 + 64);
     /* nodes 32 * 2000, values 8000, owners 4032, direct 524288 */
     CHECK(lpm_trie_part(&routes, lpm_form(&routes)) == 64000 + 8000 + 4032 + 524288);
 }

@@ -15,7 +15,7 @@ use millrace_tests::packets::with_variants;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n";
+const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
 
 struct Way {
     instance: Instance,

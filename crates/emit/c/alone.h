@@ -65,4 +65,9 @@ MR_INLINE void fetch_ahead(struct mr_packet *const *packets, u32 i, u32 n)
  * enough that what was fetched is still in the first-level cache when its packet runs. */
 #define MR_BATCH 32u
 
+/* Fewer packets than this run plainly. */
+#ifndef MR_FEW
+#define MR_FEW 4u
+#endif
+
 #endif

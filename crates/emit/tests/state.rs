@@ -13,7 +13,7 @@ const DROP: u32 = 1;
 const FORWARD: u32 = 3;
 
 /// Makes every table count as larger than the cache, so that the prefetching passes run.
-const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n";
+const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
 
 /// Ethernet, IPv4, TCP; nothing else in it.
 fn tcp(source: u32, destination: u32, port: u16) -> Vec<u8> {

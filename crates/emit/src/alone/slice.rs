@@ -81,6 +81,11 @@ impl<'a> Slice<'a> {
         slice
     }
 
+    /// How many steps it runs.
+    pub fn runs(&self) -> usize {
+        self.roles.iter().filter(|r| **r == Role::Run).count()
+    }
+
     /// The same flow with other roles.
     pub fn with_roles(&self, roles: Vec<Role>) -> Self {
         Slice {

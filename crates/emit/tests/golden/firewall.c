@@ -2645,12 +2645,12 @@ static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, str
 	}
 }
 
-static inline void scout0_millrace_on_packet_entry(struct mr_instance *self, const struct slot *slot)
+static inline void scout0_millrace_on_packet_entry(struct mr_instance *self, struct slot *slot)
 {
 	switch (slot->site) {
 	case 1:
 	case 2:
-		hash_prefetch_entry(&self->o0_flows, &shape0_flows, slot->token);
+		slot->token = hash_prefetch_entry(&self->o0_flows, &shape0_flows, slot->token);
 		break;
 	default:
 		break;
@@ -2686,10 +2686,10 @@ static __attribute__((noinline)) void burst0_passes(struct mr_instance *self, st
 	}
 }
 
-/* While the state fits the cache the passes would cost more than they save. */
+/* A few packets have nothing to overlap. */
 static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
-	if (hash_cold(&self->o0_flows, &shape0_flows))
+	if (n >= MR_FEW)
 		burst0_passes(self, packets, n);
 	else
 		burst0_plain(self, packets, n);

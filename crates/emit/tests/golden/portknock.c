@@ -394,11 +394,11 @@ static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, str
 	}
 }
 
-static inline void scout0_portknock_entry(struct mr_instance *self, const struct slot *slot)
+static inline void scout0_portknock_entry(struct mr_instance *self, struct slot *slot)
 {
 	switch (slot->site) {
 	case 1:
-		hash_prefetch_entry(&self->o0_sources, &shape0_sources, slot->token);
+		slot->token = hash_prefetch_entry(&self->o0_sources, &shape0_sources, slot->token);
 		break;
 	default:
 		break;
@@ -432,10 +432,10 @@ static __attribute__((noinline)) void burst0_passes(struct mr_instance *self, st
 	}
 }
 
-/* While the state fits the cache the passes would cost more than they save. */
+/* A few packets have nothing to overlap; while the state fits the cache the passes would cost more than they save. */
 static void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
-	if (hash_cold(&self->o0_sources, &shape0_sources))
+	if (n >= MR_FEW && (hash_cold(&self->o0_sources, &shape0_sources)))
 		burst0_passes(self, packets, n);
 	else
 		burst0_plain(self, packets, n);
