@@ -26,12 +26,14 @@ pub fn millrace() -> Command {
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        // The test executable is target/PROFILE/deps/NAME; cargo puts the command two levels up. It is
-        // built by the same `cargo test --workspace`; building here covers `cargo test -p`.
-        let test = std::env::current_exe().unwrap_or_default();
-        let profile = test
+        // A test is target/PROFILE/deps/NAME, the benchmark target/PROFILE/NAME; cargo puts the command
+        // beside the latter. It is built by the same `cargo test --workspace`; building here covers
+        // `cargo test -p`.
+        let this = std::env::current_exe().unwrap_or_default();
+        let profile = this
             .ancestors()
-            .nth(2)
+            .skip(1)
+            .find(|folder| !folder.ends_with("deps"))
             .unwrap_or(Path::new("target/debug"))
             .to_path_buf();
         let mut build = Command::new(env!("CARGO"));
