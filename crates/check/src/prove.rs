@@ -43,9 +43,8 @@ pub fn prove(
             break (explored.facts, carrying);
         }
         drop(plan);
-        let alike = |(_, objects): &&(StepId, Vec<ObjectId>)| {
-            dispatch::named(program, objects).is_none()
-        };
+        let alike =
+            |(_, objects): &&(StepId, Vec<ObjectId>)| dispatch::named(program, objects).is_none();
         if let Some(&(at, _)) = several.iter().find(alike) {
             let spent = statistics.visits - before;
             let may = parted < part::MOST && spent <= options.max_visits;
