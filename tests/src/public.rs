@@ -21,6 +21,9 @@ const NOISE: usize = 400;
 /// Entries of maps whose authors left that open.
 pub const CAPACITY: u32 = 64;
 
+/// Maps of more entries are not compared entry by entry: load balancers declare arrays of 33 million.
+pub const LISTED: u64 = 1 << 20;
+
 /// A generator with a fixed seed (Marsaglia: Xorshift RNGs, 2003).
 pub struct Random(pub u64);
 

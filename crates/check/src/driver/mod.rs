@@ -55,10 +55,13 @@ pub fn of(
     Some(expand(program, helper, position, arguments))
 }
 
+/// Maps, each with what the arguments of a call are known to be when it is that one.
+pub type ByMap = Vec<(ObjectId, [Known; 5])>;
+
 /// Where a call that is expanded goes through one of several maps: the register that holds it, and each
 /// map with what the arguments are known to be when it is that one.
 #[must_use]
-pub fn maps(number: u32, arguments: &[Known; 5]) -> Option<(Reg, Vec<(ObjectId, [Known; 5])>)> {
+pub fn maps(number: u32, arguments: &[Known; 5]) -> Option<(Reg, ByMap)> {
     let helper = helper::by_number(number)?;
     helper.function_argument()?;
     let position = helper.object_argument()?;
