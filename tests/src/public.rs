@@ -117,6 +117,10 @@ pub fn entries(program: &Program, packets: &[Vec<u8>]) -> Vec<(ObjectId, Vec<u8>
         .filter(|e| e.role == Role::Xdp)
         .count();
     for (i, object) in program.objects.iter().enumerate() {
+        // A map that is found in another one has its entries there.
+        if object.is_shape() {
+            continue;
+        }
         let (keys, values) = (object.key_bytes as usize, object.value_bytes as usize);
         let few = object.capacity.min(6) as u32;
         match object.kind.name {
