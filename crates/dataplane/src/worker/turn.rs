@@ -249,6 +249,7 @@ impl Worker {
                 meta: frame.data,
                 floor: frame.floor,
                 ceiling: frame.ceiling,
+                bared: frame.data,
                 time: self.clock,
                 // Unlike any other worker's, and the same from run to run on one worker.
                 number: self.received * self.workers as u64 + self.number as u64,

@@ -1,6 +1,6 @@
 //! One AF_XDP socket: one receive and one transmit queue of an interface, and the memory of both.
 //!
-//! The memory is cut into chunks of 4 KiB. A chunk is in one of five places: our free list, the fill
+//! The memory is cut into chunks of 2 KiB, or of 4 KiB where the interface has longer packets. A chunk is in one of five places: our free list, the fill
 //! ring (the kernel's, to receive into), lent to a worker, the transmit ring (the kernel's, to send),
 //! or the completion ring (ours again when we look).
 
@@ -11,12 +11,15 @@ use super::ring::{Offsets, Ring};
 use crate::port::device::{Map, Socket, busy, finish, looks_unfinished};
 use crate::port::{Departure, Frame, Pool};
 
-/// Bytes of a chunk: the largest that aligned memory may have, a page.
-pub const CHUNK: usize = 4096;
+/// Bytes of a chunk: the least and the most that aligned memory may have. Packets that begin at the same
+/// place of every page share a few sets of the caches, so the smaller is better.
+const CHUNK: std::ops::RangeInclusive<usize> = 2048..=4096;
 /// Bytes that the kernel leaves before a received packet (XDP_PACKET_HEADROOM).
 const KERNEL_ROOM: usize = 256;
 /// The longest frame that fits behind that room.
-pub const LONGEST: usize = CHUNK - KERNEL_ROOM;
+pub const LONGEST: usize = *CHUNK.end() - KERNEL_ROOM;
+/// The same of the smaller chunks.
+const LONGEST_OF_SMALL: usize = *CHUNK.start() - KERNEL_ROOM;
 /// Kicks of one flush: each sends at most 32 packets in copy mode.
 const KICKS: usize = 4;
 
@@ -29,6 +32,8 @@ pub struct SocketOptions {
     pub index: u32,
     /// its queue
     pub queue: u32,
+    /// the longest packet, bytes, at most [`LONGEST`]
+    pub longest: usize,
     /// µs that the kernel polls the device itself when it is asked, 0 for never
     pub busy_poll: u32,
     /// finish checksums that look as if left to a device
@@ -45,6 +50,8 @@ pub struct Xsk {
     receive: Ring<libc::xdp_desc>,
     transmit: Ring<libc::xdp_desc>,
     memory: Map,
+    /// bytes of a chunk of it, a power of two
+    chunk: usize,
     free: Vec<u64>,
     pool: Pool,
     options: SocketOptions,
@@ -67,11 +74,15 @@ impl Xsk {
             .map_err(|e| ("cannot open an AF_XDP socket", e))?;
         // As many to receive into as to send from.
         let chunks = 2 * u64::from(ring);
-        let memory = Map::zeros(chunks as usize * CHUNK).map_err(|e| ("cannot map memory", e))?;
+        let chunk = match options.longest {
+            ..=LONGEST_OF_SMALL => *CHUNK.start(),
+            _ => *CHUNK.end(),
+        };
+        let memory = Map::zeros(chunks as usize * chunk).map_err(|e| ("cannot map memory", e))?;
         let region = libc::xdp_umem_reg {
             addr: memory.base().expose_provenance() as u64,
             len: memory.len() as u64,
-            chunk_size: CHUNK as u32,
+            chunk_size: chunk as u32,
             headroom: 0,
             flags: 0,
             tx_metadata_len: 0,
@@ -118,7 +129,8 @@ impl Xsk {
             receive: receive.map_err(no_map)?,
             transmit: transmit.map_err(no_map)?,
             memory,
-            free: (0..chunks).map(|c| c * CHUNK as u64).collect(),
+            chunk,
+            free: (0..chunks).map(|c| c * chunk as u64).collect(),
             pool: Pool::fresh(),
             options,
             untold: false,
@@ -175,7 +187,7 @@ impl Xsk {
             let Some(entry) = self.receive.take() else {
                 break;
             };
-            let chunk = entry.addr & !(CHUNK as u64 - 1);
+            let chunk = self.chunk_of(entry.addr);
             match self.frame(chunk, entry.addr as usize, entry.len as usize) {
                 Some(frame) => into.push(frame),
                 None => {
@@ -191,10 +203,14 @@ impl Xsk {
         received
     }
 
+    fn chunk_of(&self, address: u64) -> u64 {
+        address & !(self.chunk as u64 - 1)
+    }
+
     fn frame(&self, chunk: u64, offset: usize, length: usize) -> Option<Frame> {
-        let floor = self.memory.at(chunk as usize, CHUNK)?;
+        let floor = self.memory.at(chunk as usize, self.chunk)?;
         let data = self.memory.at(offset, length)?;
-        let (end, ceiling) = (data.wrapping_add(length), floor.wrapping_add(CHUNK));
+        let (end, ceiling) = (data.wrapping_add(length), floor.wrapping_add(self.chunk));
         if end.addr() > ceiling.addr() {
             return None;
         }
@@ -205,9 +221,6 @@ impl Xsk {
                 finish(bytes, start, place);
             }
         }
-        // What an earlier packet left before this one must not show in it.
-        // SAFETY: within the chunk, as above.
-        unsafe { floor.write_bytes(0, data.addr() - floor.addr()) };
         Some(Frame {
             data,
             end,
@@ -225,7 +238,7 @@ impl Xsk {
     pub fn transmit(&mut self, packets: &mut [Departure]) -> usize {
         let base = self.memory.base().addr();
         for (taken, packet) in packets.iter_mut().enumerate() {
-            if packet.length as usize > LONGEST {
+            if packet.length as usize > self.chunk - KERNEL_ROOM {
                 self.too_long += 1;
                 continue;
             }
@@ -310,7 +323,7 @@ impl Xsk {
     fn reap(&mut self) {
         let mut reaped = 0;
         while let Some(address) = self.completion.take() {
-            self.free.push(address & !(CHUNK as u64 - 1));
+            self.free.push(self.chunk_of(address));
             reaped += 1;
         }
         if reaped > 0 {
