@@ -22,6 +22,8 @@ pub const LONGEST: usize = *CHUNK.end() - KERNEL_ROOM;
 const LONGEST_OF_SMALL: usize = *CHUNK.start() - KERNEL_ROOM;
 /// Kicks of one flush: each sends at most 32 packets in copy mode.
 const KICKS: usize = 4;
+/// Chunks that are given to the kernel at once.
+const REFILL: u32 = 64;
 
 /// How a socket is set up.
 #[derive(Clone, Copy)]
@@ -59,6 +61,8 @@ pub struct Xsk {
     untold: bool,
     /// packets in the transmit ring or on their way
     sending: u32,
+    /// chunks that the kernel has to receive into
+    receiving: u32,
     pub(super) zero_copy: bool,
     pub(super) too_long: u64,
 }
@@ -135,6 +139,7 @@ impl Xsk {
             options,
             untold: false,
             sending: 0,
+            receiving: 0,
             zero_copy: false,
             too_long: 0,
             socket,
@@ -187,6 +192,7 @@ impl Xsk {
             let Some(entry) = self.receive.take() else {
                 break;
             };
+            self.receiving = self.receiving.saturating_sub(1);
             let chunk = self.chunk_of(entry.addr);
             match self.frame(chunk, entry.addr as usize, entry.len as usize) {
                 Some(frame) => into.push(frame),
@@ -332,12 +338,19 @@ impl Xsk {
         }
     }
 
-    /// Keeps as many chunks free as a full transmit ring could need.
+    /// Keeps as many chunks free as a full transmit ring could need. Some at a time, and by our own count
+    /// of what the kernel has: it moves the ring's index with every packet, and each look of ours at it
+    /// would take the line away from the processor that receives.
     fn refill(&mut self) {
+        let ring = self.options.ring;
+        if self.receiving + REFILL.min(ring / 4) > ring {
+            return;
+        }
         let mut filled = false;
-        while self.free.len() > self.options.ring as usize / 2 && self.fill.has_room() {
+        while self.free.len() > ring as usize / 2 && self.fill.has_room() {
             let Some(chunk) = self.free.pop() else { break };
             self.fill.put(chunk);
+            self.receiving += 1;
             filled = true;
         }
         if filled {
