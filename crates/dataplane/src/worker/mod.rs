@@ -12,6 +12,7 @@ pub mod chain;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
+pub mod place;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 
 pub use chain::Link;
 pub use counters::HOST_REASONS;
+pub use place::cpus;
 pub use shared::Shared;
 pub use turn::now;
 
@@ -38,6 +40,7 @@ use crate::port::Queue;
 use crate::runner::RecordWriter;
 use chain::Chain;
 use deliver::{Delivery, Wiring};
+use place::{Stay, pin};
 use turn::{Served, Worker};
 
 /// How often an observer is called.
@@ -96,6 +99,7 @@ pub fn serve(
     let shared = Arc::new(Shared::new(&mut serve));
     let mut workers = Vec::new();
     for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
+        let _there = Stay::near(serve.cpus.get(number).copied());
         workers.push(worker(&serve, number, count, queues, &shared)?);
     }
     if let Some(first) = workers.first_mut() {
@@ -204,26 +208,6 @@ fn worker(
         rate: Rate::start(),
         ordered: false,
     })
-}
-
-/// Pins the calling thread to a processor. Where that is not allowed it runs wherever it is put.
-fn pin(cpu: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    if cpu < rustix::thread::CpuSet::MAX_CPU {
-        set.set(cpu);
-        let _ = rustix::thread::sched_setaffinity(None, &set);
-    }
-}
-
-/// The processors that this process may use, in order.
-#[must_use]
-pub fn cpus() -> Vec<usize> {
-    match rustix::thread::sched_getaffinity(None) {
-        Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU)
-            .filter(|cpu| set.is_set(*cpu))
-            .collect(),
-        Err(_) => Vec::new(),
-    }
 }
 
 #[cfg(test)]
