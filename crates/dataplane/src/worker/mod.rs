@@ -12,7 +12,6 @@ pub mod chain;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
-pub mod place;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
@@ -26,21 +25,19 @@ use std::time::{Duration, Instant};
 
 pub use chain::Link;
 pub use counters::HOST_REASONS;
-pub use place::cpus;
 pub use shared::Shared;
-pub use turn::now;
 
 use crate::account::Account;
-use crate::clock::Rate;
+use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Job, Mailbox};
 use crate::module::ModuleError;
 use crate::packet::MAX_BURST;
+use crate::place::{Stay, pin};
 use crate::port::Queue;
 use crate::runner::RecordWriter;
 use chain::Chain;
 use deliver::{Delivery, Wiring};
-use place::{Stay, pin};
 use turn::{Served, Worker};
 
 /// How often an observer is called.

@@ -3,8 +3,8 @@
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
+use millrace_dataplane::place::{self, Stay};
 use millrace_dataplane::runner::Progress;
-use millrace_dataplane::worker::place::{self, Stay};
 use millrace_dataplane::worker::{self, Link};
 use millrace_dataplane::{Serve, port, signal};
 
