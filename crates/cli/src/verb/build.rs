@@ -17,6 +17,14 @@ pub struct Build {
     /// ./nfs or $MILLRACE_NFS
     nf: String,
 
+    /// Only this program of an object that holds several
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+
+    /// Give a state object room for this many entries, whatever its author declared
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
     /// The folder to make
     #[arg(short, long = "output", value_name = "FOLDER")]
     output: PathBuf,
@@ -39,7 +47,12 @@ impl Build {
             return Err(Failure::wrong(format!("{} is built already", self.nf))
                 .help("give a source (.c) or an object (.o)"));
         };
-        let built = function::build(input, &Make::default())?;
+        let make = Make {
+            capacity: self.capacity.clone(),
+            program: self.program.clone().or(found.program),
+            ..Make::default()
+        };
+        let built = function::build(input, &make)?;
         bundle::write(&self.output, &built)?;
         let (name, folder) = (&built.program.name, self.output.display());
         let time = duration(built.timings.total);
