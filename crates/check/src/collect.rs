@@ -200,7 +200,7 @@ impl Collector {
             return;
         };
         a.objects.extend(args.iter().filter_map(|arg| match arg {
-            ArgFact::Object(o) => Some(*o),
+            ArgFact::Object(o) | ArgFact::Timer(o) => Some(*o),
             _ => None,
         }));
         if a.args.is_empty() {
@@ -211,7 +211,7 @@ impl Collector {
             *old = match (*old, *new) {
                 (x, y) if x == y => x,
                 // The call is laid out anew, once for each of them (`dispatch`).
-                (ArgFact::Object(_), _) => *old,
+                (ArgFact::Object(_) | ArgFact::Timer(_), _) => *old,
                 (ArgFact::Scalar(_), ArgFact::Scalar(_)) => ArgFact::Scalar(None),
                 (
                     ArgFact::Memory {

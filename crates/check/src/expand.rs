@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use millrace_object::helper;
 use millrace_object::insn::{Imm64, Insn, Operand, Reg};
-use millrace_object::program::{Entry, FunctionId, Line, Program};
+use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
 
 use crate::Options;
 use crate::driver::resolve::{self, Known};
@@ -53,6 +53,44 @@ pub fn expand(program: &Program, entry: &Entry, options: &Options) -> Result<Flo
             arguments: 5,
         },
     )?;
+    Ok(e.flow)
+}
+
+/// The same for a function that timers of a map call.
+///
+/// # Errors
+/// As [`expand`], and `callback` for a map whose entries it cannot be given.
+pub fn expand_timed(
+    program: &Program,
+    object: ObjectId,
+    function: FunctionId,
+    options: &Options,
+) -> Result<Flow, Box<Refusal>> {
+    let mut e = Expander {
+        program,
+        limit: options.max_steps,
+        addresses: true,
+        path: Vec::new(),
+        flow: Flow {
+            frames: Vec::new(),
+            steps: Vec::new(),
+        },
+    };
+    let driver = driver::timer::driver(program, object, function).map_err(|what| {
+        let what = format!("a timer's function is set {what}");
+        e.fault(function, 0, "callback", what, "Give the map smaller keys.")
+    })?;
+    let lines = program.functions.get(function.0).map(|f| &f.lines);
+    let line = lines.and_then(|l| l.first()).cloned().flatten();
+    let frame = Frame {
+        function,
+        caller: None,
+        stack_bytes: 0,
+        arguments: 5,
+        expansion: Some(driver.expansion),
+    };
+    let laid = e.lay(frame, &driver.insns, &|_| (0, line.clone()), None)?;
+    e.call_back(&driver, (function, 0), &laid)?;
     Ok(e.flow)
 }
 
@@ -243,6 +281,17 @@ impl<'a> Expander<'a> {
         let place = |_: usize| (site.1, line.clone());
         let laid = self.lay(frame, &driver.insns, &place, Some(StepId(step + 1)))?;
         self.enter(step, &laid);
+        self.call_back(driver, site, &laid)?;
+        Ok(laid)
+    }
+
+    /// Lays out what a driver calls.
+    fn call_back(
+        &mut self,
+        driver: &Driver,
+        site: (FunctionId, usize),
+        laid: &Laid,
+    ) -> Result<(), Box<Refusal>> {
         for (pc, insn) in driver.insns.iter().enumerate() {
             if let Insn::CallLocal { function } = *insn {
                 let at = laid.start + pc;
@@ -255,7 +304,7 @@ impl<'a> Expander<'a> {
                 self.call(function, site, at, from)?;
             }
         }
-        Ok(laid)
+        Ok(())
     }
 
     fn enter(&mut self, step: usize, laid: &Laid) {

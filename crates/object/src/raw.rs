@@ -128,6 +128,7 @@ fn variable(name: &str, content: Vec<u8>) -> StateObject {
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     }
 }
 

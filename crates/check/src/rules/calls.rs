@@ -91,7 +91,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     super::alu::write(m, st, Reg(0), result)
 }
 
-fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
+pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
     Fault::new(
         "helper-argument",
         format!("argument {} of `{}` {what}", i + 1, helper.name),
@@ -142,6 +142,11 @@ fn argument(
             )),
         },
         Arg::Object => object(m, helper, i, &value, found),
+        Arg::Timer => super::timer::argument(m, helper, &pointer("the address of a timer")?).map(|o| {
+            found.object = Some(o);
+            ArgFact::Timer(o)
+        }),
+        Arg::Callback => super::timer::callback(helper, i, &value),
         Arg::Scalar => match value {
             Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
             _ => Err(bad(
@@ -423,6 +428,14 @@ fn object(
             "Use the helper that belongs to this kind of object, or declare the object as one of these kinds.",
         ));
     }
+    m.enforce(found.object.is_none_or(|o| o == id), || {
+        bad(
+            helper,
+            i,
+            &format!("is `{}`, and the timer is another map's", o.name),
+            "Pass the map that the timer's entry is in.",
+        )
+    })?;
     found.object = Some(id);
     Ok(ArgFact::Object(id))
 }

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod packet;
 pub mod stack;
 pub mod tail;
+pub mod timer;
 pub mod value;
 
 use millrace_object::insn::Reg;

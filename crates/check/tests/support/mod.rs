@@ -64,6 +64,7 @@ pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> State
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     }
 }
 
