@@ -31,6 +31,7 @@
 #define TIMERS_BYTES 16u
 #define TIMERS_AGAIN 4096u
 #define TIMERS_ABS 1u     /* BPF_F_TIMER_ABS */
+#define TIMERS_READY 1u
 #define TIMERS_PINNED 2u  /* BPF_F_TIMER_CPU_PIN */
 
 /* All timers of an instance. */
@@ -45,8 +46,7 @@ struct timer {
     u64 due;      /* ns */
     u64 order;    /* among those of the same moment */
     u32 at;       /* where in the heap, from 1; 0: it is not running */
-    u16 callback; /* which of the module's functions, from 1; 0: none */
-    u16 ready;
+    u32 callback; /* the number of its function and 1; TIMERS_READY: none; 0: the timer is not ready */
 };
 
 struct timers {
@@ -156,9 +156,9 @@ MR_INLINE u64 timers_init(struct timers *t, u64 place, u64 flags)
 
     if (flags != 0 && flags != 1 && flags != 7)
         return mr_errno(EINVAL);
-    if (timer->ready)
+    if (timer->callback)
         return mr_errno(EBUSY);
-    *timer = (struct timer){.ready = 1};
+    timer->callback = TIMERS_READY;
     return 0;
 }
 
@@ -166,9 +166,9 @@ MR_INLINE u64 timers_set_callback(struct timers *t, u64 place, u64 callback)
 {
     struct timer *timer = &t->timer[place];
 
-    if (!timer->ready)
+    if (!timer->callback)
         return mr_errno(EINVAL);
-    timer->callback = (u16)callback;
+    timer->callback = (u32)callback + 1;
     return 0;
 }
 
@@ -178,7 +178,7 @@ MR_OUTLINE u64 timers_start(struct timers *t, u32 place, u64 ns, u64 flags, u64 
     struct alarms *alarms = t->alarms;
     u64 due = flags & TIMERS_ABS ? ns : now + ns < now ? UINT64_MAX : now + ns;
 
-    if (flags & ~(u64)(TIMERS_ABS | TIMERS_PINNED) || !timer->ready || !timer->callback)
+    if (flags & ~(u64)(TIMERS_ABS | TIMERS_PINNED) || timer->callback <= TIMERS_READY)
         return mr_errno(EINVAL);
     if (due < now)
         due = now;
@@ -198,12 +198,12 @@ MR_INLINE u64 timers_cancel(struct timers *t, u64 place)
     struct timer *timer = &t->timer[place];
     u64 ran = timer->at != 0;
 
-    if (!timer->ready)
+    if (!timer->callback)
         return mr_errno(EINVAL);
     if (t->fired == place + 1)
         return mr_errno(EDEADLK);
     timers_stop(t, (u32)place);
-    timer->callback = 0;
+    timer->callback = TIMERS_READY;
     return ran;
 }
 
@@ -217,17 +217,22 @@ MR_INLINE void timers_begin(struct alarms *alarms)
     *alarms = (struct alarms){.seen = {.next = UINT64_MAX}};
 }
 
-/* Calls one of the module's functions, from 1. */
-typedef void timers_call(struct mr_instance *self, u32 callback, struct mr_packet *pkt);
+/* Calls a function for the timer that fires in the `map`-th of the maps. */
+typedef void timers_call(struct mr_instance *self, u32 map, u32 function, struct mr_packet *pkt);
 
-MR_INLINE struct timers *timers_first(struct timers *const *all, u32 n)
+#define TIMERS_CALL(map, function) ((u64)(map) << 32 | (function))
+
+/* The timer that is due first; only where one is running. */
+MR_INLINE struct timer *timers_top(const struct timers *t) { return &t->timer[t->heap[0]]; }
+
+/* Which of the maps has the timer that is due first; n: none is running. */
+MR_INLINE u32 timers_first(struct timers *const *all, u32 n)
 {
-    struct timers *first = NULL;
+    u32 first = n;
 
     for (u32 i = 0; i < n; i++)
-        if (all[i]->running &&
-            (!first || timers_before(&all[i]->timer[all[i]->heap[0]], &first->timer[first->heap[0]])))
-            first = all[i];
+        if (all[i]->running && (first == n || timers_before(timers_top(all[i]), timers_top(all[first]))))
+            first = i;
     return first;
 }
 
@@ -235,14 +240,15 @@ MR_INLINE struct timers *timers_first(struct timers *const *all, u32 n)
 static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *alarms,
                                struct mr_instance *self, const struct mr_packet *packet, timers_call *call)
 {
-    struct timers *first;
+    u32 map;
     u64 mark = alarms->started;
     u32 again = 0;
     int late = 0;
 
     alarms->until = packet->time;
     alarms->firing = 1;
-    while ((first = timers_first(all, n)) != NULL) {
+    while ((map = timers_first(all, n)) < n) {
+        struct timers *first = all[map];
         u32 place = first->heap[0];
         struct timer *timer = &first->timer[place];
         u8 nothing[1] = {0};
@@ -271,11 +277,11 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
         timers_stop(first, place);
         first->fired = place + 1;
         alarms->seen.fired++;
-        call(self, timer->callback, &pkt);
+        call(self, map, timer->callback - 1, &pkt);
         first->fired = 0;
     }
     alarms->firing = 0;
-    alarms->seen.next = first ? first->timer[first->heap[0]].due : UINT64_MAX;
+    alarms->seen.next = map < n ? timers_top(all[map])->due : UINT64_MAX;
 }
 
 #endif

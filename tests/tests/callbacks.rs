@@ -113,3 +113,10 @@ fn walks_over_numbers() {
         "{counts:?}: shows nothing"
     );
 }
+
+#[test]
+fn timers_in_values_of_maps() {
+    let maps = ["results", "hashed", "latest", "row"];
+    let counts = agree("timers", &packets(3000), &maps);
+    assert!(counts[2] > 500 && counts[3] > 500, "{counts:?}");
+}

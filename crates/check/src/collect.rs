@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use millrace_object::program::ObjectId;
+use millrace_object::program::{FunctionId, ObjectId};
 
 use crate::domain::{Region, Value};
 use crate::facts::{Access, ArgFact, Flow, Kind, StepId};
@@ -107,6 +107,8 @@ pub struct Collector {
     steps: Vec<About>,
     /// bytes of stack touched, by frame
     deepest: Vec<u32>,
+    /// what timers are set to call
+    callbacks: BTreeSet<(ObjectId, FunctionId)>,
 }
 
 impl Collector {
@@ -128,6 +130,7 @@ impl Collector {
         Collector {
             steps: vec![none; flow.steps.len()],
             deepest: vec![0; flow.frames.len()],
+            callbacks: BTreeSet::new(),
         }
     }
 
@@ -187,6 +190,11 @@ impl Collector {
             a.fails |= fails;
             a.decided |= holds != fails;
         }
+    }
+
+    /// A timer in a value of a map is set to call this.
+    pub fn calls_later(&mut self, object: ObjectId, function: FunctionId) {
+        self.callbacks.insert((object, function));
     }
 
     /// A helper is called with these.
@@ -271,6 +279,7 @@ impl Collector {
             step.outcomes.fails = about.fails;
             step.args = about.args;
         }
+        flow.callbacks = self.callbacks.into_iter().collect();
         for (frame, bytes) in flow.frames.iter_mut().zip(self.deepest) {
             frame.stack_bytes = bytes;
         }

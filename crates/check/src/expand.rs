@@ -42,6 +42,7 @@ pub fn expand(program: &Program, entry: &Entry, options: &Options) -> Result<Flo
         flow: Flow {
             frames: Vec::new(),
             steps: Vec::new(),
+            callbacks: Vec::new(),
         },
     };
     e.function(
@@ -74,6 +75,7 @@ pub fn expand_timed(
         flow: Flow {
             frames: Vec::new(),
             steps: Vec::new(),
+            callbacks: Vec::new(),
         },
     };
     let driver = driver::timer::driver(program, object, function).map_err(|what| {

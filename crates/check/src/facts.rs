@@ -71,6 +71,8 @@ pub struct Flow {
     pub frames: Vec<Frame>,
     /// the instructions; execution begins at step 0
     pub steps: Vec<Step>,
+    /// what it sets timers in values of which maps to call, ascending
+    pub callbacks: Vec<(ObjectId, FunctionId)>,
 }
 
 /// One call path's registers and stack.
@@ -253,8 +255,8 @@ pub enum ArgFact {
     Object(ObjectId),
     /// a timer in a value of that object
     Timer(ObjectId),
-    /// a function that is called later
-    Function(FunctionId),
+    /// a function that is called later, one of [`Flow::callbacks`]
+    Callback,
     /// memory that the helper reads or writes
     Memory {
         /// the region; for a stack, the whole range touched

@@ -1,15 +1,13 @@
 //! Which functions timers call: what proven flows hand to `bpf_timer_set_callback`, and what those
 //! functions hand to it in turn.
 
-use millrace_object::helper::timer_set_callback;
-use millrace_object::insn::Insn;
-use millrace_object::program::{FunctionId, ObjectId, Program};
+use millrace_object::program::Program;
 
-use crate::facts::{ArgFact, Flow, Op, Refusal, StepId, Timed};
-use crate::refuse::{Fault, refusal};
+use crate::facts::{Flow, Refusal, Timed};
+use crate::refuse::{Fault, refusal_at};
 use crate::{Options, Statistics, prove};
 
-/// Most functions of timers, of a program: the emitted code numbers them in 16 bits.
+/// Most functions of timers, of a program; each is emitted once for each map.
 const MOST: usize = 256;
 
 /// Proves every function safe that a timer of these flows may call, and those that they set.
@@ -22,21 +20,23 @@ pub fn prove(
     options: &Options,
     statistics: &mut Statistics,
 ) -> Result<Vec<Timed>, Box<Refusal>> {
-    let mut pending = Vec::new();
-    for flow in flows {
-        pending.extend(set_by(program, flow)?);
-    }
+    let mut pending: Vec<_> = flows.iter().flat_map(|f| f.callbacks.clone()).collect();
     let mut timers: Vec<Timed> = Vec::new();
-    while let Some((object, function, site)) = pending.pop() {
+    while let Some((object, function)) = pending.pop() {
         let known = |t: &Timed| (t.object, t.function) == (object, function);
         if timers.iter().any(known) {
             continue;
         }
         if timers.len() == MOST {
-            return Err(site);
+            let fault = Fault::new(
+                "callback",
+                format!("timers call more than {MOST} functions, counted for each map"),
+                "Let fewer functions serve the timers.",
+            );
+            return Err(refusal_at(program, function, 0, fault));
         }
         let flow = prove::prove_timed(program, object, function, options, statistics)?;
-        pending.extend(set_by(program, &flow)?);
+        pending.extend(flow.callbacks.iter().copied());
         timers.push(Timed {
             object,
             function,
@@ -45,38 +45,4 @@ pub fn prove(
     }
     timers.sort_by_key(|t| (t.object, t.function));
     Ok(timers)
-}
-
-type Set = (ObjectId, FunctionId, Box<Refusal>);
-
-/// The map and the function of each call in a flow, and what is to be said there of too many.
-fn set_by(program: &Program, flow: &Flow) -> Result<Vec<Set>, Box<Refusal>> {
-    let mut found = Vec::new();
-    for (at, step) in flow.steps.iter().enumerate() {
-        let Op::Plain(Insn::Call { helper }) = step.op else {
-            continue;
-        };
-        if !step.reached || helper != timer_set_callback::HELPER.number {
-            continue;
-        }
-        let fault = |what: &str, remedy: &str| {
-            refusal(program, flow, StepId(at), Fault::new("callback", what, remedy))
-        };
-        match step.args.as_slice() {
-            [ArgFact::Timer(object), ArgFact::Function(function), ..] => {
-                let many = fault(
-                    "timers call more functions than are supported",
-                    "Let fewer functions serve more maps.",
-                );
-                found.push((*object, *function, many));
-            }
-            _ => {
-                return Err(fault(
-                    "this call sets one of several functions",
-                    "Name the function in the call itself; one call for each.",
-                ));
-            }
-        }
-    }
-    Ok(found)
 }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use millrace_object::helper::Helper;
 use millrace_object::program::{Nesting, ObjectId, Program, StateObject};
 
-use super::{APART, Machine, Violation, violation};
+use super::{APART, Machine, Violation, timer, violation};
 
 const MOST: i64 = 0xffff;
 pub(super) const ENOENT: i64 = 2;
@@ -55,6 +55,7 @@ pub struct Exact {
     /// what the last redirect named
     target: Option<Target>,
     tail_calls: u32,
+    pub(super) clock: timer::Clock,
 }
 
 /// Whether a map has an element for every index from the start.
@@ -127,6 +128,7 @@ impl<'a> Machine<'a> {
             _ => key.to_vec(),
         };
         let at = self.map(value.to_vec(), true, true);
+        self.timer_as_new(object, at);
         let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
         maps.map(|m| m.insert(key, at)).is_some()
     }
@@ -244,6 +246,7 @@ impl<'a> Machine<'a> {
                         if let Some(m) = self.memory.get_mut(&(at / APART)) {
                             m.bytes = value;
                         }
+                        self.timer_as_new(id, at);
                         Ok(0)
                     }
                     (_, None) if full && evicts => {
@@ -252,6 +255,7 @@ impl<'a> Machine<'a> {
                     (_, None) if full => Ok(error(E2BIG)),
                     (_, None) => {
                         let at = self.map(value, true, true);
+                        self.timer_as_new(id, at);
                         let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
                         maps.and_then(|m| m.insert(key, at));
                         Ok(0)
@@ -266,6 +270,9 @@ impl<'a> Machine<'a> {
                 let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
                 // The region stays: pointers from before show the old value.
                 let gone = maps.and_then(|m| m.remove(&key));
+                if let Some(at) = gone {
+                    self.timer_as_new(id, at);
+                }
                 Ok(if gone.is_some() { 0 } else { error(ENOENT) })
             }
             ("ringbuf_reserve", Some(o)) => {
@@ -338,15 +345,15 @@ impl<'a> Machine<'a> {
                 })
             }
             ("perf_event_output", Some(o)) => self.event(id, o, a),
-            // Packets come at time 0, one thread runs, and nothing is printed.
+            ("timer_init" | "timer_set_callback" | "timer_start" | "timer_cancel", _) => {
+                Ok(self.timer(h.name, a))
+            }
+            // All clocks are one, one thread runs, and nothing is printed.
             (
-                "ktime_get_ns"
-                | "ktime_get_boot_ns"
-                | "ktime_get_coarse_ns"
-                | "ktime_get_tai_ns"
-                | "jiffies64",
+                "ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "ktime_get_tai_ns",
                 _,
-            ) => Ok(0),
+            ) => Ok(self.now()),
+            ("jiffies64", _) => Ok(self.now() / 4_000_000),
             ("tcp_raw_gen_syncookie_ipv4", _) => self.make_cookie(a, 20),
             ("tcp_raw_gen_syncookie_ipv6", _) => self.make_cookie(a, 40),
             ("tcp_raw_check_syncookie_ipv4", _) => self.check_cookie(a, 20),

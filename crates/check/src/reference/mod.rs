@@ -14,6 +14,7 @@ mod nested;
 mod routes;
 mod sequences;
 mod text;
+mod timer;
 
 use std::collections::HashMap;
 
@@ -181,10 +182,13 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// What the program did that an admitted program never does.
     pub fn run(&mut self, function: FunctionId, role: Role, steps: u64) -> Result<End, Violation> {
-        let mut calls = vec![self.call(function.0, [None; 5])];
-        if let Some(c) = calls.last_mut() {
-            c.regs[1] = Some(self.context);
-        }
+        let context = Some(self.context);
+        let first = self.call(function.0, [context, None, None, None, None]);
+        self.execute(first, role, steps)
+    }
+
+    fn execute(&mut self, first: Call, role: Role, steps: u64) -> Result<End, Violation> {
+        let mut calls = vec![first];
         for _ in 0..steps {
             let nested = calls.len() > 1;
             let Some(c) = calls.last_mut() else {

@@ -2,7 +2,7 @@
 
 use millrace_object::helper::{self, Arg, Helper, MAX_BYTES, Return};
 use millrace_object::insn::Reg;
-use millrace_object::program::ObjectId;
+use millrace_object::program::{FunctionId, ObjectId};
 
 use super::{memory, read, stack, value};
 use crate::domain::{Gone, Pointer, Region, Scalar, Value};
@@ -17,6 +17,8 @@ struct Found {
     facts: Vec<ArgFact>,
     object: Option<ObjectId>,
     given_back: Option<u32>,
+    /// what is called later
+    callback: Option<FunctionId>,
     /// stack memory that the helper writes: where, and how many bytes for certain
     written: Vec<(stack::Extent, u16)>,
 }
@@ -59,6 +61,9 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         super::tail::leave(m, st)?;
     }
     m.facts.args(m.at, &found.facts);
+    if let (Some(object), Some(function)) = (found.object, found.callback) {
+        m.facts.calls_later(object, function);
+    }
     for (e, certain) in &found.written {
         stack::overwrite(st, e, *certain);
     }
@@ -146,7 +151,10 @@ fn argument(
             found.object = Some(o);
             ArgFact::Timer(o)
         }),
-        Arg::Callback => super::timer::callback(helper, i, &value),
+        Arg::Callback => super::timer::callback(helper, i, &value).map(|f| {
+            found.callback = Some(f);
+            ArgFact::Callback
+        }),
         Arg::Scalar => match value {
             Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
             _ => Err(bad(

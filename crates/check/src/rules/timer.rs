@@ -2,11 +2,10 @@
 //! kernel's verifier has it (`process_timer_func`, `check_map_access`).
 
 use millrace_object::helper::Helper;
-use millrace_object::program::{ObjectId, StateObject, TIMER_BYTES};
+use millrace_object::program::{FunctionId, ObjectId, StateObject, TIMER_BYTES};
 
 use super::calls::bad;
 use crate::domain::{Pointer, Region, Value};
-use crate::facts::ArgFact;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
 
@@ -34,10 +33,10 @@ pub fn argument(m: &Machine<'_>, helper: &Helper, p: &Pointer) -> Verdict<Object
 ///
 /// # Errors
 /// `helper-argument`
-pub fn callback(helper: &Helper, i: usize, value: &Value) -> Verdict<ArgFact> {
+pub fn callback(helper: &Helper, i: usize, value: &Value) -> Verdict<FunctionId> {
     match *value {
         Value::Pointer(p) => match p.region {
-            Region::Function(f) if p == Pointer::to(p.region) => Ok(ArgFact::Function(f)),
+            Region::Function(f) if p == Pointer::to(p.region) => Ok(f),
             _ => Err(()),
         },
         _ => Err(()),

@@ -245,7 +245,7 @@ impl<'a> Slice<'a> {
             && step
                 .args
                 .iter()
-                .all(|arg| !matches!(arg, ArgFact::Object(o) if !object(*o)));
+                .all(|arg| !matches!(arg, ArgFact::Object(o) | ArgFact::Timer(o) if !object(*o)));
         let (Op::Plain(insn) | Op::Branch { insn, .. }) = step.op else {
             return if known { Ok(()) } else { Err(bad("kind")) };
         };
