@@ -294,7 +294,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
 
 /// Whether a helper is a function of its own, not of a kind's header.
 fn is_free(helper: &helper::Helper) -> bool {
-    helper.object_argument().is_none() && helper::implied(helper).is_none()
+    helper.kinds.is_empty() && helper::implied(helper).is_none()
 }
 
 fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {
