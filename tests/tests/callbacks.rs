@@ -120,3 +120,9 @@ fn timers_in_values_of_maps() {
     let counts = agree("timers", &packets(3000), &maps);
     assert!(counts[2] > 500 && counts[3] > 500, "{counts:?}");
 }
+
+#[test]
+fn loops_that_may_goto_bounds() {
+    let counts = agree("may_goto", &packets(60), &["results"]);
+    assert!(counts[2] > 10 && counts[3] > 10, "{counts:?}");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use millrace_object::insn::REGISTERS;
 use millrace_object::program::{FunctionId, ObjectId};
 
 use crate::domain::{Region, Value};
@@ -88,7 +89,7 @@ fn join_access(a: Access, b: Access) -> Access {
 /// The facts of one step so far.
 #[derive(Clone, Debug)]
 struct About {
-    before: [Seen; 11],
+    before: [Seen; REGISTERS],
     after: Seen,
     access: Option<Access>,
     args: Vec<ArgFact>,
@@ -117,7 +118,7 @@ impl Collector {
     pub fn new(flow: &Flow) -> Self {
         let unset = Seen::Kind(Kind::Unset);
         let none = About {
-            before: [unset; 11],
+            before: [unset; REGISTERS],
             after: unset,
             access: None,
             args: Vec::new(),
@@ -135,7 +136,7 @@ impl Collector {
     }
 
     /// A visit begins with these registers.
-    pub fn before(&mut self, at: StepId, regs: &[Value; 11]) {
+    pub fn before(&mut self, at: StepId, regs: &[Value; REGISTERS]) {
         if let Some(a) = self.steps.get_mut(at.0) {
             a.reached = true;
             for (k, v) in a.before.iter_mut().zip(regs) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{Imm64, Insn, Operand, Reg};
+use millrace_object::insn::{Imm64, Insn, Operand, REGISTERS, Reg};
 use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
 
 use crate::Options;
@@ -347,12 +347,12 @@ impl<'a> Expander<'a> {
         self.flow.frames.push(frame);
         for (pc, insn) in insns.iter().enumerate() {
             let (at, line) = place(pc);
-            if !registers(insn).into_iter().flatten().all(|r| r.0 <= 10) {
+            if !registers(insn).into_iter().flatten().all(|r| usize::from(r.0) < REGISTERS) {
                 return Err(self.fault(
                     id,
                     at,
                     "bad-instruction",
-                    "this instruction names a register above r10".to_owned(),
+                    "this instruction names a register that does not exist".to_owned(),
                     "Compile the object again.",
                 ));
             }
@@ -420,7 +420,7 @@ pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> St
         op,
         line,
         reached: false,
-        before: [Kind::Unset; 11],
+        before: [Kind::Unset; REGISTERS],
         after: Kind::Unset,
         access: None,
         args: Vec::<ArgFact>::new(),

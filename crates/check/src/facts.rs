@@ -3,7 +3,7 @@
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
 
-use millrace_object::insn::{Insn, Reg};
+use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role};
 use serde::Serialize;
 
@@ -118,7 +118,7 @@ pub struct Step {
     /// false: no execution gets here; emit nothing
     pub reached: bool,
     /// kinds of `r0` to `r10` of this frame before the instruction, joined over all executions
-    pub before: [Kind; 11],
+    pub before: [Kind; REGISTERS],
     /// kind of the register that the instruction writes, after it, joined over all executions
     pub after: Kind,
     /// what a load, store or atomic touches

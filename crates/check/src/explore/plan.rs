@@ -12,7 +12,7 @@ use crate::flow::hints;
 use crate::flow::loops::{LoopId, Loops};
 use crate::flow::places::{Level, Places, Span};
 use crate::flow::points::{Touch, points};
-use millrace_object::insn::{Insn, Operand, Reg};
+use millrace_object::insn::{Insn, Operand, REGISTERS, Reg};
 
 /// A place that may count the rounds of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ impl<'a> Plan<'a> {
             let head = blocks.starts[l.head];
             let (mut regs, spans) = hints::counters(flow, &blocks, &touches, l);
             regs &= live.get(l.head).map_or(0, |p| p.top().regs);
-            let mut places: Vec<Counter> = (0..10)
+            let mut places: Vec<Counter> = (0..REGISTERS as u8)
                 .filter(|r| regs >> r & 1 == 1)
                 .map(|r| Counter::Reg(Reg(r)))
                 .collect();

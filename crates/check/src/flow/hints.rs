@@ -62,7 +62,7 @@ pub fn counters(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> (u
             }
         }
     }
-    (own & 0x3ff, slots)
+    (own & !(1 << 10), slots)
 }
 
 /// Numbers at which a growing bound should pause, sorted.

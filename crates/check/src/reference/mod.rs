@@ -19,7 +19,7 @@ mod timer;
 use std::collections::HashMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
+use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, REGISTERS, Reg, Width};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 
 use arithmetic::{arithmetic, compare};
@@ -53,7 +53,7 @@ struct Memory {
 }
 
 struct Call {
-    regs: [Option<u64>; 11],
+    regs: [Option<u64>; REGISTERS],
     function: usize,
     pc: usize,
     stack: u64,
@@ -275,7 +275,7 @@ impl<'a> Machine<'a> {
 
     fn call(&mut self, function: usize, arguments: [Option<u64>; 5]) -> Call {
         let stack = self.map(vec![0; 512], false, true);
-        let mut regs = [None; 11];
+        let mut regs = [None; REGISTERS];
         regs[1..=5].copy_from_slice(&arguments);
         regs[10] = Some(stack + 512);
         Call {
