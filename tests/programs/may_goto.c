@@ -28,13 +28,13 @@ static __always_inline void put(__u32 at, __u64 value)
 	bpf_map_update_elem(&results, &at, &value, BPF_ANY);
 }
 
-static __noinline __u64 collatz(__u64 n)
+static __noinline __u64 ones(__u64 n)
 {
 	__u64 steps = 0;
 
-	while (n > 1) {
+	while (n) {
 		MAY_GOTO(out);
-		n = n & 1 ? 3 * n + 1 : n / 2;
+		n &= n - 1;
 		steps++;
 	}
 out:
@@ -58,18 +58,19 @@ SEC("xdp") int may_goto(struct xdp_md *ctx)
 	}
 summed:
 	put(0, sum);
-	for (i = 0; i < (length & 63); i++) {
+	for (i = p[12] & 7; i < (length & 63); i++) {
 		MAY_GOTO(paired);
-		for (j = i; j < 40; j++) {
+		for (j = p[13] & 15; j < 40; j++) {
 			MAY_GOTO(paired);
 			pairs += i ^ j;
 		}
 	}
 paired:
 	put(1, pairs);
-	put(2, collatz(27 + p[13]));
-	put(3, collatz(length * 1000003ull));
-	for (;;)
+	put(2, ones(27 + p[13]));
+	put(3, ones(length * 1000003ull));
+	/* Some packets use the budget up. */
+	while (p[11] == 3)
 		MAY_GOTO(out);
 out:
 	put(4, length);

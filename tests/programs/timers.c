@@ -43,6 +43,15 @@ struct {
 	__type(value, struct clocked);
 } row SEC(".maps");
 
+/* The kernel allocates a timer, and may fail to do so for a moment. */
+#define INIT(timer, map, flags)                              \
+	({                                                   \
+		long result = bpf_timer_init(timer, map, flags); \
+		for (int i = 0; i < 64 && result == -ENOMEM; i++) \
+			result = bpf_timer_init(timer, map, flags); \
+		result;                                      \
+	})
+
 #define HOUR 3600000000000ull
 
 static int once(void *map, __u32 *key, struct clocked *value)
@@ -127,15 +136,15 @@ SEC("xdp") int timers(struct xdp_md *ctx)
 		if (which == 0) {
 			value = bpf_map_lookup_elem(&hashed, &key);
 			if (value)
-				put(12, bpf_timer_init(&value->timer, &hashed, clock));
+				put(12, INIT(&value->timer, &hashed, clock));
 		} else if (which == 1) {
 			value = bpf_map_lookup_elem(&latest, &key);
 			if (value)
-				put(13, bpf_timer_init(&value->timer, &latest, clock));
+				put(13, INIT(&value->timer, &latest, clock));
 		} else {
 			value = bpf_map_lookup_elem(&row, &key);
 			if (value)
-				put(14, bpf_timer_init(&value->timer, &row, clock));
+				put(14, INIT(&value->timer, &row, clock));
 		}
 		return XDP_PASS;
 	}

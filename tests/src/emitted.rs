@@ -161,7 +161,11 @@ impl Emitted {
     ///
     /// # Errors
     /// Too many packets for a burst, or one that is too long for the border.
-    pub fn burst(&mut self, packets: &[(u64, &[u8])], prefetch: bool) -> Result<Vec<Outcome>, String> {
+    pub fn burst(
+        &mut self,
+        packets: &[(u64, &[u8])],
+        prefetch: bool,
+    ) -> Result<Vec<Outcome>, String> {
         let mut burst = Burst::new(packets.len(), 1, Layout::Pooled);
         for (time, packet) in packets {
             let arrival = Arrival {

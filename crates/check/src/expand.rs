@@ -347,7 +347,11 @@ impl<'a> Expander<'a> {
         self.flow.frames.push(frame);
         for (pc, insn) in insns.iter().enumerate() {
             let (at, line) = place(pc);
-            if !registers(insn).into_iter().flatten().all(|r| usize::from(r.0) < REGISTERS) {
+            if !registers(insn)
+                .into_iter()
+                .flatten()
+                .all(|r| usize::from(r.0) < REGISTERS)
+            {
                 return Err(self.fault(
                     id,
                     at,

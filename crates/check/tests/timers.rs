@@ -63,7 +63,11 @@ fn arguments() {
 #[test]
 fn a_lookup_may_fail() {
     let text = "object m hash value=32 timer=8\n*(u32 *)(r10 - 4) = 1\nr2 = r10\nr2 += -4\nr1 = object m\ncall map_lookup_elem\nr1 = r0\nr1 += 8\ncall timer_cancel\nr0 = 1\nexit";
-    assert!(matches!(verdict(text), "unchecked-null" | "pointer-arithmetic"), "{}", verdict(text));
+    assert!(
+        matches!(verdict(text), "unchecked-null" | "pointer-arithmetic"),
+        "{}",
+        verdict(text)
+    );
 }
 
 #[test]
@@ -80,13 +84,19 @@ fn a_program_leaves_the_timer_alone() {
             "timer-field",
             "r1 = object m\nr2 = r10\nr2 += -4\nr3 = r7\nr4 = 0\ncall map_update_elem",
         ),
-        ("timer-field", "r1 = r7\ncall spin_lock\nr1 = r7\ncall spin_unlock\nr1 = r8\nr1 += 4\ncall spin_lock"),
+        (
+            "timer-field",
+            "r1 = r7\ncall spin_lock\nr1 = r7\ncall spin_unlock\nr1 = r8\nr1 += 4\ncall spin_lock",
+        ),
         // Where the index may reach it.
         (
             "timer-field",
             "r2 = *(u32 *)(r6 + 12)\nr2 &= 15\nr7 += r2\nr0 = *(u8 *)(r7 + 0)",
         ),
-        ("ok", "r2 = *(u32 *)(r6 + 12)\nr2 &= 7\nr7 += r2\nr0 = *(u8 *)(r7 + 24)"),
+        (
+            "ok",
+            "r2 = *(u32 *)(r6 + 12)\nr2 &= 7\nr7 += r2\nr0 = *(u8 *)(r7 + 24)",
+        ),
     ];
     for (rule, body) in cases {
         assert_eq!(verdict(&with_values(body)), rule, "{body}");
@@ -102,7 +112,11 @@ fn what_timers_call_is_proved_for_each_map() {
     assert_eq!(checked.unwrap_err()[0].rule, "timer-field");
     let program = assemble(&with_values(SET));
     let checked = check(&program, &Options::default()).unwrap();
-    let timers: Vec<_> = checked.timers.iter().map(|t| (t.object, t.function)).collect();
+    let timers: Vec<_> = checked
+        .timers
+        .iter()
+        .map(|t| (t.object, t.function))
+        .collect();
     assert_eq!(timers, [(ObjectId(0), FunctionId(1))]);
     assert_eq!(checked.flows[0].callbacks, timers);
 

@@ -36,7 +36,12 @@ fn helper_contracts_are_coherent() {
         assert_eq!(takes_object, !helper.kinds.is_empty(), "{name}");
         if let Some(at) = helper.object_argument() {
             let before = &helper.args[..at];
-            assert!(before.iter().all(|a| matches!(a, Arg::Context | Arg::Timer)), "{name}");
+            assert!(
+                before
+                    .iter()
+                    .all(|a| matches!(a, Arg::Context | Arg::Timer)),
+                "{name}"
+            );
         }
         for kind in helper.kinds {
             assert!(kinds.contains(kind), "{name}: {kind}");

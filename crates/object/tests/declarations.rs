@@ -384,7 +384,10 @@ fn a_values_timer_is_found() {
     for (value, at) in [
         ("struct bpf_timer t; int a;", Some(0)),
         ("int a; struct bpf_timer t;", Some(8)),
-        ("long a; struct { long b; struct { int c; timer t; } d; } e;", Some(24)),
+        (
+            "long a; struct { long b; struct { int c; timer t; } d; } e;",
+            Some(24),
+        ),
         ("long a; const timer t[1];", Some(8)),
         ("long a; struct bpf_timer *t;", None),
         ("struct bpf_spin_lock l; int a;", None),
@@ -408,9 +411,7 @@ fn timers_that_cannot_be_are_refused() {
         let errors = refused(XDP, &clocked(kind, value), "map-declaration");
         say(&errors, &[word]);
     }
-    let packed = clocked("HASH", "int a; struct bpf_timer t;").replace(
-        "t; };",
-        "t; } __attribute__((packed));",
-    );
+    let packed = clocked("HASH", "int a; struct bpf_timer t;")
+        .replace("t; };", "t; } __attribute__((packed));");
     say(&refused(XDP, &packed, "absurd-size"), &["multiple of 8"]);
 }

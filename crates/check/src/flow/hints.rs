@@ -62,7 +62,7 @@ pub fn counters(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> (u
             }
         }
     }
-    (own & !(1 << 10), slots)
+    (own & 0x3ff, slots)
 }
 
 /// Numbers at which a growing bound should pause, sorted.

@@ -19,7 +19,9 @@ mod timer;
 use std::collections::HashMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, REGISTERS, Reg, Width};
+use millrace_object::insn::{
+    AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, REGISTERS, Reg, Width,
+};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 
 use arithmetic::{arithmetic, compare};

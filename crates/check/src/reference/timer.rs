@@ -85,7 +85,11 @@ impl Machine<'_> {
                 if a[2] > 3 || timer.callback.is_none() {
                     return error(EINVAL);
                 }
-                let asked = if a[2] & 1 == 1 { a[1] } else { clock.now.saturating_add(a[1]) };
+                let asked = if a[2] & 1 == 1 {
+                    a[1]
+                } else {
+                    clock.now.saturating_add(a[1])
+                };
                 let due = match clock.until {
                     Some(until) if asked <= clock.now => until.saturating_add(1),
                     _ => asked.max(clock.now),
@@ -113,7 +117,10 @@ impl Machine<'_> {
                 return Ok(count);
             };
             let clock = &mut exact.clock;
-            let running = clock.timers.iter().filter_map(|(at, t)| Some((t.due?, *at)));
+            let running = clock
+                .timers
+                .iter()
+                .filter_map(|(at, t)| Some((t.due?, *at)));
             let first = running.min().filter(|((due, _), _)| *due <= time);
             let Some(((due, _), at)) = first else {
                 clock.now = time;

@@ -147,10 +147,12 @@ fn argument(
             )),
         },
         Arg::Object => object(m, helper, i, &value, found),
-        Arg::Timer => super::timer::argument(m, helper, &pointer("the address of a timer")?).map(|o| {
-            found.object = Some(o);
-            ArgFact::Timer(o)
-        }),
+        Arg::Timer => {
+            super::timer::argument(m, helper, &pointer("the address of a timer")?).map(|o| {
+                found.object = Some(o);
+                ArgFact::Timer(o)
+            })
+        }
         Arg::Callback => super::timer::callback(helper, i, &value).map(|f| {
             found.callback = Some(f);
             ArgFact::Callback

@@ -14,17 +14,30 @@ use crate::refuse::{Fault, Verdict, bytes};
 /// # Errors
 /// `helper-argument`
 pub fn argument(m: &Machine<'_>, helper: &Helper, p: &Pointer) -> Verdict<ObjectId> {
-    let fault = |what: &str| bad(helper, 0, what, "Pass the address of the `struct bpf_timer` in a map's value.");
+    let fault = |what: &str| {
+        bad(
+            helper,
+            0,
+            what,
+            "Pass the address of the `struct bpf_timer` in a map's value.",
+        )
+    };
     let Region::Value(id) = p.region else {
         return Err(fault("is not in a map's value"));
     };
     let object = m.object(id)?;
     let Some(at) = object.timer else {
-        return Err(fault(&format!("is in a value of `{}`, which has no timer", object.name)));
+        return Err(fault(&format!(
+            "is in a value of `{}`, which has no timer",
+            object.name
+        )));
     };
     if p.fixed() != Some(i64::from(at)) {
         let found = bytes(p.least(), p.most() + 1);
-        return Err(fault(&format!("is {found} of a value of `{}`; its timer is at byte {at}", object.name)));
+        return Err(fault(&format!(
+            "is {found} of a value of `{}`; its timer is at byte {at}",
+            object.name
+        )));
     }
     Ok(id)
 }
@@ -41,14 +54,27 @@ pub fn callback(helper: &Helper, i: usize, value: &Value) -> Verdict<FunctionId>
         },
         _ => Err(()),
     }
-    .map_err(|()| bad(helper, i, "is not a function of this program", "Pass the name of a function."))
+    .map_err(|()| {
+        bad(
+            helper,
+            i,
+            "is not a function of this program",
+            "Pass the name of a function.",
+        )
+    })
 }
 
 /// Checks that bytes `from..to` of a value are none of its timer.
 ///
 /// # Errors
 /// `timer-field`
-pub fn untouched(m: &Machine<'_>, object: &StateObject, from: i64, to: i64, verb: &str) -> Verdict<()> {
+pub fn untouched(
+    m: &Machine<'_>,
+    object: &StateObject,
+    from: i64,
+    to: i64,
+    verb: &str,
+) -> Verdict<()> {
     let Some(at) = object.timer.map(i64::from) else {
         return Ok(());
     };

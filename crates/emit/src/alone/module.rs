@@ -5,11 +5,11 @@ use std::fmt::Write;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, Role};
 
-use super::{nested, timers};
 use super::objects::{Names, offers};
 use super::resume::Resume;
 use super::scout::Scout;
 use super::text::comment_text;
+use super::{nested, timers};
 
 /// One entry as emitted.
 pub struct Entry {

@@ -27,11 +27,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a kind without a header.
-    pub fn new(
-        program: &Program,
-        verdicts: bool,
-        timers: bool,
-    ) -> Result<Names, Error> {
+    pub fn new(program: &Program, verdicts: bool, timers: bool) -> Result<Names, Error> {
         for object in &program.objects {
             if headers::text(&format!("state/{}.h", object.kind.c)).is_none() {
                 return Err(Error::Unsupported {

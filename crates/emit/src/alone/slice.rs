@@ -249,7 +249,11 @@ impl<'a> Slice<'a> {
         let (Op::Plain(insn) | Op::Branch { insn, .. }) = step.op else {
             return if known { Ok(()) } else { Err(bad("kind")) };
         };
-        if !known || !registers(&insn).iter().all(|r| usize::from(r.0) < REGISTERS) {
+        if !known
+            || !registers(&insn)
+                .iter()
+                .all(|r| usize::from(r.0) < REGISTERS)
+        {
             return Err(bad("register or kind"));
         }
         match insn {

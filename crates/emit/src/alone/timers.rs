@@ -53,7 +53,9 @@ pub fn firing(program: &Program, names: &Names, functions: &[(&Timed, String)]) 
     let mut cases = String::new();
     let objects: Vec<ObjectId> = objects(program).collect();
     for (map, object) in objects.iter().enumerate() {
-        let of = functions.iter().filter(|(timed, _)| timed.object == *object);
+        let of = functions
+            .iter()
+            .filter(|(timed, _)| timed.object == *object);
         for (timed, function) in of {
             // The number that `statement` gives a function.
             let number = timed.function.0 + 1;

@@ -31,9 +31,7 @@ pub(super) fn find(btf: &Btf, pointer: u32) -> Result<Option<u32>, LoadError> {
         }
         let id = btf.strip(ty);
         match btf.stripped(ty) {
-            Some(Kind::Struct { bytes, .. })
-                if btf.name(id) == NAME && *bytes == TIMER_BYTES =>
-            {
+            Some(Kind::Struct { bytes, .. }) if btf.name(id) == NAME && *bytes == TIMER_BYTES => {
                 found.push(at);
             }
             Some(Kind::Struct {
@@ -41,14 +39,21 @@ pub(super) fn find(btf: &Btf, pointer: u32) -> Result<Option<u32>, LoadError> {
                 union: false,
                 ..
             }) if depth < MAX_DEPTH => {
-                let inside = |m: &crate::btf::Member| (m.ty, at.saturating_add(m.offset / 8), depth + 1);
+                let inside =
+                    |m: &crate::btf::Member| (m.ty, at.saturating_add(m.offset / 8), depth + 1);
                 pending.extend(members.iter().take(MAX_MEMBERS).map(inside));
             }
             // Of an array's elements the first and the second tell whether there are several.
             Some(Kind::Array { element, count }) if depth < MAX_DEPTH => {
                 let bytes = btf.bytes(*element).and_then(|b| u32::try_from(b).ok());
                 let step = bytes.unwrap_or(0);
-                let element = |i: u32| (*element, at.saturating_add(i.saturating_mul(step)), depth + 1);
+                let element = |i: u32| {
+                    (
+                        *element,
+                        at.saturating_add(i.saturating_mul(step)),
+                        depth + 1,
+                    )
+                };
                 pending.extend((0..(*count).min(2)).map(element));
             }
             _ => {}
