@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{Imm64, Insn, Operand, REGISTERS, Reg};
+use millrace_object::insn::{
+    AluOp, BUDGET, Condition, Imm64, Insn, Operand, REGISTERS, ROUNDS, Reg, Width,
+};
 use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
 
 use crate::Options;
@@ -347,11 +349,7 @@ impl<'a> Expander<'a> {
         self.flow.frames.push(frame);
         for (pc, insn) in insns.iter().enumerate() {
             let (at, line) = place(pc);
-            if !registers(insn)
-                .into_iter()
-                .flatten()
-                .all(|r| usize::from(r.0) < REGISTERS)
-            {
+            if !names_registers(insns, pc) {
                 return Err(self.fault(
                     id,
                     at,
@@ -430,6 +428,50 @@ pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> St
         args: Vec::<ArgFact>::new(),
         outcomes: Outcomes::default(),
         load_once: false,
+    }
+}
+
+/// Whether an instruction names registers that there are, and the budget only as decoding does: set to
+/// the whole where a function begins, compared with 0, and only behind that comparison counted down.
+fn names_registers(insns: &[Insn], pc: usize) -> bool {
+    let Some(insn) = insns.get(pc) else {
+        return false;
+    };
+    if (registers(insn).into_iter().flatten()).all(|r| r.0 <= 10) {
+        return true;
+    }
+    let compares = |at: usize| {
+        let insn = insns.get(at);
+        insn.is_some_and(|i| {
+            matches!(
+                i,
+                Insn::Branch {
+                    condition: Condition::Eq,
+                    width: Width::W64,
+                    left: BUDGET,
+                    right: Operand::Imm(0),
+                    ..
+                }
+            )
+        })
+    };
+    let entered = || {
+        insns.iter().any(
+            |i| matches!(i, Insn::Jump { target } | Insn::Branch { target, .. } if *target == pc),
+        )
+    };
+    match *insn {
+        Insn::Alu {
+            op,
+            width: Width::W64,
+            dst: BUDGET,
+            src: Operand::Imm(by),
+        } => match (op, by) {
+            (AluOp::Mov, ROUNDS) => pc == 0 && !entered(),
+            (AluOp::Sub, 1) => pc.checked_sub(1).is_some_and(compares) && !entered(),
+            _ => false,
+        },
+        _ => compares(pc),
     }
 }
 

@@ -551,6 +551,17 @@ fn instructions_that_no_compiler_writes() {
         check(&program, &Options::default()).unwrap_err()[0].rule,
         "bad-instruction"
     );
+    // The budget of may_goto is counted down by one, behind its comparison, and by nothing else.
+    for by in [1, -1, 5] {
+        program.functions[0].insns[0] = Insn::Alu {
+            op: millrace_object::insn::AluOp::Sub,
+            width: Width::W64,
+            dst: Reg(11),
+            src: millrace_object::insn::Operand::Imm(by),
+        };
+        let refusals = check(&program, &Options::default()).unwrap_err();
+        assert_eq!(refusals[0].rule, "bad-instruction", "{by}");
+    }
     program.functions[0].insns[0] = Insn::Jump { target: 99 };
     assert_eq!(
         check(&program, &Options::default()).unwrap_err()[0].rule,

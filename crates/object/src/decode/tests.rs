@@ -164,6 +164,7 @@ fn back(decoded: Decoded, slot: Slot) -> Option<Fields> {
             Some((opcode, dst, src, delta as i16, imm))
         }
         Decoded::Wide { dst, pseudo, low } => Some((0x18, dst.0, pseudo, 0, i64::from(low))),
+        Decoded::MayGoto { delta } => Some((0xe5, 0, 0, delta as i16, 0)),
         Decoded::CallLocal { delta } => Some((0x85, 0, 1, 0, i64::from(delta))),
     }
 }
