@@ -258,6 +258,7 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
             .meta = nothing,
             .floor = nothing,
             .ceiling = nothing,
+            .bared = nothing,
             .number = alarms->seen.fired,
             .ports = packet->ports,
             .cpu = packet->cpu,

@@ -183,6 +183,7 @@ impl Instance {
             meta: here,
             floor: here,
             ceiling: here,
+            bared: here,
             time,
             ..abi::Packet::empty()
         };

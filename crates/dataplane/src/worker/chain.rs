@@ -43,6 +43,8 @@ pub struct Stage {
     pub timers: Timers,
     /// how many firings of its maps' timers have been counted
     pub alarms: u64,
+    /// what its objects are called
+    pub names: Vec<String>,
     program: usize,
     prefetch: bool,
 }
@@ -57,6 +59,12 @@ impl Stage {
             instance: Instance::create(link.module.clone(), &config)?,
             timers: Timers::new(link.module.timers(), start),
             alarms: 0,
+            names: link
+                .module
+                .objects()
+                .iter()
+                .map(|o| o.name.clone())
+                .collect(),
             program: link.program,
             prefetch: link.prefetch,
         })
