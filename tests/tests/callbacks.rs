@@ -1,4 +1,4 @@
-//! Functions that the kernel calls back: the kernel, the emitted code and the interpreter do the same
+//! Functions that the kernel calls back, and what else programs of our own compare: the kernel, the emitted code and the interpreter do the same
 //! with each packet, and leave the same maps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -125,4 +125,10 @@ fn timers_in_values_of_maps() {
 fn loops_that_may_goto_bounds() {
     let counts = agree("may_goto", &packets(60), &["results"]);
     assert!(counts[2] > 10 && counts[3] > 10, "{counts:?}");
+}
+
+#[test]
+fn texts_of_numbers() {
+    let counts = agree("print", &packets(2000), &["texts"]);
+    assert!(counts[2] > 100 && counts[3] > 100, "{counts:?}");
 }

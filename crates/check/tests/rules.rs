@@ -580,3 +580,20 @@ fn instructions_that_no_compiler_writes() {
         "unknown-function"
     );
 }
+
+#[test]
+fn formats_that_read_memory() {
+    let with = |format: &str| {
+        let bytes: String = format.bytes().map(|b| format!("{b:02x}")).collect();
+        format!(
+            "object f global value={} ro init={bytes}00\n*(u64 *)(r10 - 8) = 7\nr1 = r10\nr1 += -24\nr2 = 16\nr3 = value f + 0\nr4 = r10\nr4 += -8\nr5 = 8\ncall snprintf\nr0 = *(u8 *)(r10 - 24)\nexit",
+            format.len() + 1
+        )
+    };
+    for format in ["%d", "%%s", "%-08llx", "%c", "% ", "%q"] {
+        accepts(&with(format));
+    }
+    for format in ["%s", "%5d %p", "%pI4", "%-10s"] {
+        refuses("format", &with(format));
+    }
+}

@@ -318,6 +318,7 @@ impl<'a> Machine<'a> {
             ("get_numa_node_id", _) => Ok(0),
             ("strtol", _) => self.string_to_number(a, true),
             ("strtoul", _) => self.string_to_number(a, false),
+            ("snprintf", _) => self.print(a),
             ("strncmp", _) => self.compare_strings(a),
             ("fib_lookup", _) => {
                 let ports = self.exact.as_ref().map_or(0, |e| e.ports);

@@ -11,6 +11,7 @@ mod exact;
 mod helpers;
 mod iterate;
 mod nested;
+mod print;
 mod routes;
 mod sequences;
 mod text;
@@ -52,6 +53,7 @@ struct Memory {
     bytes: Vec<u8>,
     written: Vec<bool>,
     writable: bool,
+    stack: bool,
 }
 
 struct Call {
@@ -126,6 +128,7 @@ impl<'a> Machine<'a> {
                 bytes,
                 written,
                 writable,
+                stack: false,
             },
         );
         at
@@ -277,6 +280,9 @@ impl<'a> Machine<'a> {
 
     fn call(&mut self, function: usize, arguments: [Option<u64>; 5]) -> Call {
         let stack = self.map(vec![0; 512], false, true);
+        if let Some(memory) = self.memory.get_mut(&(stack / APART)) {
+            memory.stack = true;
+        }
         let mut regs = [None; REGISTERS];
         regs[1..=5].copy_from_slice(&arguments);
         regs[10] = Some(stack + 512);

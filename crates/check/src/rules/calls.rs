@@ -201,6 +201,9 @@ fn argument(
         Arg::In(n) => sized(u64::from(n), found),
         Arg::Text => {
             let p = pointer("a constant string")?;
+            if helper.number == helper::snprintf::HELPER.number {
+                super::format::reads_no_memory(m, helper, &p)?;
+            }
             text(m, &p).ok_or_else(|| {
                 bad(
                     helper,

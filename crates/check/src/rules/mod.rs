@@ -7,6 +7,7 @@ pub mod callback;
 pub mod calls;
 pub mod context;
 pub mod control;
+pub mod format;
 pub mod iterator;
 pub mod lock;
 pub mod memory;

@@ -228,6 +228,22 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Scalar | Arg::Bytes { .. } | Arg::Callback => {
                 arguments.push(body.scalar(id, reg)?);
             }
+            Arg::Write if helper.number == helper::snprintf::HELPER.number => {
+                let to = body.address(id, reg, 0)?;
+                let stack = matches!(
+                    step.args.first(),
+                    Some(ArgFact::Memory {
+                        access: Access::Stack { .. },
+                        ..
+                    })
+                );
+                if stack {
+                    // It may leave bytes as they are, which then would be nobody's.
+                    let size = body.scalar(id, Reg(reg.0 + 1))?;
+                    before.push(format!("memset({to}, 0, {size});"));
+                }
+                arguments.push(to);
+            }
             Arg::Read { .. }
             | Arg::In(_)
             | Arg::Text

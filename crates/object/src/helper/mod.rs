@@ -54,6 +54,7 @@ pub mod ringbuf_reserve;
 pub mod ringbuf_submit;
 pub mod sketch_add;
 pub mod sketch_count;
+pub mod snprintf;
 pub mod spin_lock;
 pub mod spin_unlock;
 pub mod strncmp;
@@ -279,6 +280,7 @@ pub const HELPERS: &[&Helper] = &[
     &ktime_get_coarse_ns::HELPER,
     &check_mtu::HELPER,
     &for_each_map_elem::HELPER,
+    &snprintf::HELPER,
     &timer_init::HELPER,
     &timer_set_callback::HELPER,
     &timer_start::HELPER,
