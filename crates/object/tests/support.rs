@@ -98,6 +98,13 @@ bytes are the helpers' alone: they read as zeros from outside, and a program tha
 (`timer-field`). A function may serve timers of several maps if it is safe for each. Maps of maps cannot hold maps
 with timers.
 
+### Texts
+
+`bpf_snprintf` prints numbers and characters: `%d %i %u %x %X` with `l` or `ll`, `%c`, flags and widths. What reads memory
+at an address (`%s`, `%p` and its kin) is refused, rule `format`. What a buffer on the stack holds beyond the text
+is zero; elsewhere those bytes stay as they are, as in the kernel. `bpf_trace_printk` and `bpf_trace_vprintk` write
+nothing, and return the format's length instead of the text's.
+
 ### Loops bounded by may_goto
 
 The instruction `may_goto` jumps when its function's call has executed it, and others of its kind, 2^23 times. A
