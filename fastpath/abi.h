@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 2u
+#define MR_ABI 3u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -91,6 +91,12 @@ struct mr_timer {
     void (*fire)(struct mr_instance *, struct mr_packet *);
 };
 
+/* Timers in the values of maps. A burst function fires what is due before each of its packets by itself. */
+struct mr_alarms {
+    u64 next;  /* ns: none is due before; UINT64_MAX: none is running */
+    u64 fired; /* times that one has fired */
+};
+
 /* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.
  * `start`, `stop` and timers get a descriptor without a packet (data == end) for time and draws.
  */
@@ -111,6 +117,10 @@ struct mr_module {
     void (*const *burst)(struct mr_instance *, struct mr_packet *const *, u32 n);
     /* The same without the prefetching passes, for measuring what they give. */
     void (*const *burst_plain)(struct mr_instance *, struct mr_packet *const *, u32 n);
+    /* Timers of maps, and what fires those that are due at a descriptor's time when no packet comes; both
+     * NULL where there are none. */
+    const struct mr_alarms *(*alarms)(struct mr_instance *);
+    void (*alarm)(struct mr_instance *, struct mr_packet *);
 };
 
 #endif

@@ -28,6 +28,7 @@ struct shape {
     u64 window;       /* sketches: ns; 0: never starts again */
     u32 rows;         /* sketches */
     u32 flags;        /* the kernel's map_flags */
+    u32 timer;        /* where in a value its timer is, and 1; 0: it has none (state/timers.h) */
 };
 
 /* No index: of an entry, a bucket, a trie node. */

@@ -4,30 +4,42 @@
  * null. `map_update_elem`: -EINVAL for flags above BPF_EXIST, -E2BIG beyond the last element, -EEXIST
  * for BPF_NOEXIST, in this order; `map_delete_elem`: always -EINVAL. Nothing is ever full.
  *
- * Cost: a multiplication by a constant, and the element's line. Memory: elements.h.
+ * Cost: a multiplication by a constant, and the element's line. Memory: elements.h, timers.h.
  */
 #ifndef MR_ARRAY_H
 #define MR_ARRAY_H
 
 #include "elements.h"
+#include "timers.h"
 
 struct array {
     struct elements elements;
+    struct timers timers;
 };
 
-MR_INLINE u64 array_bytes(const struct shape *s) { return elements_bytes(s); }
+MR_INLINE u64 array_bytes(const struct shape *s) { return elements_bytes(s) + timers_bytes(s); }
 
 static inline int array_create(struct array *a, const struct shape *s, const struct mr_config *config,
                                const u8 *initial)
 {
+    int error;
+
     (void)config;
     (void)initial;
-    return elements_create(&a->elements, s);
+    *a = (struct array){0};
+    error = elements_create(&a->elements, s);
+    if (error)
+        return error;
+    error = timers_create(&a->timers, s);
+    if (error)
+        elements_destroy(&a->elements, s);
+    return error;
 }
 
 static inline void array_destroy(struct array *a, const struct shape *s)
 {
     elements_destroy(&a->elements, s);
+    timers_destroy(&a->timers, s);
 }
 
 /* The token is the index. */
@@ -85,6 +97,7 @@ MR_INLINE u64 array_map_update_elem(struct array *a, const struct shape *s, cons
     if (flags == 1)
         return mr_errno(EEXIST);
     memcpy(element, value, s->value_bytes);
+    timers_forget(&a->timers, s, (u32)key[0], element);
     return 0;
 }
 
@@ -107,6 +120,47 @@ MR_INLINE u8 *array_map_slot(struct array *a, const struct shape *s, u64 place, 
     return elements_at(&a->elements, s, place);
 }
 
+/* ---- timers ---- */
+
+/* Which element a value is, by the address of its timer. */
+MR_INLINE u64 array_place(const struct array *a, const struct shape *s, const u8 *timer)
+{
+    return (u64)(timer - a->elements.data) / elements_stride(s);
+}
+
+MR_INLINE u64 array_timer_init(struct array *a, const struct shape *s, u8 *timer, u64 flags,
+                               struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_init(&a->timers, array_place(a, s, timer), flags);
+}
+
+MR_INLINE u64 array_timer_set_callback(struct array *a, const struct shape *s, u8 *timer, u64 callback,
+                                       struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_set_callback(&a->timers, array_place(a, s, timer), callback);
+}
+
+MR_INLINE u64 array_timer_start(struct array *a, const struct shape *s, u8 *timer, u64 ns, u64 flags,
+                                struct mr_packet *pkt)
+{
+    return timers_start(&a->timers, (u32)array_place(a, s, timer), ns, flags, pkt->time);
+}
+
+MR_INLINE u64 array_timer_cancel(struct array *a, const struct shape *s, u8 *timer, struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_cancel(&a->timers, array_place(a, s, timer));
+}
+
+MR_INLINE u8 *array_timer_fired(struct array *a, const struct shape *s, u8 *key, struct mr_packet *pkt)
+{
+    return array_map_slot(a, s, timers_fired(&a->timers), key, pkt);
+}
+
+/* ---- control, between bursts ---- */
+
 static inline u64 array_count(struct array *a, const struct shape *s, u64 now)
 {
     (void)a;
@@ -123,8 +177,13 @@ static inline int array_get(struct array *a, const struct shape *s, const u8 *ke
 static inline int array_set(struct array *a, const struct shape *s, const u8 *key, const u8 *value,
                             u64 now)
 {
+    u64 index = mr_number(s, key);
+    int error = elements_set(&a->elements, s, index, value);
+
     (void)now;
-    return elements_set(&a->elements, s, mr_number(s, key), value);
+    if (!error)
+        timers_forget(&a->timers, s, index, elements_at(&a->elements, s, index));
+    return error;
 }
 
 static inline int array_remove(struct array *a, const struct shape *s, const u8 *key, u64 now)

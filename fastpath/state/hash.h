@@ -18,13 +18,14 @@
  * out of line; expiry.h says why none of them scans.
  *
  * Memory: bytes = mapped(table(head) + expiry), head 8 and expiry as in expiry.h when
- * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h.
+ * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h. Timers as in timers.h.
  */
 #ifndef MR_HASH_H
 #define MR_HASH_H
 
 #include "expiry.h"
 #include "table.h"
+#include "timers.h"
 
 #define HASH_BPF_ANY 0
 #define HASH_BPF_NOEXIST 1
@@ -33,6 +34,7 @@
 struct hash {
     struct table table;
     struct expiry expiry;
+    struct timers timers;
 };
 
 MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
@@ -42,7 +44,10 @@ MR_INLINE u64 hash_part(const struct shape *s)
     return table_part(s, hash_head(s)) + (s->expire_after ? expiry_part(s) : 0);
 }
 
-MR_INLINE u64 hash_bytes(const struct shape *s) { return mr_mapped_bytes(hash_part(s)); }
+MR_INLINE u64 hash_bytes(const struct shape *s) 
+{
+    return mr_mapped_bytes(hash_part(s)) + timers_bytes(s);
+}
 
 static inline int hash_create(struct hash *h, const struct shape *s, const struct mr_config *config,
                               const u8 *initial)
@@ -60,13 +65,17 @@ static inline int hash_create(struct hash *h, const struct shape *s, const struc
     table_create(&h->table, s, hash_head(s), config->hash_seed, &memory);
     if (s->expire_after)
         expiry_create(&h->expiry, s, h->table.link, &memory);
-    return 0;
+    error = timers_create(&h->timers, s);
+    if (error)
+        mr_unmap_memory(h->table.bucket, hash_part(s));
+    return error;
 }
 
 /* The buckets are the first part of the mapping. */
 static inline void hash_destroy(struct hash *h, const struct shape *s)
 {
     mr_unmap_memory(h->table.bucket, hash_part(s));
+    timers_destroy(&h->timers, s);
     *h = (struct hash){0};
 }
 
@@ -94,6 +103,12 @@ MR_INLINE u8 *hash_find(struct hash *h, const struct shape *s, const u64 *key, u
     return entry && !hash_expired(s, entry, now) ? entry : NULL;
 }
 
+/* Which entry a value is of, by the address of its timer. */
+MR_INLINE u64 hash_place(const struct hash *h, const struct shape *s, const u8 *timer)
+{
+    return (u64)(timer - h->table.slab) / table_stride(s, hash_head(s));
+}
+
 MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
 {
     u8 *entry = table_entry(&h->table, s, hash_head(s), index);
@@ -101,6 +116,7 @@ MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
 
     if (s->expire_after)
         expiry_remove(&h->expiry, index);
+    timers_forget(&h->timers, s, index, table_value(s, entry, hash_head(s)));
     table_release(&h->table, s, token, index);
 }
 
@@ -161,6 +177,7 @@ MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const
     }
     hash_touch(s, entry, now);
     memcpy(table_value(s, entry, head), value, s->value_bytes);
+    timers_forget(&h->timers, s, hash_place(h, s, entry), table_value(s, entry, head));
     return table_value(s, entry, head);
 }
 
@@ -289,6 +306,39 @@ MR_INLINE u8 *hash_map_slot(struct hash *h, const struct shape *s, u64 place, u8
     }
     memcpy(key, table_key(entry, hash_head(s)), s->key_bytes);
     return table_value(s, entry, hash_head(s));
+}
+
+/* ---- timers ---- */
+
+MR_INLINE u64 hash_timer_init(struct hash *h, const struct shape *s, u8 *timer, u64 flags,
+                              struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_init(&h->timers, hash_place(h, s, timer), flags);
+}
+
+MR_INLINE u64 hash_timer_set_callback(struct hash *h, const struct shape *s, u8 *timer, u64 callback,
+                                      struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_set_callback(&h->timers, hash_place(h, s, timer), callback);
+}
+
+MR_INLINE u64 hash_timer_start(struct hash *h, const struct shape *s, u8 *timer, u64 ns, u64 flags,
+                               struct mr_packet *pkt)
+{
+    return timers_start(&h->timers, (u32)hash_place(h, s, timer), ns, flags, pkt->time);
+}
+
+MR_INLINE u64 hash_timer_cancel(struct hash *h, const struct shape *s, u8 *timer, struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_cancel(&h->timers, hash_place(h, s, timer));
+}
+
+MR_INLINE u8 *hash_timer_fired(struct hash *h, const struct shape *s, u8 *key, struct mr_packet *pkt)
+{
+    return hash_map_slot(h, s, timers_fired(&h->timers), key, pkt);
 }
 
 /* ---- control, between bursts ---- */

@@ -14,17 +14,20 @@
  * used bits apart from the entries, 64 a word: a lookup reads a bit that is in the cache and writes it
  * only when it was clear, and an eviction clears 64 bits at a step, at most capacity / 64 + 2 of them.
  *
- * Memory: bytes = mapped(table(0) + round_up(8 * ceil(capacity / 64), 64)); table as in table.h.
+ * Memory: bytes = mapped(table(0) + round_up(8 * ceil(capacity / 64), 64)); table as in table.h. Timers
+ * as in timers.h.
  */
 #ifndef MR_LRU_HASH_H
 #define MR_LRU_HASH_H
 
 #include "table.h"
+#include "timers.h"
 
 struct lru_hash {
     struct table table;
     u64 *lately; /* a bit an entry: used since the hand passed */
     u32 hand;    /* the entry that is judged next */
+    struct timers timers;
 };
 
 MR_INLINE u64 lru_hash_part(const struct shape *s)
@@ -32,7 +35,10 @@ MR_INLINE u64 lru_hash_part(const struct shape *s)
     return table_part(s, 0) + mr_part(8 * mr_round_up(s->capacity, 64) / 64);
 }
 
-MR_INLINE u64 lru_hash_bytes(const struct shape *s) { return mr_mapped_bytes(lru_hash_part(s)); }
+MR_INLINE u64 lru_hash_bytes(const struct shape *s) 
+{
+    return mr_mapped_bytes(lru_hash_part(s)) + timers_bytes(s);
+}
 
 static inline int lru_hash_create(struct lru_hash *h, const struct shape *s,
                                   const struct mr_config *config, const u8 *initial)
@@ -49,12 +55,16 @@ static inline int lru_hash_create(struct lru_hash *h, const struct shape *s,
         return -ENOMEM;
     table_create(&h->table, s, 0, config->hash_seed, &memory);
     h->lately = (u64 *)memory;
-    return 0;
+    error = timers_create(&h->timers, s);
+    if (error)
+        mr_unmap_memory(h->table.bucket, lru_hash_part(s));
+    return error;
 }
 
 static inline void lru_hash_destroy(struct lru_hash *h, const struct shape *s)
 {
     mr_unmap_memory(h->table.bucket, lru_hash_part(s));
+    timers_destroy(&h->timers, s);
     *h = (struct lru_hash){0};
 }
 
@@ -93,6 +103,7 @@ MR_INLINE void lru_hash_release(struct lru_hash *h, const struct shape *s, u32 i
     u8 *entry = table_entry(&h->table, s, 0, index);
 
     h->lately[index >> 6] &= ~(1ull << (index & 63));
+    timers_forget(&h->timers, s, index, table_value(s, entry, 0));
     table_release(&h->table, s, table_token(&h->table, s, table_key(entry, 0)), index);
 }
 
@@ -181,6 +192,7 @@ MR_INLINE u64 lru_hash_map_update_elem(struct lru_hash *h, const struct shape *s
         mr_allow(table_value(s, entry, 0), s->value_bytes);
     }
     memcpy(table_value(s, entry, 0), value, s->value_bytes);
+    timers_forget(&h->timers, s, index, table_value(s, entry, 0));
     return 0;
 }
 
@@ -210,6 +222,47 @@ MR_INLINE u8 *lru_hash_map_slot(struct lru_hash *h, const struct shape *s, u64 p
     entry = table_entry(&h->table, s, 0, (u32)place);
     memcpy(key, table_key(entry, 0), s->key_bytes);
     return table_value(s, entry, 0);
+}
+
+/* ---- timers ---- */
+
+/* Which entry a value is of, by the address of its timer. */
+MR_INLINE u64 lru_hash_place(const struct lru_hash *h, const struct shape *s, const u8 *timer)
+{
+    return (u64)(timer - h->table.slab) / table_stride(s, 0);
+}
+
+MR_INLINE u64 lru_hash_timer_init(struct lru_hash *h, const struct shape *s, u8 *timer, u64 flags,
+                                  struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_init(&h->timers, lru_hash_place(h, s, timer), flags);
+}
+
+MR_INLINE u64 lru_hash_timer_set_callback(struct lru_hash *h, const struct shape *s, u8 *timer, u64 callback,
+                                          struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_set_callback(&h->timers, lru_hash_place(h, s, timer), callback);
+}
+
+MR_INLINE u64 lru_hash_timer_start(struct lru_hash *h, const struct shape *s, u8 *timer, u64 ns, u64 flags,
+                                   struct mr_packet *pkt)
+{
+    return timers_start(&h->timers, (u32)lru_hash_place(h, s, timer), ns, flags, pkt->time);
+}
+
+MR_INLINE u64 lru_hash_timer_cancel(struct lru_hash *h, const struct shape *s, u8 *timer,
+                                    struct mr_packet *pkt)
+{
+    (void)pkt;
+    return timers_cancel(&h->timers, lru_hash_place(h, s, timer));
+}
+
+MR_INLINE u8 *lru_hash_timer_fired(struct lru_hash *h, const struct shape *s, u8 *key,
+                                   struct mr_packet *pkt)
+{
+    return lru_hash_map_slot(h, s, timers_fired(&h->timers), key, pkt);
 }
 
 /* ---- control, between bursts ---- */

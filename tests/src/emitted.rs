@@ -156,6 +156,45 @@ impl Emitted {
         })
     }
 
+    /// Runs packets that came in by port 0 at these times (ns) as one burst, with the prefetching passes
+    /// or without.
+    ///
+    /// # Errors
+    /// Too many packets for a burst, or one that is too long for the border.
+    pub fn burst(
+        &mut self,
+        packets: &[(u64, &[u8])],
+        prefetch: bool,
+    ) -> Result<Vec<Outcome>, String> {
+        let mut burst = Burst::new(packets.len(), 1, Layout::Pooled);
+        for (time, packet) in packets {
+            let arrival = Arrival {
+                number: self.number,
+                time: *time,
+                ..Arrival::default()
+            };
+            self.number += 1;
+            if !burst.push(packet, arrival) {
+                return Err(format!("{} bytes are too long", packet.len()));
+            }
+        }
+        self.instance.burst(self.entry, prefetch, &mut burst);
+        let outcome = |at| {
+            let outcome = burst.outcome(at).ok_or("a packet is missing")?;
+            Ok(Outcome {
+                fate: outcome.fate,
+                packet: outcome.bytes.to_vec(),
+            })
+        };
+        (0..packets.len()).map(outcome).collect()
+    }
+
+    /// How often timers in the values of maps have fired.
+    #[must_use]
+    pub fn alarms_fired(&self) -> u64 {
+        self.instance.alarms_fired()
+    }
+
     /// The entries of a state object, by key.
     ///
     /// # Errors

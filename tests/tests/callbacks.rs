@@ -1,4 +1,4 @@
-//! Functions that the kernel calls back: the kernel, the emitted code and the interpreter do the same
+//! Functions that the kernel calls back, and what else programs of our own compare: the kernel, the emitted code and the interpreter do the same
 //! with each packet, and leave the same maps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -112,4 +112,23 @@ fn walks_over_numbers() {
         counts[1..].iter().all(|n| *n > 10),
         "{counts:?}: shows nothing"
     );
+}
+
+#[test]
+fn timers_in_values_of_maps() {
+    let maps = ["results", "hashed", "latest", "row"];
+    let counts = agree("timers", &packets(3000), &maps);
+    assert!(counts[2] > 500 && counts[3] > 500, "{counts:?}");
+}
+
+#[test]
+fn loops_that_may_goto_bounds() {
+    let counts = agree("may_goto", &packets(60), &["results"]);
+    assert!(counts[2] > 10 && counts[3] > 10, "{counts:?}");
+}
+
+#[test]
+fn texts_of_numbers() {
+    let counts = agree("print", &packets(2000), &["texts"]);
+    assert!(counts[2] > 100 && counts[3] > 100, "{counts:?}");
 }

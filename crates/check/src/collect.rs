@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use millrace_object::program::ObjectId;
+use millrace_object::insn::REGISTERS;
+use millrace_object::program::{FunctionId, ObjectId};
 
 use crate::domain::{Region, Value};
 use crate::facts::{Access, ArgFact, Flow, Kind, StepId};
@@ -88,7 +89,7 @@ fn join_access(a: Access, b: Access) -> Access {
 /// The facts of one step so far.
 #[derive(Clone, Debug)]
 struct About {
-    before: [Seen; 11],
+    before: [Seen; REGISTERS],
     after: Seen,
     access: Option<Access>,
     args: Vec<ArgFact>,
@@ -107,6 +108,8 @@ pub struct Collector {
     steps: Vec<About>,
     /// bytes of stack touched, by frame
     deepest: Vec<u32>,
+    /// what timers are set to call
+    callbacks: BTreeSet<(ObjectId, FunctionId)>,
 }
 
 impl Collector {
@@ -115,7 +118,7 @@ impl Collector {
     pub fn new(flow: &Flow) -> Self {
         let unset = Seen::Kind(Kind::Unset);
         let none = About {
-            before: [unset; 11],
+            before: [unset; REGISTERS],
             after: unset,
             access: None,
             args: Vec::new(),
@@ -128,11 +131,12 @@ impl Collector {
         Collector {
             steps: vec![none; flow.steps.len()],
             deepest: vec![0; flow.frames.len()],
+            callbacks: BTreeSet::new(),
         }
     }
 
     /// A visit begins with these registers.
-    pub fn before(&mut self, at: StepId, regs: &[Value; 11]) {
+    pub fn before(&mut self, at: StepId, regs: &[Value; REGISTERS]) {
         if let Some(a) = self.steps.get_mut(at.0) {
             a.reached = true;
             for (k, v) in a.before.iter_mut().zip(regs) {
@@ -189,6 +193,11 @@ impl Collector {
         }
     }
 
+    /// A timer in a value of a map is set to call this.
+    pub fn calls_later(&mut self, object: ObjectId, function: FunctionId) {
+        self.callbacks.insert((object, function));
+    }
+
     /// A helper is called with these.
     pub fn args(&mut self, at: StepId, args: &[ArgFact]) {
         for arg in args {
@@ -200,7 +209,7 @@ impl Collector {
             return;
         };
         a.objects.extend(args.iter().filter_map(|arg| match arg {
-            ArgFact::Object(o) => Some(*o),
+            ArgFact::Object(o) | ArgFact::Timer(o) => Some(*o),
             _ => None,
         }));
         if a.args.is_empty() {
@@ -211,7 +220,7 @@ impl Collector {
             *old = match (*old, *new) {
                 (x, y) if x == y => x,
                 // The call is laid out anew, once for each of them (`dispatch`).
-                (ArgFact::Object(_), _) => *old,
+                (ArgFact::Object(_) | ArgFact::Timer(_), _) => *old,
                 (ArgFact::Scalar(_), ArgFact::Scalar(_)) => ArgFact::Scalar(None),
                 (
                     ArgFact::Memory {
@@ -271,6 +280,7 @@ impl Collector {
             step.outcomes.fails = about.fails;
             step.args = about.args;
         }
+        flow.callbacks = self.callbacks.into_iter().collect();
         for (frame, bytes) in flow.frames.iter_mut().zip(self.deepest) {
             frame.stack_bytes = bytes;
         }

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{Condition, Imm64, Insn, Operand, Reg, Width};
-use millrace_object::program::{Entry, FunctionId, Line, Program};
+use millrace_object::insn::{
+    AluOp, BUDGET, Condition, Imm64, Insn, Operand, REGISTERS, ROUNDS, Reg, Width,
+};
+use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
 
 use crate::Options;
 use crate::driver::resolve::{self, Known};
@@ -42,6 +44,7 @@ pub fn expand(program: &Program, entry: &Entry, options: &Options) -> Result<Flo
         flow: Flow {
             frames: Vec::new(),
             steps: Vec::new(),
+            callbacks: Vec::new(),
         },
     };
     e.function(
@@ -53,6 +56,45 @@ pub fn expand(program: &Program, entry: &Entry, options: &Options) -> Result<Flo
             arguments: 5,
         },
     )?;
+    Ok(e.flow)
+}
+
+/// The same for a function that timers of a map call.
+///
+/// # Errors
+/// As [`expand`], and `callback` for a map whose entries it cannot be given.
+pub fn expand_timed(
+    program: &Program,
+    object: ObjectId,
+    function: FunctionId,
+    options: &Options,
+) -> Result<Flow, Box<Refusal>> {
+    let mut e = Expander {
+        program,
+        limit: options.max_steps,
+        addresses: true,
+        path: Vec::new(),
+        flow: Flow {
+            frames: Vec::new(),
+            steps: Vec::new(),
+            callbacks: Vec::new(),
+        },
+    };
+    let driver = driver::timer::driver(program, object, function).map_err(|what| {
+        let what = format!("a timer's function is set {what}");
+        e.fault(function, 0, "callback", what, "Give the map smaller keys.")
+    })?;
+    let lines = program.functions.get(function.0).map(|f| &f.lines);
+    let line = lines.and_then(|l| l.first()).cloned().flatten();
+    let frame = Frame {
+        function,
+        caller: None,
+        stack_bytes: 0,
+        arguments: 5,
+        expansion: Some(driver.expansion),
+    };
+    let laid = e.lay(frame, &driver.insns, &|_| (0, line.clone()), None)?;
+    e.call_back(&driver, (function, 0), &laid)?;
     Ok(e.flow)
 }
 
@@ -304,6 +346,17 @@ impl<'a> Expander<'a> {
         let place = |_: usize| (site.1, line.clone());
         let laid = self.lay(frame, &driver.insns, &place, Some(StepId(back)))?;
         self.enter(step, &laid);
+        self.call_back(driver, site, &laid)?;
+        Ok(laid)
+    }
+
+    /// Lays out what a driver calls.
+    fn call_back(
+        &mut self,
+        driver: &Driver,
+        site: (FunctionId, usize),
+        laid: &Laid,
+    ) -> Result<(), Box<Refusal>> {
         for (pc, insn) in driver.insns.iter().enumerate() {
             if let Insn::CallLocal { function } = *insn {
                 let at = laid.start + pc;
@@ -316,7 +369,7 @@ impl<'a> Expander<'a> {
                 self.call(function, site, at, from)?;
             }
         }
-        Ok(laid)
+        Ok(())
     }
 
     fn enter(&mut self, step: usize, laid: &Laid) {
@@ -357,12 +410,12 @@ impl<'a> Expander<'a> {
         self.flow.frames.push(frame);
         for (pc, insn) in insns.iter().enumerate() {
             let (at, line) = place(pc);
-            if !registers(insn).into_iter().flatten().all(|r| r.0 <= 10) {
+            if !names_registers(insns, pc) {
                 return Err(self.fault(
                     id,
                     at,
                     "bad-instruction",
-                    "this instruction names a register above r10".to_owned(),
+                    "this instruction names a register that does not exist".to_owned(),
                     "Compile the object again.",
                 ));
             }
@@ -430,12 +483,56 @@ pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> St
         op,
         line,
         reached: false,
-        before: [Kind::Unset; 11],
+        before: [Kind::Unset; REGISTERS],
         after: Kind::Unset,
         access: None,
         args: Vec::<ArgFact>::new(),
         outcomes: Outcomes::default(),
         load_once: false,
+    }
+}
+
+/// Whether an instruction names registers that there are, and the budget only as decoding does: set to
+/// the whole where a function begins, compared with 0, and only behind that comparison counted down.
+fn names_registers(insns: &[Insn], pc: usize) -> bool {
+    let Some(insn) = insns.get(pc) else {
+        return false;
+    };
+    if (registers(insn).into_iter().flatten()).all(|r| r.0 <= 10) {
+        return true;
+    }
+    let compares = |at: usize| {
+        let insn = insns.get(at);
+        insn.is_some_and(|i| {
+            matches!(
+                i,
+                Insn::Branch {
+                    condition: Condition::Eq,
+                    width: Width::W64,
+                    left: BUDGET,
+                    right: Operand::Imm(0),
+                    ..
+                }
+            )
+        })
+    };
+    let entered = || {
+        insns.iter().any(
+            |i| matches!(i, Insn::Jump { target } | Insn::Branch { target, .. } if *target == pc),
+        )
+    };
+    match *insn {
+        Insn::Alu {
+            op,
+            width: Width::W64,
+            dst: BUDGET,
+            src: Operand::Imm(by),
+        } => match (op, by) {
+            (AluOp::Mov, ROUNDS) => pc == 0 && !entered(),
+            (AluOp::Sub, 1) => pc.checked_sub(1).is_some_and(compares) && !entered(),
+            _ => false,
+        },
+        _ => compares(pc),
     }
 }
 

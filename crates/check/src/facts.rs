@@ -3,8 +3,8 @@
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
 
-use millrace_object::insn::{Insn, Reg};
-use millrace_object::program::{FunctionId, Line, ObjectId};
+use millrace_object::insn::{Insn, REGISTERS, Reg};
+use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role};
 use serde::Serialize;
 
 /// A program that may be emitted: one [`Flow`] an entry, in the order of `Program::entries`.
@@ -12,6 +12,48 @@ use serde::Serialize;
 pub struct Checked {
     /// the flows
     pub flows: Vec<Flow>,
+    /// what timers in the values of maps call
+    pub timers: Vec<Timed>,
+}
+
+/// A function that timers of a map call, the same way as an entry. One that several maps' timers call is there
+/// once for each.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timed {
+    /// the map
+    pub object: ObjectId,
+    /// the function; the flow's first frame is what it is called from
+    pub function: FunctionId,
+    /// the steps
+    pub flow: Flow,
+}
+
+impl Checked {
+    /// Everything that can run: the entries' flows, and what timers call.
+    pub fn running<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = Running<'a>> {
+        let entries = program.entries.iter().zip(&self.flows);
+        let entries = entries.map(|(e, flow)| Running {
+            role: e.role,
+            function: e.function,
+            flow,
+        });
+        entries.chain(self.timers.iter().map(|t| Running {
+            role: Role::Timer,
+            function: t.function,
+            flow: &t.flow,
+        }))
+    }
+}
+
+/// One of what can run.
+#[derive(Clone, Copy, Debug)]
+pub struct Running<'a> {
+    /// what makes it run
+    pub role: Role,
+    /// the author's function
+    pub function: FunctionId,
+    /// the steps
+    pub flow: &'a Flow,
 }
 
 /// Index into [`Flow::frames`].
@@ -29,6 +71,8 @@ pub struct Flow {
     pub frames: Vec<Frame>,
     /// the instructions; execution begins at step 0
     pub steps: Vec<Step>,
+    /// what it sets timers in values of which maps to call, ascending
+    pub callbacks: Vec<(ObjectId, FunctionId)>,
 }
 
 /// One call path's registers and stack.
@@ -74,7 +118,7 @@ pub struct Step {
     /// false: no execution gets here; emit nothing
     pub reached: bool,
     /// kinds of `r0` to `r10` of this frame before the instruction, joined over all executions
-    pub before: [Kind; 11],
+    pub before: [Kind; REGISTERS],
     /// kind of the register that the instruction writes, after it, joined over all executions
     pub after: Kind,
     /// what a load, store or atomic touches
@@ -209,6 +253,10 @@ pub enum ArgFact {
     /// a state object, the same in all executions; where it is a shape (`Nesting::Shape`), one of the maps
     /// of that shape, named by the register
     Object(ObjectId),
+    /// a timer in a value of that object
+    Timer(ObjectId),
+    /// a function that is called later, one of [`Flow::callbacks`]
+    Callback,
     /// memory that the helper reads or writes
     Memory {
         /// the region; for a stack, the whole range touched

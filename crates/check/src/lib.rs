@@ -20,6 +20,7 @@ pub mod reference;
 pub mod refuse;
 pub mod rules;
 pub mod state;
+pub mod timed;
 
 use std::time::{Duration, Instant};
 
@@ -85,9 +86,16 @@ pub fn check_with_statistics(
             Err(refusal) => refusals.push(*refusal),
         }
     }
+    let timers = match timed::prove(program, &flows, options, &mut statistics) {
+        Ok(timers) => timers,
+        Err(refusal) => {
+            refusals.push(*refusal);
+            Vec::new()
+        }
+    };
     statistics.time = begin.elapsed();
     let result = if refusals.is_empty() {
-        Ok(Checked { flows })
+        Ok(Checked { flows, timers })
     } else {
         Err(refusals)
     };

@@ -1,7 +1,7 @@
 //! One entry, from instructions to facts: explore, and where that fails, remember more or take
 //! loops round by round, and explore again.
 
-use millrace_object::program::{Entry, ObjectId, Program};
+use millrace_object::program::{Entry, FunctionId, ObjectId, Program, Role};
 
 use crate::explore::plan::Plan;
 use crate::explore::{Explored, Explorer, Failure, Why};
@@ -30,11 +30,36 @@ pub fn prove(
     options: &Options,
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
-    let mut flow = expand::expand(program, entry, options)?;
+    let flow = expand::expand(program, entry, options)?;
+    prove_flow(program, entry.role, flow, options, statistics)
+}
+
+/// Proves a function safe that timers of a map call.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn prove_timed(
+    program: &Program,
+    object: ObjectId,
+    function: FunctionId,
+    options: &Options,
+    statistics: &mut Statistics,
+) -> Result<Flow, Box<Refusal>> {
+    let flow = expand::expand_timed(program, object, function, options)?;
+    prove_flow(program, Role::Timer, flow, options, statistics)
+}
+
+fn prove_flow(
+    program: &Program,
+    role: Role,
+    mut flow: Flow,
+    options: &Options,
+    statistics: &mut Statistics,
+) -> Result<Flow, Box<Refusal>> {
     let (mut layouts, mut parted, before) = (1, 0, statistics.visits);
     let (facts, carrying) = loop {
-        let mut plan = Plan::new(program, &flow, entry.role);
-        let explored = search(program, entry, &flow, options, &mut plan, statistics)
+        let mut plan = Plan::new(program, &flow, role);
+        let explored = search(program, role, &flow, options, &mut plan, statistics)
             .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
         let several = explored.facts.several();
         if several.is_empty() {
@@ -83,7 +108,7 @@ fn others_write(program: &Program, access: Access) -> bool {
 
 fn search(
     program: &Program,
-    entry: &Entry,
+    role: Role,
     flow: &Flow,
     options: &Options,
     plan: &mut Plan<'_>,
@@ -99,7 +124,7 @@ fn search(
         let left = (TRIES * options.max_visits)
             .saturating_sub(spent)
             .min(options.max_visits);
-        let failure = match Explorer::new(program, entry.role, flow, options, plan).run(left) {
+        let failure = match Explorer::new(program, role, flow, options, plan).run(left) {
             Ok(explored) => {
                 statistics.visits += explored.visits;
                 statistics.states += explored.states;

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use millrace_object::insn::{AluOp, Width};
+use millrace_object::insn::{AluOp, REGISTERS, Width};
 
 use crate::domain::alu::alu;
 use crate::domain::value::Id;
@@ -30,7 +30,7 @@ pub struct FrameState {
     /// which
     pub id: FrameId,
     /// `r0` to `r10`
-    pub regs: [Value; 11],
+    pub regs: [Value; REGISTERS],
     /// one bit a byte of stack: it is initialised
     pub init: [u64; 8],
     /// values known more closely than "initialised", by `at`; they do not overlap
@@ -77,7 +77,7 @@ impl FrameState {
     /// A frame whose registers are unset, but for `r10`.
     #[must_use]
     pub fn new(id: FrameId) -> Self {
-        let mut regs = [Value::Gone(Gone::Never); 11];
+        let mut regs = [Value::Gone(Gone::Never); REGISTERS];
         regs[10] = Value::Pointer(Pointer::to(Region::Stack(id)));
         FrameState {
             id,

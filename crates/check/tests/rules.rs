@@ -551,6 +551,17 @@ fn instructions_that_no_compiler_writes() {
         check(&program, &Options::default()).unwrap_err()[0].rule,
         "bad-instruction"
     );
+    // The budget of may_goto is counted down by one, behind its comparison, and by nothing else.
+    for by in [1, -1, 5] {
+        program.functions[0].insns[0] = Insn::Alu {
+            op: millrace_object::insn::AluOp::Sub,
+            width: Width::W64,
+            dst: Reg(11),
+            src: millrace_object::insn::Operand::Imm(by),
+        };
+        let refusals = check(&program, &Options::default()).unwrap_err();
+        assert_eq!(refusals[0].rule, "bad-instruction", "{by}");
+    }
     program.functions[0].insns[0] = Insn::Jump { target: 99 };
     assert_eq!(
         check(&program, &Options::default()).unwrap_err()[0].rule,
@@ -568,4 +579,21 @@ fn instructions_that_no_compiler_writes() {
         check(&program, &Options::default()).unwrap_err()[0].rule,
         "unknown-function"
     );
+}
+
+#[test]
+fn formats_that_read_memory() {
+    let with = |format: &str| {
+        let bytes: String = format.bytes().map(|b| format!("{b:02x}")).collect();
+        format!(
+            "object f global value={} ro init={bytes}00\n*(u64 *)(r10 - 8) = 7\nr1 = r10\nr1 += -24\nr2 = 16\nr3 = value f + 0\nr4 = r10\nr4 += -8\nr5 = 8\ncall snprintf\nr0 = *(u8 *)(r10 - 24)\nexit",
+            format.len() + 1
+        )
+    };
+    for format in ["%d", "%%s", "%-08llx", "%c", "% ", "%q"] {
+        accepts(&with(format));
+    }
+    for format in ["%s", "%5d %p", "%pI4", "%-10s"] {
+        refuses("format", &with(format));
+    }
 }

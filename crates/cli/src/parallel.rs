@@ -60,10 +60,9 @@ struct Write {
 }
 
 fn first_write(program: &Program, checked: &Checked) -> Option<Write> {
-    let flows = program.entries.iter().zip(&checked.flows);
-    let running = flows.filter(|(e, _)| !matches!(e.role, Role::OnStart | Role::OnStop));
-    for (_, flow) in running {
-        for step in flow.steps.iter().filter(|s| s.reached) {
+    let running = checked.running(program);
+    for running in running.filter(|r| !matches!(r.role, Role::OnStart | Role::OnStop)) {
+        for step in running.flow.steps.iter().filter(|s| s.reached) {
             let Op::Plain(insn) = step.op else { continue };
             let written = match insn {
                 Insn::Store { .. } | Insn::Atomic { .. } => {
@@ -95,7 +94,7 @@ fn called(program: &Program, number: u32, args: &[ArgFact]) -> Option<String> {
         return None;
     }
     let object = args.iter().find_map(|a| match a {
-        ArgFact::Object(object) => Some(*object),
+        ArgFact::Object(object) | ArgFact::Timer(object) => Some(*object),
         _ => None,
     });
     let kind = object

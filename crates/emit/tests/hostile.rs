@@ -63,6 +63,7 @@ fn names_cannot_become_code() {
             read_only: index % 2 == 0,
             settable: false,
             nesting: None,
+            timer: None,
         });
         program.params.push(Param {
             name: (*name).into(),

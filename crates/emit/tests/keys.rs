@@ -82,6 +82,7 @@ fn every_byte_of_a_key_counts() {
             read_only: false,
             settable: false,
             nesting: None,
+            timer: None,
         });
     }
     let mut packets = Vec::new();

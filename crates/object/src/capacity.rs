@@ -101,6 +101,7 @@ mod tests {
                 read_only: false,
                 settable: false,
                 nesting: None,
+                timer: None,
             }],
             ports: vec![],
             params: vec![],

@@ -9,6 +9,18 @@ pub use crate::text::text;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Reg(pub u8);
 
+/// Counts what is left of the rounds that a function may make by `may_goto`. No instruction of an object file
+/// names it: decoding puts a comparison and a subtraction in the place of each `may_goto`, and the whole
+/// budget, [`ROUNDS`], where the function begins (kernel/bpf/verifier.c does the same on the stack).
+pub const BUDGET: Reg = Reg(11);
+
+/// How often the `may_goto` instructions of one call of a function go on before they jump (the kernel's
+/// `BPF_MAX_LOOPS`).
+pub const ROUNDS: i64 = 1 << 23;
+
+/// How many registers there are, [`BUDGET`] included.
+pub const REGISTERS: usize = 12;
+
 /// The width an arithmetic or branch instruction works at. A 32-bit result is zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Width {

@@ -200,6 +200,9 @@ impl Layout {
         if !shape.kind.nests() {
             return Err(maps::never_inside(shape.kind).at_symbol(&object.name));
         }
+        if shape.timer.is_some() {
+            return Err(maps::no_timers_inside().at_symbol(&object.name));
+        }
         let holder = self.add(object)?;
         shape.name = inner_name(self.objects.get(holder.0).map_or("", |o| &o.name));
         shape.nesting = Some(Nesting::Shape(holder));
@@ -339,5 +342,6 @@ pub(crate) fn blank(name: &str, kind: &'static StateKind) -> StateObject {
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     }
 }

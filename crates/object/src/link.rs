@@ -9,7 +9,7 @@ use crate::elf::{Elf, Relocation, Section};
 use crate::error::LoadError;
 use crate::functions::{Functions, Span};
 use crate::helper;
-use crate::insn::{Imm64, Insn};
+use crate::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, ROUNDS, Width};
 use crate::layout::Layout;
 use crate::program::{Function, FunctionId};
 use crate::reloc;
@@ -154,7 +154,10 @@ impl<'a> Linker<'a> {
         })?;
         if let (
             Some(relocation),
-            Decoded::Plain(_) | Decoded::Jump { .. } | Decoded::Branch { .. },
+            Decoded::Plain(_)
+            | Decoded::Jump { .. }
+            | Decoded::Branch { .. }
+            | Decoded::MayGoto { .. },
         ) = (relocation, &decoded)
         {
             return Err(self.unlinked(relocation));
@@ -173,6 +176,10 @@ impl<'a> Linker<'a> {
             Decoded::Plain(insn) => (insn, None),
             Decoded::Jump { delta } => (Insn::Jump { target: usize::MAX }, Some(delta)),
             Decoded::Branch { insn, delta } => (insn, Some(delta)),
+            Decoded::MayGoto { delta } => {
+                body.push_may_goto(number, delta);
+                return Ok(1);
+            }
             Decoded::Wide { dst, pseudo, low } => {
                 if offset + 2 * SLOT > span.end {
                     return Err(cut());
@@ -276,6 +283,17 @@ pub(crate) struct Body {
     pub slots: Vec<u32>,
     /// index of the instruction, slots from the next one
     jumps: Vec<(usize, i64)>,
+    /// there is a `may_goto`
+    counts: bool,
+}
+
+fn budget(op: AluOp, by: i64) -> Insn {
+    Insn::Alu {
+        op,
+        width: Width::W64,
+        dst: BUDGET,
+        src: Operand::Imm(by),
+    }
 }
 
 impl Body {
@@ -287,8 +305,22 @@ impl Body {
         self.slots.push(slot);
     }
 
-    /// Turns distances in slots into indices, and refuses to run past the end. The error comes with
-    /// the slot of the instruction.
+    /// What a `may_goto` stands for.
+    pub fn push_may_goto(&mut self, slot: u32, delta: i64) {
+        let branch = Insn::Branch {
+            condition: Condition::Eq,
+            width: Width::W64,
+            left: BUDGET,
+            right: Operand::Imm(0),
+            target: usize::MAX,
+        };
+        self.push(slot, branch, Some(delta));
+        self.push(slot, budget(AluOp::Sub, 1), None);
+        self.counts = true;
+    }
+
+    /// Turns distances in slots into indices, gives the function its budget, and refuses to run past the
+    /// end. The error comes with the slot of the instruction.
     pub fn resolve_targets(&mut self, count: u64) -> Result<(), (u32, LoadError)> {
         for &(index, delta) in &self.jumps {
             let slot = self.slots.get(index).copied().unwrap_or(0);
@@ -303,7 +335,9 @@ impl Body {
                     "a jump to slot {to} of a function of {count}"
                 )));
             };
-            let Ok(found) = self.slots.binary_search(&to) else {
+            // A `may_goto` is two instructions of one slot.
+            let found = self.slots.partition_point(|slot| *slot < to);
+            if self.slots.get(found) != Some(&to) {
                 return Err(fail(format!(
                     "a jump into the middle of the 64-bit load at slot {}",
                     to - 1
@@ -314,6 +348,16 @@ impl Body {
             {
                 *target = found;
             }
+        }
+        if self.counts {
+            // Jumps to the first instruction do not renew it.
+            for insn in &mut self.insns {
+                if let Insn::Jump { target } | Insn::Branch { target, .. } = insn {
+                    *target += 1;
+                }
+            }
+            self.insns.insert(0, budget(AluOp::Mov, ROUNDS));
+            self.slots.insert(0, 0);
         }
         match self.insns.last() {
             Some(Insn::Exit | Insn::Jump { .. }) => Ok(()),

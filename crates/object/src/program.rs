@@ -114,6 +114,8 @@ pub enum Role {
         /// nanoseconds, at least 1
         period: u64,
     },
+    /// a timer in a map's value; no program has such an entry: `check` finds which functions are set
+    Timer,
 }
 
 /// One state object: a map, a global section, or a handler's `MAP`, `VECTOR` …
@@ -148,7 +150,13 @@ pub struct StateObject {
     pub settable: bool,
     /// its part in maps of maps, if it has one
     pub nesting: Option<Nesting>,
+    /// where in a value its timer is (`struct bpf_timer`, [`TIMER_BYTES`]), if it has one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<u32>,
 }
+
+/// Bytes of a `struct bpf_timer`. They are always zero: what a timer is set to is kept beside the values.
+pub const TIMER_BYTES: u32 = 16;
 
 /// How an object takes part in maps of maps.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -206,7 +214,7 @@ impl StateObject {
     /// bpf_map_meta_equal; of Bloom filters the number of hash functions, too).
     #[must_use]
     pub fn fits(&self, shape: &StateObject) -> bool {
-        let alike = |o: &StateObject| (o.key_bytes, o.value_bytes, o.flags, o.rows);
+        let alike = |o: &StateObject| (o.key_bytes, o.value_bytes, o.flags, o.rows, o.timer);
         self.nesting.is_none()
             && self.kind == shape.kind
             && alike(self) == alike(shape)

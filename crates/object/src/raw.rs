@@ -128,6 +128,7 @@ fn variable(name: &str, content: Vec<u8>) -> StateObject {
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     }
 }
 
@@ -199,6 +200,11 @@ fn function(bytes: &[u8], start: u64, end: u64, starts: &[u64]) -> Result<Functi
             Decoded::Plain(insn) => (insn, None),
             Decoded::Jump { delta } => (Insn::Jump { target: usize::MAX }, Some(delta)),
             Decoded::Branch { insn, delta } => (insn, Some(delta)),
+            Decoded::MayGoto { delta } => {
+                body.push_may_goto((slot - start) as u32, delta);
+                slot += used;
+                continue;
+            }
             Decoded::Wide { dst, pseudo, low } => {
                 let second = Slot::read(bytes, ((slot + 1) * SLOT) as usize);
                 let value = wide(pseudo, low, second.filter(|_| slot + 1 < end)).map_err(at)?;

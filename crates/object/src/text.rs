@@ -266,6 +266,7 @@ impl fmt::Display for Role {
             Role::OnStart => f.write_str("on_start"),
             Role::OnStop => f.write_str("on_stop"),
             Role::Every { period } => write!(f, "every {period} ns"),
+            Role::Timer => f.write_str("timer"),
         }
     }
 }
@@ -285,6 +286,9 @@ impl fmt::Display for StateObject {
         ];
         for (name, number) in numbers.into_iter().filter(|(_, number)| *number != 0) {
             write!(f, " {name}={number}")?;
+        }
+        if let Some(at) = self.timer {
+            write!(f, " timer={at}")?;
         }
         if self.read_only {
             f.write_str(" read_only")?;

@@ -32,11 +32,16 @@ fn helper_contracts_are_coherent() {
     for helper in HELPERS {
         let name = helper.name;
         assert!(helper.args.len() <= 5, "{name}");
-        let takes_object = helper.args.contains(&Arg::Object);
+        let takes_object = helper.object_argument().is_some() || helper.args.contains(&Arg::Timer);
         assert_eq!(takes_object, !helper.kinds.is_empty(), "{name}");
         if let Some(at) = helper.object_argument() {
             let before = &helper.args[..at];
-            assert!(before.iter().all(|a| *a == Arg::Context), "{name}");
+            assert!(
+                before
+                    .iter()
+                    .all(|a| matches!(a, Arg::Context | Arg::Timer)),
+                "{name}"
+            );
         }
         for kind in helper.kinds {
             assert!(kinds.contains(kind), "{name}: {kind}");

@@ -369,3 +369,49 @@ fn a_section_that_names_no_element_is_refused() {
         say(&errors, &["element", "next"]);
     }
 }
+
+/// A map `m` whose values are these.
+fn clocked(kind: &str, value: &str) -> String {
+    format!(
+        "typedef struct bpf_timer timer; struct value {{ {value} }};
+         struct {{ __uint(type, BPF_MAP_TYPE_{kind}); __uint(max_entries, 8); __type(key, int);
+           __type(value, struct value); }} m SEC(\".maps\");\n{USES_M}"
+    )
+}
+
+#[test]
+fn a_values_timer_is_found() {
+    for (value, at) in [
+        ("struct bpf_timer t; int a;", Some(0)),
+        ("int a; struct bpf_timer t;", Some(8)),
+        (
+            "long a; struct { long b; struct { int c; timer t; } d; } e;",
+            Some(24),
+        ),
+        ("long a; const timer t[1];", Some(8)),
+        ("long a; struct bpf_timer *t;", None),
+        ("struct bpf_spin_lock l; int a;", None),
+    ] {
+        for kind in ["HASH", "LRU_HASH", "ARRAY"] {
+            for program in programs(&clocked(kind, value), &[]) {
+                assert_eq!(object(&program, "m").timer, at, "{value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn timers_that_cannot_be_are_refused() {
+    for (kind, value, word) in [
+        ("HASH", "struct bpf_timer t[2];", "timers"),
+        ("ARRAY", "struct bpf_timer t; long a; timer u;", "timers"),
+        ("PERCPU_ARRAY", "struct bpf_timer t;", "percpu_array"),
+        ("LRU_PERCPU_HASH", "struct bpf_timer t;", "percpu"),
+    ] {
+        let errors = refused(XDP, &clocked(kind, value), "map-declaration");
+        say(&errors, &[word]);
+    }
+    let packed = clocked("HASH", "int a; struct bpf_timer t;")
+        .replace("t; };", "t; } __attribute__((packed));");
+    say(&refused(XDP, &packed, "absurd-size"), &["multiple of 8"]);
+}

@@ -38,7 +38,7 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
             for value_bytes in [0, 1, 4, 8, 16, 24, 56, 57, 200, 4097, 1 << 20] {
                 for (expire_after, window, rows) in [(0, 0, 0), (1, 0, 0), (0, 0, 3), (0, 9, 8)] {
                     let flags = u32::from(kind.name == "lpm_trie");
-                    let object = StateObject {
+                    let object = |timer| StateObject {
                         name: "object".to_owned(),
                         kind,
                         key_bytes,
@@ -53,9 +53,14 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
                         read_only: false,
                         settable: false,
                         nesting: None,
+                        timer,
                     };
-                    if (kind.validate)(&object).is_ok() {
-                        all.push(object);
+                    let timers = matches!(kind.name, "hash" | "lru_hash" | "array");
+                    for timer in [None, Some(0)].into_iter().take(1 + usize::from(timers)) {
+                        let object = object(timer);
+                        if (kind.validate)(&object).is_ok() {
+                            all.push(object);
+                        }
                     }
                 }
             }
@@ -96,8 +101,9 @@ fn bytes_equal_what_the_c_side_maps() {
         for o in declarations(kind) {
             writeln!(
                 body,
-                "{{.key_bytes={},.value_bytes={},.capacity={},.expire_after={},.window={},.rows={},.flags={}}},",
-                o.key_bytes, o.value_bytes, o.capacity, o.expire_after, o.window, o.rows, o.flags
+                "{{.key_bytes={},.value_bytes={},.capacity={},.expire_after={},.window={},.rows={},.flags={},.timer={}}},",
+                o.key_bytes, o.value_bytes, o.capacity, o.expire_after, o.window, o.rows, o.flags,
+                o.timer.map_or(0, |at| at + 1)
             )
             .unwrap();
             expected.push(o);

@@ -19,13 +19,20 @@ fn parameters(helper: &Helper, kind: Option<&str>) -> String {
     for arg in helper.args {
         match arg {
             Arg::Context => {}
+            // The timer has said which.
+            Arg::Object if helper.args.contains(&Arg::Timer) => {}
             Arg::Object => {
                 list.push(format!("struct {} *", kind.unwrap()));
                 list.push("const struct shape *".to_owned());
             }
             Arg::Key => list.extend(["const u64 *".to_owned(), "u64".to_owned()]),
             Arg::Value => list.push("const u8 *".to_owned()),
-            Arg::Scalar | Arg::Bytes { .. } => list.push("u64".to_owned()),
+            Arg::Timer => {
+                list.push(format!("struct {} *", kind.unwrap()));
+                list.push("const struct shape *".to_owned());
+                list.push("u8 *".to_owned());
+            }
+            Arg::Scalar | Arg::Bytes { .. } | Arg::Callback => list.push("u64".to_owned()),
             Arg::Read { .. }
             | Arg::In(_)
             | Arg::Text

@@ -82,6 +82,36 @@ The kernel lets calls of `bpf_loop` nest, each of up to 2^23 rounds. Here the ro
 multiply, for loops of either sort, and a program that could make more than 2^32 rounds for one packet is
 refused (`too-many-rounds`).
 
+### Timers
+
+A value of a HASH, LRU_HASH or ARRAY map may have one `struct bpf_timer`, found by the map's type information
+(`__type(value, …)`). The helpers return what the kernel's do. CLOCK_REALTIME, CLOCK_MONOTONIC and CLOCK_BOOTTIME are
+one clock, the packets' time: in captures the time stamps, on live ports the system's clock. A timer that was started for
+a moment fires before the first packet at or after it, in the order of the moments, and its function sees that
+moment as the present; on live ports it also fires when no packet comes. So a capture gives the same result whatever the
+burst. A timer's function that starts it again for a moment which has passed, too, is called again at once,
+unless the new moment is not after the old one: then it waits until after the packet at hand. After 4096 such calls
+between two packets, functions are told the packet's time instead. Timers that run when the program ends do
+not fire.
+
+As in the kernel, deleting, overwriting or evicting an entry cancels its timer, from outside too, and the sixteen
+bytes are the helpers' alone: they read as zeros from outside, and a program that touches them is refused
+(`timer-field`). A function may serve timers of several maps if it is safe for each. Maps of maps cannot hold maps
+with timers.
+
+### Texts
+
+`bpf_snprintf` prints numbers and characters: `%d %i %u %x %X` with `l` or `ll`, `%c`, flags and widths. What reads memory
+at an address (`%s`, `%p` and its kin) is refused, rule `format`. What a buffer on the stack holds beyond the text
+is zero; elsewhere those bytes stay as they are, as in the kernel. `bpf_trace_printk` and `bpf_trace_vprintk` write
+nothing, and return the format's length instead of the text's.
+
+### Loops bounded by may_goto
+
+The instruction `may_goto` jumps when its function's call has executed it, and others of its kind, 2^23 times. A
+loop each of whose rounds passes one ends; how often it went round need not be known. (Kernels since 6.15 look
+at a clock as well, and may leave such a loop earlier or later.)
+
 ## CO-RE relocations
 
 All kinds of libbpf's are applied. There is no kernel here whose types could differ, so a field is where the

@@ -54,6 +54,7 @@ pub fn objects() -> Vec<StateObject> {
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     };
     let mut objects = vec![
         object("table", "hash", 8, 16, 6),

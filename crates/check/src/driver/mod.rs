@@ -1,5 +1,5 @@
 //! What calls stand for whose helper calls the program back, keeps its state in the caller's stack, or
-//! leaves the function that calls it: a few instructions, laid out as a frame of their own around the function that is called back.
+//! leaves the function that calls it, and what a timer calls: a few instructions, laid out as a frame of their own around the function that is called back.
 //!
 //! The loop that `bpf_loop` is, is then a loop like any other: the explorer takes its rounds together or
 //! one by one, the proof that the program ends counts them, and the emitter writes it down as a loop of C
@@ -11,6 +11,7 @@ pub mod iter_num;
 pub mod loop_;
 pub mod resolve;
 pub mod tail;
+pub mod timer;
 
 use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};

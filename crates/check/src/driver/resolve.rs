@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_object::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
+use millrace_object::insn::{AluOp, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
 use millrace_object::program::{FunctionId, ObjectId};
 
 /// What does not change.
@@ -83,7 +83,7 @@ fn join(a: Known, b: Known) -> Known {
 
 #[derive(Clone, PartialEq)]
 struct Now {
-    regs: [Known; 11],
+    regs: [Known; REGISTERS],
     /// 8-byte slots of the stack by their offset from r10
     slots: BTreeMap<i16, Known>,
 }
@@ -194,7 +194,7 @@ const PASSES: usize = 64;
 pub fn arguments(insns: &[Insn], given: &[Known; 5]) -> BTreeMap<usize, [Known; 5]> {
     let mut at_start: BTreeMap<usize, Now> = BTreeMap::new();
     let mut first = Now {
-        regs: [Known::No; 11],
+        regs: [Known::No; REGISTERS],
         slots: BTreeMap::new(),
     };
     first.regs[1..=5].copy_from_slice(given);

@@ -142,7 +142,7 @@ impl Explorer<'_> {
             .progress
             .get_mut(l)
             .is_some_and(|p| p.note(&self.plan.counters[l], links, state));
-        if counted {
+        if counted || self.plan.budgeted(l).is_some() {
             Ok(())
         } else {
             Err(Why::Uncounted(l))

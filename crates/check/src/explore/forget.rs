@@ -43,8 +43,8 @@ pub fn forget(st: &mut State, plan: &Plan<'_>, block: usize) {
 }
 
 fn drop_dead(frame: &mut FrameState, live: &Level) {
-    for (r, v) in frame.regs.iter_mut().enumerate().take(10) {
-        if !live.has_reg(r as u8) {
+    for (r, v) in frame.regs.iter_mut().enumerate() {
+        if r != 10 && !live.has_reg(r as u8) {
             *v = Value::Gone(Gone::Never);
         }
     }

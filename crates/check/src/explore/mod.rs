@@ -6,6 +6,7 @@
 //! round stands for all; that the loop ends is then proved apart, by [`terminate`].
 
 pub mod arrive;
+pub mod budget;
 pub mod execute;
 pub mod forget;
 pub mod graph;

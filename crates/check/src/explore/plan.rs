@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use millrace_object::program::{Program, Role};
 
-use crate::facts::{Flow, Op, StepId};
+use super::budget;
+use crate::facts::{Flow, FrameId, Op, StepId};
 use crate::flow::backward::{AtStart, Backward, Needs};
 use crate::flow::graph::Blocks;
 use crate::flow::hints;
@@ -45,6 +46,7 @@ pub struct Plan<'a> {
     /// numbers at which a growing bound pauses
     pub thresholds: Vec<u64>,
     needs: Needs,
+    budgets: Vec<Option<FrameId>>,
 }
 
 impl<'a> Plan<'a> {
@@ -84,7 +86,9 @@ impl<'a> Plan<'a> {
             counters.push(places);
             needs.counters.insert(head, (regs, spans));
         }
+        let budgets = budget::of(flow, &blocks, &loops);
         let mut plan = Plan {
+            budgets,
             flow,
             role,
             blocks,
@@ -98,10 +102,18 @@ impl<'a> Plan<'a> {
             thresholds: hints::thresholds(flow),
             needs,
         };
-        plan.unroll
-            .extend((0..plan.loops.all.len()).filter(|&l| plan.counters[l].is_empty()));
+        plan.unroll.extend(
+            (0..plan.loops.all.len())
+                .filter(|&l| plan.counters[l].is_empty() && plan.budgets[l].is_none()),
+        );
         plan.refresh();
         plan
+    }
+
+    /// The frame whose `may_goto` bound a loop, if they do.
+    #[must_use]
+    pub fn budgeted(&self, l: LoopId) -> Option<FrameId> {
+        self.budgets.get(l).copied().flatten()
     }
 
     fn backward(&self) -> Backward<'_> {

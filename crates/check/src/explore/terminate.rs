@@ -13,11 +13,13 @@
 
 use std::collections::HashMap;
 
+use super::budget;
 use super::graph::{Edge, Graph, NodeId};
 use super::plan::Plan;
 use super::progress::Progress;
 use crate::facts::StepId;
 use crate::flow::loops::LoopId;
+use millrace_object::insn::ROUNDS;
 
 /// The most rounds of loops that one execution may make, those of loops within loops multiplied: 2^32
 /// rounds of a nanosecond are four seconds.
@@ -109,10 +111,15 @@ impl Bound<'_> {
         };
         let own = inner_edges(graph, component);
         let reentered = own.values().flatten().any(|e| e.entering && at_head(e.to));
-        let rounds = self.progress.get(head).and_then(Progress::rounds);
+        let counter = self.progress.get(head).and_then(Progress::rounds);
+        let budget = plan.budgeted(head).map(|_| ROUNDS as u64);
+        let rounds = counter.into_iter().chain(budget).min();
         let (false, Some(rounds)) = (reentered, rounds) else {
             return Err(Endless::Loop(head, step));
         };
+        if let Some(all) = budget::rounds(graph, plan, component, head) {
+            return Ok(all);
+        }
         if nesting == MAX_NESTING {
             return Err(Endless::Rounds(step));
         }

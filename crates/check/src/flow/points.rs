@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper::{self, Arg, Return};
-use millrace_object::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
+use millrace_object::insn::{AluOp, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
 use millrace_object::program::{ObjectId, Program};
 
 use super::graph::Blocks;
@@ -57,7 +57,7 @@ fn join(a: P, b: P) -> P {
 
 #[derive(Clone, PartialEq, Debug)]
 struct Now {
-    regs: [P; 11],
+    regs: [P; REGISTERS],
     slots: BTreeMap<(u8, i32), P>,
 }
 
@@ -105,7 +105,7 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> (Vec<Touch>, V
             depth: depth_of(at),
         })
         .collect();
-    let mut regs = [P::Other; 11];
+    let mut regs = [P::Other; REGISTERS];
     regs[1] = P::Context;
     regs[10] = P::At(0, 0);
     if let Some(first) = at_start.first_mut() {
@@ -141,7 +141,7 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> (Vec<Touch>, V
                     }
                     Op::Enter { frame, target } => {
                         let mut callee = Now {
-                            regs: [P::Other; 11],
+                            regs: [P::Other; REGISTERS],
                             slots: now.slots.clone(),
                         };
                         callee.regs[1..=5].copy_from_slice(&now.regs[1..=5]);

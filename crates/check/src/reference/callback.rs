@@ -35,6 +35,12 @@ enum Rest {
 }
 
 impl Machine<'_> {
+    /// Whether a number is the address of a function.
+    pub(super) fn is_function(&self, at: u64) -> bool {
+        at.checked_sub(FUNCTIONS)
+            .is_some_and(|f| f < self.program.functions.len() as u64)
+    }
+
     /// Begins a helper call: its first round, if there is one; `r0` of the caller otherwise.
     pub(super) fn first_round(
         &mut self,

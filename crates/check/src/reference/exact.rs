@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use millrace_object::helper::Helper;
 use millrace_object::program::{Nesting, ObjectId, Program, StateObject};
 
-use super::{APART, Machine, Violation, violation};
+use super::{APART, Machine, Violation, timer, violation};
 
 const MOST: i64 = 0xffff;
 pub(super) const ENOENT: i64 = 2;
@@ -58,6 +58,7 @@ pub struct Exact {
     /// what the last redirect named
     target: Option<Target>,
     tail_calls: u32,
+    pub(super) clock: timer::Clock,
     /// of each LRU map, whose turn it is
     clocks: BTreeMap<ObjectId, lru::Clock>,
     /// the number of the next packet, that of this one, and its random draws so far
@@ -242,6 +243,7 @@ impl<'a> Machine<'a> {
             ("get_numa_node_id", _) => Ok(0),
             ("strtol", _) => self.string_to_number(a, true),
             ("strtoul", _) => self.string_to_number(a, false),
+            ("snprintf", _) => self.print(a),
             ("strncmp", _) => self.compare_strings(a),
             ("fib_lookup", _) => {
                 let ports = self.exact.as_ref().map_or(0, |e| e.ports);
@@ -269,15 +271,15 @@ impl<'a> Machine<'a> {
                 })
             }
             ("perf_event_output", Some(o)) => self.event(id, o, a),
-            // Packets come at time 0, one thread runs, and nothing is printed.
+            ("timer_init" | "timer_set_callback" | "timer_start" | "timer_cancel", _) => {
+                Ok(self.timer(h.name, a))
+            }
+            // All clocks are one, one thread runs, and nothing is printed.
             (
-                "ktime_get_ns"
-                | "ktime_get_boot_ns"
-                | "ktime_get_coarse_ns"
-                | "ktime_get_tai_ns"
-                | "jiffies64",
+                "ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "ktime_get_tai_ns",
                 _,
-            ) => Ok(0),
+            ) => Ok(self.now()),
+            ("jiffies64", _) => Ok(self.now() / 4_000_000),
             ("tcp_raw_gen_syncookie_ipv4", _) => self.make_cookie(a, 20),
             ("tcp_raw_gen_syncookie_ipv6", _) => self.make_cookie(a, 40),
             ("tcp_raw_check_syncookie_ipv4", _) => self.check_cookie(a, 20),

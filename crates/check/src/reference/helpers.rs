@@ -1,6 +1,7 @@
 //! Helper calls, by their contracts: arguments are checked, results drawn.
 
 use millrace_object::helper::{self, Arg, Helper, Return};
+use millrace_object::program::TIMER_BYTES;
 
 use super::{APART, Call, Machine, Violation, violation};
 
@@ -40,6 +41,8 @@ impl Machine<'_> {
                         self.readable(v, n)?;
                     }
                 }
+                Arg::Timer => self.readable(v, TIMER_BYTES as usize)?,
+                Arg::Callback if !self.is_function(v) => return violation("not a function"),
                 Arg::In(n) => self.readable(v, n as usize)?,
                 Arg::Text => {
                     self.text(v)?;
@@ -56,6 +59,8 @@ impl Machine<'_> {
                         self.fill(v, n as usize)?;
                     }
                 }
+                // It may leave bytes as they are.
+                Arg::Write if self.exact.is_some() && h.name == "snprintf" => {}
                 Arg::Write => self.fill(v, size(i)?)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
                 Arg::Iterator => return self.iterate(c, h),

@@ -11,14 +11,18 @@ mod exact;
 mod helpers;
 mod iterate;
 mod nested;
+mod print;
 mod routes;
 mod sequences;
 mod text;
+mod timer;
 
 use std::collections::HashMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
+use millrace_object::insn::{
+    AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, REGISTERS, Reg, Width,
+};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 
 use arithmetic::{arithmetic, compare};
@@ -49,10 +53,11 @@ struct Memory {
     bytes: Vec<u8>,
     written: Vec<bool>,
     writable: bool,
+    stack: bool,
 }
 
 struct Call {
-    regs: [Option<u64>; 11],
+    regs: [Option<u64>; REGISTERS],
     function: usize,
     pc: usize,
     stack: u64,
@@ -123,6 +128,7 @@ impl<'a> Machine<'a> {
                 bytes,
                 written,
                 writable,
+                stack: false,
             },
         );
         at
@@ -181,10 +187,13 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// What the program did that an admitted program never does.
     pub fn run(&mut self, function: FunctionId, role: Role, steps: u64) -> Result<End, Violation> {
-        let mut calls = vec![self.call(function.0, [None; 5])];
-        if let Some(c) = calls.last_mut() {
-            c.regs[1] = Some(self.context);
-        }
+        let context = Some(self.context);
+        let first = self.call(function.0, [context, None, None, None, None]);
+        self.execute(first, role, steps)
+    }
+
+    fn execute(&mut self, first: Call, role: Role, steps: u64) -> Result<End, Violation> {
+        let mut calls = vec![first];
         for _ in 0..steps {
             let nested = calls.len() > 1;
             let Some(c) = calls.last_mut() else {
@@ -271,7 +280,10 @@ impl<'a> Machine<'a> {
 
     fn call(&mut self, function: usize, arguments: [Option<u64>; 5]) -> Call {
         let stack = self.map(vec![0; 512], false, true);
-        let mut regs = [None; 11];
+        if let Some(memory) = self.memory.get_mut(&(stack / APART)) {
+            memory.stack = true;
+        }
+        let mut regs = [None; REGISTERS];
         regs[1..=5].copy_from_slice(&arguments);
         regs[10] = Some(stack + 512);
         Call {

@@ -26,6 +26,7 @@ impl<'a> Machine<'a> {
                 let made = ObjectId(program.objects.len() + exact.made.len() - 1);
                 let like = StateObject {
                     nesting: None,
+                    timer: None,
                     ..program.objects.get(shape.0)?.clone()
                 };
                 self.create(made, &like);

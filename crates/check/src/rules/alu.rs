@@ -17,7 +17,7 @@ pub const REACH: i64 = 1 << 29;
 /// # Errors
 /// `frame-pointer`.
 pub fn write(m: &mut Machine<'_>, st: &mut State, dst: Reg, value: Value) -> Verdict<()> {
-    if dst.0 >= 10 {
+    if dst == Reg(10) {
         return Err(Fault::new(
             "frame-pointer",
             "this instruction writes to r10, the frame pointer",

@@ -2,7 +2,7 @@
 
 use millrace_object::helper::{self, Arg, Helper, MAX_BYTES, Return};
 use millrace_object::insn::Reg;
-use millrace_object::program::ObjectId;
+use millrace_object::program::{FunctionId, ObjectId};
 
 use super::{memory, read, stack, value};
 use crate::domain::{Gone, Pointer, Region, Scalar, Value};
@@ -17,6 +17,8 @@ struct Found {
     facts: Vec<ArgFact>,
     object: Option<ObjectId>,
     given_back: Option<u32>,
+    /// what is called later
+    callback: Option<FunctionId>,
     /// stack memory that the helper writes: where, and how many bytes for certain
     written: Vec<(stack::Extent, u16)>,
 }
@@ -59,6 +61,9 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         super::tail::leave(m, st)?;
     }
     m.facts.args(m.at, &found.facts);
+    if let (Some(object), Some(function)) = (found.object, found.callback) {
+        m.facts.calls_later(object, function);
+    }
     for (e, certain) in &found.written {
         stack::overwrite(st, e, *certain);
     }
@@ -91,7 +96,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     super::alu::write(m, st, Reg(0), result)
 }
 
-fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
+pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
     Fault::new(
         "helper-argument",
         format!("argument {} of `{}` {what}", i + 1, helper.name),
@@ -142,6 +147,16 @@ fn argument(
             )),
         },
         Arg::Object => object(m, helper, i, &value, found),
+        Arg::Timer => {
+            super::timer::argument(m, helper, &pointer("the address of a timer")?).map(|o| {
+                found.object = Some(o);
+                ArgFact::Timer(o)
+            })
+        }
+        Arg::Callback => super::timer::callback(helper, i, &value).map(|f| {
+            found.callback = Some(f);
+            ArgFact::Callback
+        }),
         Arg::Scalar => match value {
             Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
             _ => Err(bad(
@@ -186,6 +201,9 @@ fn argument(
         Arg::In(n) => sized(u64::from(n), found),
         Arg::Text => {
             let p = pointer("a constant string")?;
+            if helper.number == helper::snprintf::HELPER.number {
+                super::format::reads_no_memory(m, helper, &p)?;
+            }
             text(m, &p).ok_or_else(|| {
                 bad(
                     helper,
@@ -423,6 +441,14 @@ fn object(
             "Use the helper that belongs to this kind of object, or declare the object as one of these kinds.",
         ));
     }
+    m.enforce(found.object.is_none_or(|o| o == id), || {
+        bad(
+            helper,
+            i,
+            &format!("is `{}`, and the timer is another map's", o.name),
+            "Pass the map that the timer's entry is in.",
+        )
+    })?;
     found.object = Some(id);
     Ok(ArgFact::Object(id))
 }

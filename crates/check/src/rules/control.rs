@@ -217,7 +217,7 @@ pub fn leave(m: &mut Machine<'_>, st: &mut State) -> Verdict<()> {
 pub fn exit(m: &Machine<'_>, st: &State) -> Verdict<()> {
     let verdict = match m.role {
         // What these return is not looked at; in C they return nothing.
-        Role::OnStart | Role::OnStop | Role::Every { .. } => Value::constant(0),
+        Role::OnStart | Role::OnStop | Role::Every { .. } | Role::Timer => Value::constant(0),
         Role::Xdp | Role::OnPacket => read(m, st, Reg(0))?,
     };
     match verdict {

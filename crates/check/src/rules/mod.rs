@@ -7,12 +7,14 @@ pub mod callback;
 pub mod calls;
 pub mod context;
 pub mod control;
+pub mod format;
 pub mod iterator;
 pub mod lock;
 pub mod memory;
 pub mod packet;
 pub mod stack;
 pub mod tail;
+pub mod timer;
 pub mod value;
 
 use millrace_object::insn::Reg;

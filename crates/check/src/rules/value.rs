@@ -10,7 +10,7 @@ use crate::refuse::{Fault, Verdict, bytes};
 /// Checks that `len` bytes at `off` from `p` lie in a value of the object.
 ///
 /// # Errors
-/// `value-bounds`, `constant-write`.
+/// `value-bounds`, `timer-field`, `constant-write`.
 pub fn check(
     m: &Machine<'_>,
     p: &Pointer,
@@ -31,6 +31,7 @@ pub fn check(
         &format!("a value of `{}`", o.name),
         verb,
     )?;
+    super::timer::untouched(m, o, p.least() + off, p.most() + off + len, verb)?;
     m.enforce(!(write && o.read_only), || {
         Fault::new(
             "constant-write",

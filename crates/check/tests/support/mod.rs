@@ -4,7 +4,7 @@
 //! `r1 += r2`, `w1 s>>= 3`, `r2 = *(u32 *)(r1 + 4)`, `*(u8 *)(r10 - 1) = 5`, `if r1 > r2 goto out`,
 //! `lock *(u64 *)(r0 + 0) += r1`, `call map_lookup_elem`, `call fn helper_of_ours`, `r1 = object NAME`,
 //! `r1 = value NAME + 4`, `r1 = function NAME`, `r1 = be16 r1`, `r1 = (s8)r2`, `r1 = -r1`, `label:`. `fn NAME` begins a
-//! function, the first one is the entry. `object NAME KIND key=4 value=8 capacity=16 ro init=00ff`.
+//! function, the first one is the entry. `object NAME KIND key=4 value=8 capacity=16 timer=8 ro init=00ff`.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -64,6 +64,7 @@ pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> State
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     }
 }
 
@@ -142,6 +143,7 @@ impl Assembler {
                 Some(("key", v)) => o.key_bytes = v.parse().unwrap(),
                 Some(("value", v)) => o.value_bytes = v.parse().unwrap(),
                 Some(("capacity", v)) => o.capacity = v.parse().unwrap(),
+                Some(("timer", v)) => o.timer = Some(v.parse().unwrap()),
                 Some(("init", v)) => {
                     o.initial = Some(
                         (0..v.len() / 2)

@@ -175,6 +175,7 @@ fn role(entry: &Entry) -> String {
         Role::OnStart => "on-start".into(),
         Role::OnStop => "on-stop".into(),
         Role::Every { period } => format!("every {period} ns"),
+        Role::Timer => "timer".into(),
     }
 }
 

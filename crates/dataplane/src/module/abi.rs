@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -147,7 +147,16 @@ pub struct Timer {
     pub fire: Option<Handler>,
 }
 
-/// `start`, `stop`, `fire`.
+/// `struct mr_alarms`.
+#[repr(C)]
+pub struct Alarms {
+    /// ns
+    pub next: u64,
+    /// how often one has fired
+    pub fired: u64,
+}
+
+/// `start`, `stop`, `fire`, `alarm`.
 pub type Handler = unsafe extern "C" fn(*mut Instance, *mut Packet);
 
 /// `burst`.
@@ -184,6 +193,10 @@ pub struct Module {
     pub burst: *const Option<Burst>,
     /// the same without prefetching
     pub burst_plain: *const Option<Burst>,
+    /// the timers in the values of maps
+    pub alarms: Option<unsafe extern "C" fn(*mut Instance) -> *const Alarms>,
+    /// fires those that are due
+    pub alarm: Option<Handler>,
 }
 
 #[cfg(test)]
@@ -251,6 +264,7 @@ mod tests {
             drain
         );
         layout!("mr_timer", Timer, period, fire);
+        layout!("mr_alarms", Alarms, next, fired);
         layout!(
             "mr_module",
             Module,
@@ -267,7 +281,9 @@ mod tests {
             start,
             stop,
             burst,
-            burst_plain
+            burst_plain,
+            alarms,
+            alarm
         );
         for (name, value) in [
             ("MR_ABI", ABI),

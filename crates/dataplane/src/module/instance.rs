@@ -146,6 +146,33 @@ impl Instance {
         self.handler(handler, time);
     }
 
+    /// No timer in a map's value is due before this moment, ns; `u64::MAX` when none is running.
+    #[must_use]
+    pub fn next_alarm(&self) -> u64 {
+        self.alarms().map_or(u64::MAX, |alarms| alarms.next)
+    }
+
+    /// How often timers in the values of maps have fired.
+    #[must_use]
+    pub fn alarms_fired(&self) -> u64 {
+        self.alarms().map_or(0, |alarms| alarms.fired)
+    }
+
+    fn alarms(&self) -> Option<&abi::Alarms> {
+        let alarms = self.module.table().alarms?;
+        // SAFETY: the instance is created; abi.h promises an address within it, or null, which stays and
+        // is written only by calls that take `&mut self`.
+        unsafe { alarms(self.memory.as_ptr()).as_ref() }
+    }
+
+    /// Fires the timers in the values of maps that are due at `time`, ns. A burst does so before each of
+    /// its packets; this is for when none comes.
+    pub fn alarm(&mut self, time: u64) {
+        if self.next_alarm() <= time {
+            self.handler(self.module.table().alarm, time);
+        }
+    }
+
     fn handler(&mut self, handler: Option<abi::Handler>, time: u64) {
         let Some(handler) = handler else { return };
         let mut nothing = [0_u8; 1];

@@ -252,6 +252,9 @@ fn verify(table: &abi::Module) -> Result<(Vec<ObjectInfo>, Vec<u64>), String> {
     if table.create.is_none() || table.destroy.is_none() {
         return Err("it cannot create or destroy its state".into());
     }
+    if table.alarms.is_none() != table.alarm.is_none() {
+        return Err("its maps have timers that cannot be seen or cannot be fired".into());
+    }
     if !table.instance_align.is_power_of_two() || table.instance_align > 1 << 21 {
         return Err(format!(
             "alignment {} of the instance",

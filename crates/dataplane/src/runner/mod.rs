@@ -147,6 +147,8 @@ struct Worker {
     ordered: bool,
     /// something was written since the outputs were flushed
     unflushed: bool,
+    /// how many firings of maps' timers the tally has
+    alarms: u64,
 }
 
 impl Worker {
@@ -162,6 +164,7 @@ impl Worker {
             failed: false,
             ordered: false,
             unflushed: false,
+            alarms: 0,
             instance,
             run,
         })
@@ -302,6 +305,9 @@ impl Worker {
             .burst(self.run.program, self.run.prefetch, &mut self.burst);
         let packets = self.burst.len() as u64;
         self.tally.burst(took, packets);
+        let fired = self.instance.alarms_fired();
+        self.tally.account.timers_fired += fired.saturating_sub(self.alarms);
+        self.alarms = fired;
     }
 
     /// Does with each packet what the function said, in the order they came.

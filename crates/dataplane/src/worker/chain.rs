@@ -41,6 +41,8 @@ pub struct Stage {
     pub instance: Instance,
     /// its timers
     pub timers: Timers,
+    /// how many firings of its maps' timers have been counted
+    pub alarms: u64,
     /// what its objects are called
     pub names: Vec<String>,
     program: usize,
@@ -56,6 +58,7 @@ impl Stage {
         Ok(Self {
             instance: Instance::create(link.module.clone(), &config)?,
             timers: Timers::new(link.module.timers(), start),
+            alarms: 0,
             names: link
                 .module
                 .objects()

@@ -163,7 +163,8 @@ impl Worker {
     }
 
     fn until_timer(&self, deadline: Option<Instant>) -> Duration {
-        let timer = Duration::from_nanos(self.next_timer().saturating_sub(now()));
+        let next = self.next_timer().min(self.next_alarm());
+        let timer = Duration::from_nanos(next.saturating_sub(now()));
         let end = deadline.map_or(NAP, |d| d.saturating_duration_since(Instant::now()));
         NAP.min(timer).min(end)
     }
@@ -173,6 +174,12 @@ impl Worker {
         timers.min().unwrap_or(u64::MAX)
     }
 
+    /// When a timer of a map may be due next. Packets fire them by themselves.
+    fn next_alarm(&self) -> u64 {
+        let alarms = self.chain.stages.iter().map(|s| s.instance.next_alarm());
+        alarms.min().unwrap_or(u64::MAX)
+    }
+
     /// One turn over all queues; says how many packets came.
     fn turn(&mut self) -> usize {
         let mut received = 0;
@@ -180,8 +187,11 @@ impl Worker {
             received += self.receive(index);
         }
         if received == 0 {
-            self.fire(self.queues_time());
+            let time = self.queues_time();
+            self.fire(time);
+            self.alarms(time);
         }
+        self.count_alarms();
         self.flush();
         self.records();
         received
@@ -353,6 +363,29 @@ impl Worker {
                 stage.instance.fire(timer, moment);
                 let place = self.shared.places.stage(index, OfStage::Timers);
                 self.shared.counters(self.number).add(place, 1);
+            }
+        }
+    }
+
+    /// Fires the timers of maps that are due at this time.
+    fn alarms(&mut self, time: u64) {
+        if self.next_alarm() > time {
+            return;
+        }
+        self.clock = self.clock.max(time);
+        for stage in &mut self.chain.stages {
+            stage.instance.alarm(time);
+        }
+    }
+
+    fn count_alarms(&mut self) {
+        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+            let fired = stage.instance.alarms_fired();
+            if fired != stage.alarms {
+                let place = self.shared.places.stage(index, OfStage::Timers);
+                let more = fired.saturating_sub(stage.alarms);
+                self.shared.counters(self.number).add(place, more);
+                stage.alarms = fired;
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
-use millrace_object::insn::{Insn, Reg};
+use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::Dialect;
 
 use super::demand::Demand;
@@ -361,7 +361,7 @@ impl<'a> Body<'a> {
         }
         for (index, unwritten) in self.demand.unwritten.iter().enumerate() {
             let frame = FrameId(index);
-            for reg in (0..=10).map(Reg) {
+            for reg in (0..REGISTERS as u8).map(Reg) {
                 let start = unwritten.forms(reg);
                 let is_context = index == 0
                     && self.slice.step(StepId(0)).before[usize::from(reg.0)] == Kind::Context;

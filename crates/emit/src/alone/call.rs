@@ -86,6 +86,13 @@ pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Err
 /// The object a call works on.
 pub fn object<'a>(body: &Body<'a>, id: StepId) -> Result<(ObjectId, &'a StateObject), Error> {
     let step = body.slice.step(id);
+    let timer = step.args.iter().find_map(|arg| match arg {
+        ArgFact::Timer(object) => Some(*object),
+        _ => None,
+    });
+    if let Some(object) = timer {
+        return Ok((object, &body.slice.program.objects[object.0]));
+    }
     let position = match step.op {
         Op::Plain(Insn::Call { helper }) => helper::by_number(helper)
             .and_then(Helper::object_argument)
@@ -157,6 +164,14 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
     for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
         match arg {
             Arg::Context => {}
+            // The timer has said which.
+            Arg::Object if helper.args.contains(&Arg::Timer) => {}
+            Arg::Timer => {
+                let (object, declaration) = object(body, id)?;
+                function = format!("{}_{}", declaration.kind.c, helper.name);
+                arguments.push(body.names.operands(object));
+                arguments.push(body.address(id, reg, 0)?);
+            }
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
                 function = format!("{}_{}", declaration.kind.c, helper.name);
@@ -209,7 +224,26 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Key | Arg::Value => {
                 return Err(body.slice.unsupported(step, "a key without an object"));
             }
-            Arg::Scalar | Arg::Bytes { .. } => arguments.push(body.scalar(id, reg)?),
+            // A function's address is its number, see `statement`.
+            Arg::Scalar | Arg::Bytes { .. } | Arg::Callback => {
+                arguments.push(body.scalar(id, reg)?);
+            }
+            Arg::Write if helper.number == helper::snprintf::HELPER.number => {
+                let to = body.address(id, reg, 0)?;
+                let stack = matches!(
+                    step.args.first(),
+                    Some(ArgFact::Memory {
+                        access: Access::Stack { .. },
+                        ..
+                    })
+                );
+                if stack {
+                    // It may leave bytes as they are, which then would be nobody's.
+                    let size = body.scalar(id, Reg(reg.0 + 1))?;
+                    before.push(format!("memset({to}, 0, {size});"));
+                }
+                arguments.push(to);
+            }
             Arg::Read { .. }
             | Arg::In(_)
             | Arg::Text

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{FrameId, Op, Step, StepId};
 use millrace_object::helper;
-use millrace_object::insn::{Insn, Reg};
+use millrace_object::insn::{Insn, REGISTERS, Reg};
 
 use super::forms::{Forms, needs};
 use super::reads;
@@ -110,7 +110,7 @@ impl Demand {
         // Somewhere in the middle all that is needed is brought along.
         if slice.starts == [StepId(0)] {
             let start = demand.row(StepId(0))[0];
-            demand.unwritten[0].add_all(start, 0..=10);
+            demand.unwritten[0].add_all(start, 0..=REGISTERS as u8 - 1);
         }
         demand
     }
@@ -179,7 +179,7 @@ impl Demand {
             Op::Jump { .. } => {}
             Op::Enter { frame, .. } => {
                 let inner = std::mem::take(&mut live[level + 1]);
-                for reg in (0..=10).map(Reg) {
+                for reg in (0..REGISTERS as u8).map(Reg) {
                     let forms = inner.forms(reg);
                     match reg.0 {
                         1..=5 => live[level].add(reg, needs(step, reg, forms)),

@@ -28,6 +28,7 @@ mod statement;
 mod store_order;
 mod tail;
 mod text;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +70,8 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
             what: "not one flow an entry".into(),
         });
     }
-    if let Some(flow) = checked.flows.iter().find(|f| f.steps.len() > MOST_STEPS) {
+    let mut flows = checked.running(program).map(|r| r.flow);
+    if let Some(flow) = flows.find(|f| f.steps.len() > MOST_STEPS) {
         let what = format!(
             "a program of {} instructions with its calls expanded (at most {MOST_STEPS})",
             flow.steps.len()
@@ -81,7 +83,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     }
     let helpers = helpers(program, checked)?;
     let away = tail::away_among(&helpers);
-    let names = Names::new(program, away)?;
+    let names = Names::new(program, away, !checked.timers.is_empty())?;
     let random = helpers.iter().any(|h| h.effects.random);
     let tails = tail::among(&helpers);
     let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
@@ -197,6 +199,25 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     if tails {
         out.lines(&tail::dispatch(&entries, away));
     }
+    let mut functions = Vec::new();
+    for (index, timed) in checked.timers.iter().enumerate() {
+        let name = program
+            .functions
+            .get(timed.function.0)
+            .map_or("function", |f| f.name.as_str());
+        let slice = Slice::whole(program, &timed.flow, false)?;
+        let body = Body::new(&slice, &names, Purpose::Program, &none)?;
+        let function = timers::function(index, name);
+        let signature = format!(
+            "static __attribute__((noinline)) void {function}(struct mr_instance *self, struct mr_packet *pkt)"
+        );
+        let of = program.objects.get(timed.object.0);
+        let of = of.map_or("?", |o| o.name.as_str());
+        let title = format!("{name}: timers in values of {of}");
+        function_text(&mut out, file, &title, &signature, &body)?;
+        functions.push((timed, function));
+    }
+    out.lines(&timers::firing(program, &names, &functions));
     out.lines(&module::lifetime(program, &names, random));
     let ageing = module::ageing(program, &names);
     out.lines(&ageing);
@@ -206,6 +227,9 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     }
     if tails {
         begin.push(tail::BEGIN);
+    }
+    if !functions.is_empty() {
+        begin.insert(0, timers::BEGIN);
     }
     for (index, entry) in entries.iter().filter(|e| takes_packets(e.role)).enumerate() {
         out.lines(&module::bursts(
@@ -218,7 +242,7 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         ));
     }
     out.lines(&objects::control(program, &names));
-    out.lines(&module::table(program, &entries));
+    out.lines(&module::table(program, &names, &entries));
     Ok(out.finish())
 }
 
@@ -253,7 +277,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
         };
         flow.steps.iter().filter_map(call).collect()
     };
-    for number in checked.flows.iter().flat_map(calls) {
+    for number in checked.running(program).map(|r| r.flow).flat_map(calls) {
         let unsupported = |what: String| Error::Unsupported {
             place: program.name.clone(),
             what,
@@ -270,7 +294,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
 
 /// Whether a helper is a function of its own, not of a kind's header.
 fn is_free(helper: &helper::Helper) -> bool {
-    helper.object_argument().is_none() && helper::implied(helper).is_none()
+    helper.kinds.is_empty() && helper::implied(helper).is_none()
 }
 
 fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {
@@ -304,5 +328,6 @@ fn describe_role(role: program::Role) -> String {
         program::Role::OnStart => "before the first packet".into(),
         program::Role::OnStop => "after the last packet".into(),
         program::Role::Every { period } => format!("every {period} ns"),
+        program::Role::Timer => "a timer in a map's value".into(),
     }
 }

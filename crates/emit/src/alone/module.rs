@@ -5,11 +5,11 @@ use std::fmt::Write;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, Role};
 
-use super::nested;
 use super::objects::{Names, offers};
 use super::resume::Resume;
 use super::scout::Scout;
 use super::text::comment_text;
+use super::{nested, timers};
 
 /// One entry as emitted.
 pub struct Entry {
@@ -158,6 +158,7 @@ pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     if objects.is_empty() {
         out.push_str("\t(void)self;\n\t(void)config;\n");
     }
+    out.push_str(&timers::create(program, names));
     out.push_str(&nested::fill(program, names));
     out.push_str("\treturn 0;\n");
     if !undo.is_empty() {
@@ -206,8 +207,8 @@ pub fn bursts(
     begin: &[&str],
 ) -> String {
     let begin = |depth: usize| -> String {
-        let line = |l: &&str| format!("{}{l}\n", "\t".repeat(depth));
-        begin.iter().map(line).collect()
+        let line = |l: &str| format!("{}{l}\n", "\t".repeat(depth));
+        begin.iter().flat_map(|l| l.lines()).map(line).collect()
     };
     let age = if ages {
         "\tif (n > 0)\n\t\tage(self, packets[0]->time);\n"
@@ -321,7 +322,7 @@ static void burst{index}(struct mr_instance *self, struct mr_packet *const *pack
 }
 
 /// The table that the host reads.
-pub fn table(program: &Program, entries: &[Entry]) -> String {
+pub fn table(program: &Program, names: &Names, entries: &[Entry]) -> String {
     let mut out = String::new();
     let wrapper = |out: &mut String, name: &str, entry: &Entry| {
         let _ = write!(
@@ -350,7 +351,7 @@ pub fn table(program: &Program, entries: &[Entry]) -> String {
                 );
                 timer_count += 1;
             }
-            Role::Xdp | Role::OnPacket => {}
+            Role::Xdp | Role::OnPacket | Role::Timer => {}
         }
     }
     if timer_count > 0 {
@@ -396,7 +397,7 @@ static const struct mr_module module = {{
 	.stop = {stop},
 	.burst = bursts,
 	.burst_plain = bursts_plain,
-}};
+{alarms}}};
 
 __attribute__((visibility(\"default\"))) const struct mr_module *millrace_module(void);
 
@@ -413,6 +414,11 @@ const struct mr_module *millrace_module(void)
             "objects"
         },
         timer = if timer_count == 0 { "NULL" } else { "timers" },
+        alarms = if !names.timers {
+            ""
+        } else {
+            "\t.alarms = alarms,\n\t.alarm = fire_due,\n"
+        },
     );
     out
 }

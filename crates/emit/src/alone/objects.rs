@@ -17,14 +17,17 @@ pub struct Names {
     constants: Vec<bool>,
     /// programs leave their verdicts in the instance
     pub verdicts: bool,
+    /// whether timers call anything
+    pub timers: bool,
 }
 
 impl Names {
-    /// Names for a program's objects; `verdicts`: programs leave theirs in the instance.
+    /// Names for a program's objects; `verdicts`: programs leave theirs in the instance; `timers`: timers
+    /// call something.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a kind without a header.
-    pub fn new(program: &Program, verdicts: bool) -> Result<Names, Error> {
+    pub fn new(program: &Program, verdicts: bool, timers: bool) -> Result<Names, Error> {
         for object in &program.objects {
             if headers::text(&format!("state/{}.h", object.kind.c)).is_none() {
                 return Err(Error::Unsupported {
@@ -40,6 +43,7 @@ impl Names {
             tags: program.objects.iter().enumerate().map(tag).collect(),
             constants: program.objects.iter().map(is_constant).collect(),
             verdicts,
+            timers,
         })
     }
 
@@ -123,6 +127,9 @@ pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool)
     if names.verdicts {
         out.push_str(super::tail::VERDICT);
     }
+    if names.timers {
+        out.push_str(super::timers::MEMBER);
+    }
     let nested = program.objects.iter().any(StateObject::is_shape);
     if nested {
         out.push_str(super::nested::MEMBER);
@@ -166,6 +173,7 @@ fn shape(out: &mut String, tag: &str, object: &StateObject) {
         ("window", object.window),
         ("rows", u64::from(object.rows)),
         ("flags", u64::from(object.flags)),
+        ("timer", object.timer.map_or(0, |at| u64::from(at) + 1)),
     ];
     let set: Vec<String> = fields
         .iter()

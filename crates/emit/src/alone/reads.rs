@@ -78,7 +78,7 @@ pub fn plain(step: &Step, insn: &Insn, live: &mut Live) {
             for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
                 match arg {
                     helper::Arg::Context => {}
-                    helper::Arg::Scalar | helper::Arg::Bytes { .. } => {
+                    helper::Arg::Scalar | helper::Arg::Bytes { .. } | helper::Arg::Callback => {
                         need(live, reg, Forms::SCALAR);
                     }
                     // An object that the program names needs nothing; one that was found does.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use millrace_check::facts::{ArgFact, Flow, FrameId, Kind, Op, Step, StepId};
 use millrace_object::Program;
-use millrace_object::insn::{Imm64, Insn, Operand, Reg};
+use millrace_object::insn::{Imm64, Insn, Operand, REGISTERS, Reg};
 use millrace_object::program::ObjectId;
 
 use crate::error::Error;
@@ -245,11 +245,15 @@ impl<'a> Slice<'a> {
             && step
                 .args
                 .iter()
-                .all(|arg| !matches!(arg, ArgFact::Object(o) if !object(*o)));
+                .all(|arg| !matches!(arg, ArgFact::Object(o) | ArgFact::Timer(o) if !object(*o)));
         let (Op::Plain(insn) | Op::Branch { insn, .. }) = step.op else {
             return if known { Ok(()) } else { Err(bad("kind")) };
         };
-        if !known || !registers(&insn).iter().all(|r| r.0 <= 10) {
+        if !known
+            || !registers(&insn)
+                .iter()
+                .all(|r| usize::from(r.0) < REGISTERS)
+        {
             return Err(bad("register or kind"));
         }
         match insn {

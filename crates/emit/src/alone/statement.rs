@@ -44,7 +44,8 @@ pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error>
                     let address = format!("(u8 *)&{}", body.names.instance(object));
                     Ok(body.assign(id, dst, Forms::POINTER, &address))
                 }
-                // Nothing is read or called through it: what calls it back is laid out in its place.
+                // Nothing is read or called through it: what calls it back is laid out in its place, and what
+                // fires timers knows functions by this number.
                 Imm64::Function(function) => {
                     let address = format!("(u8 *)(uintptr_t){}", function.0 + 1);
                     Ok(body.assign(id, dst, Forms::POINTER, &address))

@@ -44,6 +44,8 @@ pub(crate) enum Decoded {
     Jump { delta: i64 },
     /// the same, conditionally; the target inside is not set
     Branch { insn: Insn, delta: i64 },
+    /// to `delta` slots after the next one if the function has done so too often
+    MayGoto { delta: i64 },
     /// first half of a 64-bit immediate load; the upper 32 bits are in the next slot
     Wide { dst: Reg, pseudo: u8, low: i32 },
     /// call of the function `delta` slots after the next one, unless relocated
@@ -305,6 +307,13 @@ fn without_condition(slot: Slot) -> Result<Decoded, String> {
         0x05 => {
             unused(slot, true, true, false, true)?;
             Ok(Decoded::Jump {
+                delta: i64::from(slot.offset),
+            })
+        }
+        // Of these jumps (JCOND) only one sort has a meaning, by which its source register is 0.
+        0xe5 => {
+            unused(slot, true, true, false, true)?;
+            Ok(Decoded::MayGoto {
                 delta: i64::from(slot.offset),
             })
         }

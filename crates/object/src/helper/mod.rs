@@ -54,6 +54,7 @@ pub mod ringbuf_reserve;
 pub mod ringbuf_submit;
 pub mod sketch_add;
 pub mod sketch_count;
+pub mod snprintf;
 pub mod spin_lock;
 pub mod spin_unlock;
 pub mod strncmp;
@@ -65,6 +66,11 @@ pub mod tcp_raw_check_syncookie_ipv4;
 pub mod tcp_raw_check_syncookie_ipv6;
 pub mod tcp_raw_gen_syncookie_ipv4;
 pub mod tcp_raw_gen_syncookie_ipv6;
+pub mod timer_cancel;
+pub mod timer_fired;
+pub mod timer_init;
+pub mod timer_set_callback;
+pub mod timer_start;
 pub mod trace_printk;
 pub mod trace_vprintk;
 pub mod vector_at;
@@ -86,8 +92,13 @@ use crate::state::{StateKind, routes};
 pub enum Arg {
     /// the context pointer (the packet)
     Context,
-    /// a state object, of a kind in [`Helper::kinds`]; before it there may only be the context
+    /// a state object, of a kind in [`Helper::kinds`]; before it there may only be the context, or a timer,
+    /// which is then one of this object's
     Object,
+    /// pointer to the timer in a value of an object of a kind in [`Helper::kinds`]
+    Timer,
+    /// the address of a function of the program, which a timer calls later
+    Callback,
     /// pointer to `key_bytes` readable, initialised bytes of the object's key
     Key,
     /// pointer to `value_bytes` readable, initialised bytes
@@ -269,6 +280,11 @@ pub const HELPERS: &[&Helper] = &[
     &ktime_get_coarse_ns::HELPER,
     &check_mtu::HELPER,
     &for_each_map_elem::HELPER,
+    &snprintf::HELPER,
+    &timer_init::HELPER,
+    &timer_set_callback::HELPER,
+    &timer_start::HELPER,
+    &timer_cancel::HELPER,
     &trace_vprintk::HELPER,
     &loop_::HELPER,
     &strncmp::HELPER,
@@ -306,6 +322,7 @@ pub const HELPERS: &[&Helper] = &[
     &iter_num_destroy::HELPER,
     &map_slot::HELPER,
     &tail_away::HELPER,
+    &timer_fired::HELPER,
 ];
 
 /// The number of no helper: what is called where a CO-RE relocation asks for a field or value that does

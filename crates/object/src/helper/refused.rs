@@ -3,11 +3,9 @@
 
 const NO_SOCKETS: &str = "there are no sockets to look up";
 const NO_COOKIES: &str = "SYN cookies are the host's";
-const NO_TIMER: &str = "nothing runs the timers of a map's values yet";
 const NO_DYNPTR: &str = "dynamic pointers are not supported";
 const NO_TASK: &str = "a packet belongs to no task or control group";
 const NO_KERNEL: &str = "there is no kernel memory to read";
-const NOT_YET: &str = "nobody has written it yet";
 
 /// Number, name without `bpf_`, reason; by ascending number.
 pub const REFUSED: &[(u32, &str, &str)] = &[
@@ -27,11 +25,6 @@ pub const REFUSED: &[(u32, &str, &str)] = &[
     (153, "per_cpu_ptr", NO_KERNEL),
     (154, "this_cpu_ptr", NO_KERNEL),
     (158, "get_current_task_btf", NO_TASK),
-    (165, "snprintf", NOT_YET),
-    (169, "timer_init", NO_TIMER),
-    (170, "timer_set_callback", NO_TIMER),
-    (171, "timer_start", NO_TIMER),
-    (172, "timer_cancel", NO_TIMER),
     (194, "kptr_xchg", NO_KERNEL),
     (197, "dynptr_from_mem", NO_DYNPTR),
     (198, "ringbuf_reserve_dynptr", NO_DYNPTR),

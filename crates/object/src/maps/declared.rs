@@ -7,7 +7,7 @@ use crate::btf::{Btf, Kind, Member, Variable};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::layout::{Declaration, Inner, admits, too_many};
-use crate::maps::{kind, map};
+use crate::maps::{kind, map, timer};
 use crate::program::StateObject;
 use crate::state::{Addressing, StateKind, bloom_filter};
 
@@ -97,6 +97,8 @@ struct Spelled {
     capacity: u32,
     flags: u32,
     extra: u32,
+    /// where in a value its timer is
+    timer: Option<u32>,
     /// of a program array or a map of maps: where its values stand, in bytes of the structure
     values: Option<u32>,
     /// of a map of maps: the type of the structure that declares these
@@ -186,6 +188,8 @@ fn structure(btf: &Btf, ty: u32, name: &str) -> Result<(StateObject, Spelled), L
     object.capacity = u64::from(spelled.capacity);
     object.flags = spelled.flags;
     object.rows = hashes(kind, spelled.extra)?;
+    object.timer = spelled.timer;
+    timer::allow(&object)?;
     Ok((object, spelled))
 }
 
@@ -208,7 +212,10 @@ fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), 
         "key_size" => set(&mut spelled.key_bytes, number(btf, member)?, "key")?,
         "value_size" => set(&mut spelled.value_bytes, number(btf, member)?, "value")?,
         "key" => set(&mut spelled.key_bytes, size(btf, member)?, "key")?,
-        "value" => set(&mut spelled.value_bytes, size(btf, member)?, "value")?,
+        "value" => {
+            set(&mut spelled.value_bytes, size(btf, member)?, "value")?;
+            spelled.timer = timer::find(btf, member.ty)?;
+        }
         // By name or not at all; there is no file system of maps to pin it in, so that it makes no
         // difference to a program that runs once.
         "pinning" => match number(btf, member)? {

@@ -5,6 +5,7 @@ pub(crate) mod legacy;
 pub(crate) mod nested;
 pub(crate) mod programs;
 pub(crate) mod slots;
+pub(crate) mod timer;
 
 use crate::error::LoadError;
 use crate::program::StateObject;
@@ -63,5 +64,14 @@ pub(crate) fn never_inside(kind: &StateKind) -> LoadError {
             kind.name
         ),
         "hold maps of another kind",
+    )
+}
+
+/// The refusal of timers in maps that are values of another.
+pub(crate) fn no_timers_inside() -> LoadError {
+    LoadError::new(
+        "map-in-map",
+        "the maps that it holds have timers in their values, which is not supported",
+        "keep the timers in a map of the file's own",
     )
 }

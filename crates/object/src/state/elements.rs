@@ -1,6 +1,6 @@
 //! Values in a row: what arrays and vectors have in common (fastpath/state/elements.h).
 
-use super::{limits, memory};
+use super::{limits, memory, timers};
 use crate::program::StateObject;
 
 /// Map flags that change nothing here: `BPF_F_MMAPABLE` is about access from outside.
@@ -9,6 +9,7 @@ pub(super) const FLAGS: &[(u32, &str)] = &[(1 << 10, "BPF_F_MMAPABLE")];
 pub(super) fn validate(object: &StateObject) -> Result<(), String> {
     limits::value(object)?;
     limits::capacity(object)?;
+    timers::validate(object)?;
     limits::total(bytes(object))
 }
 
@@ -19,4 +20,5 @@ pub(super) fn bytes(object: &StateObject) -> u64 {
             .capacity
             .saturating_mul(memory::words(object.value_bytes)),
     )
+    .saturating_add(timers::bytes(object))
 }

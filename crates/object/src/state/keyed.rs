@@ -1,6 +1,6 @@
 //! Entries by key: what hash maps have in common (fastpath/state/table.h).
 
-use super::{limits, memory};
+use super::{limits, memory, timers};
 use crate::program::StateObject;
 
 /// Map flags that change nothing here: how the kernel allocates entries, and where.
@@ -18,6 +18,7 @@ pub(super) fn validate(object: &StateObject) -> Result<(), String> {
         limits::value(object)?;
     }
     limits::capacity(object)?;
+    timers::validate(object)?;
     limits::total(bytes(object))
 }
 
@@ -25,10 +26,12 @@ pub(super) fn validate(object: &StateObject) -> Result<(), String> {
 pub(super) fn bytes(object: &StateObject) -> u64 {
     let head = if object.expire_after == 0 { 0 } else { 8 };
     memory::mapped(memory::table(object, head).saturating_add(memory::expiry(object)))
+        .saturating_add(timers::bytes(object))
 }
 
 /// A bit an entry says whether it was used lately.
 pub(super) fn lru_bytes(object: &StateObject) -> u64 {
     let used = memory::part(object.capacity.div_ceil(64).saturating_mul(8));
     memory::mapped(memory::table(object, 0).saturating_add(used))
+        .saturating_add(timers::bytes(object))
 }

@@ -12,6 +12,7 @@ mod memory;
 mod prefixes;
 mod sequence;
 mod targets;
+mod timers;
 
 pub mod allocator;
 pub mod array;

@@ -43,6 +43,7 @@ pub fn object(capacity: u64) -> StateObject {
         read_only: false,
         settable: false,
         nesting: None,
+        timer: None,
     }
 }
 

@@ -34,6 +34,7 @@ impl Machine<'_> {
             return self.put_entry(object, declaration, key, value.to_vec(), 0) == 0;
         }
         let at = self.map(value.to_vec(), true, true);
+        self.timer_as_new(object, at);
         let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
         maps.map(|m| m.insert(key, at)).is_some()
     }
@@ -127,6 +128,9 @@ impl Machine<'_> {
                 if let Some(clock) = exact.clocks.get_mut(&id) {
                     clock.removed(&key);
                 }
+                if let Some(at) = gone {
+                    self.timer_as_new(id, at);
+                }
                 Ok(if gone.is_some() { 0 } else { error(ENOENT) })
             }
             _ if o.shape().is_some() => Ok(self.inner(id, &key).map_or(0, Self::pointer)),
@@ -187,6 +191,7 @@ impl Machine<'_> {
             }
             None => self.map(value, true, true),
         };
+        self.timer_as_new(id, at);
         let map = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
         map.map(|m| m.insert(key, at));
         0

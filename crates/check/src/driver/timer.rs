@@ -1,0 +1,62 @@
+//! What a timer of a map's value calls (kernel/bpf/helpers.c, `bpf_timer_cb`): its function, with the map, the
+//! key and the value of the entry whose timer fired. An entry of its own: nothing of the program calls it.
+
+use millrace_object::helper::timer_fired;
+use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg};
+use millrace_object::program::{FunctionId, ObjectId, Program};
+
+use super::{Driver, alu, branch, call, imm, mov, reg};
+use crate::facts::Expansion;
+use crate::state::STACK;
+
+/// The instructions around a timer's function.
+///
+/// # Errors
+/// What is wrong with the map.
+pub fn driver(
+    program: &Program,
+    object: ObjectId,
+    function: FunctionId,
+) -> Result<Driver, &'static str> {
+    let map = program
+        .objects
+        .get(object.0)
+        .filter(|o| o.timer.is_some())
+        .ok_or("for a map without timers")?;
+    // The key is handed on in this frame's stack, so that deleting the entry leaves it readable.
+    let room = (i64::from(map.key_bytes) + 7) & !7;
+    if room > STACK {
+        return Err("for a map whose keys are longer than a stack");
+    }
+    let load = || Insn::LoadImm {
+        dst: Reg(1),
+        value: Imm64::Object(object),
+    };
+    let insns = vec![
+        load(),
+        mov(2, reg(10)),
+        alu(AluOp::Add, 2, imm(-room)),
+        Insn::Call {
+            helper: timer_fired::HELPER.number,
+        },
+        branch(Condition::Eq, 0, imm(0), 10),
+        load(),
+        mov(2, reg(10)),
+        alu(AluOp::Add, 2, imm(-room)),
+        mov(3, reg(0)),
+        call(function),
+        // 10: what it returns is not looked at
+        mov(0, imm(0)),
+        Insn::Exit,
+    ];
+    Ok(Driver {
+        insns,
+        arguments: 3,
+        expansion: Expansion {
+            helper: timer_fired::HELPER.number,
+            function: Some(function),
+            object: Some(object),
+            plain: false,
+        },
+    })
+}

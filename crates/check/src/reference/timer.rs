@@ -1,0 +1,161 @@
+//! Timers in the values of maps, by the address of the timer: a list that is searched, where the fast path
+//! has a heap.
+
+use std::collections::BTreeMap;
+
+use millrace_object::program::{ObjectId, Role, TIMER_BYTES};
+
+use super::callback::FUNCTIONS;
+use super::exact::{EINVAL, error};
+use super::{APART, End, Machine, Violation, violation};
+
+const EBUSY: i64 = 16;
+const EDEADLK: i64 = 35;
+
+/// More timers started between two packets than this, and implementations may differ.
+const MOST: u64 = 4096;
+
+#[derive(Default)]
+struct Timer {
+    callback: Option<usize>,
+    /// moment and order
+    due: Option<(u64, u64)>,
+}
+
+/// What time it is, and what is to happen when.
+#[derive(Default)]
+pub struct Clock {
+    now: u64,
+    /// by address, those that are ready
+    timers: BTreeMap<u64, Timer>,
+    started: u64,
+    /// the time of the packet that waits while timers fire
+    until: Option<u64>,
+    /// whose function runs
+    fired: Option<u64>,
+}
+
+impl Machine<'_> {
+    pub(super) fn now(&self) -> u64 {
+        self.exact.as_ref().map_or(0, |e| e.clock.now)
+    }
+
+    /// The entry whose value is at this address has gone, come or been overwritten.
+    pub(super) fn timer_as_new(&mut self, object: ObjectId, value: u64) {
+        let declaration = self.declaration(object);
+        let Some(at) = declaration.and_then(|o| o.timer) else {
+            return;
+        };
+        if let Some(memory) = self.memory.get_mut(&(value / APART)) {
+            let (at, end) = (at as usize, (at + TIMER_BYTES) as usize);
+            memory.bytes[at..end].fill(0);
+        }
+        if let Some(exact) = &mut self.exact {
+            let at = value + u64::from(at);
+            exact.clock.timers.remove(&at);
+            exact.clock.fired.take_if(|f| *f == at);
+        }
+    }
+
+    /// A call of one of the helpers.
+    pub(super) fn timer(&mut self, name: &str, a: [u64; 5]) -> u64 {
+        let Some(exact) = &mut self.exact else {
+            return 0;
+        };
+        let clock = &mut exact.clock;
+        if name == "timer_init" {
+            if ![0, 1, 7].contains(&a[2]) {
+                return error(EINVAL);
+            }
+            if clock.timers.contains_key(&a[0]) {
+                return error(EBUSY);
+            }
+            clock.timers.insert(a[0], Timer::default());
+            return 0;
+        }
+        let Some(timer) = clock.timers.get_mut(&a[0]) else {
+            return error(EINVAL);
+        };
+        match name {
+            "timer_set_callback" => {
+                timer.callback = usize::try_from(a[1] - FUNCTIONS).ok();
+                0
+            }
+            "timer_start" => {
+                if a[2] > 3 || timer.callback.is_none() {
+                    return error(EINVAL);
+                }
+                let asked = if a[2] & 1 == 1 {
+                    a[1]
+                } else {
+                    clock.now.saturating_add(a[1])
+                };
+                let due = match clock.until {
+                    Some(until) if asked <= clock.now => until.saturating_add(1),
+                    _ => asked.max(clock.now),
+                };
+                timer.due = Some((due, clock.started));
+                clock.started += 1;
+                0
+            }
+            _ if clock.fired == Some(a[0]) => error(EDEADLK),
+            _ => {
+                timer.callback = None;
+                u64::from(timer.due.take().is_some())
+            }
+        }
+    }
+
+    /// Fires the timers that are due at `time`, ns, before a packet of that time; gives how many.
+    ///
+    /// # Errors
+    /// What a function did that an admitted program never does, and more firings than are compared.
+    pub fn advance(&mut self, time: u64, steps: u64) -> Result<u64, Violation> {
+        let mut count = 0;
+        loop {
+            let Some(exact) = &mut self.exact else {
+                return Ok(count);
+            };
+            let clock = &mut exact.clock;
+            let running = clock
+                .timers
+                .iter()
+                .filter_map(|(at, t)| Some((t.due?, *at)));
+            let first = running.min().filter(|((due, _), _)| *due <= time);
+            let Some(((due, _), at)) = first else {
+                clock.now = time;
+                clock.until = None;
+                return Ok(count);
+            };
+            clock.until = Some(time);
+            clock.now = due;
+            clock.fired = Some(at);
+            let timer = clock.timers.get_mut(&at);
+            let callback = timer.and_then(|t| {
+                t.due = None;
+                t.callback
+            });
+            let entry = exact.maps.iter().find_map(|(id, entries)| {
+                let mut all = entries.iter();
+                let found = all.find(|(_, value)| *value / APART == at / APART)?;
+                Some((*id, found.0.clone(), *found.1))
+            });
+            count += 1;
+            if count > MOST {
+                return violation("more timers at once than are compared");
+            }
+            let (Some(callback), Some((id, key, value))) = (callback, entry) else {
+                return violation("a timer without an entry or a function");
+            };
+            let key = self.map(key, true, false);
+            let map = Some(Self::pointer(id));
+            let call = self.call(callback, [map, Some(key), Some(value), None, None]);
+            if self.execute(call, Role::Timer, steps)? == End::OutOfSteps {
+                return violation("a timer's function does not end");
+            }
+            if let Some(exact) = &mut self.exact {
+                exact.clock.fired = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Which functions timers call: what proven flows hand to `bpf_timer_set_callback`, and what those
+//! functions hand to it in turn.
+
+use millrace_object::program::Program;
+
+use crate::facts::{Flow, Refusal, Timed};
+use crate::refuse::{Fault, refusal_at};
+use crate::{Options, Statistics, prove};
+
+/// Most functions of timers, of a program; each is emitted once for each map.
+const MOST: usize = 256;
+
+/// Proves every function safe that a timer of these flows may call, and those that they set.
+///
+/// # Errors
+/// The rule that one of them breaks, `callback`.
+pub fn prove(
+    program: &Program,
+    flows: &[Flow],
+    options: &Options,
+    statistics: &mut Statistics,
+) -> Result<Vec<Timed>, Box<Refusal>> {
+    let mut pending: Vec<_> = flows.iter().flat_map(|f| f.callbacks.clone()).collect();
+    let mut timers: Vec<Timed> = Vec::new();
+    while let Some((object, function)) = pending.pop() {
+        let known = |t: &Timed| (t.object, t.function) == (object, function);
+        if timers.iter().any(known) {
+            continue;
+        }
+        if timers.len() == MOST {
+            let fault = Fault::new(
+                "callback",
+                format!("timers call more than {MOST} functions, counted for each map"),
+                "Let fewer functions serve the timers.",
+            );
+            return Err(refusal_at(program, function, 0, fault));
+        }
+        let flow = prove::prove_timed(program, object, function, options, statistics)?;
+        pending.extend(flow.callbacks.iter().copied());
+        timers.push(Timed {
+            object,
+            function,
+            flow,
+        });
+    }
+    timers.sort_by_key(|t| (t.object, t.function));
+    Ok(timers)
+}

@@ -1,0 +1,36 @@
+//! Timers in the values of a map: what they take beside it (fastpath/state/timers.h).
+
+use super::memory;
+use crate::program::{StateObject, TIMER_BYTES};
+
+/// Moment, order, place in the heap and function of a timer.
+const TIMER: u64 = 24;
+/// A place in the heap.
+const PLACE: u64 = 4;
+
+/// Bytes of a mapping of their own, 0 where values have no timer.
+pub(super) fn bytes(object: &StateObject) -> u64 {
+    let timers = memory::part(object.capacity.saturating_mul(TIMER));
+    match object.timer {
+        None => 0,
+        Some(_) => memory::mapped(
+            timers.saturating_add(memory::part(object.capacity.saturating_mul(PLACE))),
+        ),
+    }
+}
+
+/// Refuses a timer that is not in a value, or not where the kernel has it.
+pub(super) fn validate(object: &StateObject) -> Result<(), String> {
+    match object.timer {
+        Some(at) if at % 8 != 0 => Err(format!(
+            "its timer is at byte {at} of a value; it must be at a multiple of 8"
+        )),
+        Some(at) if u64::from(at) + u64::from(TIMER_BYTES) > u64::from(object.value_bytes) => {
+            Err(format!(
+                "its timer is at byte {at} of a value of {} bytes",
+                object.value_bytes
+            ))
+        }
+        _ => Ok(()),
+    }
+}
