@@ -12,6 +12,9 @@ const AROUND: u64 = 128 + 128 + 128 + 64;
 /// Buffers that wait in the rings of net_ring and the like.
 const IN_RINGS: u32 = 1024;
 
+/// Bytes of a key for Toeplitz over IPv6 addresses and ports.
+const USUAL_KEY: u16 = 40;
+
 /// What a device should be.
 pub struct Plan {
     /// workers, which have a queue each
@@ -127,11 +130,16 @@ impl Device {
             });
         }
         let rss = plan.workers > 1 && limits.hash_types != 0;
-        if !plan.key.is_empty() && plan.key.len() != usize::from(limits.key_bytes) {
+        // Drivers that hash and do not say how long their key is have one of the usual length.
+        let key_bytes = match (limits.key_bytes, limits.hash_types) {
+            (0, 1..) => USUAL_KEY,
+            (n, _) => n,
+        };
+        if !plan.key.is_empty() && plan.key.len() != usize::from(key_bytes) {
             return Err(PortError::Option {
                 word: word.to_owned(),
                 option: "key".into(),
-                what: match limits.key_bytes {
+                what: match key_bytes {
                     0 => format!("driver {driver} takes no key"),
                     n => format!("driver {driver} takes a key of {n} bytes"),
                 },

@@ -51,12 +51,13 @@ pub fn said() -> String {
     lines.join("; ")
 }
 
-/// An error number of DPDK and what it said.
+/// What DPDK said of a failure; its error number, which is often a mere placeholder, where it said nothing.
 pub fn explained(status: i32) -> String {
-    let number = std::io::Error::from_raw_os_error(status.saturating_abs());
     match said() {
-        text if text.is_empty() => number.to_string(),
-        text => format!("{number} ({text})"),
+        text if text.is_empty() => {
+            std::io::Error::from_raw_os_error(status.saturating_abs()).to_string()
+        }
+        text => text,
     }
 }
 

@@ -184,14 +184,36 @@ impl Pair {
     }
 }
 
-/// Finishes the checksum of a frame whose sender left it to the device.
-fn checksum(frame: &raw::Frame) {
+/// Makes a frame of a local sender what it would be on a wire: finishes its checksum. False when it cannot
+/// be: the sender left it to the device to cut, and the driver has cut it short instead.
+fn present(frame: &raw::Frame) -> bool {
     let length = frame.end.addr() - frame.data.addr();
     // SAFETY: the frame was just received and is lent to nobody yet.
     let bytes = unsafe { std::slice::from_raw_parts_mut(frame.data, length) };
-    if let Some((start, offset)) = looks_unfinished(bytes) {
-        finish(bytes, start, offset);
+    if short(bytes).is_some_and(|short| short) {
+        return false;
     }
+    match looks_unfinished(bytes) {
+        Some((start, offset)) => finish(bytes, start, offset),
+        None => true,
+    }
+}
+
+/// Whether a frame ends before its IP packet does; none when it is not IP.
+fn short(frame: &[u8]) -> Option<bool> {
+    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+    let mut network = 14;
+    let mut kind = word(12)?;
+    while matches!(kind, 0x8100 | 0x88a8) && network < 22 {
+        kind = word(network + 2)?;
+        network += 4;
+    }
+    let length = match kind {
+        0x0800 => usize::from(word(network + 2)?),
+        0x86dd => 40 + usize::from(word(network + 4)?),
+        _ => return None,
+    };
+    Some(network + length > frame.len())
 }
 
 // SAFETY: a frame lies in an mbuf that DPDK gave to this queue: one segment, one reference (shim/burst.c),
@@ -219,13 +241,20 @@ unsafe impl Queue for Pair {
         if count == 0 {
             return self.look().map(|()| 0);
         }
+        self.back.clear();
         for raw in self.received.iter().take(count) {
-            if self.checksums {
-                checksum(raw);
+            if self.checksums && !present(raw) {
+                self.back.push(raw.mbuf);
+                continue;
             }
             into.push(self.frame(raw));
         }
-        Ok(count)
+        if !self.back.is_empty() {
+            self.unfit += self.back.len() as u64;
+            // SAFETY: they were received and are lent to nobody.
+            unsafe { raw::mr_free(self.back.as_mut_ptr(), self.back.len() as u32) };
+        }
+        Ok(into.len() - start)
     }
 
     fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
@@ -324,5 +353,27 @@ impl Drop for Pair {
         let mut ahead: Vec<*mut c_void> = self.ahead.drain(..).map(|f| f.mbuf).collect();
         // SAFETY: they were received and never lent.
         unsafe { raw::mr_free(ahead.as_mut_ptr(), ahead.len() as u32) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_frame_that_was_cut_short_is_seen() {
+        let mut frame = vec![0; 60];
+        assert_eq!(short(&frame), None);
+        frame.splice(12..14, [0x08, 0x00]);
+        frame.splice(16..18, 46_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(false));
+        frame.splice(16..18, 47_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(true));
+        frame.splice(12..18, [0x81, 0x00, 0, 1, 0x86, 0xdd]);
+        frame.splice(22..24, 2_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(false));
+        frame.splice(22..24, 3_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(true));
+        assert!((0..18).all(|n| short(frame.get(..n).unwrap_or_default()).is_none()));
     }
 }

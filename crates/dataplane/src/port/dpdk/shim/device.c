@@ -91,7 +91,12 @@ static int set_up(uint16_t port, struct mr_setup *setup, struct rte_mempool *poo
 		if (status < 0 && status != -ENOTSUP)
 			return status;
 	}
-	return rte_eth_dev_start(port);
+	status = rte_eth_dev_start(port);
+	if (status < 0 || setup->key_bytes == 0)
+		return status;
+	/* Some drivers take a key only when the device runs; others have it already. */
+	status = rte_eth_dev_rss_hash_update(port, &conf.rx_adv_conf.rss_conf);
+	return status == -ENOTSUP ? 0 : status;
 }
 
 int mr_start(uint16_t port, struct mr_setup *setup, const char *pool_name, void **pool)
