@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use millrace_dataplane::place;
 use millrace_dataplane::port::dpdk::BUILT;
-use millrace_dataplane::worker;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain;
 
@@ -140,7 +140,7 @@ fn headers(system: &System) -> Finding {
 }
 
 fn processors(system: &System) -> Finding {
-    let count = worker::cpus().len();
+    let count = place::cpus().len();
     let name = system.field("proc/cpuinfo", "model name");
     let text = format!("{count} of {}", name.unwrap_or_else(|| "unknown".into()));
     let serves =

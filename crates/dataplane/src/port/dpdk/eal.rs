@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::raw;
+use crate::place;
 use crate::port::Pool;
-use crate::worker;
 
 /// Ports of one run that memory is reserved for, each as large as the first.
 const PORTS: u64 = 16;
@@ -63,7 +63,7 @@ pub fn explained(status: i32) -> String {
 
 fn arguments(bytes: u64) -> Vec<String> {
     let memory = (OWN_MEMORY + (bytes * PORTS).div_ceil(1 << 20)).min(MOST_MEMORY);
-    let cpus: Vec<_> = worker::cpus().iter().map(ToString::to_string).collect();
+    let cpus: Vec<_> = place::cpus().iter().map(ToString::to_string).collect();
     let mut arguments: Vec<String> = [
         "millrace",
         "--no-huge",

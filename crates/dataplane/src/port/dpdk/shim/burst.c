@@ -76,8 +76,7 @@ unsigned mr_receive(uint16_t port, uint16_t queue, void *pool, const struct mr_s
 			(*unfit)++;
 			continue;
 		}
-		struct mr_frame *frame = &to[count++];
-		*frame = (struct mr_frame){
+		to[count++] = (struct mr_frame){
 			.mbuf = mbuf,
 			.data = rte_pktmbuf_mtod(mbuf, uint8_t *),
 			.end = rte_pktmbuf_mtod_offset(mbuf, uint8_t *, mbuf->data_len),
@@ -85,8 +84,6 @@ unsigned mr_receive(uint16_t port, uint16_t queue, void *pool, const struct mr_s
 			.ceiling = (uint8_t *)mbuf->buf_addr + mbuf->buf_len,
 			.stamp = stamp,
 		};
-		/* What an earlier packet left in the headroom must not show in this one. */
-		memset(frame->floor, 0, (size_t)(frame->data - frame->floor));
 	}
 	return count;
 }
