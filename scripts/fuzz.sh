@@ -52,6 +52,7 @@ seed() {
             '{"v":1,"do":"entries","object":"flows","cursor":3,"limit":9}' '{"v":1,"do":"set","setting":"a=1"}' \
             '{"v":1,"do":"stop"}' >"fuzz/corpus/$target/requests"
         ;;
+    routes) cp crates/routes/tests/seeds/*.json "fuzz/corpus/$target/" ;;
     packet_language)
         # Functions name their cases alike, and cp refuses to put two files in one place.
         for case in nfs/*/tests/*.pkt; do

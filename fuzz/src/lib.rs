@@ -10,3 +10,4 @@ pub mod elf;
 pub mod map_file;
 pub mod packet_language;
 pub mod pcap;
+pub mod routes;

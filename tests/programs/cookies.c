@@ -2,8 +2,11 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+/* The kernel's name; libbpf compares it. */
+enum xdp_rss_hash_type { NO_HASH };
+
 extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *timestamp) __ksym;
-extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, __u32 *type) __ksym;
+extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, enum xdp_rss_hash_type *type) __ksym;
 extern int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *protocol, __u16 *tag) __ksym;
 
 struct call {
@@ -21,10 +24,6 @@ int cookies(struct xdp_md *ctx)
 {
 	struct call *p = (void *)(long)ctx->data;
 	__u8 ip[40], tcp[60];
-	__u32 hash = 1, type = 2;
-	__u64 time = 3;
-	__be16 protocol = 4;
-	__u16 tag = 5;
 	__u32 length;
 
 	if ((void *)(p + 1) > (void *)(long)ctx->data_end)
@@ -46,9 +45,27 @@ int cookies(struct xdp_md *ctx)
 	case 2:
 		p->result = bpf_tcp_raw_check_syncookie_ipv4((void *)ip, (void *)tcp);
 		break;
-	case 3:
+	default:
 		p->result = bpf_tcp_raw_check_syncookie_ipv6((void *)ip, (void *)tcp);
 		break;
+	}
+	return XDP_PASS;
+}
+
+/* Apart: the kernel loads this only for the device that has the metadata. */
+SEC("xdp")
+int metadata(struct xdp_md *ctx)
+{
+	struct call *p = (void *)(long)ctx->data;
+	enum xdp_rss_hash_type type = 2;
+	__u32 hash = 1;
+	__u64 time = 3;
+	__be16 protocol = 4;
+	__u16 tag = 5;
+
+	if ((void *)(p + 1) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	switch (p->which) {
 	case 4:
 		p->result = bpf_xdp_metadata_rx_timestamp(ctx, &time);
 		p->number = time;

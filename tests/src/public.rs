@@ -21,6 +21,9 @@ const NOISE: usize = 400;
 /// Entries of maps whose authors left that open.
 pub const CAPACITY: u32 = 64;
 
+/// Maps of more entries are not compared entry by entry: load balancers declare arrays of 33 million.
+pub const LISTED: u64 = 1 << 20;
+
 /// A generator with a fixed seed (Marsaglia: Xorshift RNGs, 2003).
 pub struct Random(pub u64);
 
@@ -114,6 +117,10 @@ pub fn entries(program: &Program, packets: &[Vec<u8>]) -> Vec<(ObjectId, Vec<u8>
         .filter(|e| e.role == Role::Xdp)
         .count();
     for (i, object) in program.objects.iter().enumerate() {
+        // A map that is found in another one has its entries there.
+        if object.is_shape() {
+            continue;
+        }
         let (keys, values) = (object.key_bytes as usize, object.value_bytes as usize);
         let few = object.capacity.min(6) as u32;
         match object.kind.name {

@@ -1,11 +1,13 @@
 //! SYN cookies and metadata: emitted code and the interpreter, called with the same arguments, give the same
-//! results. (The kernel's cookies depend on a secret, and its test run has no metadata.)
+//! results. The kernel's cookies depend on a secret, and its test run has no metadata: with it are compared
+//! errors, segment sizes, and that each takes its own cookies and nobody else's.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_check::reference::{End, Machine};
-use millrace_object::program::Role;
+use millrace_object::program::{FunctionId, Role};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
+use millrace_tests::kernel::{Kernel, unavailable};
 use millrace_tests::public::Random;
 
 /// Where in the frame of tests/programs/cookies.c its fields begin.
@@ -45,14 +47,93 @@ fn syn(random: &mut Random, six: u8) -> Vec<u8> {
     frame
 }
 
+/// The result that the program left in its frame.
+fn result(frame: &[u8]) -> i64 {
+    i64::from_le_bytes(frame[RESULT..RESULT + 8].try_into().unwrap())
+}
+
+/// The ACK that answers a SYN whose cookie is this.
+fn ack(syn: &[u8], cookie: i64) -> Vec<u8> {
+    let mut frame = syn.to_vec();
+    let sequence = word(&frame, TCP + 4).wrapping_add(1);
+    frame[TCP + 4..TCP + 8].copy_from_slice(&sequence.to_be_bytes());
+    frame[TCP + 8..TCP + 12].copy_from_slice(&(cookie as u32).wrapping_add(1).to_be_bytes());
+    frame[WHICH] += 2;
+    frame
+}
+
+#[test]
+fn cookies_are_built_as_the_kernels() {
+    if let Some(why) = unavailable() {
+        println!("skipped: comparison with the kernel, {why}");
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let source = root().join("tests/programs/cookies.c");
+    let mut emitted = Emitted::of(&cache.path().join("cache"), &source, 1, &[]).unwrap();
+    emitted.select("cookies").unwrap();
+    let kernel = Kernel::load_public(&emitted.object, &["cookies".to_owned()], 0);
+    let mut kernel = kernel.unwrap().program("cookies");
+    let mut both = |ours: &[u8], theirs: &[u8]| {
+        let ours = result(&emitted.run(ours).unwrap().packet);
+        (ours, result(&kernel.run(theirs).unwrap().packet))
+    };
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let (mut taken, mut malformed, mut others) = (0, 0, 0);
+    let mut sizes = std::collections::BTreeSet::new();
+    for _ in 0..4000 {
+        let six = random.below(2) as u8;
+        let frame = syn(&mut random, six);
+        let (ours, theirs) = both(&frame, &frame);
+        if ours < 0 || theirs < 0 {
+            assert_eq!(ours, theirs, "{frame:02x?}");
+            malformed += 1;
+            continue;
+        }
+        assert_eq!(ours >> 32, theirs >> 32, "segment size: {frame:02x?}");
+        sizes.insert((six, ours >> 32));
+        let answers = (ack(&frame, ours), ack(&frame, theirs));
+        assert_eq!(both(&answers.0, &answers.1), (0, 0), "{frame:02x?}");
+        taken += 1;
+        // Of another connection, by a bit of its ports or addresses: refused by both, but for one in 2^29.
+        let addresses = if six == 1 { 8..40 } else { 12..20 };
+        let at = match random.below(2) {
+            0 => TCP + random.below(4),
+            _ => IP + addresses.start + random.below(addresses.len()),
+        };
+        let bit = 1 << random.below(8);
+        let turned = |mut frame: Vec<u8>| {
+            frame[at] ^= bit;
+            frame
+        };
+        let answers = (turned(answers.0), turned(answers.1));
+        assert_eq!(both(&answers.0, &answers.1), (EACCES, EACCES), "{at}");
+        // Each other's.
+        let answers = (ack(&frame, theirs), ack(&frame, ours));
+        others += u32::from(both(&answers.0, &answers.1) == (EACCES, EACCES));
+    }
+    println!(
+        "{taken} cookies taken by each, {malformed} headers malformed for both, sizes {sizes:?}"
+    );
+    assert!(taken > 1000 && malformed > 100 && others == taken);
+    assert_eq!(sizes.len(), 8, "{sizes:?}");
+}
+
 #[test]
 fn cookies_are_the_interpreters() {
     let cache = tempfile::tempdir().unwrap();
     let source = root().join("tests/programs/cookies.c");
     let mut emitted = Emitted::of(&cache.path().join("cache"), &source, 1, &[]).unwrap();
     let program = emitted.program.clone();
-    let entry = program.entries[0].function;
     let mut both = |frame: &[u8]| {
+        let name = if frame[WHICH] < 4 {
+            "cookies"
+        } else {
+            "metadata"
+        };
+        let entry = program.functions.iter().position(|f| f.name == name);
+        let entry = FunctionId(entry.unwrap());
+        emitted.select(name).unwrap();
         let ours = emitted.run(frame).unwrap().packet;
         let mut machine = Machine::exact(&program);
         machine.packet(frame, 0, 0);

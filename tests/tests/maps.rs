@@ -277,3 +277,29 @@ fn calls_on_several_maps_do_the_same_everywhere() {
         }
     }
 }
+
+#[test]
+fn calls_on_maps_found_or_declared_do_the_same_everywhere() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut ours = emitted(&cache, "found");
+    let program = ours.program.clone();
+    let mut machine = Machine::exact(&program);
+    let mut kernel = kernel(&ours);
+    let packets = packets(20_000);
+    let entry = program.entries[0].function;
+    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
+    println!(
+        "found: {} packets agree, verdicts {counts:?}",
+        packets.len()
+    );
+    assert!(counts[1] > 1000 && counts[3] > 1000, "{counts:?}");
+    for name in ["red", "green", "fallback", "last", "sums"] {
+        let mine = ours.entries(name).unwrap();
+        let written = mine.values().filter(|v| v.iter().any(|b| *b != 0));
+        assert!(written.count() > 2, "{name} was hardly written: {mine:?}");
+        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
+        if let Some(kernel) = &kernel {
+            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
+        }
+    }
+}

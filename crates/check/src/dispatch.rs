@@ -11,7 +11,7 @@
 //!         if r1 == r0 goto on_a
 //!         r0 = object b
 //!         if r1 == r0 goto on_b
-//!         call                        another object: not reached
+//!         call                        a map that was found in another one, or not reached
 //!         goto at + 1
 //! on_a:   r1 = object a
 //!         call
@@ -21,13 +21,17 @@
 //!
 //! `r0` is free: the call overwrites it and takes no argument there. The list of objects need not be
 //! complete: the flow means the same whatever it holds, and is explored again.
+//!
+//! A map that was found in another one has no address that could be listed. It is what remains when the
+//! register holds none of the declared ones', so that the call behind the comparisons is one on such maps:
+//! at most one shape may remain there (`part` handles more).
 
 use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{Condition, Imm64, Insn, Operand, Reg, Width};
 use millrace_object::program::{ObjectId, Program};
 
 use crate::expand::blank;
-use crate::facts::{Flow, Op, StepId};
+use crate::facts::{Flow, Op, Step, StepId};
 use crate::refuse::{Fault, Verdict};
 
 /// What remains refused.
@@ -40,12 +44,32 @@ pub fn fault() -> Fault {
     )
 }
 
-/// Whether an address tells which of these objects it is of, as it does not among maps that were found in
-/// others: those are known by their shape.
+/// Those of these objects that an address names, as it does not those that were found in others; none if
+/// more than one shape of the latter would remain.
 #[must_use]
-pub fn named(program: &Program, objects: &[ObjectId]) -> bool {
-    let named = |o: &ObjectId| program.objects.get(o.0).is_some_and(|o| !o.is_shape());
-    objects.iter().all(named)
+pub fn named(program: &Program, objects: &[ObjectId]) -> Option<Vec<ObjectId>> {
+    let named = |o: &&ObjectId| program.objects.get(o.0).is_some_and(|o| !o.is_shape());
+    let named: Vec<ObjectId> = objects.iter().filter(named).copied().collect();
+    (objects.len() <= named.len() + 1).then_some(named)
+}
+
+/// Whether a branch is one of those comparisons: an author's has no call in its place.
+#[must_use]
+pub fn compares(program: &Program, flow: &Flow, step: &Step) -> bool {
+    let function = flow.frames.get(step.frame.0).map(|f| f.function);
+    let insn = function
+        .and_then(|f| program.functions.get(f.0))
+        .and_then(|f| f.insns.get(step.pc));
+    matches!(
+        step.op,
+        Op::Branch {
+            insn: Insn::Branch {
+                right: Operand::Reg(Reg(0)),
+                ..
+            },
+            ..
+        }
+    ) && matches!(insn, Some(Insn::Call { .. }))
 }
 
 /// Lays out the call at a step once for each of these objects. The steps that there are keep their

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{Imm64, Insn, Operand, Reg};
+use millrace_object::insn::{Condition, Imm64, Insn, Operand, Reg, Width};
 use millrace_object::program::{Entry, FunctionId, Line, Program};
 
 use crate::Options;
@@ -148,9 +148,12 @@ impl<'a> Expander<'a> {
                     self.call(callee, (id, pc), step, from)?;
                 }
                 Insn::Call { helper } => match driver::of(program, helper, &known) {
+                    Some(_) if driver::maps(helper, &known).is_some() => {
+                        self.choose(helper, &known, (id, pc), step, laid.frame)?;
+                    }
                     None if helper == TAIL_CALL && from.back.is_some() => {
                         let driver = driver::of_tail_call();
-                        let drive = self.drive(&driver, (id, pc), step, laid.frame)?;
+                        let drive = self.drive(&driver, (id, pc), step, step + 1, laid.frame)?;
                         let leaves = drive.start + driver::tail::LEAVES;
                         if let (Some(step), Some(target)) =
                             (self.flow.steps.get_mut(leaves), laid.landing)
@@ -169,24 +172,80 @@ impl<'a> Expander<'a> {
                     }
                     None => {}
                     Some(Ok(driver)) => {
-                        self.drive(&driver, (id, pc), step, laid.frame)?;
+                        self.drive(&driver, (id, pc), step, step + 1, laid.frame)?;
                     }
-                    Some(Err(what)) => {
-                        let name = helper::by_number(helper).map_or("?", |h| h.name);
-                        return Err(self.fault(
-                            id,
-                            pc,
-                            "callback",
-                            format!("`{name}` is called with {what}"),
-                            "Name the function, and the map, in the call itself; one call for each.",
-                        ));
-                    }
+                    Some(Err(what)) => return Err(self.callback((id, pc), helper, what)),
                 },
                 _ => {}
             }
         }
         self.path.pop();
         Ok(laid)
+    }
+
+    fn callback(&self, site: (FunctionId, usize), helper: u32, what: &str) -> Box<Refusal> {
+        let name = helper::by_number(helper).map_or("?", |h| h.name);
+        self.fault(
+            site.0,
+            site.1,
+            "callback",
+            format!("`{name}` is called with {what}"),
+            "Name the function, and the map, in the call itself; one call for each.",
+        )
+    }
+
+    /// Lays out a call that goes through one of several maps: once for each, behind comparisons of the
+    /// register, as `dispatch` does with other calls. What the last one is entered with is compared by
+    /// its rule (`rules/callback`), which refuses any other map.
+    fn choose(
+        &mut self,
+        helper: u32,
+        known: &[Known; 5],
+        site: (FunctionId, usize),
+        step: usize,
+        frame: FrameId,
+    ) -> Result<(), Box<Refusal>> {
+        let Some((register, maps)) = driver::maps(helper, known) else {
+            return Ok(());
+        };
+        let line = self.flow.steps.get(step).and_then(|s| s.line.clone());
+        let first = self.flow.steps.len();
+        let compared = maps.len().saturating_sub(1);
+        let place = |i: usize| first + 2 * compared + (i + 1) % maps.len();
+        let mut ops = Vec::new();
+        for (i, &(map, _)) in maps.iter().take(compared).enumerate() {
+            ops.push(Op::Plain(Insn::LoadImm {
+                dst: Reg(0),
+                value: Imm64::Object(map),
+            }));
+            ops.push(Op::Branch {
+                insn: Insn::Branch {
+                    condition: Condition::Eq,
+                    width: Width::W64,
+                    left: register,
+                    right: Operand::Reg(Reg(0)),
+                    target: 0,
+                },
+                target: StepId(place(i)),
+            });
+        }
+        // Each becomes an entrance when its frame is laid out.
+        let calls = maps.iter().map(|_| Op::Plain(Insn::Call { helper }));
+        let steps = (ops.into_iter().chain(calls)).map(|op| blank(frame, site.1, op, line.clone()));
+        self.flow.steps.extend(steps);
+        if let Some(step) = self.flow.steps.get_mut(step) {
+            step.op = Op::Jump {
+                target: StepId(first),
+            };
+        }
+        for (i, (_, known)) in maps.iter().enumerate() {
+            let Some(driver) = driver::of(self.program, helper, known) else {
+                continue;
+            };
+            let driver = driver.map_err(|what| self.callback(site, helper, what))?;
+            self.drive(&driver, site, place(i), step + 1, frame)?;
+        }
+        Ok(())
     }
 
     /// Lays out what the step, a call of this function at `site`, enters.
@@ -224,12 +283,14 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Lays out a driver around the function that it calls back, and enters it at the step.
+    /// Lays out a driver around the function that it calls back, and enters it at the step; it returns to
+    /// `back`.
     fn drive(
         &mut self,
         driver: &Driver,
         site: (FunctionId, usize),
         step: usize,
+        back: usize,
         caller: FrameId,
     ) -> Result<Laid, Box<Refusal>> {
         let frame = Frame {
@@ -241,7 +302,7 @@ impl<'a> Expander<'a> {
         };
         let line = self.flow.steps.get(step).and_then(|s| s.line.clone());
         let place = |_: usize| (site.1, line.clone());
-        let laid = self.lay(frame, &driver.insns, &place, Some(StepId(step + 1)))?;
+        let laid = self.lay(frame, &driver.insns, &place, Some(StepId(back)))?;
         self.enter(step, &laid);
         for (pc, insn) in driver.insns.iter().enumerate() {
             if let Insn::CallLocal { function } = *insn {

@@ -43,7 +43,8 @@ pub fn prove(
             break (explored.facts, carrying);
         }
         drop(plan);
-        let alike = |(_, objects): &&(StepId, Vec<ObjectId>)| !dispatch::named(program, objects);
+        let alike =
+            |(_, objects): &&(StepId, Vec<ObjectId>)| dispatch::named(program, objects).is_none();
         if let Some(&(at, _)) = several.iter().find(alike) {
             let spent = statistics.visits - before;
             let may = parted < part::MOST && spent <= options.max_visits;
@@ -57,7 +58,8 @@ pub fn prove(
             if layouts == LAYOUTS {
                 return Err(refusal(program, &flow, at, dispatch::fault()));
             }
-            dispatch::split(&mut flow, at, &objects, options.max_steps)
+            let named = dispatch::named(program, &objects).unwrap_or_default();
+            dispatch::split(&mut flow, at, &named, options.max_steps)
                 .map_err(|fault| refusal(program, &flow, at, fault))?;
         }
         layouts += 1;

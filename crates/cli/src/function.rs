@@ -92,9 +92,11 @@ impl Function {
                 Self::of(program, &bundle::object(folder), &module, make, &found)?
             }
             Source::C(input) | Source::Object(input) => {
-                let built = build(input, make)?;
+                let mut make = make.clone();
+                make.program = make.program.or_else(|| found.program.clone());
+                let built = build(input, &make)?;
                 let mut function =
-                    Self::of(built.program, &built.object, &built.module, make, &found)?;
+                    Self::of(built.program, &built.object, &built.module, &make, &found)?;
                 (function.timings, function.from_cache) = (built.timings, built.from_cache);
                 function
             }
@@ -189,6 +191,7 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
     let options = millrace_emit::Options {
         module,
         capacities: capacities(&make.capacity)?,
+        program: make.program.clone(),
         ..Default::default()
     };
     let mut stages = Stages::new();
@@ -203,10 +206,16 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
     Ok(built)
 }
 
-/// The program that a word names, compiled if need be, not proved.
-pub fn program(word: &str, capacity: &[String]) -> Result<Program, Failure> {
+/// The program that a word names, compiled if need be, not proved; of an object that holds several, only
+/// the wanted one or the one in the word.
+pub fn program(word: &str, capacity: &[String], wanted: Option<&str>) -> Result<Program, Failure> {
     let capacities = capacities(capacity)?;
     let mut program = declared(word, &capacities)?;
+    let found = word::find(word)?;
+    if let Some(wanted) = wanted.or(found.program.as_deref()) {
+        packet_entry(&program, Some(wanted))?;
+        program.narrow(wanted);
+    }
     for (name, entries) in capacities {
         program.set_capacity(&name, entries).map_err(|e| {
             Failure::wrong(format!("--capacity {name}={entries}: {e}"))
@@ -258,7 +267,7 @@ pub fn prove(program: &Program) -> Result<Checked, Vec<Refusal>> {
 
 /// A function's name and the C that is generated for it.
 pub fn emitted(word: &str) -> Result<(String, String), Failure> {
-    let program = program(word, &[])?;
+    let program = program(word, &[], None)?;
     let checked = prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
     let file = format!("{}.c", alone::identifier(&program.name));
     let text = alone::emit(&program, &checked, &file).map_err(trouble::emit)?;

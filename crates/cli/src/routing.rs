@@ -1,5 +1,7 @@
 //! `--routes FILE` and `--routes system`: the table that `bpf_fib_lookup` is answered from (docs/routes.md).
 
+use std::path::PathBuf;
+
 use millrace_dataplane::Module;
 use millrace_dataplane::module::Entry;
 use millrace_object::state::routes;
@@ -40,22 +42,69 @@ pub fn load(
         );
         return Ok((function, Vec::new()));
     };
-    let room = function.module.objects().get(at).map_or(0, |o| o.capacity);
-    if table.capacity() > room {
-        let mut larger = make.clone();
-        let capacity = table.capacity().next_power_of_two();
-        larger.capacity.push(format!("{}={capacity}", routes::NAME));
-        function = Function::load(nf, &larger)?;
-    }
+    function = roomy(function, nf, make, at, table.capacity())?;
     for note in &table.notes {
         screen::err(&format!("note: {note}"));
     }
+    let entries = entries(&table, at);
+    Ok((function, entries))
+}
+
+/// The function, loaded again if its routing table has no room for so many.
+fn roomy(
+    function: Function,
+    nf: &str,
+    make: &Make,
+    at: usize,
+    wanted: u64,
+) -> Result<Function, Failure> {
+    let room = function.module.objects().get(at).map_or(0, |o| o.capacity);
+    if wanted <= room {
+        return Ok(function);
+    }
+    let mut larger = make.clone();
+    let capacity = wanted.next_power_of_two();
+    larger.capacity.push(format!("{}={capacity}", routes::NAME));
+    Function::load(nf, &larger)
+}
+
+fn entries(table: &Table, at: usize) -> Vec<Entry> {
     let entry = |(key, value)| Entry {
         object: at,
         key,
         value,
     };
-    Ok((function, table.entries().into_iter().map(entry).collect()))
+    table.entries().into_iter().map(entry).collect()
+}
+
+/// The entries of the routing table that lies beside each of these packet tests, `CASE.routes` beside
+/// `CASE.pkt`, none where there is no such file; and the function with room for the largest.
+///
+/// # Errors
+/// A table cannot be read, or the function looks no routes up.
+pub fn of_cases(
+    mut function: Function,
+    nf: &str,
+    make: &Make,
+    cases: &[PathBuf],
+) -> Result<(Function, Vec<Vec<Entry>>), Failure> {
+    let mut all = Vec::new();
+    for case in cases {
+        let file = case.with_extension("routes");
+        if !file.exists() {
+            all.push(Vec::new());
+            continue;
+        }
+        let word = file.display().to_string();
+        let table = read(&word, &[])?;
+        let Some(at) = object(&function.module) else {
+            return Err(Failure::wrong(format!("{word}: {} looks no routes up", function.name))
+                .help("remove the file; it is for functions that call bpf_fib_lookup or bpf_check_mtu"));
+        };
+        function = roomy(function, nf, make, at, table.capacity())?;
+        all.push(entries(&table, at));
+    }
+    Ok((function, all))
 }
 
 fn object(module: &Module) -> Option<usize> {

@@ -124,3 +124,66 @@ fn what_is_wrong_with_a_table_is_told() {
         .arg(&table);
     assert!(refused(&mut other, 2).contains("nop looks no routes up"));
 }
+
+/// Beside a case lies its table; without one there is no forwarding.
+#[test]
+fn a_packet_test_has_its_table_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let case = |name: &str, fate: &str| {
+        let file = dir.path().join(name);
+        let text = format!(
+            "# A packet to the world.\n0: eth / ip 10.0.0.9 > 8.8.8.8 / udp 1 > 2\n  -> {fate}\n\
+             0: eth / ip 10.0.0.9 > 10.9.1.1 / udp 1 > 2\n  -> {}\n",
+            if fate == "pass" { "pass" } else { "drop" }
+        );
+        std::fs::write(&file, text).unwrap();
+        file
+    };
+    let routed = "1: eth 02:00:00:00:00:02 > 02:00:00:00:00:99 / ip 10.0.0.9 > 8.8.8.8 / udp 1 > 2";
+    let files = [case("with.pkt", routed), case("without.pkt", "pass")];
+    let run = |files: &[std::path::PathBuf]| {
+        let mut command = millrace();
+        command.arg("test").arg(router());
+        for file in files {
+            command.arg("--case").arg(file);
+        }
+        json(&mut command)
+    };
+    let table = dir.path().join("with.routes");
+    std::fs::write(&table, TABLE).unwrap();
+    let (document, status) = run(&files);
+    assert_eq!(status, 0, "{document}");
+    assert_eq!(document["passed"], 2, "{document}");
+    // It is the table that makes the difference.
+    std::fs::remove_file(&table).unwrap();
+    let (document, status) = run(&files);
+    assert_eq!((status, &document["failed"]), (1, &serde_json::json!(1)));
+    // One with more routes than the function has room for, and one that is none.
+    let many: Vec<String> = (0..3000)
+        .map(|i| {
+            format!(
+                r#"{{"dst": "20.{}.{}.0/24", "gateway": "192.0.2.2", "dev": "wan"}}"#,
+                i / 250,
+                i % 250
+            )
+        })
+        .collect();
+    let large = TABLE.replace(
+        r#""routes": ["#,
+        &format!(r#""routes": [{},"#, many.join(",")),
+    );
+    std::fs::write(&table, large).unwrap();
+    assert_eq!(run(&files).1, 0);
+    std::fs::write(&table, "{").unwrap();
+    let mut command = millrace();
+    command
+        .arg("test")
+        .arg(router())
+        .arg("--case")
+        .arg(&files[0]);
+    let text = refused(&mut command, 2);
+    assert!(
+        text.contains("with.routes") && text.contains("line 1"),
+        "{text}"
+    );
+}

@@ -412,3 +412,40 @@ fn prefetching_changes_nothing_but_time() {
         assert!(bytes("with.pcapng") == bytes("without.pcapng"), "{nf}");
     }
 }
+
+/// What is wrong with another program of the object does not matter to one that runs alone.
+#[test]
+fn one_program_of_several_stands_for_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, input) = (dir.path().join("two.c"), dir.path().join("in.pcap"));
+    let text = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n\
+        SEC(\"xdp\") int good(struct xdp_md *c) { return XDP_PASS; }\n\
+        SEC(\"xdp\") int bad(struct xdp_md *c) { return *(__u8 *)(long)c->data; }\n";
+    std::fs::write(&source, text).unwrap();
+    capture(&input, &[(1, vec![0; 60])]);
+    let check = |program: Option<&str>| {
+        let mut command = millrace();
+        command.arg("check").arg(&source);
+        command.args(program.iter().flat_map(|p| ["--program", p]));
+        json(&mut command)
+    };
+    assert_eq!(check(None).1, 1);
+    assert_eq!(check(Some("bad")).1, 1);
+    let (document, status) = check(Some("good"));
+    assert_eq!(status, 0, "{document}");
+    assert_eq!(document["instructions"], 2, "{document}");
+    assert_eq!(document["entries"].as_array().unwrap().len(), 1);
+    let mut run = millrace();
+    run.arg("run")
+        .arg(&source)
+        .args(["--program", "good", "--in"]);
+    let (account, status) = json(run.arg(&input));
+    assert_eq!((status, &account["passed"]), (0, &serde_json::json!(1)));
+    let mut ugly = millrace();
+    ugly.arg("check").arg(&source).args(["--program", "ugly"]);
+    let text = refused(&mut ugly, 2);
+    assert!(
+        text.contains("no program `ugly`") && text.contains("good, bad"),
+        "{text}"
+    );
+}

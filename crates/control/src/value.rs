@@ -59,6 +59,8 @@ fn array(bytes: &[Value]) -> Result<Vec<u8>, String> {
         let byte = match byte {
             Value::String(hex) => hex
                 .strip_prefix("0x")
+                // `from_str_radix` alone would take a sign.
+                .filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()))
                 .and_then(|h| u8::from_str_radix(h, 16).ok()),
             other => other.as_u64().and_then(|n| u8::try_from(n).ok()),
         };
@@ -289,6 +291,17 @@ mod tests {
                 ),
                 field("flag", 20, int(1, false)),
             ],
+        }
+    }
+
+    #[test]
+    fn a_byte_of_an_array_has_no_sign() {
+        assert_eq!(
+            read(&json!(["0x0a", 7, "0xFf"]), 3, None).unwrap(),
+            [10, 7, 255]
+        );
+        for wrong in ["0x+1", "0x-1", "0x", "0x1_0", "0x100", "+1"] {
+            assert!(read(&json!([wrong]), 1, None).is_err(), "{wrong}");
         }
     }
 

@@ -47,6 +47,8 @@ pub struct Options {
     pub check: millrace_check::Options,
     /// state objects by name, and the capacity each is to have instead of the declared one
     pub capacities: Vec<(String, u64)>,
+    /// only this program for packets, of an object that holds several (`Program::narrow`)
+    pub program: Option<String>,
 }
 
 /// How long each stage took; zero for what the cache spared.
@@ -136,6 +138,10 @@ pub fn build(
             reason: e.to_string(),
         };
         program.set_capacity(name, *capacity).map_err(fault)?;
+    }
+    // Which program it is, if there is none of this name, is for the caller to say.
+    if let Some(name) = &options.program {
+        program.narrow(name);
     }
     timings.load = at.elapsed();
 
@@ -280,7 +286,10 @@ fn module_key(
         constants.extend(object.initial.as_deref().unwrap_or_default());
     }
     let flags: Vec<&str> = options.module.flags().collect();
-    let limits = format!("{:?} {:?}", options.check, options.capacities);
+    let limits = format!(
+        "{:?} {:?} {:?}",
+        options.check, options.capacities, options.program
+    );
     key(&[
         env!("MILLRACE_EMITTER").as_bytes(),
         program.name.as_bytes(),

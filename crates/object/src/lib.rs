@@ -23,6 +23,7 @@ mod layout;
 mod link;
 mod load;
 mod maps;
+mod narrow;
 mod params;
 pub mod program;
 pub mod raw;

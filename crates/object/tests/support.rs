@@ -56,9 +56,10 @@ BPF_F_INNER_MAP. Program arrays and maps of maps cannot be held.
 ### One call, several maps
 
 Which map a call works on may differ from packet to packet, as where compilers make one call of two in
-different branches: keys, values and results are then those of the map at hand. Two exceptions: between
-maps found in one map of maps and maps found elsewhere, the branch that chooses must lead to the call without
-another branch in between (`several-objects`), and a call of `bpf_for_each_map_elem` names its map.
+different branches: keys, values and results are then those of the map at hand, also in
+`bpf_for_each_map_elem`, which goes through one of up to 8 maps of the file, and where one of them was found
+in a map of maps. One exception: between maps found in two maps of maps, the branch that chooses must lead to
+the call without another branch in between (`several-objects`).
 
 Where a Bloom filter errs depends on the run's seed, as the kernel's does on one that it draws.
 

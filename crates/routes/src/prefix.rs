@@ -80,6 +80,8 @@ pub(crate) fn with_length(text: &str) -> Result<(IpAddr, u8), String> {
         Some(bits) => bits
             .parse()
             .ok()
+            // `parse` alone would take a sign.
+            .filter(|_| bits.bytes().all(|b| b.is_ascii_digit()))
             .filter(|b| *b <= whole)
             .ok_or_else(wrong)?,
     };
@@ -141,6 +143,7 @@ mod tests {
             "::/129",
             "10.0.0/8",
             "10.0.0.0/-1",
+            "10.0.0.0/+8",
             "x",
             "1.2.3.4/",
         ] {

@@ -128,7 +128,8 @@ impl FromStr for Prefix {
             Some(text) => text
                 .parse()
                 .ok()
-                .filter(|&bits| bits <= most)
+                // `parse` alone would take a sign.
+                .filter(|&bits| bits <= most && text.bytes().all(|b| b.is_ascii_digit()))
                 .ok_or_else(|| PrefixError::Bits {
                     bits: text.to_owned(),
                     prefix: prefix.to_owned(),

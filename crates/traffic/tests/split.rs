@@ -67,6 +67,7 @@ fn whole_address_families_and_errors() {
     ));
     for text in [
         "lan=10.0.0.0/33",
+        "lan=10.0.0.0/+8",
         "lan=::/129",
         "lan=10.0.0.0/x",
         "lan=10.0.0.0/-1",

@@ -14,7 +14,7 @@ pub mod tail;
 
 use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
-use millrace_object::program::{FunctionId, Program};
+use millrace_object::program::{FunctionId, ObjectId, Program};
 
 use crate::facts::Expansion;
 use resolve::{Address, Known};
@@ -55,6 +55,30 @@ pub fn of(
     Some(expand(program, helper, position, arguments))
 }
 
+/// Maps, each with what the arguments of a call are known to be when it is that one.
+pub type ByMap = Vec<(ObjectId, [Known; 5])>;
+
+/// Where a call that is expanded goes through one of several maps: the register that holds it, and each
+/// map with what the arguments are known to be when it is that one.
+#[must_use]
+pub fn maps(number: u32, arguments: &[Known; 5]) -> Option<(Reg, ByMap)> {
+    let helper = helper::by_number(number)?;
+    helper.function_argument()?;
+    let position = helper.object_argument()?;
+    let Known::Either(maps) = *arguments.get(position)? else {
+        return None;
+    };
+    let with = |map| {
+        let mut known = *arguments;
+        if let Some(k) = known.get_mut(position) {
+            *k = Known::One(Address::Object(map));
+        }
+        (map, known)
+    };
+    let register = Reg(u8::try_from(position + 1).ok()?);
+    Some((register, maps.iter().map(with).collect()))
+}
+
 fn expand(
     program: &Program,
     helper: &'static Helper,
@@ -63,13 +87,13 @@ fn expand(
 ) -> Result<Driver, &'static str> {
     let function = match arguments.get(position) {
         Some(Known::One(Address::Function(f))) => *f,
-        Some(Known::Many) => return Err("one of several functions"),
+        Some(Known::Either(_) | Known::Many) => return Err("one of several functions"),
         _ => return Err("not the address of a function of this program"),
     };
     let object = match helper.object_argument().and_then(|i| arguments.get(i)) {
         None => None,
         Some(Known::One(Address::Object(o))) => Some(*o),
-        Some(Known::Many) => return Err("for one of several maps"),
+        Some(Known::Either(_) | Known::Many) => return Err("for one of too many maps"),
         Some(_) => return Err("for what is not known to be a map"),
     };
     let plain = arguments.get(3) == Some(&Known::One(Address::Zero));

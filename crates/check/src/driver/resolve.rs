@@ -4,7 +4,7 @@
 //! Nothing is proved by this. What is found is laid out; the explorer then sees to it that the arguments
 //! are that in every execution.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_object::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::{FunctionId, ObjectId};
@@ -27,15 +27,57 @@ pub enum Known {
     No,
     /// always this
     One(Address),
+    /// one of these maps
+    Either(Maps),
     /// different ones on different ways
     Many,
+}
+
+/// The most maps of which one is known to be meant.
+const MOST_MAPS: usize = 8;
+
+/// A few maps, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Maps([Option<ObjectId>; MOST_MAPS]);
+
+impl Maps {
+    /// Each of them once.
+    pub fn iter(&self) -> impl Iterator<Item = ObjectId> {
+        self.0.into_iter().flatten()
+    }
+
+    fn of(known: Known) -> Option<Maps> {
+        match known {
+            Known::One(Address::Object(o)) => {
+                let mut maps = [None; MOST_MAPS];
+                maps[0] = Some(o);
+                Some(Maps(maps))
+            }
+            Known::Either(maps) => Some(maps),
+            _ => None,
+        }
+    }
+
+    fn union(self, other: Maps) -> Option<Maps> {
+        let all: BTreeSet<ObjectId> = self.iter().chain(other.iter()).collect();
+        let mut maps = [None; MOST_MAPS];
+        if all.len() > maps.len() {
+            return None;
+        }
+        for (place, map) in maps.iter_mut().zip(all) {
+            *place = Some(map);
+        }
+        Some(Maps(maps))
+    }
 }
 
 fn join(a: Known, b: Known) -> Known {
     match (a, b) {
         _ if a == b => a,
         (Known::No, _) | (_, Known::No) => Known::No,
-        _ => Known::Many,
+        _ => (Maps::of(a).zip(Maps::of(b)))
+            .and_then(|(a, b)| a.union(b))
+            .map_or(Known::Many, Known::Either),
     }
 }
 
@@ -170,7 +212,7 @@ pub fn arguments(insns: &[Insn], given: &[Known; 5]) -> BTreeMap<usize, [Known; 
     leaders.retain(|&l| l < insns.len());
     leaders.sort_unstable();
     leaders.dedup();
-    let mut changed: std::collections::BTreeSet<usize> = [0].into();
+    let mut changed: BTreeSet<usize> = [0].into();
     let mut found = BTreeMap::new();
     for _ in 0..PASSES {
         let round = std::mem::take(&mut changed);

@@ -7,8 +7,10 @@
 
 mod checksum;
 mod cookie;
+mod entries;
 mod events;
 mod frame;
+mod lru;
 mod prefix;
 mod target;
 
@@ -29,6 +31,7 @@ const ENOSPC: i64 = 28;
 const EEXIST: i64 = 17;
 pub(super) const EINVAL: i64 = 22;
 const EOPNOTSUPP: i64 = 95;
+const EAFNOSUPPORT: i64 = 97;
 
 /// What lasts longer than a helper call.
 #[derive(Default)]
@@ -55,6 +58,12 @@ pub struct Exact {
     /// what the last redirect named
     target: Option<Target>,
     tail_calls: u32,
+    /// of each LRU map, whose turn it is
+    clocks: BTreeMap<ObjectId, lru::Clock>,
+    /// the number of the next packet, that of this one, and its random draws so far
+    next: u64,
+    number: u64,
+    draws: u64,
 }
 
 /// Whether a map has an element for every index from the start.
@@ -82,15 +91,12 @@ impl<'a> Machine<'a> {
     /// The state of an object at start.
     pub(super) fn create(&mut self, id: ObjectId, object: &StateObject) {
         let mut entries = BTreeMap::new();
-        if is_array(object) && !object.is_shape() {
-            for index in 0..object.capacity {
-                // Only program arrays hold something from the start.
-                let from = index as usize * object.value_bytes as usize;
-                let initial = object.initial.as_deref().and_then(|i| i.get(from..));
-                let mut value = initial.unwrap_or_default().to_vec();
-                value.resize(object.value_bytes as usize, 0);
-                let at = self.map(value, true, true);
-                entries.insert((index as u32).to_le_bytes().to_vec(), at);
+        // Other arrays' elements are zero until somebody asks for them (`element`).
+        if let Some(initial) = object.initial.as_deref().filter(|_| is_array(object)) {
+            for (index, value) in (0_u32..).zip(initial.chunks(object.value_bytes.max(1) as usize))
+            {
+                let at = self.map(value.to_vec(), true, true);
+                entries.insert(index.to_le_bytes().to_vec(), at);
             }
         }
         let Some(exact) = &mut self.exact else { return };
@@ -117,38 +123,20 @@ impl<'a> Machine<'a> {
             exact.port = port;
             exact.target = None;
             exact.tail_calls = 0;
+            exact.number = exact.next;
+            exact.next += 1;
+            exact.draws = 0;
         }
     }
 
-    /// Sets an entry from outside, as the host does; false if there is no such map.
-    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
-        let key = match self.declaration(object) {
-            Some(o) if o.kind.name == "lpm_trie" => prefix::masked(key),
-            _ => key.to_vec(),
+    /// A draw: of the seed 0, the packet's number and how many it has had (fastpath/helpers/get_prandom_u32.h).
+    fn random(&mut self) -> u64 {
+        let Some(exact) = &mut self.exact else {
+            return 0;
         };
-        let at = self.map(value.to_vec(), true, true);
-        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
-        maps.map(|m| m.insert(key, at)).is_some()
-    }
-
-    /// The entries of a map by key; the whole value of a global under the empty key.
-    #[must_use]
-    pub fn entries(&self, object: ObjectId) -> BTreeMap<Vec<u8>, Vec<u8>> {
-        let global = self.program.objects.get(object.0);
-        if global.is_some_and(|o| o.kind.name == "global") {
-            let value = self.value(object).unwrap_or_default();
-            return BTreeMap::from([(Vec::new(), value.to_vec())]);
-        }
-        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
-        let value = |at: &u64| match self.memory.get(&(at / APART)) {
-            Some(m) => m.bytes.clone(),
-            None => Vec::new(),
-        };
-        entries
-            .into_iter()
-            .flatten()
-            .map(|(key, at)| (key.clone(), value(at)))
-            .collect()
+        let of_packet = cookie::random(0, exact.number);
+        exact.draws += 1;
+        cookie::random(of_packet, exact.draws - 1) >> 32
     }
 
     /// Records submitted since the last call, in the order they were reserved.
@@ -182,23 +170,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The keys of a map, an array's in their order.
-    pub(super) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
-        let entries = self.exact.as_ref()?.maps.get(&id)?;
-        let mut keys: Vec<Vec<u8>> = entries.keys().cloned().collect();
-        // Little-endian numbers, read from their last byte.
-        keys.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
-        Some(keys.into())
-    }
-
-    /// Where the value of a key is, if it is there.
-    pub(super) fn value_of(&self, id: ObjectId, key: &[u8]) -> Option<u64> {
-        match &self.exact {
-            Some(exact) => exact.maps.get(&id)?.get(key).copied(),
-            None => self.values.get(&id).copied(),
-        }
-    }
-
     pub(super) fn bytes_at(&mut self, at: u64, len: u32) -> Result<Vec<u8>, Violation> {
         if len == 0 {
             return Ok(Vec::new());
@@ -212,61 +183,21 @@ impl<'a> Machine<'a> {
         let which = h.object_argument().and_then(|i| a.get(i).copied());
         let id = Self::named(which.unwrap_or(a[0]));
         let object = self.declaration(id);
-        let entry = |m: &Self, key: &[u8]| -> Option<u64> {
-            m.exact.as_ref()?.maps.get(&id)?.get(key).copied()
-        };
         match (h.name, object) {
             (name, Some(o)) if o.kind.name == "lpm_trie" => self.prefixes(name, id, o, a),
             ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
                 self.sequence(h, id, o, a)
             }
-            ("map_lookup_elem", Some(o)) => {
-                let key = self.bytes_at(a[1], o.key_bytes)?;
-                if o.shape().is_some() {
-                    return Ok(self.inner(id, &key).map_or(0, Self::pointer));
-                }
-                Ok(entry(self, &key).unwrap_or(0))
-            }
-            ("map_update_elem", Some(o)) => {
-                let key = self.bytes_at(a[1], o.key_bytes)?;
-                let value = self.bytes_at(a[2], o.value_bytes)?;
-                let found = entry(self, &key);
-                let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
-                let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
-                let array = is_array(o);
-                let evicts = o.kind.name.starts_with("lru_");
-                match (a[3], found) {
-                    (3.., _) => Ok(error(EINVAL)),
-                    (_, None) if array => Ok(error(E2BIG)),
-                    (1, Some(_)) => Ok(error(EEXIST)),
-                    (2, None) => Ok(error(ENOENT)),
-                    (_, Some(at)) => {
-                        if let Some(m) = self.memory.get_mut(&(at / APART)) {
-                            m.bytes = value;
-                        }
-                        Ok(0)
-                    }
-                    (_, None) if full && evicts => {
-                        violation("a full LRU map: which entry goes is for each to choose")
-                    }
-                    (_, None) if full => Ok(error(E2BIG)),
-                    (_, None) => {
-                        let at = self.map(value, true, true);
-                        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
-                        maps.and_then(|m| m.insert(key, at));
-                        Ok(0)
-                    }
-                }
-            }
-            ("map_delete_elem", Some(o)) => {
-                let key = self.bytes_at(a[1], o.key_bytes)?;
-                if is_array(o) {
-                    return Ok(error(EINVAL));
-                }
-                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
-                // The region stays: pointers from before show the old value.
-                let gone = maps.and_then(|m| m.remove(&key));
-                Ok(if gone.is_some() { 0 } else { error(ENOENT) })
+            (
+                "map_lookup_elem"
+                | "map_lookup_percpu_elem"
+                | "map_update_elem"
+                | "map_delete_elem",
+                Some(o),
+            ) => self.keyed(h, id, o, a),
+            ("ringbuf_output", Some(o)) => {
+                let bytes = self.bytes_at(a[1], a[2] as u32)?;
+                Ok(self.output(id, o, bytes, a[3]))
             }
             ("ringbuf_reserve", Some(o)) => {
                 // Buffers are drained after each packet; a program reserves little of one.
@@ -331,8 +262,8 @@ impl<'a> Machine<'a> {
             ("redirect", _) => Ok(self.redirect(a[0] as u32, a[1])),
             ("redirect_map", Some(o)) => Ok(self.redirect_map(id, o, a[1] as u32, a[2])),
             ("tail_call", _) => {
-                let entry = entry(self, &(a[2] as u32).to_le_bytes());
-                Ok(match entry {
+                let key = (a[2] as u32).to_le_bytes();
+                Ok(match self.value_of(id, &key) {
                     Some(at) => self.read(at, 4)?.unwrap_or(0),
                     None => 0,
                 })
@@ -353,6 +284,17 @@ impl<'a> Machine<'a> {
             ("tcp_raw_check_syncookie_ipv6", _) => self.check_cookie(a, 40),
             ("xdp_metadata_rx_timestamp", _) => {
                 self.put(a[1], &[0; 8])?;
+                Ok(0)
+            }
+            ("get_prandom_u32", _) => Ok(self.random()),
+            ("xdp_flow_lookup", _) => {
+                let family = self.read(a[1], 1)?;
+                let error = match (a[3] as u32, family) {
+                    (4, Some(2 | 10)) => ENOENT,
+                    (4, _) => EAFNOSUPPORT,
+                    _ => EINVAL,
+                };
+                self.put(a[2], &(error.wrapping_neg() as i32).to_le_bytes())?;
                 Ok(0)
             }
             // No interface said these.

@@ -46,10 +46,7 @@ impl<'a> Machine<'a> {
 
     /// Sets an entry of a map, as the host would.
     pub fn set_entry(&mut self, map: ObjectId, key: &[u8], value: &[u8]) {
-        let at = self.map(value.to_vec(), true, true);
-        if let Some(entries) = self.exact.as_mut().and_then(|e| e.maps.get_mut(&map)) {
-            entries.insert(key.to_vec(), at);
-        }
+        self.set(map, key, value);
     }
 
     /// Every map in a map of maps, with its key.

@@ -6,6 +6,7 @@ use millrace_object::insn::{Condition, Operand, Reg, Width};
 use millrace_object::program::Role;
 
 use super::{iterator, packet, read};
+use crate::dispatch;
 use crate::domain::assume::assume;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::FrameId;
@@ -68,7 +69,7 @@ pub fn branch(
         (Value::Pointer(p), Value::Pointer(q))
             if width == Width::W64 && matches!(condition, Condition::Eq | Condition::Ne) =>
         {
-            match same_object(&p, &q) {
+            match same_object(m, &p, &q) {
                 Some(same) if same == (condition == Condition::Eq) => Ok((Some(st), None)),
                 Some(_) => Ok((None, Some(st))),
                 None => Err(unrelated()),
@@ -87,12 +88,23 @@ fn unrelated() -> Fault {
 }
 
 /// Whether two addresses of state objects are of the same one; none if they are something else.
-fn same_object(p: &Pointer, q: &Pointer) -> Option<bool> {
-    let object = |p: &Pointer| match p.region {
-        Region::Object(o) if p.fixed() == Some(0) && !p.nullable && !p.half => Some(o),
+///
+/// What a lookup in a map of maps gives is never the address of a declared map, even where that map is
+/// what was found: it leads there (fastpath/state/maps.h). The comparisons of `dispatch` rest on that. An
+/// author's comparison would ask whether the map is the same one, which the addresses do not tell.
+fn same_object(m: &Machine<'_>, p: &Pointer, q: &Pointer) -> Option<bool> {
+    let whole = |p: &Pointer| p.fixed() == Some(0) && !p.nullable && !p.half;
+    if !whole(p) || !whole(q) {
+        return None;
+    }
+    match (p.region, q.region) {
+        (Region::Object(a), Region::Object(b)) => Some(a == b),
+        (Region::Inner(_), Region::Object(_)) => {
+            let step = m.flow.steps.get(m.at.0)?;
+            dispatch::compares(m.program, m.flow, step).then_some(false)
+        }
         _ => None,
-    };
-    Some(object(p)? == object(q)?)
+    }
 }
 
 /// Whether `x condition x` can hold (or fail).

@@ -31,6 +31,10 @@ pub struct Check {
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
 
+    /// Only this program of an object that holds several
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -47,11 +51,15 @@ impl Check {
         let folder = Path::new(&self.nf);
         if folder.is_dir() && word::find(&self.nf).is_err() {
             let files = survey::objects(folder)?;
+            if self.program.is_some() {
+                return Err(Failure::wrong("--program is for one object")
+                    .help("name the object, or leave --program out"));
+            }
             if !files.is_empty() {
                 return survey::perform(folder, &files, &self.capacity, self.json);
             }
         }
-        let program = function::program(&self.nf, &self.capacity)?;
+        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
         let refusals = function::prove(&program).err().unwrap_or_default();
         let memory = Memory::from_capture_to_capture(function::objects_bytes(&program));
         screen::report(self.json, text(&program, &refusals, &memory).trim_end());

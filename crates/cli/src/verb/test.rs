@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::failure::{DONE, Failure, NO};
 use crate::function::{self, Function, Make};
 use crate::packet_test::{Failed, execute};
-use crate::{sanitize, screen};
+use crate::{routing, sanitize, screen};
 
 /// Run the packet tests of functions (docs/packet-tests.md).
 #[derive(Args)]
@@ -33,6 +33,10 @@ pub struct Test {
     /// What a map holds at the start of each case, from a file as `run --map` reads it
     #[arg(long = "map", value_name = "NAME=FILE")]
     maps: Vec<String>,
+
+    /// Which program of an object that holds several
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
 
     /// Compile with AddressSanitizer and UndefinedBehaviorSanitizer
     #[arg(long)]
@@ -78,13 +82,17 @@ impl Test {
         for word in &self.nf {
             let make = Make {
                 sanitize: self.sanitize,
+                program: self.program.clone(),
                 ..Make::default()
             };
             let function = Function::load(word, &make)?;
+            let files = self.files(word)?;
+            let (function, routes) = routing::of_cases(function, word, &make, &files)?;
             let entries = contents::entries(&self.maps, &function.exposed);
             let entries = entries.map_err(Failure::control)?;
-            for file in self.files(word)? {
-                let result = self.one(&function, &entries, &file);
+            for (file, routes) in files.iter().zip(routes) {
+                let entries = [&entries[..], &routes].concat();
+                let result = self.one(&function, &entries, file);
                 let line = result.line.map_or(String::new(), |l| format!(":{l}"));
                 if let Some(message) = &result.message {
                     screen::report(self.json, &format!("{}{line}: {message}", result.file));

@@ -42,12 +42,16 @@ fn siphash(key: [u64; 2], words: &[u64]) -> u64 {
     v.iter().fold(0, |sum, v| sum ^ v)
 }
 
-/// The n-th draw of seed 0 (fastpath/base.h, `mr_random`: splitmix64).
-fn draw(n: u64) -> u64 {
-    let mut z = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// The n-th draw of a seed (fastpath/base.h, `mr_random`: splitmix64).
+pub(super) fn random(seed: u64, n: u64) -> u64 {
+    let mut z = seed.wrapping_add((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+fn draw(n: u64) -> u64 {
+    random(0, n)
 }
 
 /// A code of the connection between these addresses and ports.

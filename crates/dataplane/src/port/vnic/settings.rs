@@ -228,7 +228,9 @@ fn cores(text: &str) -> Option<Vec<usize>> {
 
 fn hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').collect();
-    if !digits.len().is_multiple_of(2) || digits.len() > 1024 {
+    // `from_str_radix` alone would take a sign.
+    let plain = digits.iter().all(u8::is_ascii_hexdigit);
+    if !plain || !digits.len().is_multiple_of(2) || digits.len() > 1024 {
         return None;
     }
     let pairs = digits.chunks_exact(2);
@@ -281,6 +283,7 @@ mod tests {
             "a?rate=",
             "a?key=00",
             "a?key=zz",
+            "a?key=+1",
             "a?key=0é0é",
             "a?table=100",
             "a?table=99999999999999999999",

@@ -1,0 +1,222 @@
+//! Maps with keys: what lookups, updates and deletions do, and what the host sees.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use millrace_object::helper::Helper;
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
+use crate::reference::APART;
+
+const EAGAIN: i64 = 11;
+
+/// A record's header in a ring buffer, bytes.
+const HEADER: u64 = 8;
+
+/// Records are shorter.
+const LONGEST: u64 = 1 << 30;
+
+fn is_lru(object: &StateObject) -> bool {
+    object.kind.name.starts_with("lru_")
+}
+
+impl Machine<'_> {
+    /// Sets an entry from outside, as the host does; false if there is no such map.
+    pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
+        let Some(declaration) = self.declaration(object) else {
+            return false;
+        };
+        let key = match declaration.kind.name {
+            "lpm_trie" => prefix::masked(key),
+            _ => key.to_vec(),
+        };
+        if is_lru(declaration) {
+            return self.put_entry(object, declaration, key, value.to_vec(), 0) == 0;
+        }
+        let at = self.map(value.to_vec(), true, true);
+        let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&object));
+        maps.map(|m| m.insert(key, at)).is_some()
+    }
+
+    /// The entries of a map by key; the whole value of a global under the empty key.
+    #[must_use]
+    pub fn entries(&self, object: ObjectId) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let declaration = self.declaration(object);
+        if declaration.is_some_and(|o| o.kind.name == "global") {
+            let value = self.value(object).unwrap_or_default();
+            return BTreeMap::from([(Vec::new(), value.to_vec())]);
+        }
+        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
+        let value = |at: &u64| match self.memory.get(&(at / APART)) {
+            Some(m) => m.bytes.clone(),
+            None => Vec::new(),
+        };
+        let mut all = BTreeMap::new();
+        if let Some(o) = declaration.filter(|o| is_array(o)) {
+            let zero = vec![0; o.value_bytes as usize];
+            let keys = (0..o.capacity).map(|i| (i as u32).to_le_bytes().to_vec());
+            all.extend(keys.map(|key| (key, zero.clone())));
+        }
+        let there = entries.into_iter().flatten();
+        all.extend(there.map(|(key, at)| (key.clone(), value(at))));
+        all
+    }
+
+    /// The keys of a map, an array's in their order.
+    pub(in crate::reference) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
+        if let Some(o) = self.declaration(id).filter(|o| is_array(o)) {
+            return Some(
+                (0..o.capacity)
+                    .map(|i| (i as u32).to_le_bytes().to_vec())
+                    .collect(),
+            );
+        }
+        let entries = self.exact.as_ref()?.maps.get(&id)?;
+        let mut keys: Vec<Vec<u8>> = entries.keys().cloned().collect();
+        // Little-endian numbers, read from their last byte.
+        keys.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+        Some(keys.into())
+    }
+
+    /// Where the value of a key is, if it is there.
+    pub(in crate::reference) fn value_of(&mut self, id: ObjectId, key: &[u8]) -> Option<u64> {
+        let Some(exact) = &self.exact else {
+            return self.values.get(&id).copied();
+        };
+        let found = exact.maps.get(&id)?.get(key).copied();
+        let array = self.declaration(id).filter(|o| is_array(o));
+        match (found, array) {
+            (None, Some(o)) => self.element(id, o, key),
+            (found, _) => found,
+        }
+    }
+
+    /// An element of an array that nobody has asked for before.
+    fn element(&mut self, id: ObjectId, o: &StateObject, key: &[u8]) -> Option<u64> {
+        let index = u32::from_le_bytes(key.try_into().ok()?);
+        if u64::from(index) >= o.capacity {
+            return None;
+        }
+        let at = self.map(vec![0; o.value_bytes as usize], true, true);
+        let map = self.exact.as_mut()?.maps.get_mut(&id)?;
+        map.insert(key.to_vec(), at);
+        Some(at)
+    }
+
+    /// A call on an entry.
+    pub(super) fn keyed(
+        &mut self,
+        h: &Helper,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        match h.name {
+            "map_update_elem" => {
+                let value = self.bytes_at(a[2], o.value_bytes)?;
+                Ok(self.put_entry(id, o, key, value, a[3]))
+            }
+            "map_delete_elem" if is_array(o) => Ok(error(EINVAL)),
+            "map_delete_elem" => {
+                let Some(exact) = &mut self.exact else {
+                    return Ok(error(ENOENT));
+                };
+                // The region stays: pointers from before show the old value.
+                let gone = exact.maps.get_mut(&id).and_then(|m| m.remove(&key));
+                if let Some(clock) = exact.clocks.get_mut(&id) {
+                    clock.removed(&key);
+                }
+                Ok(if gone.is_some() { 0 } else { error(ENOENT) })
+            }
+            _ if o.shape().is_some() => Ok(self.inner(id, &key).map_or(0, Self::pointer)),
+            // One thread runs, on CPU 0.
+            "map_lookup_percpu_elem" if a[2] as u32 != 0 => Ok(0),
+            _ => {
+                let found = self.value_of(id, &key);
+                let clock = self.exact.as_mut().and_then(|e| e.clocks.get_mut(&id));
+                if let Some(clock) = clock.filter(|_| found.is_some()) {
+                    clock.used(&key);
+                }
+                Ok(found.unwrap_or(0))
+            }
+        }
+    }
+
+    fn put_entry(
+        &mut self,
+        id: ObjectId,
+        o: &StateObject,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        flags: u64,
+    ) -> u64 {
+        let found = self.value_of(id, &key);
+        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
+        let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+        match (flags, found) {
+            (3.., _) => return error(EINVAL),
+            (_, None) if is_array(o) => return error(E2BIG),
+            (1, Some(_)) => return error(EEXIST),
+            (2, None) => return error(ENOENT),
+            (_, None) if full && !is_lru(o) => return error(E2BIG),
+            _ => {}
+        }
+        let Some(exact) = &mut self.exact else {
+            return 0;
+        };
+        let mut place = found;
+        if is_lru(o) {
+            let clock = exact.clocks.entry(id).or_default();
+            match found {
+                Some(_) => clock.used(&key),
+                // Pointers to what goes show what takes its place.
+                None => {
+                    let evicted = clock.inserted(&key, o.capacity);
+                    let map = exact.maps.get_mut(&id);
+                    place = evicted.and_then(|key| map?.remove(&key));
+                }
+            }
+        }
+        let at = match place {
+            Some(at) => {
+                if let Some(m) = self.memory.get_mut(&(at / APART)) {
+                    m.bytes = value;
+                }
+                at
+            }
+            None => self.map(value, true, true),
+        };
+        let map = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+        map.map(|m| m.insert(key, at));
+        0
+    }
+
+    /// Submits a record of these bytes. Buffers are drained after each packet, and a program writes little of
+    /// one.
+    pub(super) fn output(
+        &mut self,
+        id: ObjectId,
+        o: &StateObject,
+        bytes: Vec<u8>,
+        flags: u64,
+    ) -> u64 {
+        let length = bytes.len() as u64;
+        if flags & !3 != 0 {
+            return error(EINVAL);
+        }
+        if length >= LONGEST {
+            return error(E2BIG);
+        }
+        if (HEADER + length).next_multiple_of(8) >= o.capacity {
+            return error(EAGAIN);
+        }
+        // The address keeps the order among records; nobody has it.
+        let at = self.map(Vec::new(), true, false);
+        self.memory.remove(&(at / APART));
+        if let Some(exact) = &mut self.exact {
+            exact.submitted.insert(at, (id, bytes));
+        }
+        0
+    }
+}

@@ -1,0 +1,4 @@
+//! Routing tables.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::routes::run(data));
