@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Millrace needs and this machine lacks, saying what it does.
 # Debian packages come by apt-get (with sudo only when not root); Rust by rustup only if there is none.
-# Usage: scripts/setup.sh run|test
+# Usage: scripts/setup.sh run|test|dpdk
 set -euo pipefail
 
 goal=${1:-run}
@@ -32,6 +32,10 @@ needed() {
         [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
+    fi
+    if [ "$goal" = dpdk ]; then
+        # the build's optional feature `dpdk`: 54 MB, and as much again of drivers and what they need
+        pkg-config --exists libdpdk 2>/dev/null || echo libdpdk-dev
     fi
     if ! command -v cargo >/dev/null && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
         command -v curl >/dev/null || echo curl ca-certificates

@@ -30,6 +30,12 @@ suite "fastpath: state objects in C, under AddressSanitizer and UndefinedBehavio
 suite "build" cargo build --workspace --all-targets --quiet
 suite "crates and end to end" cargo test --workspace --quiet --no-fail-fast -- --show-output
 suite "packet tests of every NF" cargo run --quiet -p millrace-cli -- test $(cd nfs && for f in */; do echo "${f%/}"; done)
+if pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null; then
+    suite "ports of DPDK: the feature dpdk, inside" cargo test -p millrace-dataplane --features dpdk --quiet --lib -- --show-output port::dpdk
+    suite "ports of DPDK, end to end" cargo test -p millrace-cli --features dpdk --quiet --test live -- --show-output dpdk::
+else
+    echo "skipped: ports of DPDK: libdpdk-dev is not installed (scripts/setup.sh dpdk)" | tee -a "$log"
+fi
 suite "fuzz targets, a few seconds each" scripts/fuzz.sh 5 --short
 
 passed=$(awk '/^test result:/ { p += $4 } /^[0-9]+ passed, [0-9]+ failed/ { p += $1 } END { print p + 0 }' "$log")

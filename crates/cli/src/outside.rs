@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::screen;
 
 /// The flags.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Outside {
     /// What a map holds before the first packet, from a file: a JSON array of objects with `key` and
     /// `value`, or lines of KEY,VALUE; of several functions, NF:NAME=FILE

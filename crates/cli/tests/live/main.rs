@@ -11,6 +11,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod dpdk;
 mod faults;
 mod in_kernel;
 mod instance;

@@ -88,7 +88,7 @@ impl Net {
                 );
             }
         }
-        if kind != "tap" {
+        if !net.makes_its_own() {
             for end in ["a", "b"] {
                 let (own, function) = (net.name(end), net.name("n"));
                 let queues = format!("numrxqueues {queues} numtxqueues {queues}");
@@ -97,6 +97,10 @@ impl Net {
                 ));
                 ip(&format!("-n {function} link set {end}1 up"));
                 ip(&format!("-n {own} link set {end}0 up"));
+                if kind == "net_af_packet" {
+                    // DPDK's driver cannot take what a sender left to the device to cut.
+                    ip(&format!("-n {own} link set {end}0 gso_max_segs 1"));
+                }
             }
         }
         Some(net)
@@ -111,11 +115,19 @@ impl Net {
     pub fn words(&self, options: &str) -> String {
         let kind = self.kind;
         let (a, b) = self.interfaces();
+        if kind.starts_with("net_") {
+            return format!("dpdk:{kind}0,iface={a}{options},dpdk:{kind}1,iface={b}{options}");
+        }
         format!("{kind}:{a}{options},{kind}:{b}{options}")
     }
 
+    /// Whether the function makes its interfaces.
+    fn makes_its_own(&self) -> bool {
+        ["tap", "net_tap"].contains(&self.kind)
+    }
+
     fn interfaces(&self) -> (&'static str, &'static str) {
-        if self.kind == "tap" {
+        if self.makes_its_own() {
             ("a0", "b0")
         } else {
             ("a1", "b1")
@@ -126,7 +138,7 @@ impl Net {
     pub fn settle(&self) {
         for (end, address) in [("a", "10.0.0.1/24"), ("b", "10.0.0.2/24")] {
             let own = self.name(end);
-            if self.kind == "tap" {
+            if self.makes_its_own() {
                 ip(&format!(
                     "-n {} link set {end}0 netns {own}",
                     self.name("n")
@@ -141,7 +153,7 @@ impl Net {
     pub fn settle_silent(&self) {
         for end in ["a", "b"] {
             let own = self.name(end);
-            if self.kind == "tap" {
+            if self.makes_its_own() {
                 ip(&format!(
                     "-n {} link set {end}0 netns {own}",
                     self.name("n")

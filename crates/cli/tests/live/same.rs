@@ -11,29 +11,29 @@ use crate::common::{millrace, output, read};
 const PACKETS: &str = "200";
 
 /// What a function makes of a trace between files: the packets' bytes.
-fn between_files(dir: &Path, trace: &str) -> Vec<Vec<u8>> {
+pub fn through_files(dir: &Path, trace: &str, function: &str) -> Vec<Vec<u8>> {
     let out = dir.join("expected.pcap");
     let out = out.to_str().unwrap();
-    let args = ["run", "nfs/firewall", "--in", trace, "--out", out];
+    let function = format!("nfs/{function}");
+    let args = ["run", &function, "--in", trace, "--out", out];
     let (ran, text) = output(millrace().args(args));
     assert!(ran.status.success(), "{text}");
     bytes(Path::new(out))
 }
 
-fn bytes(path: &Path) -> Vec<Vec<u8>> {
+pub fn bytes(path: &Path) -> Vec<Vec<u8>> {
     read(path).into_iter().map(|(_, _, bytes)| bytes).collect()
 }
 
-#[test]
-fn every_kind_of_port_gives_what_files_give() {
-    let dir = tempfile::tempdir().unwrap();
-    let trace = dir.path().join("trace.pcap");
+/// A trace in a folder.
+pub fn generated(dir: &Path, packets: &str) -> String {
+    let trace = dir.join("trace.pcap");
     let trace = trace.to_str().unwrap();
     let make = [
         "trace",
         "gen",
         "--packets",
-        PACKETS,
+        packets,
         "--flows",
         "20",
         "-o",
@@ -41,10 +41,23 @@ fn every_kind_of_port_gives_what_files_give() {
     ];
     let (made, text) = output(millrace().args(make));
     assert!(made.status.success(), "{text}");
-    let expected = between_files(dir.path(), trace);
+    trace.to_owned()
+}
+
+#[test]
+fn every_kind_of_port_gives_what_files_give() {
+    give_what_files_give(&KINDS);
+}
+
+/// Plays a trace through a function on these kinds of port.
+pub fn give_what_files_give(kinds: &[&'static str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = generated(dir.path(), PACKETS);
+    let trace = trace.as_str();
+    let expected = through_files(dir.path(), trace, "firewall");
     assert!(expected.len() > 100, "{} packets", expected.len());
 
-    for kind in KINDS {
+    for kind in kinds {
         let Some(net) = Net::new(kind) else { return };
         let function = Instance::start(&net, "n", &["nfs/firewall", "--ports", &net.words("")]);
         net.settle_silent();

@@ -66,7 +66,7 @@ pub fn behind_nat(net: &Net) {
 }
 
 /// Runs a function on a kind of port and transfers through it.
-fn through(function: &str, kind: &'static str, rate: bool) {
+pub fn through(function: &str, kind: &'static str, rate: bool) {
     let Some(net) = Net::new(kind) else { return };
     let words = net.words("");
     let nf = format!("nfs/{function}");
@@ -133,41 +133,44 @@ fn tcp_adapts_to_a_rate_limit() {
 
 #[test]
 fn ping_and_traceroute_go_through_nat() {
-    for kind in KINDS {
-        let Some(net) = Net::new(kind) else { return };
-        let instance = Instance::start(&net, "n", &["nfs/nat", "--ports", &net.words("")]);
-        net.settle();
-        behind_nat(&net);
-        let ping = ["-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"];
-        let output = net.within("a", "ping", &ping);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(text.contains(" 3 received"), "{kind}: {text}");
-        // UDP, so that the answers are ICMP errors about translated packets. The function is the first
-        // hop and says nothing; the server is the second.
-        let trace = ["-n", "-q", "1", "-w", "2", "-m", "4", "10.0.0.2"];
-        match net.within("a", "traceroute", &trace) {
-            output if output.status.success() => {
-                let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                let hops: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
-                assert!(
-                    hops.first().is_some_and(|h| h.starts_with("1  *")),
-                    "{kind}: {text}"
-                );
-                assert!(
-                    hops.get(1).is_some_and(|h| h.starts_with("2  10.0.0.2")),
-                    "{kind}: {text}"
-                );
-            }
-            output => println!(
-                "skipped: traceroute: {}",
-                String::from_utf8_lossy(&output.stderr)
-            ),
+    KINDS.into_iter().for_each(ping_and_traceroute);
+}
+
+/// Ping and traceroute through `nat` on a kind of port.
+pub fn ping_and_traceroute(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
+    let instance = Instance::start(&net, "n", &["nfs/nat", "--ports", &net.words("")]);
+    net.settle();
+    behind_nat(&net);
+    let ping = ["-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"];
+    let output = net.within("a", "ping", &ping);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains(" 3 received"), "{kind}: {text}");
+    // UDP, so that the answers are ICMP errors about translated packets. The function is the first
+    // hop and says nothing; the server is the second.
+    let trace = ["-n", "-q", "1", "-w", "2", "-m", "4", "10.0.0.2"];
+    match net.within("a", "traceroute", &trace) {
+        output if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let hops: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+            assert!(
+                hops.first().is_some_and(|h| h.starts_with("1  *")),
+                "{kind}: {text}"
+            );
+            assert!(
+                hops.get(1).is_some_and(|h| h.starts_with("2  10.0.0.2")),
+                "{kind}: {text}"
+            );
         }
-        let (account, status) = instance.stop();
-        assert_eq!(status, 0, "{account:#}");
-        assert!(
-            account["reasons"]["ttl"].as_u64().unwrap() >= 1,
-            "{account:#}"
-        );
+        output => println!(
+            "skipped: traceroute: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ),
     }
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{account:#}");
+    assert!(
+        account["reasons"]["ttl"].as_u64().unwrap() >= 1,
+        "{account:#}"
+    );
 }

@@ -12,6 +12,8 @@ mod buffers;
 mod captures;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod device;
+#[allow(unsafe_code, reason = "the border to DPDK")]
+pub mod dpdk;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod fault;
 mod file;
@@ -72,6 +74,7 @@ pub const KINDS: &[&Kind] = &[
     &null::KIND,
     &afpacket::KIND,
     &afxdp::KIND,
+    &dpdk::KIND,
     &tap::KIND,
     &vnic::KIND,
     &xdp::KIND,
@@ -285,6 +288,28 @@ pub fn loops(word: &str) -> bool {
         .is_ok_and(|(kind, _)| [mem::KIND.scheme, vnic::KIND.scheme].contains(&kind.scheme))
 }
 
+/// Words of a list that was split at its commas, the arguments of a `dpdk:` port's driver put back to it:
+/// what looks like `name=value` behind such a word, up to its options.
+#[must_use]
+pub fn joined(words: &[String]) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for word in words {
+        let open = |w: &&mut String| w.starts_with("dpdk:") && !w.contains('?');
+        let argument = word.split_once('=').is_some_and(|(name, _)| {
+            let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+            !name.is_empty() && name.bytes().all(letter)
+        });
+        match joined.last_mut().filter(open) {
+            Some(last) if argument => {
+                last.push(',');
+                last.push_str(word);
+            }
+            _ => joined.push(word.clone()),
+        }
+    }
+    joined
+}
+
 /// The kind of a word, and what stands behind its colon.
 fn kind_of(word: &str) -> Result<(&'static Kind, &str), PortError> {
     // Something that looks like `scheme:`; a path with a colon in it can be written `./a:b`.
@@ -339,6 +364,22 @@ mod tests {
             assert_eq!(kind_of(word).unwrap().0.scheme, "", "{word}");
         }
         assert_eq!(kind_of("mem:a.pcap").unwrap().1, "a.pcap");
+    }
+
+    #[test]
+    fn arguments_of_a_driver_stay_with_their_port() {
+        let split = |list: &str| joined(&list.split(',').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(
+            split("dpdk:net_pcap0,rx_pcap=a,tx_pcap=b?ring=64,dpdk:net_ring0,c.pcap,x=y"),
+            [
+                "dpdk:net_pcap0,rx_pcap=a,tx_pcap=b?ring=64",
+                "dpdk:net_ring0",
+                "c.pcap",
+                "x=y"
+            ]
+        );
+        assert_eq!(split("a.pcap,b=c"), ["a.pcap", "b=c"]);
+        assert_eq!(split("dpdk:net_ring0,./b=c"), ["dpdk:net_ring0", "./b=c"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use millrace_dataplane::place;
+use millrace_dataplane::port::dpdk::BUILT;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain;
 
@@ -81,6 +82,7 @@ pub fn all(system: &System) -> Vec<Finding> {
         live(system),
         tap(system),
         xdp(system),
+        dpdk(system),
         drivers(system),
     ]
 }
@@ -260,6 +262,35 @@ fn xdp(system: &System) -> Finding {
     )
 }
 
+/// Ports of DPDK: whether this build has them, and where DPDK's drivers are.
+fn dpdk(system: &System) -> Finding {
+    let serves = "dpdk: (it needs no huge pages)";
+    if !BUILT {
+        let remedy = "sudo apt-get install libdpdk-dev && cargo build --release --features dpdk";
+        return finding("dpdk", false, "not in this build", serves, remedy);
+    }
+    let folders = std::fs::read_dir(system.path("usr/lib"));
+    let drivers = folders.into_iter().flatten().flatten().any(|folder| {
+        let inner = std::fs::read_dir(folder.path().join("dpdk"));
+        inner
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().starts_with("pmds-"))
+    });
+    let found = match drivers {
+        true => "in this build, with drivers",
+        false => "in this build, and no drivers are installed",
+    };
+    finding(
+        "dpdk",
+        drivers,
+        found,
+        serves,
+        "sudo apt-get install libdpdk-dev",
+    )
+}
+
 /// Interfaces of devices, with their drivers; those without a device are virtual.
 fn drivers(system: &System) -> Finding {
     let mut names = Vec::new();
@@ -370,6 +401,15 @@ mod tests {
         }
         assert_eq!(drivers(&full).found, "eth0 (ice, zero copy)");
         assert!(processors(&full).found.ends_with("Some CPU"));
+    }
+
+    #[test]
+    fn dpdk_needs_a_build_with_it_and_drivers() {
+        let (_dir, bare) = system(&[("usr/lib/x86_64-linux-gnu/dpdk/x", "")]);
+        assert_eq!(dpdk(&bare).state, State::Limited);
+        assert!(dpdk(&bare).remedy.is_some());
+        let (_dir, full) = system(&[("usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0/x", "")]);
+        assert_eq!(dpdk(&full).state == State::Ok, BUILT);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::wiring::Words;
 use crate::{account, in_kernel, routing, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = AFTER)]
 pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
@@ -145,7 +145,7 @@ const MAX_CORES: usize = 1024;
 
 const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
-null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME; xdp:IF runs the function in the kernel (docs/ports.md).
+null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
@@ -212,6 +212,16 @@ impl Run {
 
     /// Runs it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        Self {
+            ports: port::joined(&self.ports),
+            inputs: port::joined(&self.inputs),
+            outputs: port::joined(&self.outputs),
+            ..self.clone()
+        }
+        .with_ports()
+    }
+
+    fn with_ports(&self) -> Result<u8, Failure> {
         self.sane()?;
         if self.sanitize {
             sanitize::ensure()?;

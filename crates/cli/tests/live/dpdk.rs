@@ -1,0 +1,148 @@
+//! Ports of DPDK: drivers of software, between files and between namespaces. Without the feature `dpdk`
+//! of the build only its error is tested, and the rest says so.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::instance::{Instance, count};
+use super::net::Net;
+use super::same::{bytes, generated, give_what_files_give, through_files};
+use super::transfer::{both_directions, ping_and_traceroute, through};
+use crate::common::{json, millrace, refused};
+
+/// Drivers that stand between namespaces.
+const DRIVERS: [&str; 2] = ["net_af_packet", "net_tap"];
+
+/// Whether the build has them; said aloud when not.
+fn built() -> bool {
+    if !cfg!(feature = "dpdk") {
+        println!("skipped: this build has no DPDK ports (feature `dpdk`)");
+    }
+    cfg!(feature = "dpdk")
+}
+
+#[test]
+fn a_port_that_cannot_be_is_refused_with_the_reason() {
+    let says = |word: &str, what: &str| {
+        let text = refused(millrace().args(["run", "nfs/nop", "--in", word]), 2);
+        assert!(text.contains(what), "{word}: {text}");
+    };
+    if !cfg!(feature = "dpdk") {
+        says("dpdk:net_ring0", "this build has no DPDK ports");
+        return;
+    }
+    says("dpdk:eth0", "neither an address on the PCI bus");
+    says("dpdk:net_unheard0", "net_unheard0");
+    says("dpdk:0000:ff:1e.6", "Cannot find device");
+    says("dpdk:net_pcap0,rx_pcap=/nowhere.pcap", "No such file");
+    says(
+        "dpdk:net_af_packet0,iface=nowhere",
+        "there is no interface `nowhere`",
+    );
+    says("dpdk:net_ring0?speed=1", "there is no such option");
+    says("dpdk:net_ring0?key=00", "takes no key");
+    says("dpdk:net_null0?key=00", "takes a key of 40 bytes");
+}
+
+#[test]
+fn net_pcap_gives_what_files_give() {
+    if !built() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = generated(dir.path(), "2000");
+    for function in ["firewall", "nat"] {
+        let expected = through_files(dir.path(), &trace, function);
+        let out = dir.path().join(format!("{function}.pcap"));
+        let name = format!("nfs/{function}");
+        let input = format!("dpdk:net_pcap0,rx_pcap={trace}");
+        let to = format!("dpdk:net_pcap1,tx_pcap={}", out.display());
+        let (account, status) = json(millrace().args(["run", &name, "--in", &input, "--out", &to]));
+        assert_eq!((status, count(&account, "read")), (0, 2000), "{account:#}");
+        assert_eq!(count(&account, "out_of_order"), 0);
+        assert_eq!(bytes(&out), expected, "{function}");
+    }
+}
+
+#[test]
+fn net_ring_leads_packets_around_without_a_copy_or_a_loss() {
+    if !built() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = generated(dir.path(), "2000");
+    let out = dir.path().join("out.pcap");
+    // Out at the second port, around the ring, in again, and out at the first.
+    let ports = format!(
+        "dpdk:net_pcap0,rx_pcap={trace},tx_pcap={},dpdk:net_ring0",
+        out.display()
+    );
+    let run = ["run", "nfs/nop", "--ports", &ports, "--packets", "4000"];
+    let (account, status) = json(millrace().args(run));
+    assert_eq!(
+        (status, count(&account, "forwarded")),
+        (0, 4000),
+        "{account:#}"
+    );
+    assert_eq!(bytes(&out), bytes(Path::new(&trace)));
+}
+
+#[test]
+fn tcp_goes_through_firewall_and_nat() {
+    if !built() {
+        return;
+    }
+    for driver in DRIVERS {
+        for function in ["firewall", "nat"] {
+            through(function, driver, false);
+        }
+    }
+}
+
+#[test]
+fn ping_and_traceroute_go_through_nat() {
+    if built() {
+        DRIVERS.into_iter().for_each(ping_and_traceroute);
+    }
+}
+
+#[test]
+fn the_same_trace_gives_the_same_packets() {
+    if built() {
+        give_what_files_give(&DRIVERS);
+    }
+}
+
+#[test]
+fn two_workers_share_an_interface() {
+    if !built() {
+        return;
+    }
+    for driver in DRIVERS {
+        let Some(net) = Net::new(driver) else { return };
+        let args = ["nfs/nop", "--ports", &net.words(""), "--cores", "2"];
+        let instance = Instance::start(&net, "n", &args);
+        net.settle();
+        both_directions(&net);
+        let (account, status) = instance.stop();
+        assert_eq!(status, 0, "{account:#}");
+        assert_eq!(account["workers"].as_array().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn an_interface_that_goes_down_ends_the_run() {
+    if !built() {
+        return;
+    }
+    let Some(net) = Net::new("net_af_packet") else {
+        return;
+    };
+    let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &net.words("")]);
+    std::thread::sleep(Duration::from_millis(300));
+    net.ip("n", "link set a1 down");
+    let (account, status) = instance.ended();
+    assert_eq!(status, 2, "{account:#}");
+    let text = account["errors"].to_string();
+    assert!(text.contains("went down or away"), "{account:#}");
+}

@@ -1,0 +1,317 @@
+//! A device: found, set up and started; stopped and removed when its last queue goes.
+
+use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{eal, raw, word};
+use crate::packet::MAX_BURST;
+use crate::port::PortError;
+
+/// Bytes around a buffer's room: its two headrooms, struct rte_mbuf and the pool's own header.
+const AROUND: u64 = 128 + 128 + 128 + 64;
+/// Buffers that wait in the rings of net_ring and the like.
+const IN_RINGS: u32 = 1024;
+
+/// Bytes of a key for Toeplitz over IPv6 addresses and ports.
+const USUAL_KEY: u16 = 40;
+
+/// What a device should be.
+pub struct Plan {
+    /// workers, which have a queue each
+    pub workers: u16,
+    /// descriptors of each ring
+    pub descriptors: u16,
+    /// packets a burst
+    pub burst: usize,
+    /// 0 for the device's own
+    pub mtu: u16,
+    /// bytes of a buffer behind its headroom
+    pub room: u16,
+    /// of RSS; empty for the driver's own
+    pub key: Vec<u8>,
+    /// take packets to any address
+    pub promiscuous: bool,
+}
+
+impl Plan {
+    /// Buffers: rings full in both directions, bursts lent and looked ahead at, and what a software
+    /// device holds.
+    fn buffers(&self) -> u32 {
+        let burst = self.burst.clamp(1, MAX_BURST) as u32;
+        let queue = 2 * u32::from(self.descriptors) + 4 * burst + IN_RINGS;
+        u32::from(self.workers) * queue
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.buffers()) * (u64::from(self.room) + AROUND)
+    }
+}
+
+/// A started device. Its functions may be called by any thread; a queue's by one thread at a time.
+pub struct Device {
+    port: u16,
+    pool: *mut c_void,
+    stamps: raw::Stamps,
+    descriptors: u16,
+    bytes: u64,
+    pci: bool,
+    ends: bool,
+    word: String,
+}
+
+// SAFETY: `pool` is an address that DPDK's functions take; its pools are made for several threads
+// (rte_mempool_ops "ring_mp_mc", the default), and its functions on a device by number do not depend
+// on the calling thread.
+unsafe impl Send for Device {}
+// SAFETY: as above; nothing here changes after `open`.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Adds a device and starts it; also what a reader should know of it.
+    pub fn open(
+        word: &str,
+        device: &word::Device,
+        plan: &Plan,
+    ) -> Result<(Self, Vec<String>), PortError> {
+        let no = |what: &str, status: i32, help: &str| PortError::Live {
+            word: word.to_owned(),
+            what: format!("{what}: {}", eal::explained(status)),
+            help: help.to_owned(),
+        };
+        let text = |text: &str| CString::new(text).unwrap_or_default();
+        let mut port = 0_u16;
+        let (devargs, name) = (text(&device.devargs()), text(&device.name));
+        // SAFETY: terminated strings and a place for the result, all of which outlive the call.
+        let status = unsafe { raw::mr_probe(devargs.as_ptr(), name.as_ptr(), &raw mut port) };
+        if status < 0 {
+            let help = if device.pci {
+                "`dpdk-devbind.py --status` lists the devices that drivers of DPDK may take; one of them \
+                 binds it: `dpdk-devbind.py -b vfio-pci ADDRESS`"
+            } else {
+                "see what the driver says, and its arguments in DPDK's guide of network drivers"
+            };
+            return Err(no("there is no such device for DPDK", status, help));
+        }
+        // From here on the device exists, and goes when `found` is dropped.
+        let mut found = Self {
+            port,
+            pool: std::ptr::null_mut(),
+            stamps: raw::Stamps::default(),
+            descriptors: plan.descriptors,
+            bytes: plan.bytes(),
+            pci: device.pci,
+            ends: device.reads_files(),
+            word: word.to_owned(),
+        };
+        let limits = found.limits().map_err(|status| {
+            no(
+                "the device does not say what it can do",
+                status,
+                "use another",
+            )
+        })?;
+        let driver =
+            String::from_utf8_lossy(limits.driver.split(|b| *b == 0).next().unwrap_or(&[]))
+                .into_owned();
+        let mut facts = vec![format!(
+            "{word}: driver {driver}, {} descriptors a ring, {} MiB of buffers without huge pages",
+            plan.descriptors,
+            found.bytes.div_ceil(1 << 20)
+        )];
+        if limits.rx_queues.min(limits.tx_queues) < plan.workers {
+            return Err(PortError::Live {
+                word: word.to_owned(),
+                what: format!(
+                    "{} workers, and {} has {} receive and {} transmit queues",
+                    plan.workers, device.name, limits.rx_queues, limits.tx_queues
+                ),
+                help: "use fewer cores, or give the driver more queues by its arguments".into(),
+            });
+        }
+        let rss = plan.workers > 1 && limits.hash_types != 0;
+        // Drivers that hash and do not say how long their key is have one of the usual length.
+        let key_bytes = match (limits.key_bytes, limits.hash_types) {
+            (0, 1..) => USUAL_KEY,
+            (n, _) => n,
+        };
+        if !plan.key.is_empty() && plan.key.len() != usize::from(key_bytes) {
+            return Err(PortError::Option {
+                word: word.to_owned(),
+                option: "key".into(),
+                what: match key_bytes {
+                    0 => format!("driver {driver} takes no key"),
+                    n => format!("driver {driver} takes a key of {n} bytes"),
+                },
+            });
+        }
+        found.start(plan, rss).map_err(|status| {
+            no(
+                "the device cannot be set up",
+                status,
+                "use fewer queues, a smaller ring= or another mtu=",
+            )
+        })?;
+        if rss {
+            facts.push(found.spread(word, plan.workers, &limits)?);
+        } else if plan.workers > 1 {
+            facts.push(format!(
+                "{word}: {} queues, shared out by what stands behind the driver",
+                plan.workers
+            ));
+        }
+        if plan.promiscuous {
+            // SAFETY: a number of a device.
+            // A device of software that has no such mode receives everything already.
+            let _ = unsafe { raw::mr_promiscuous(port) };
+        }
+        if found.pci && found.link(true) == Some(false) {
+            return Err(PortError::Live {
+                word: word.to_owned(),
+                what: "the link is down".into(),
+                help: "look at the cable and at the other end".into(),
+            });
+        }
+        // SAFETY: a place for the result. Without stamps it stays as it is, which says so.
+        let _ = unsafe { raw::mr_stamps(&raw mut found.stamps) };
+        // What a driver says while it is set up and does work (an offload that it lacks) helps nobody.
+        eal::said();
+        Ok((found, facts))
+    }
+
+    fn limits(&self) -> Result<raw::Limits, i32> {
+        // SAFETY: an all-zero value is valid for this structure of numbers.
+        let mut limits: raw::Limits = unsafe { std::mem::zeroed() };
+        // SAFETY: a place for the result.
+        match unsafe { raw::mr_limits(self.port, &raw mut limits) } {
+            0 => Ok(limits),
+            status => Err(status),
+        }
+    }
+
+    fn start(&mut self, plan: &Plan, rss: bool) -> Result<(), i32> {
+        static POOLS: AtomicU32 = AtomicU32::new(0);
+        let mut key = [0; raw::KEY];
+        for (to, from) in key.iter_mut().zip(&plan.key) {
+            *to = *from;
+        }
+        let mut setup = raw::Setup {
+            rx_queues: plan.workers,
+            tx_queues: plan.workers,
+            descriptors: plan.descriptors,
+            mtu: plan.mtu,
+            room: plan.room,
+            buffers: plan.buffers(),
+            rss: rss.into(),
+            key_bytes: plan.key.len().min(raw::KEY) as u16,
+            key,
+        };
+        let pool = format!("millrace-{}", POOLS.fetch_add(1, Ordering::Relaxed));
+        let pool = CString::new(pool).unwrap_or_default();
+        // SAFETY: a structure, a terminated string and a place for the result, which outlive the call.
+        let status =
+            unsafe { raw::mr_start(self.port, &raw mut setup, pool.as_ptr(), &raw mut self.pool) };
+        self.descriptors = setup.descriptors;
+        if status == 0 { Ok(()) } else { Err(status) }
+    }
+
+    /// Writes the indirection table, entry `i` leading to queue `i mod workers`; what was done, for readers.
+    fn spread(&self, word: &str, workers: u16, limits: &raw::Limits) -> Result<String, PortError> {
+        let entries = limits.table_entries;
+        let own = format!("{word}: RSS of the device over {workers} queues");
+        if entries == 0 {
+            return Ok(format!("{own}, by its own table"));
+        }
+        let table: Vec<u16> = (0..entries).map(|i| i % workers).collect();
+        // SAFETY: as many entries as are said.
+        let status = unsafe { raw::mr_table(self.port, table.as_ptr(), entries) };
+        if status < 0 {
+            return Err(PortError::Live {
+                word: word.to_owned(),
+                what: format!(
+                    "the device does not take its RSS table: {}",
+                    eal::explained(status)
+                ),
+                help: "use one core".into(),
+            });
+        }
+        Ok(format!("{own}, by a table of {entries} entries"))
+    }
+
+    /// Its number.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The pool of its buffers.
+    pub fn pool(&self) -> *mut c_void {
+        self.pool
+    }
+
+    /// Where buffers carry their time; nowhere but in those of a device that keeps time.
+    pub fn stamps(&self) -> raw::Stamps {
+        if self.ends {
+            self.stamps
+        } else {
+            raw::Stamps::default()
+        }
+    }
+
+    /// Descriptors of its rings.
+    pub fn descriptors(&self) -> u16 {
+        self.descriptors
+    }
+
+    /// Bytes of its buffers.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether it is on the PCI bus.
+    pub fn pci(&self) -> bool {
+        self.pci
+    }
+
+    /// Whether it receives files to their end.
+    pub fn ends(&self) -> bool {
+        self.ends
+    }
+
+    /// The port's word.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// Whether its link is up; none when it does not say.
+    pub fn link(&self, wait: bool) -> Option<bool> {
+        // SAFETY: numbers only.
+        match unsafe { raw::mr_link(self.port, wait.into()) } {
+            1 => Some(true),
+            0 => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Its counts.
+    pub fn stats(&self) -> raw::Stats {
+        let mut stats = raw::Stats::default();
+        // SAFETY: a place for the result; a device that has no counts leaves it at zeros.
+        let _ = unsafe { raw::mr_stats(self.port, &raw mut stats) };
+        stats
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: queues hold the device, so none of them exists any more, and nobody else uses its
+        // number. Buffers that another device still has keep their pool alive (`mr_free_pool`).
+        unsafe {
+            raw::mr_stop(self.port);
+            let _ = raw::mr_remove(self.port);
+            if !self.pool.is_null() {
+                let _ = raw::mr_free_pool(self.pool);
+            }
+        }
+        eal::said();
+    }
+}

@@ -1,0 +1,58 @@
+//! `dpdk:DEVICE`: a device through a driver of DPDK: `dpdk:0000:3b:00.0` on the PCI bus, or a driver of
+//! software with its arguments, `dpdk:net_af_packet0,iface=veth0`.
+//!
+//! The feature `dpdk` of the build turns it on; without it a port is refused with that reason. Packets lie
+//! in DPDK's buffers (mbufs) from the device to the function and on to another DPDK device, without a copy.
+//! DPDK has no way to wait for a packet, so a worker of such a port never sleeps.
+//!
+//! Options: `ring=N` (descriptors of each ring, default 512), `mtu=N` (of the device; buffers hold it),
+//! `key=HEX` (of the device's RSS), `checksum=on|off` (finish checksums that local senders left to the
+//! device; on for an interface of the kernel), `promisc=off`.
+
+#[cfg(feature = "dpdk")]
+mod device;
+#[cfg(feature = "dpdk")]
+mod eal;
+#[cfg(feature = "dpdk")]
+mod open;
+#[cfg(feature = "dpdk")]
+mod queue;
+#[cfg(feature = "dpdk")]
+mod raw;
+#[cfg(all(test, feature = "dpdk"))]
+mod tests;
+#[cfg_attr(
+    not(feature = "dpdk"),
+    allow(dead_code, reason = "used with the feature only")
+)]
+mod word;
+
+#[cfg(feature = "dpdk")]
+use open::open;
+
+use super::Kind;
+#[cfg(not(feature = "dpdk"))]
+use super::{LiveOptions, LivePort, PortError};
+
+/// Devices of DPDK.
+pub const KIND: Kind = Kind {
+    scheme: "dpdk",
+    form: "dpdk:DEVICE",
+    what: "a device through a driver of DPDK",
+    input: None,
+    output: None,
+    live: Some(open),
+};
+
+/// Whether this build has such ports.
+pub const BUILT: bool = cfg!(feature = "dpdk");
+
+#[cfg(not(feature = "dpdk"))]
+fn open(rest: &str, _options: &LiveOptions) -> Result<LivePort, PortError> {
+    Err(PortError::Live {
+        word: format!("{}:{rest}", KIND.scheme),
+        what: "this build has no DPDK ports".into(),
+        help: "build with `cargo build --release --features dpdk`, which needs the package libdpdk-dev"
+            .into(),
+    })
+}

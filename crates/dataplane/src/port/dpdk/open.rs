@@ -1,0 +1,111 @@
+//! From a port's word to a device that runs.
+
+use std::sync::Arc;
+
+use super::device::{Device, Plan};
+use super::queue::{Link, Pair};
+use super::word;
+use super::{KIND, eal, raw};
+use crate::packet::TAILROOM;
+use crate::port::device::{Interface, Watch};
+use crate::port::{LiveOptions, LivePort, PortError, Query, Queue};
+
+/// Bytes of a buffer behind its headroom, for packets of ordinary size.
+const ROOM: u64 = 2048;
+/// Bytes of Ethernet addresses, type and two VLAN tags.
+const ETHERNET: u64 = 22;
+/// The largest MTU: the packet, its headers and rooms fit into a buffer, which has 16-bit lengths.
+const MOST_MTU: u64 = 60_000;
+/// What net_af_packet puts before a packet in a frame of its ring: TPACKET2_HDRLEN and alignment, at most.
+const AF_PACKET: u64 = 128;
+/// Frames in each ring of net_af_packet when nobody says anything.
+const AF_PACKET_FRAMES: u64 = 512;
+
+pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
+    let mut query = Query::parse(KIND.scheme, rest)?;
+    let ring = query.number("ring", 512, 32..=8192)? as u16;
+    let mtu = query.number("mtu", 0, 0..=MOST_MTU)?;
+    let key = match query.text("key") {
+        None => Vec::new(),
+        Some(text) => hex(&text)
+            .filter(|k| (1..=raw::KEY).contains(&k.len()))
+            .ok_or_else(|| query.wrong("key", "hexadecimal digits, in pairs"))?,
+    };
+    let checksum = match query.text("checksum").as_deref() {
+        None => None,
+        Some("" | "on") => Some(true),
+        Some("off") => Some(false),
+        Some(_) => return Err(query.wrong("checksum", "`on` or `off`")),
+    };
+    let promiscuous = query.switch("promisc", true)?;
+    query.finish("ring, mtu, key, checksum and promisc")?;
+    let name = query.word().to_owned();
+    let live = |what: String, help: &str| PortError::Live {
+        word: name.clone(),
+        what,
+        help: help.into(),
+    };
+    let mut device = word::Device::parse(&query.name)
+        .map_err(|what| live(what, "docs/ports.md says how devices are named"))?;
+
+    // Only the drivers that use an interface of the kernel; net_tap makes its own.
+    let uses_interface = device.is("net_af_packet") || device.is("net_pcap");
+    let interface = match device.interface().filter(|_| uses_interface) {
+        Some(interface) => Some((interface.to_owned(), Interface::find(&name, interface)?)),
+        None => None,
+    };
+    let workers = options.queues.max(1);
+    let mut room = ROOM.max(mtu + ETHERNET + TAILROOM as u64);
+    if device.is("net_af_packet") {
+        let longest = interface
+            .as_ref()
+            .map_or(mtu, |(_, i)| mtu.max(i.mtu.into()));
+        let frame = (longest.min(MOST_MTU) + ETHERNET + AF_PACKET)
+            .next_power_of_two()
+            .max(ROOM);
+        device.default("framesz", &frame.to_string());
+        device.default("blocksz", &frame.max(4096).to_string());
+        device.default("framecnt", &AF_PACKET_FRAMES.to_string());
+        device.default("qpairs", &workers.to_string());
+        // The driver wants a buffer to hold a frame of its ring, whatever is in it.
+        room = room.max(frame + TAILROOM as u64).min(65_000);
+    }
+    let plan = Plan {
+        workers: workers as u16,
+        descriptors: ring,
+        burst: options.burst,
+        mtu: mtu as u16,
+        room: room as u16,
+        key,
+        promiscuous,
+    };
+    eal::start(plan.bytes()).map_err(|what| live(what, "use another kind of port"))?;
+    let (device, facts) = Device::open(&name, &device, &plan)?;
+    let device = Arc::new(device);
+    let queues = (0..plan.workers).map(|number| -> Box<dyn Queue> {
+        let link = match &interface {
+            Some((interface, _)) => Link::Kernel(Watch::new(&name, interface)),
+            None if device.pci() && number == 0 => Link::Card,
+            None => Link::None,
+        };
+        let checksums = checksum.unwrap_or(interface.is_some());
+        Box::new(Pair::new(device.clone(), number, link, checksums, options))
+    });
+    Ok(LivePort {
+        queues: queues.collect(),
+        hold: Some(Box::new(device.clone())),
+        facts,
+    })
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').collect();
+    let pair = |pair: &[u8]| {
+        let digit = |b: u8| char::from(b).to_digit(16);
+        match pair {
+            [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
+            _ => None,
+        }
+    };
+    digits.chunks(2).map(pair).collect()
+}

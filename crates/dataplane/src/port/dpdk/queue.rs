@@ -1,0 +1,379 @@
+//! One receive and one transmit queue of a device.
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::device::Device;
+use super::{eal, raw};
+use crate::packet::MAX_BURST;
+use crate::port::device::{Watch, finish, looks_unfinished};
+use crate::port::{Departure, Frame, LiveOptions, PortError, Queue, QueueCounts};
+
+/// Looks at an empty queue between two looks at the clock.
+const LOOKS: u32 = 1024;
+/// Time between two looks at a link.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// How it is noticed that the device goes away.
+pub enum Link {
+    /// it cannot go, or nobody can tell
+    None,
+    /// an interface of the kernel
+    Kernel(Watch),
+    /// a device with a link of its own
+    Card,
+}
+
+/// The queues of one worker.
+pub struct Pair {
+    number: u16,
+    link: Link,
+    /// finish checksums that local senders left to the device
+    checksums: bool,
+    /// the function's port
+    port: u32,
+    /// received, and not yet lent: only of devices that keep time
+    ahead: VecDeque<raw::Frame>,
+    received: Vec<raw::Frame>,
+    packets: Vec<raw::Packet>,
+    back: Vec<*mut c_void>,
+    unfit: u64,
+    refused: u64,
+    /// packets that may still be taken, once nothing more is received
+    left: Option<usize>,
+    ended: bool,
+    looks: u32,
+    next: Instant,
+    // Last, so that buffers are given back before the device may go.
+    device: Arc<Device>,
+}
+
+// SAFETY: addresses of buffers that DPDK gave to this queue; they move with it.
+unsafe impl Send for Pair {}
+
+const NOTHING: raw::Frame = raw::Frame {
+    mbuf: std::ptr::null_mut(),
+    data: std::ptr::null_mut(),
+    end: std::ptr::null_mut(),
+    floor: std::ptr::null_mut(),
+    ceiling: std::ptr::null_mut(),
+    stamp: 0,
+};
+
+impl Pair {
+    /// Queue `number` of a device.
+    pub fn new(
+        device: Arc<Device>,
+        number: u16,
+        link: Link,
+        checksums: bool,
+        options: &LiveOptions,
+    ) -> Self {
+        let mut pair = Self {
+            device,
+            number,
+            link,
+            checksums,
+            port: options.port,
+            ahead: VecDeque::new(),
+            received: vec![NOTHING; options.burst.clamp(1, MAX_BURST)],
+            packets: Vec::new(),
+            back: Vec::new(),
+            unfit: 0,
+            refused: 0,
+            left: None,
+            ended: false,
+            looks: 0,
+            next: Instant::now(),
+        };
+        // The time of the first packet is when the run begins.
+        if pair.device.ends() {
+            pair.read_ahead();
+        }
+        pair
+    }
+
+    /// Takes at most `most` packets from the device into `received`; how many.
+    fn take(&mut self, most: usize) -> usize {
+        let most = most
+            .min(self.received.len())
+            .min(self.left.unwrap_or(usize::MAX));
+        if most == 0 {
+            return 0;
+        }
+        let stamps = self.device.stamps();
+        // SAFETY: `received` has room for `most` frames; queue `number` is this worker's alone.
+        let count = unsafe {
+            raw::mr_receive(
+                self.device.port(),
+                self.number,
+                self.device.pool(),
+                &raw const stamps,
+                self.received.as_mut_ptr(),
+                most as u32,
+                &raw mut self.unfit,
+            )
+        };
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(count as usize);
+        }
+        count as usize
+    }
+
+    fn frame(&self, raw: &raw::Frame) -> Frame {
+        Frame {
+            data: raw.data,
+            end: raw.end,
+            floor: raw.floor,
+            ceiling: raw.ceiling,
+            stamp: raw.stamp,
+            wire: (raw.end.addr() - raw.data.addr()) as u32,
+            port: self.port,
+            pool: eal::pool(),
+            buffer: raw.mbuf.expose_provenance() as u64,
+        }
+    }
+
+    /// Reads on in a device of files, as far as a burst; at its end it says so.
+    fn read_ahead(&mut self) {
+        if !self.ahead.is_empty() || self.ended || self.left.is_some() {
+            return;
+        }
+        loop {
+            let (unfit, missed) = (self.unfit, self.device.stats().missed);
+            let count = self.take(MAX_BURST);
+            if count > 0 {
+                self.ahead.extend(self.received.iter().take(count).copied());
+                return;
+            }
+            if self.device.stats().missed != missed {
+                // No buffer was free; the reader goes on when some are.
+                return;
+            }
+            if self.unfit == unfit {
+                self.ended = true;
+                return;
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<(), PortError> {
+        match &mut self.link {
+            Link::None => Ok(()),
+            Link::Kernel(watch) => watch.look(),
+            Link::Card => {
+                self.looks = self.looks.wrapping_add(1);
+                if !self.looks.is_multiple_of(LOOKS) || Instant::now() < self.next {
+                    return Ok(());
+                }
+                self.next = Instant::now() + EVERY;
+                match self.device.link(false) {
+                    Some(false) => Err(PortError::Live {
+                        word: self.device.word().to_owned(),
+                        what: "the link went down while it was in use".into(),
+                        help:
+                            "what was received before is accounted; look at the cable and run again"
+                                .into(),
+                    }),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Makes a frame of a local sender what it would be on a wire: finishes its checksum. False when it cannot
+/// be: the sender left it to the device to cut, and the driver has cut it short instead.
+fn present(frame: &raw::Frame) -> bool {
+    let length = frame.end.addr() - frame.data.addr();
+    // SAFETY: the frame was just received and is lent to nobody yet.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(frame.data, length) };
+    if short(bytes).is_some_and(|short| short) {
+        return false;
+    }
+    match looks_unfinished(bytes) {
+        Some((start, offset)) => finish(bytes, start, offset),
+        None => true,
+    }
+}
+
+/// Whether a frame ends before its IP packet does; none when it is not IP.
+fn short(frame: &[u8]) -> Option<bool> {
+    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+    let mut network = 14;
+    let mut kind = word(12)?;
+    while matches!(kind, 0x8100 | 0x88a8) && network < 22 {
+        kind = word(network + 2)?;
+        network += 4;
+    }
+    let length = match kind {
+        0x0800 => usize::from(word(network + 2)?),
+        0x86dd => 40 + usize::from(word(network + 4)?),
+        _ => return None,
+    };
+    Some(network + length > frame.len())
+}
+
+// SAFETY: a frame lies in an mbuf that DPDK gave to this queue: one segment, one reference (shim/burst.c),
+// with room from its private area to its end. It goes back by `release`, or by a transmit that keeps it.
+unsafe impl Queue for Pair {
+    fn receive(
+        &mut self,
+        into: &mut Vec<Frame>,
+        most: usize,
+        before: u64,
+    ) -> Result<usize, PortError> {
+        let start = into.len();
+        if self.device.ends() {
+            self.read_ahead();
+            while into.len() - start < most
+                && let Some(next) = self.ahead.front().filter(|f| f.stamp < before)
+            {
+                into.push(self.frame(next));
+                self.ahead.pop_front();
+            }
+            self.read_ahead();
+            return Ok(into.len() - start);
+        }
+        let count = self.take(most);
+        if count == 0 {
+            return self.look().map(|()| 0);
+        }
+        self.back.clear();
+        for raw in self.received.iter().take(count) {
+            if self.checksums && !present(raw) {
+                self.back.push(raw.mbuf);
+                continue;
+            }
+            into.push(self.frame(raw));
+        }
+        if !self.back.is_empty() {
+            self.unfit += self.back.len() as u64;
+            // SAFETY: they were received and are lent to nobody.
+            unsafe { raw::mr_free(self.back.as_mut_ptr(), self.back.len() as u32) };
+        }
+        Ok(into.len() - start)
+    }
+
+    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
+        let own = eal::pool();
+        self.packets.clear();
+        self.packets.extend(packets.iter().map(|p| raw::Packet {
+            mbuf: if p.may_keep && p.pool == own {
+                std::ptr::with_exposed_provenance_mut(p.buffer as usize)
+            } else {
+                std::ptr::null_mut()
+            },
+            data: p.data,
+            length: p.length,
+            kept: 0,
+        }));
+        // SAFETY: each packet lies in a frame that a queue lent and that is not given back meanwhile, and
+        // `mbuf` is that frame's own where it is one of DPDK's and leaves here only; queue `number` is this
+        // worker's alone.
+        let taken = unsafe {
+            raw::mr_transmit(
+                self.device.port(),
+                self.number,
+                self.device.pool(),
+                self.packets.as_mut_ptr(),
+                self.packets.len() as u32,
+                &raw mut self.refused,
+            )
+        };
+        for (departure, packet) in packets.iter_mut().zip(&self.packets) {
+            departure.kept = packet.kept != 0;
+        }
+        Ok(taken as usize)
+    }
+
+    fn release(&mut self, frames: &[Frame]) {
+        self.back.clear();
+        let mbufs = frames
+            .iter()
+            .map(|f| std::ptr::with_exposed_provenance_mut::<c_void>(f.buffer as usize));
+        self.back.extend(mbufs);
+        // SAFETY: this queue lent them, nobody kept them, and each comes back once.
+        unsafe { raw::mr_free(self.back.as_mut_ptr(), self.back.len() as u32) };
+    }
+
+    fn close(&mut self) {
+        // DPDK cannot tell a device to stop receiving and to hand over what it has, so a ring of packets
+        // is taken, and no more.
+        if self.left.is_none() {
+            self.left = Some(usize::from(self.device.descriptors()));
+        }
+    }
+
+    fn ended(&self) -> bool {
+        self.ended && self.ahead.is_empty()
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.device.ends()
+    }
+
+    fn next_stamp(&self) -> Option<u64> {
+        self.ahead.front().map(|f| f.stamp)
+    }
+
+    fn idle(&self) -> bool {
+        // SAFETY: numbers only; queue `number` is this worker's alone.
+        let sent =
+            unsafe { raw::mr_sent(self.device.port(), self.number, self.device.descriptors()) };
+        sent != 0
+    }
+
+    fn counts(&self) -> QueueCounts {
+        // Devices count for all queues together: the first one reports it.
+        let stats = match self.number {
+            0 => self.device.stats(),
+            _ => raw::Stats::default(),
+        };
+        QueueCounts {
+            missed: stats.missed,
+            unfit: self.unfit + stats.bad,
+            failed: self.refused + stats.refused,
+            ..QueueCounts::default()
+        }
+    }
+
+    fn memory(&self) -> u64 {
+        match self.number {
+            0 => self.device.bytes(),
+            _ => 0,
+        }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        let mut ahead: Vec<*mut c_void> = self.ahead.drain(..).map(|f| f.mbuf).collect();
+        // SAFETY: they were received and never lent.
+        unsafe { raw::mr_free(ahead.as_mut_ptr(), ahead.len() as u32) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_frame_that_was_cut_short_is_seen() {
+        let mut frame = vec![0; 60];
+        assert_eq!(short(&frame), None);
+        frame.splice(12..14, [0x08, 0x00]);
+        frame.splice(16..18, 46_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(false));
+        frame.splice(16..18, 47_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(true));
+        frame.splice(12..18, [0x81, 0x00, 0, 1, 0x86, 0xdd]);
+        frame.splice(22..24, 2_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(false));
+        frame.splice(22..24, 3_u16.to_be_bytes());
+        assert_eq!(short(&frame), Some(true));
+        assert!((0..18).all(|n| short(frame.get(..n).unwrap_or_default()).is_none()));
+    }
+}
