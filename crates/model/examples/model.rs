@@ -18,7 +18,7 @@ fn main() -> ExitCode {
             println!("{path}: refused");
             continue;
         };
-        let m = model(&program, &checked, &Limits::default());
+        let m = model(&program, &checked, &Limits { dump: std::env::var_os("DUMP").map(Into::into), ..Limits::default() });
         for e in &m.entries {
             println!("{path}: {}: {} paths, {:?}, {:?}", e.function, e.paths.len(), e.outcome, e.took);
         }

@@ -206,17 +206,20 @@ impl<'a> Engine<'a> {
     }
 
     /// Merges what arrived at a join.
-    fn arrive(&mut self, block: usize, mut states: Vec<State>) -> Vec<State> {
+    fn arrive(&mut self, block: usize, states: Vec<State>) -> Vec<State> {
         let joins = self.blocks.before.get(block).is_some_and(|b| b.len() > 1);
         if !joins {
             return states;
         }
+        // A call splits paths in the middle of a block: those have passed the join.
+        let start = self.blocks.starts.get(block).copied();
+        let (mut states, mut kept): (Vec<State>, Vec<State>) =
+            states.into_iter().partition(|s| Some(s.at) == start);
         if let Some(live) = self.live.get(block) {
             states.iter_mut().for_each(|s| merge::forget(s, live));
         }
-        let mut kept: Vec<State> = Vec::new();
         'next: for s in states {
-            for k in &mut kept {
+            for k in kept.iter_mut().filter(|k| k.at == s.at) {
                 if let Some(m) = self.merged(k, &s) {
                     *k = m;
                     continue 'next;

@@ -132,7 +132,7 @@ impl Engine<'_> {
                     _ => gap("objects are ordered"),
                 };
             }
-            _ => return gap("a comparison of pointers into different memory"),
+            (a, b) => return gap(format!("a comparison of {a:?} and {b:?}")),
         };
         let bits = if width == Width::W32 { 32 } else { 64 };
         let (a, b) = (self.arena.resize(a, bits), self.arena.resize(b, bits));

@@ -18,6 +18,14 @@ pub struct Query {
     pub far: Vec<ExprId>,
 }
 
+impl Query {
+    /// The logic that it is in: arrays only where a byte's offset is no constant.
+    #[must_use]
+    pub fn logic(&self) -> &'static str {
+        if self.far.is_empty() { "QF_BV" } else { "QF_ABV" }
+    }
+}
+
 /// Writes a question.
 #[must_use]
 pub fn query(arena: &Arena, all: &[ExprId]) -> Query {
