@@ -30,6 +30,8 @@ needed() {
         [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
+        # the solver of `millrace model`
+        command -v z3 >/dev/null || echo z3
     fi
     if ! command -v cargo >/dev/null && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
         command -v curl >/dev/null || echo curl ca-certificates

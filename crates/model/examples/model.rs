@@ -14,13 +14,27 @@ fn main() -> ExitCode {
                 continue;
             }
         };
-        let Ok(checked) = millrace_check::check(&program, &millrace_check::Options::default()) else {
+        let Ok(checked) = millrace_check::check(&program, &millrace_check::Options::default())
+        else {
             println!("{path}: refused");
             continue;
         };
-        let m = model(&program, &checked, &Limits { dump: std::env::var_os("DUMP").map(Into::into), ..Limits::default() });
+        let m = model(
+            &program,
+            &checked,
+            &Limits {
+                dump: std::env::var_os("DUMP").map(Into::into),
+                ..Limits::default()
+            },
+        );
         for e in &m.entries {
-            println!("{path}: {}: {} paths, {:?}, {:?}", e.function, e.paths.len(), e.outcome, e.took);
+            println!(
+                "{path}: {}: {} paths, {:?}, {:?}",
+                e.function,
+                e.paths.len(),
+                e.outcome,
+                e.took
+            );
         }
     }
     ExitCode::SUCCESS

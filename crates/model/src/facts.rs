@@ -77,7 +77,10 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
                             touch(*id, kinds::at_most(kind, name), &mut seen);
                         }
                         // A helper may write to what it is handed.
-                        ArgFact::Memory { access: Touch::Value(id), .. } => {
+                        ArgFact::Memory {
+                            access: Touch::Value(id),
+                            ..
+                        } => {
                             touch(*id, Effect::Write, &mut seen);
                         }
                         _ => {}
@@ -134,7 +137,10 @@ fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>
         // That an entry is there or not is no number that is added to.
         let guard: Vec<ExprId> = path.guard.clone();
         depends(&guard, None);
-        depends(&path.rewrites.iter().map(|w| w.byte).collect::<Vec<_>>(), None);
+        depends(
+            &path.rewrites.iter().map(|w| w.byte).collect::<Vec<_>>(),
+            None,
+        );
         if let Verdict::Number(e) = path.verdict {
             depends(&[e], None);
         }
@@ -144,9 +150,14 @@ fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>
         }
     }
     for access in entry.paths.iter().flat_map(|p| &p.accesses) {
-        let added = access.effect == Effect::Write && access.operation == "store" && adds(entry, &access.value);
+        let added = access.effect == Effect::Write
+            && access.operation == "store"
+            && adds(entry, &access.value);
         let effect = if added { Effect::Add } else { access.effect };
-        seen.entry(access.object.0).or_default().0.add(effect, start);
+        seen.entry(access.object.0)
+            .or_default()
+            .0
+            .add(effect, start);
     }
 }
 
@@ -158,9 +169,7 @@ fn adds(entry: &Entry, value: &[ExprId]) -> bool {
         Some(Node::Extract { of, low: 0 }) => *of,
         _ => return false,
     };
-    let is_part = |(i, e): (usize, &ExprId)| {
-        matches!(a.node(*e), Node::Extract { of, low } if *of == whole && *low as usize == 8 * i)
-    };
+    let is_part = |(i, e): (usize, &ExprId)| matches!(a.node(*e), Node::Extract { of, low } if *of == whole && *low as usize == 8 * i);
     if !value.iter().enumerate().all(is_part) {
         return false;
     }

@@ -74,7 +74,9 @@ fn fixed(arena: &Arena, guard: &[ExprId]) -> BTreeMap<i64, u8> {
         match *arena.node(e) {
             Node::Bin(Bin::And, a, b) if arena.width(e) == 1 => todo.extend([a, b]),
             Node::Cmp(Rel::Eq, a, b) => {
-                let Some(mut c) = arena.constant(b) else { continue };
+                let Some(mut c) = arena.constant(b) else {
+                    continue;
+                };
                 let parts = match arena.node(a) {
                     Node::Concat(parts) => parts.to_vec(),
                     _ => vec![a],
@@ -138,9 +140,16 @@ impl Layout {
 
     /// The name of a field, where in it a byte is, and how long it is.
     #[must_use]
-    pub fn field(&self, arena: &Arena, base: Option<ExprId>, at: i64) -> Option<(String, i64, i64)> {
+    pub fn field(
+        &self,
+        arena: &Arena,
+        base: Option<ExprId>,
+        at: i64,
+    ) -> Option<(String, i64, i64)> {
         let find = |fields: &[Field], from: i64| {
-            let hit = fields.iter().find(|f| (f.1..f.1 + f.2).contains(&(at - from)));
+            let hit = fields
+                .iter()
+                .find(|f| (f.1..f.1 + f.2).contains(&(at - from)));
             hit.map(|f| (f.0.to_owned(), at - from - f.1, f.2))
         };
         let transport = match self.protocol {
@@ -178,10 +187,18 @@ impl Layout {
     pub fn swapped(&self, arena: &Arena, base: Option<ExprId>, at: i64) -> Option<i64> {
         let (name, _, bytes) = self.field(arena, base, at)?;
         if name.ends_with("src") || name.ends_with("sport") {
-            let by = if name.starts_with("eth") { -bytes } else { bytes };
+            let by = if name.starts_with("eth") {
+                -bytes
+            } else {
+                bytes
+            };
             Some(at + by)
         } else if name.ends_with("dst") || name.ends_with("dport") {
-            let by = if name.starts_with("eth") { bytes } else { -bytes };
+            let by = if name.starts_with("eth") {
+                bytes
+            } else {
+                -bytes
+            };
             Some(at + by)
         } else {
             None

@@ -141,6 +141,8 @@ impl Model {
     /// Whether every entry's paths are all.
     #[must_use]
     pub fn exhaustive(&self) -> bool {
-        self.entries.iter().all(|e| e.outcome == Outcome::Exhaustive)
+        self.entries
+            .iter()
+            .all(|e| e.outcome == Outcome::Exhaustive)
     }
 }

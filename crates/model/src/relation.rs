@@ -63,7 +63,9 @@ pub fn key_use(entry: &mut Entry, layout: &Layout, access: &Access, port: Option
                 moves.insert((base, at), to);
             }
         }
-        let new = rename(&mut entry.arena, *e, &|base, at| moves.get(&(base, at)).copied());
+        let new = rename(&mut entry.arena, *e, &|base, at| {
+            moves.get(&(base, at)).copied()
+        });
         changed |= new != *e;
         swapped.push(new);
     }
@@ -81,13 +83,28 @@ pub fn key_use(entry: &mut Entry, layout: &Layout, access: &Access, port: Option
 
 /// Pairs of keys of one object on two ports of which one is the other swapped, as sentences.
 #[must_use]
-pub fn sentences(uses: &[KeyUse], ports: &[String], objects: &dyn Fn(usize) -> String) -> Vec<String> {
-    let name = |p: u64| ports.get(p as usize).cloned().unwrap_or_else(|| format!("port {p}"));
+pub fn sentences(
+    uses: &[KeyUse],
+    ports: &[String],
+    objects: &dyn Fn(usize) -> String,
+) -> Vec<String> {
+    let name = |p: u64| {
+        ports
+            .get(p as usize)
+            .cloned()
+            .unwrap_or_else(|| format!("port {p}"))
+    };
     let mut out = Vec::new();
     for a in uses {
         for b in uses {
-            let (Some(p), Some(q)) = (a.port, b.port) else { continue };
-            if p >= q || a.object != b.object || b.swapped.as_ref() != Some(&a.text) || a.text == b.text {
+            let (Some(p), Some(q)) = (a.port, b.port) else {
+                continue;
+            };
+            if p >= q
+                || a.object != b.object
+                || b.swapped.as_ref() != Some(&a.text)
+                || a.text == b.text
+            {
                 continue;
             }
             out.push((
@@ -104,5 +121,7 @@ pub fn sentences(uses: &[KeyUse], ports: &[String], objects: &dyn Fn(usize) -> S
     }
     out.sort();
     out.dedup();
-    out.into_iter().map(|(s, a, b)| format!("{s}\n      {a}\n      {b}")).collect()
+    out.into_iter()
+        .map(|(s, a, b)| format!("{s}\n      {a}\n      {b}"))
+        .collect()
 }

@@ -123,7 +123,12 @@ pub fn report(model: &mut Model, program: &Program) -> Report {
             paths.push(one(entry, &path, &layout, program));
         }
     }
-    let object_name = |i: usize| program.objects.get(i).map_or(String::new(), |o| o.name.clone());
+    let object_name = |i: usize| {
+        program
+            .objects
+            .get(i)
+            .map_or(String::new(), |o| o.name.clone())
+    };
     let objects = model
         .objects
         .iter()
@@ -164,14 +169,21 @@ fn one(entry: &Entry, path: &Path, layout: &Layout, program: &Program) -> PathRe
         .iter()
         .copied()
         .chain(path.rewrites.iter().map(|w| w.byte))
-        .chain(path.accesses.iter().flat_map(|a| a.key.iter().chain(&a.value).copied()))
+        .chain(
+            path.accesses
+                .iter()
+                .flat_map(|a| a.key.iter().chain(&a.value).copied()),
+        )
         .collect();
     let depends = |origin: Origin| {
         let in_it = |e: ExprId| matches!(entry.arena.node(e), Node::Sym(s) if entry.arena.symbol(*s).origin == origin);
         cone(&entry.arena, &all, |_| false).into_iter().any(in_it)
     };
     let expires = path.accesses.iter().any(|a| {
-        program.objects.get(a.object.0).is_some_and(|o| o.expire_after > 0 || o.window > 0)
+        program
+            .objects
+            .get(a.object.0)
+            .is_some_and(|o| o.expire_after > 0 || o.window > 0)
     });
     PathReport {
         entry: entry.function.clone(),
@@ -180,7 +192,10 @@ fn one(entry: &Entry, path: &Path, layout: &Layout, program: &Program) -> PathRe
             .accesses
             .iter()
             .map(|a| AccessReport {
-                object: program.objects.get(a.object.0).map_or(String::new(), |o| o.name.clone()),
+                object: program
+                    .objects
+                    .get(a.object.0)
+                    .map_or(String::new(), |o| o.name.clone()),
                 operation: a.operation,
                 effect: a.effect,
                 key: printer.bytes(&a.key),
@@ -189,7 +204,9 @@ fn one(entry: &Entry, path: &Path, layout: &Layout, program: &Program) -> PathRe
                 outcome: a.outcome,
                 line: a.line.as_ref().map(|l| {
                     let file = std::path::Path::new(&*l.file);
-                    let name = file.file_name().map_or_else(|| l.file.to_string(), |f| f.to_string_lossy().into_owned());
+                    let name = file
+                        .file_name()
+                        .map_or_else(|| l.file.to_string(), |f| f.to_string_lossy().into_owned());
                     format!("{name}:{}", l.line)
                 }),
             })
@@ -220,13 +237,16 @@ fn rewrites(printer: &Printer<'_>, written: &[Written]) -> Vec<Rewrite> {
             && last.get(i + n).is_some_and(|w| {
                 w.base == first.base
                     && w.at == first.at + n as i64
-                    && (field.is_some() || printer.layout.field(printer.arena, w.base, w.at).is_none())
+                    && (field.is_some()
+                        || printer.layout.field(printer.arena, w.base, w.at).is_none())
             })
         {
             n += 1;
         }
         let bytes: Vec<ExprId> = last.iter().skip(i).take(n).map(|w| w.byte).collect();
-        let from = first.base.map_or(String::new(), |b| format!("{} + ", printer.text(b)));
+        let from = first
+            .base
+            .map_or(String::new(), |b| format!("{} + ", printer.text(b)));
         let name = match field {
             Some((name, 0, all)) if all as usize == n => name,
             Some((name, at, _)) => format!("{name}[{at}..{}]", at + n as i64),
@@ -253,7 +273,9 @@ fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) ->
         return forward(printer, e).unwrap_or_else(|| printer.text(e));
     };
     if program.dialect == Dialect::Xdp {
-        let to = path.target.map_or_else(String::new, |t| format!(" to interface {}", printer.text(t)));
+        let to = path.target.map_or_else(String::new, |t| {
+            format!(" to interface {}", printer.text(t))
+        });
         return match n {
             0 => "XDP_ABORTED".to_owned(),
             1 => "XDP_DROP".to_owned(),
@@ -271,7 +293,10 @@ fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) ->
         }
         1 => {
             let name = program.ports.get(low as usize);
-            format!("forward to {}", name.cloned().unwrap_or_else(|| low.to_string()))
+            format!(
+                "forward to {}",
+                name.cloned().unwrap_or_else(|| low.to_string())
+            )
         }
         2 => "flood".to_owned(),
         3 => "consume".to_owned(),
@@ -296,11 +321,18 @@ fn forward(printer: &Printer<'_>, e: ExprId) -> Option<String> {
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     let n = report.paths.len();
-    let all = if report.exhaustive { "all of them" } else { "not all, or not all possible" };
+    let all = if report.exhaustive {
+        "all of them"
+    } else {
+        "not all, or not all possible"
+    };
     let _ = writeln!(out, "{}: {n} paths, {all}", report.name);
     for why in &report.bounded {
         let _ = writeln!(out, "  not exhaustive: {why}");
-        let _ = writeln!(out, "    objects are reported from the proof of safety, which saw every access");
+        let _ = writeln!(
+            out,
+            "    objects are reported from the proof of safety, which saw every access"
+        );
     }
     let _ = writeln!(out, "\nstate");
     if report.objects.is_empty() {
@@ -332,20 +364,41 @@ pub fn text(report: &Report) -> String {
             let _ = writeln!(out, "  if {g}");
         }
         for a in &p.accesses {
-            let at = a.offset.map_or(String::new(), |o| format!(" byte {o} of the value"));
+            let at = a
+                .offset
+                .map_or(String::new(), |o| format!(" byte {o} of the value"));
             let outcome = a.outcome.map_or(String::new(), |o| format!(": {o}"));
-            let value = if a.value.is_empty() { String::new() } else { format!(" <- {}", a.value.join(" ++ ")) };
-            let key = if a.key.is_empty() { String::new() } else { format!(" [{}]", a.key.join(" ++ ")) };
-            let line = a.line.as_ref().map_or(String::new(), |l| format!("  ({l})"));
-            let _ = writeln!(out, "  {} {}{key}{at}{value}{outcome}{line}", a.operation, a.object);
+            let value = if a.value.is_empty() {
+                String::new()
+            } else {
+                format!(" <- {}", a.value.join(" ++ "))
+            };
+            let key = if a.key.is_empty() {
+                String::new()
+            } else {
+                format!(" [{}]", a.key.join(" ++ "))
+            };
+            let line = a
+                .line
+                .as_ref()
+                .map_or(String::new(), |l| format!("  ({l})"));
+            let _ = writeln!(
+                out,
+                "  {} {}{key}{at}{value}{outcome}{line}",
+                a.operation, a.object
+            );
         }
         for r in &p.rewrites {
             let _ = writeln!(out, "  {} := {}", r.field, r.value);
         }
-        let notes: Vec<&str> = [(p.time, "depends on time"), (p.random, "depends on a random draw"), (p.undecided, "may be impossible: the solver could not say")]
-            .into_iter()
-            .filter_map(|(is, what)| is.then_some(what))
-            .collect();
+        let notes: Vec<&str> = [
+            (p.time, "depends on time"),
+            (p.random, "depends on a random draw"),
+            (p.undecided, "may be impossible: the solver could not say"),
+        ]
+        .into_iter()
+        .filter_map(|(is, what)| is.then_some(what))
+        .collect();
         if !notes.is_empty() {
             let _ = writeln!(out, "  {}", notes.join("; "));
         }

@@ -48,8 +48,7 @@ impl Model {
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let program = function::program(&self.nf, &[])?;
-        let checked =
-            function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
         if let Some(folder) = &self.dump {
             std::fs::create_dir_all(folder)
                 .map_err(|e| Failure::wrong(format!("{}: {e}", folder.display())))?;

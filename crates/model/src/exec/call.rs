@@ -33,7 +33,10 @@ impl Engine<'_> {
             && let Some(declared) = program.objects.get(id.0)
         {
             if declared.nesting.is_some() {
-                return gap(format!("`{}`: maps in maps have no meaning here yet", declared.name));
+                return gap(format!(
+                    "`{}`: maps in maps have no meaning here yet",
+                    declared.name
+                ));
             }
             return match kinds::meaning(declared.kind.name, h.name) {
                 Some(m) => self.on_object(s, h, id, declared, m),
@@ -79,9 +82,16 @@ impl Engine<'_> {
                 let zero = self.arena.number(0, 64);
                 return Ok(self.after(s, Value::Num(zero)));
             }
-            "get_prandom_u32" | "ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns"
-            | "ktime_get_tai_ns" | "jiffies64" | "get_smp_processor_id" | "get_numa_node_id"
-            | "trace_printk" | "trace_vprintk" => self.fresh(&mut s, h.name),
+            "get_prandom_u32"
+            | "ktime_get_ns"
+            | "ktime_get_boot_ns"
+            | "ktime_get_coarse_ns"
+            | "ktime_get_tai_ns"
+            | "jiffies64"
+            | "get_smp_processor_id"
+            | "get_numa_node_id"
+            | "trace_printk"
+            | "trace_vprintk" => self.fresh(&mut s, h.name),
             other => return gap(format!("{other} has no meaning here yet")),
         };
         let origin = match h.effects {
@@ -107,7 +117,13 @@ impl Engine<'_> {
     }
 
     /// The bytes that an argument of this kind points to.
-    fn argument(&mut self, s: &mut State, h: &Helper, want: Arg, bytes: u32) -> Result<Vec<ExprId>, Gap> {
+    fn argument(
+        &mut self,
+        s: &mut State,
+        h: &Helper,
+        want: Arg,
+        bytes: u32,
+    ) -> Result<Vec<ExprId>, Gap> {
         let Some(at) = h.args.iter().position(|a| *a == want) else {
             return Ok(Vec::new());
         };
@@ -138,7 +154,11 @@ impl Engine<'_> {
                 (0..8).map(|i| self.arena.extract(e, 8 * i, 8)).collect()
             }
         };
-        let flags = if m.answer == Answer::Status { self.num(s.reg(4))? } else { self.arena.number(0, 64) };
+        let flags = if m.answer == Answer::Status {
+            self.num(s.reg(4))?
+        } else {
+            self.arena.number(0, 64)
+        };
         let access = Access {
             object: id,
             operation: m.helper,
@@ -166,10 +186,16 @@ impl Engine<'_> {
     fn places(&mut self, mut s: State, object: ObjectId, key: &[ExprId]) -> Vec<(State, usize)> {
         let mut out = Vec::new();
         let before: Vec<usize> = (0..s.places.len())
-            .filter(|i| s.places.get(*i).is_some_and(|p| p.object == object && p.key.len() == key.len()))
+            .filter(|i| {
+                s.places
+                    .get(*i)
+                    .is_some_and(|p| p.object == object && p.key.len() == key.len())
+            })
             .collect();
         for i in &before {
-            let Some(other) = s.places.get(*i).map(|p| p.key.clone()) else { continue };
+            let Some(other) = s.places.get(*i).map(|p| p.key.clone()) else {
+                continue;
+            };
             let same = self.same(&other, key);
             let (yes, no) = self.split(s, same);
             out.extend(yes.map(|s| (s, *i)));
@@ -203,7 +229,13 @@ impl Engine<'_> {
     }
 
     /// Whether an entry is there: asked once on a path.
-    fn presence(&mut self, s: State, place: usize, object: &StateObject, m: Meaning) -> [(Option<State>, bool); 2] {
+    fn presence(
+        &mut self,
+        s: State,
+        place: usize,
+        object: &StateObject,
+        m: Meaning,
+    ) -> [(Option<State>, bool); 2] {
         let Some(p) = s.places.get(place).cloned() else {
             return [(None, true), (None, false)];
         };
@@ -220,7 +252,8 @@ impl Engine<'_> {
             let capacity = self.arena.number(object.capacity, 64);
             self.arena.compare(Rel::Less, index, capacity)
         } else {
-            self.arena.sym(&format!("{}.present", p.stem), 1, Origin::State(p.object.0))
+            self.arena
+                .sym(&format!("{}.present", p.stem), 1, Origin::State(p.object.0))
         };
         let (yes, no) = self.split(s, condition);
         let with = |s: Option<State>, presence| {
@@ -231,7 +264,10 @@ impl Engine<'_> {
                 s
             })
         };
-        [(with(yes, Presence::There), true), (with(no, Presence::Absent), false)]
+        [
+            (with(yes, Presence::There), true),
+            (with(no, Presence::Absent), false),
+        ]
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -248,7 +284,10 @@ impl Engine<'_> {
         let zero = self.arena.number(0, 64);
         let pointer = Value::Ptr(Region::Place(place), zero);
         let note = |mut s: State, outcome: &'static str| {
-            s.accesses.push(Access { outcome: Some(outcome), ..access.clone() });
+            s.accesses.push(Access {
+                outcome: Some(outcome),
+                ..access.clone()
+            });
             s
         };
         let presence = |s: State, presence| {
@@ -263,7 +302,11 @@ impl Engine<'_> {
         let stored = |s: State, value: &[ExprId]| {
             let mut s = presence(s, Presence::There);
             if let Some(p) = s.places.get_mut(place) {
-                p.bytes = value.iter().enumerate().map(|(i, e)| (i as u32, *e)).collect();
+                p.bytes = value
+                    .iter()
+                    .enumerate()
+                    .map(|(i, e)| (i as u32, *e))
+                    .collect();
             }
             s
         };
@@ -298,7 +341,9 @@ impl Engine<'_> {
             Answer::Stored | Answer::Status => {
                 let status = m.answer == Answer::Status;
                 if status && self.arena.constant(flags) != Some(0) {
-                    return gap("map_update_elem with flags other than BPF_ANY has no meaning here yet");
+                    return gap(
+                        "map_update_elem with flags other than BPF_ANY has no meaning here yet",
+                    );
                 }
                 let array = object.kind.c == "array";
                 if let Some(s) = there {
@@ -314,7 +359,10 @@ impl Engine<'_> {
                 } else if never_full {
                     (None, Some(s))
                 } else {
-                    let stem = s.places.get(place).map_or(String::new(), |p| p.stem.clone());
+                    let stem = s
+                        .places
+                        .get(place)
+                        .map_or(String::new(), |p| p.stem.clone());
                     let name = format!("{stem}.full");
                     let full = self.arena.sym(&name, 1, Origin::State(access.object.0));
                     self.split(s, full)
@@ -345,11 +393,18 @@ impl Engine<'_> {
         let parts: Vec<ExprId> = access.key.iter().rev().copied().collect();
         let number = self.arena.concat(&parts);
         let first = self.arena.number(object.first, 64);
-        let last = self.arena.number(object.first + (object.capacity.max(1) - 1), 64);
+        let last = self
+            .arena
+            .number(object.first + (object.capacity.max(1) - 1), 64);
         let below = self.arena.compare(Rel::Less, number, first);
         let above = self.arena.compare(Rel::Less, last, number);
-        let stem = s.places.get(place).map_or(String::new(), |p| p.stem.clone());
-        let full = self.arena.sym(&format!("{stem}.full"), 1, Origin::State(access.object.0));
+        let stem = s
+            .places
+            .get(place)
+            .map_or(String::new(), |p| p.stem.clone());
+        let full = self
+            .arena
+            .sym(&format!("{stem}.full"), 1, Origin::State(access.object.0));
         let (full, room) = self.split(s, full);
         if let Some(mut s) = full {
             s.accesses.push(Access {
@@ -367,7 +422,10 @@ impl Engine<'_> {
             let (low, high) = (self.arena.not(below), self.arena.not(above));
             let within = self.arena.all(&[low, high]);
             if let (Some(mut s), _) = self.split(s, within) {
-                s.accesses.push(Access { outcome: Some("leased"), ..access.clone() });
+                s.accesses.push(Access {
+                    outcome: Some("leased"),
+                    ..access.clone()
+                });
                 let s = stored(s, &access.value);
                 out.push(self.after(s, Value::Num(number)));
             }
@@ -378,7 +436,11 @@ impl Engine<'_> {
     /// Whether a value may be written through a pointer: of a kind where two keys may find one entry,
     /// nothing here would notice.
     pub(super) fn writable(&self, object: ObjectId, effect: Effect) -> Result<(), Gap> {
-        let kind = self.program.objects.get(object.0).map_or("", |o| o.kind.name);
+        let kind = self
+            .program
+            .objects
+            .get(object.0)
+            .map_or("", |o| o.kind.name);
         if effect != Effect::Read && matches!(kind, "lpm" | "lpm_trie") {
             return gap("a value found by prefix is changed, which has no meaning here yet");
         }

@@ -116,7 +116,10 @@ impl Engine<'_> {
         let (_, c) = self.arena.linear(offset);
         let minus = self.arena.number(c.wrapping_neg(), 64);
         let base = self.arena.binary(Bin::Add, offset, minus);
-        (c as i64, (self.arena.constant(base) != Some(0)).then_some(base))
+        (
+            c as i64,
+            (self.arena.constant(base) != Some(0)).then_some(base),
+        )
     }
 
     fn joined(&mut self, base: Option<ExprId>, at: i64) -> ExprId {
@@ -239,7 +242,11 @@ impl Engine<'_> {
                 let whole = cells.iter().enumerate().all(
                     |(i, c)| matches!(c, Some(Cell::Part(v, n)) if v == value && usize::from(*n) == i),
                 );
-                return if whole { Ok(*value) } else { gap("a part of a pointer is read") };
+                return if whole {
+                    Ok(*value)
+                } else {
+                    gap("a part of a pointer is read")
+                };
             }
         }
         let mut parts = self.read(s, region, offset, bytes)?;
@@ -266,11 +273,14 @@ impl Engine<'_> {
             };
             let from = self.fixed(s, offset)?;
             for i in 0..8_u8 {
-                s.stack.insert((frame, from + i64::from(i)), Cell::Part(value, i));
+                s.stack
+                    .insert((frame, from + i64::from(i)), Cell::Part(value, i));
             }
             return Ok(());
         };
-        let parts: Vec<ExprId> = (0..bytes).map(|i| self.arena.extract(e, 8 * i, 8)).collect();
+        let parts: Vec<ExprId> = (0..bytes)
+            .map(|i| self.arena.extract(e, 8 * i, 8))
+            .collect();
         self.write(s, region, offset, &parts)?;
         if let Region::Place(p) = region {
             self.note(s, p, offset, Effect::Write, "store", &parts, line)?;

@@ -1,6 +1,6 @@
 //! Paths merge where their future is the same: what they do to state and packet so far is equal, and
 //! they differ in numbers only, none of them a constant (a constant is a decision that later branches ask
-//! for). Their guards become one guard's alternatives, what differs a choice between them.
+//! for) or a packet field as it is. Their guards become one guard's alternatives, what differs a choice between them.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use millrace_check::flow::places::Places;
 
 use super::Engine;
 use super::state::{Cell, State, Value};
-use crate::expr::ExprId;
+use crate::expr::walk::cone;
+use crate::expr::{ExprId, Node};
 
 /// Most numbers in which two paths that merge may differ.
 const MOST: usize = 24;
@@ -16,7 +17,9 @@ const MOST: usize = 24;
 /// Forgets what no later step reads.
 pub(super) fn forget(s: &mut State, live: &Places) {
     for (depth, (_, regs)) in s.frames.iter_mut().enumerate() {
-        let Some(level) = live.levels.get(depth) else { continue };
+        let Some(level) = live.levels.get(depth) else {
+            continue;
+        };
         for (r, value) in regs.iter_mut().enumerate().take(10) {
             if !level.has_reg(r as u8) {
                 *value = Value::Unset;
@@ -75,14 +78,34 @@ impl Engine<'_> {
             }
         }
         let constant = |e: ExprId| self.arena.constant(e).is_some();
-        if differing.len() > MOST || differing.iter().any(|(p, q)| constant(*p) || constant(*q)) {
+        let kept = |e: ExprId| constant(e) || self.is_field(e);
+        if differing.len() > MOST || differing.iter().any(|(p, q)| kept(*p) || kept(*q)) {
             return None;
         }
         Some(self.merge(a, b))
     }
 
+    /// Whether a number is bytes of the packet as they are. Merged, a field of one header and of another
+    /// would be a choice that no reader, and no key, could be told from.
+    fn is_field(&self, e: ExprId) -> bool {
+        cone(&self.arena, &[e], |_| false).into_iter().all(|id| {
+            matches!(
+                self.arena.node(id),
+                Node::Byte { base: None, .. }
+                    | Node::Concat(_)
+                    | Node::Extract { .. }
+                    | Node::Const(_)
+            )
+        })
+    }
+
     fn merge(&mut self, a: &State, b: &State) -> State {
-        let common = a.guard.iter().zip(&b.guard).take_while(|(x, y)| x == y).count();
+        let common = a
+            .guard
+            .iter()
+            .zip(&b.guard)
+            .take_while(|(x, y)| x == y)
+            .count();
         let this = self.arena.all(&a.guard[common..]);
         let that = self.arena.all(&b.guard[common..]);
         let mut s = a.clone();

@@ -146,7 +146,9 @@ impl State {
     #[must_use]
     pub fn reg(&self, r: usize) -> Value {
         let regs = self.frames.last().map(|f| &f.1);
-        regs.and_then(|r2| r2.get(r)).copied().unwrap_or(Value::Unset)
+        regs.and_then(|r2| r2.get(r))
+            .copied()
+            .unwrap_or(Value::Unset)
     }
 
     /// Sets one.

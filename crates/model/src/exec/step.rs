@@ -1,7 +1,9 @@
 //! One instruction.
 
 use millrace_check::facts::{Op, StepId};
-use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Width};
+use millrace_object::insn::{
+    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Width,
+};
 use millrace_object::program::Line;
 
 use super::state::{Region, State, Value};
@@ -89,7 +91,12 @@ impl Engine<'_> {
         else {
             return gap("a branch that is none");
         };
-        let facts = self.flow.steps.get(s.at).map(|s| s.outcomes).unwrap_or_default();
+        let facts = self
+            .flow
+            .steps
+            .get(s.at)
+            .map(|s| s.outcomes)
+            .unwrap_or_default();
         let (a, b) = (s.reg(usize::from(left.0)), self.operand(&s, right));
         let (yes, no) = if facts.holds && facts.fails {
             let condition = self.condition(condition, width, a, b)?;
@@ -116,7 +123,8 @@ impl Engine<'_> {
             (Value::Num(a), Value::Num(b)) => (a, b),
             (Value::Ptr(r, a), Value::Ptr(q, b)) if r == q => (a, b),
             // Pointers are not null, and no pointer is another object's.
-            (Value::Ptr(..) | Value::Object(_), Value::Num(n)) | (Value::Num(n), Value::Ptr(..) | Value::Object(_))
+            (Value::Ptr(..) | Value::Object(_), Value::Num(n))
+            | (Value::Num(n), Value::Ptr(..) | Value::Object(_))
                 if self.arena.constant(n) == Some(0) =>
             {
                 return match c {
@@ -164,7 +172,12 @@ impl Engine<'_> {
     fn plain(&mut self, s: &mut State, insn: Insn, line: Option<&Line>) -> Result<(), Gap> {
         let at = |r: Reg| usize::from(r.0);
         match insn {
-            Insn::Alu { op, width, dst, src } => {
+            Insn::Alu {
+                op,
+                width,
+                dst,
+                src,
+            } => {
                 let b = self.operand(s, src);
                 let a = s.reg(at(dst));
                 let value = self.alu(op, width, a, b)?;
@@ -175,7 +188,12 @@ impl Engine<'_> {
                 let value = self.alu(AluOp::Sub, width, zero, s.reg(at(dst)))?;
                 s.set(at(dst), value);
             }
-            Insn::SignExtend { width, from, dst, src } => {
+            Insn::SignExtend {
+                width,
+                from,
+                dst,
+                src,
+            } => {
                 let e = self.num(s.reg(at(src)))?;
                 let low = self.arena.extract(e, 0, 8 * from.bytes());
                 let bits = if width == Width::W32 { 32 } else { 64 };
@@ -205,7 +223,13 @@ impl Engine<'_> {
                 };
                 s.set(at(dst), value);
             }
-            Insn::Load { size, signed, dst, base, offset } => {
+            Insn::Load {
+                size,
+                signed,
+                dst,
+                base,
+                offset,
+            } => {
                 let (region, o) = self.address(s.reg(at(base)), offset)?;
                 let mut value = self.load(s, region, o, size.bytes(), line)?;
                 if let (true, Value::Num(e)) = (signed, value) {
@@ -214,12 +238,24 @@ impl Engine<'_> {
                 }
                 s.set(at(dst), value);
             }
-            Insn::Store { size, base, offset, src } => {
+            Insn::Store {
+                size,
+                base,
+                offset,
+                src,
+            } => {
                 let place = self.address(s.reg(at(base)), offset)?;
                 let value = self.operand(s, src);
                 self.store(s, place, size.bytes(), value, line)?;
             }
-            Insn::Atomic { op, fetch, size, base, offset, src } => {
+            Insn::Atomic {
+                op,
+                fetch,
+                size,
+                base,
+                offset,
+                src,
+            } => {
                 let place = self.address(s.reg(at(base)), offset)?;
                 self.atomic(s, (op, fetch, size.bytes()), place, src, line)?;
             }
@@ -255,7 +291,9 @@ impl Engine<'_> {
                 self.arena.ite(same, value, old)
             }
         };
-        let parts: Vec<ExprId> = (0..bytes).map(|i| self.arena.extract(new, 8 * i, 8)).collect();
+        let parts: Vec<ExprId> = (0..bytes)
+            .map(|i| self.arena.extract(new, 8 * i, 8))
+            .collect();
         self.write(s, region, offset, &parts)?;
         if let Region::Place(p) = region {
             let adds = op == AtomicOp::Add && !fetch;
@@ -298,7 +336,8 @@ impl Engine<'_> {
             };
         }
         match (op, a, b) {
-            (AluOp::Add, Value::Ptr(r, e), Value::Num(n)) | (AluOp::Add, Value::Num(n), Value::Ptr(r, e)) => {
+            (AluOp::Add, Value::Ptr(r, e), Value::Num(n))
+            | (AluOp::Add, Value::Num(n), Value::Ptr(r, e)) => {
                 return Ok(Value::Ptr(r, self.arena.binary(Bin::Add, e, n)));
             }
             (AluOp::Sub, Value::Ptr(r, e), Value::Num(n)) => {

@@ -69,10 +69,14 @@ impl Arena {
                 _ => None,
             }
         });
-        let choices = flat.last().and_then(|last| match (self.node(*last), self.node(next)) {
-            (Node::Ite(c, a, b), Node::Ite(d, x, y)) if c == d => Some((*c, [*a, *x], [*b, *y])),
-            _ => None,
-        });
+        let choices = flat
+            .last()
+            .and_then(|last| match (self.node(*last), self.node(next)) {
+                (Node::Ite(c, a, b), Node::Ite(d, x, y)) if c == d => {
+                    Some((*c, [*a, *x], [*b, *y]))
+                }
+                _ => None,
+            });
         if let Some((c, yes, no)) = choices {
             flat.pop();
             let (yes, no) = (self.concat(&yes), self.concat(&no));
@@ -130,9 +134,7 @@ impl Arena {
                 let b = self.part(b, low, width, deeper);
                 self.ite(c, a, b)
             }
-            Node::SignExtend(a) if low + width <= self.width(a) => {
-                self.part(a, low, width, deeper)
-            }
+            Node::SignExtend(a) if low + width <= self.width(a) => self.part(a, low, width, deeper),
             Node::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) => {
                 let a = self.part(a, low, width, deeper);
                 let b = self.part(b, low, width, deeper);
@@ -173,9 +175,7 @@ impl Arena {
 
     /// The lowest `width` bits with their bytes in the other order.
     pub fn swap(&mut self, e: ExprId, width: u32) -> ExprId {
-        let bytes: Vec<ExprId> = (0..width / 8)
-            .map(|i| self.extract(e, 8 * i, 8))
-            .collect();
+        let bytes: Vec<ExprId> = (0..width / 8).map(|i| self.extract(e, 8 * i, 8)).collect();
         self.concat(&bytes)
     }
 
@@ -226,7 +226,11 @@ impl Arena {
 
     fn times(&mut self, a: ExprId, b: ExprId) -> ExprId {
         let width = self.width(a);
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         match self.constant(b) {
             Some(0) => b,
             Some(c) if c.is_power_of_two() => self.shift(Bin::Shl, a, c.trailing_zeros()),
@@ -293,7 +297,11 @@ impl Arena {
     }
 
     fn runs(c: u64, at: u32, width: u32, seams: &mut Vec<u32>) {
-        seams.extend((1..width).filter(|i| (c >> i & 1) != (c >> (i - 1) & 1)).map(|i| at + i));
+        seams.extend(
+            (1..width)
+                .filter(|i| (c >> i & 1) != (c >> (i - 1) & 1))
+                .map(|i| at + i),
+        );
     }
 
     fn bitwise(&mut self, op: Bin, a: ExprId, b: ExprId) -> ExprId {
@@ -485,7 +493,12 @@ impl Arena {
         match self.constant(c) {
             Some(1) => a,
             Some(_) => b,
-            None if self.width(a) == 1 && self.constant(a) == Some(1) && self.constant(b) == Some(0) => c,
+            None if self.width(a) == 1
+                && self.constant(a) == Some(1)
+                && self.constant(b) == Some(0) =>
+            {
+                c
+            }
             None => {
                 let width = self.width(a);
                 self.add(Node::Ite(c, a, b), width)
@@ -517,7 +530,11 @@ impl Arena {
     }
 
     fn equal(&mut self, a: ExprId, b: ExprId) -> ExprId {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         let (x, y) = (self.bits(a), self.bits(b));
         if (x.value ^ y.value) & !x.mask & !y.mask != 0 {
             return self.truth(false);
@@ -559,7 +576,11 @@ impl Arena {
                 _ => {}
             }
         }
-        let (a, b) = if a > b && self.constant(b).is_none() { (b, a) } else { (a, b) };
+        let (a, b) = if a > b && self.constant(b).is_none() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         self.add(Node::Cmp(Rel::Eq, a, b), 1)
     }
 }

@@ -54,9 +54,7 @@ impl Assignment {
                     ((get(x) << up) as i64 >> up) as u64
                 }
                 Node::Bin(op, a, b) => apply(*op, width, get(a), get(b)),
-                Node::Cmp(rel, a, b) => {
-                    u64::from(relation(*rel, arena.width(*a), get(a), get(b)))
-                }
+                Node::Cmp(rel, a, b) => u64::from(relation(*rel, arena.width(*a), get(a), get(b))),
                 Node::Ite(c, a, b) => get(if get(c) == 1 { a } else { b }),
             };
             known.insert(id, value & mask(width));

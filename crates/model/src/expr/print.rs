@@ -181,7 +181,8 @@ impl Printer<'_> {
                         Some((name, from, _)) if n == 1 => format!("{name}[{from}]"),
                         Some((name, from, _)) => format!("{name}[{from}..{}]", from + n),
                         None => {
-                            let from = base.map_or(String::new(), |b| format!("{} + ", self.text(b)));
+                            let from =
+                                base.map_or(String::new(), |b| format!("{} + ", self.text(b)));
                             if n == 1 {
                                 format!("pkt[{from}{at}]")
                             } else {

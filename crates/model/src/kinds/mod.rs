@@ -81,8 +81,18 @@ pub fn meaning(kind: &str, helper: &str) -> Option<Meaning> {
 pub fn at_most(kind: &str, helper: &str) -> Effect {
     match (meaning(kind, helper), helper) {
         (Some(m), _) => m.effect,
-        (None, "map_lookup_elem" | "map_peek_elem" | "map_slot" | "redirect_map" | "fib_lookup"
-            | "check_mtu" | "tail_call" | "ringbuf_query" | "map_lookup_percpu_elem") => Effect::Read,
+        (
+            None,
+            "map_lookup_elem"
+            | "map_peek_elem"
+            | "map_slot"
+            | "redirect_map"
+            | "fib_lookup"
+            | "check_mtu"
+            | "tail_call"
+            | "ringbuf_query"
+            | "map_lookup_percpu_elem",
+        ) => Effect::Read,
         (None, _) => Effect::Write,
     }
 }

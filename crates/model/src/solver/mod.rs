@@ -74,7 +74,10 @@ impl Oracle {
     }
 
     fn size(&mut self, arena: &Arena, e: ExprId) -> usize {
-        *self.sizes.entry(e).or_insert_with(|| cone(arena, &[e], |_| false).len())
+        *self
+            .sizes
+            .entry(e)
+            .or_insert_with(|| cone(arena, &[e], |_| false).len())
     }
 
     /// Whether all can hold at once.
@@ -92,8 +95,11 @@ impl Oracle {
         }
         // Large conditions, checksums mostly, are left out at first. If the rest cannot hold, neither can
         // all; if it can, a packet with its checksum put right may already be the answer.
-        let light: Vec<ExprId> =
-            all.iter().copied().filter(|e| self.size(arena, *e) <= LIGHT).collect();
+        let light: Vec<ExprId> = all
+            .iter()
+            .copied()
+            .filter(|e| self.size(arena, *e) <= LIGHT)
+            .collect();
         if light.len() < all.len() {
             self.asked += 1;
             match self.solver.solve(arena, &light) {

@@ -22,7 +22,11 @@ impl Query {
     /// The logic that it is in: arrays only where a byte's offset is no constant.
     #[must_use]
     pub fn logic(&self) -> &'static str {
-        if self.far.is_empty() { "QF_BV" } else { "QF_ABV" }
+        if self.far.is_empty() {
+            "QF_BV"
+        } else {
+            "QF_ABV"
+        }
     }
 }
 

@@ -109,7 +109,10 @@ impl Z3 {
         let mut text = String::new();
         let mut open = 0_i64;
         loop {
-            let line = self.running.as_ref().map(|r| r.lines.recv_timeout(patience));
+            let line = self
+                .running
+                .as_ref()
+                .map(|r| r.lines.recv_timeout(patience));
             let Some(Ok(line)) = line else {
                 self.running = None;
                 return Err("the solver did not answer".to_owned());
