@@ -155,6 +155,14 @@ impl Arena {
         if width <= now {
             return self.extract(e, 0, width);
         }
+        // A sum that cannot wrap is the sum of what is extended.
+        if let Node::Bin(Bin::Add, a, b) = *self.node(e) {
+            let most = u128::from(self.bounds(a).1) + u128::from(self.bounds(b).1);
+            if most <= u128::from(mask(now)) {
+                let (a, b) = (self.resize(a, width), self.resize(b, width));
+                return self.plus(a, b);
+            }
+        }
         let zeros = self.number(0, width - now);
         self.concat(&[zeros, e])
     }
@@ -553,6 +561,14 @@ impl Arena {
                     }
                 }
                 Node::Concat(parts) => {
+                    // The known bits have compared what is constant above.
+                    let top = parts.first().copied().unwrap_or(a);
+                    if self.constant(top).is_some() {
+                        let rest = width - self.width(top);
+                        let a = self.extract(a, 0, rest);
+                        let c = self.number(c, rest);
+                        return self.equal(a, c);
+                    }
                     // Constant parts agree, as the known bits say.
                     let mut open = Vec::new();
                     let mut top = width;
