@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 1u
+#define MR_ABI 2u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -39,6 +39,7 @@ struct mr_packet {
     u8 *meta;    /* start of the metadata: floor <= meta <= data */
     u8 *floor;   /* the lowest address `meta` may take */
     u8 *ceiling; /* the highest address `end` may take */
+    u8 *bared;   /* scratch: the lowest address `meta` has had; bytes below are anybody's, see bare.h */
     u64 time;    /* ns since the epoch: the capture's stamp, or the burst's clock */
     u64 number;  /* ingress number from 0, over all ports */
     u32 port;    /* ingress port */

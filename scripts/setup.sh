@@ -27,6 +27,8 @@ needed() {
         command -v ip >/dev/null || echo iproute2
         command -v ping >/dev/null || echo iputils-ping
         command -v traceroute >/dev/null || echo traceroute
+        command -v iperf3 >/dev/null || echo iperf3
+        command -v curl >/dev/null || echo curl ca-certificates
         [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14

@@ -211,7 +211,7 @@ fn gate(bench: &Bench) -> Result<Section> {
     let mut section = Section::new(
         "gate",
         "Emitted code with its prefetching passes against itself without: with / without",
-        "at 1000 flows the gate keeps the passes out; above, they are what pays",
+        "short functions take them when state outgrows the cache, long ones always",
     );
     for function in &bench.functions {
         for flows in FLOWS {

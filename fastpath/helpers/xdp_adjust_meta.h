@@ -3,7 +3,7 @@
 #ifndef MR_HELPER_XDP_ADJUST_META_H
 #define MR_HELPER_XDP_ADJUST_META_H
 
-#include "../base.h"
+#include "bare.h"
 
 MR_INLINE u64 helper_xdp_adjust_meta(u64 offset, struct mr_packet *pkt)
 {
@@ -14,6 +14,7 @@ MR_INLINE u64 helper_xdp_adjust_meta(u64 offset, struct mr_packet *pkt)
         return mr_errno(EINVAL);
     if (size % 4 || size > 252)
         return mr_errno(EACCES);
+    helper_bare(pkt, pkt->meta + move);
     pkt->meta += move;
     return 0;
 }

@@ -151,7 +151,7 @@ static struct mr_packet packet(u8 *room, u32 before, u32 length, u32 after)
 {
     for (u32 i = 0; i < before + length + after; i++)
         room[i] = (u8)(i + 1);
-    return (struct mr_packet){ .floor = room, .data = room + before, .meta = room + before,
+    return (struct mr_packet){ .floor = room, .data = room + before, .meta = room + before, .bared = room + before,
                                .end = room + before + length, .ceiling = room + before + length + after };
 }
 
@@ -176,6 +176,14 @@ static void adjusting(void)
     CHECK(helper_xdp_adjust_head((u64)-56, &p) == 0 && p.meta == room && p.data == room + 8);
     CHECK(mr_load64(p.meta) == 0x1122334455667788);
     CHECK(helper_xdp_adjust_meta(8, &p) == 0 && p.meta == p.data);
+
+    /* Headroom taken for the first time is zeros; what the packet left there itself stays. */
+    p = packet(room, 64, 60, 32);
+    CHECK(helper_xdp_adjust_head((u64)-8, &p) == 0 && mr_load64(p.data) == 0);
+    mr_store64(p.data, 7);
+    CHECK(helper_xdp_adjust_head(8, &p) == 0 && helper_xdp_adjust_head((u64)-16, &p) == 0);
+    CHECK(mr_load64(p.data) == 0 && mr_load64(p.data + 8) == 7);
+    CHECK(helper_xdp_adjust_meta((u64)-4, &p) == 0 && mr_load32(p.meta) == 0);
 
     p = packet(room, 300, 60, 32);
     CHECK(helper_xdp_adjust_meta((u64)-256, &p) == mr_errno(EACCES));

@@ -76,7 +76,7 @@ static struct mr_packet packet(const u8 *frame)
 {
     memset(room, 0, sizeof(room));
     memcpy(room + HEADROOM, frame, LENGTH);
-    return (struct mr_packet){ .floor = room, .meta = room + HEADROOM, .data = room + HEADROOM,
+    return (struct mr_packet){ .floor = room, .meta = room + HEADROOM, .bared = room + HEADROOM, .data = room + HEADROOM,
                                .end = room + HEADROOM + LENGTH, .ceiling = room + HEADROOM + ROOM };
 }
 

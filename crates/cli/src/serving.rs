@@ -27,6 +27,18 @@ pub struct Asked<'a> {
     pub layout: Layout,
 }
 
+impl Asked<'_> {
+    /// Every word that names a port.
+    pub fn ports_named(&self) -> impl Iterator<Item = &str> {
+        let words = &self.words;
+        let all = [self.ports, words.inputs, words.outputs];
+        all.into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(words.pass)
+    }
+}
+
 /// Ports, opened: the parts of a [`millrace_dataplane::Serve`] that depend on them.
 #[derive(Default)]
 pub struct Served {

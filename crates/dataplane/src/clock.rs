@@ -4,7 +4,7 @@
 //! times that. The counter runs at a constant rate on every x86-64 processor of the last decade
 //! (`constant_tsc`, `nonstop_tsc`); its rate is measured against the monotonic clock over the run.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A run shorter than this is followed by a wait, so that the rate is known to better than 0.1 %.
 const SHORTEST: Duration = Duration::from_millis(5);
@@ -25,6 +25,13 @@ pub fn ticks() -> u64 {
 pub fn ticks() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// The wall clock, ns since the epoch: the time of packets that carry none.
+#[must_use]
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| d.as_nanos() as u64)
 }
 
 /// Learns how long a tick is.

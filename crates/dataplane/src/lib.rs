@@ -15,6 +15,7 @@ pub mod memory;
 #[allow(unsafe_code, reason = "the border to emitted code")]
 pub mod module;
 pub mod packet;
+pub mod place;
 pub mod port;
 pub mod runner;
 #[allow(

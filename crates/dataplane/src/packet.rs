@@ -105,6 +105,7 @@ impl Slot {
             meta: data,
             floor: range.start,
             ceiling: range.end,
+            bared: data,
             time: self.arrival.time,
             number: self.arrival.number,
             port: self.arrival.port,

@@ -101,7 +101,10 @@ fn every_byte_of_a_key_counts() {
     let text = millrace_emit::alone::emit(&program, &support::facts(&program), "module.c").unwrap();
     for sanitize in [false, true] {
         // Every table counts as larger than the cache: scouts run.
-        let module = bench.compile(&format!("#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n{text}"), sanitize);
+        let module = bench.compile(
+            &format!("#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n{text}"),
+            sanitize,
+        );
         for plain in [false, true] {
             let way = Way {
                 sanitize,

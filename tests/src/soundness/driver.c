@@ -67,7 +67,7 @@ static void one(const struct mr_module *module, struct mr_instance *self, u32 nu
 	take(&headroom, 4);
 	take(&length, 4);
 	packet.floor = must(calloc(1, headroom + length), "memory");
-	packet.data = packet.meta = packet.floor + headroom;
+	packet.data = packet.meta = packet.bared = packet.floor + headroom;
 	packet.end = packet.ceiling = packet.data + length;
 	take(packet.data, length);
 	alarm(20);

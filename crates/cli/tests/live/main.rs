@@ -16,5 +16,6 @@ mod in_kernel;
 mod instance;
 mod net;
 mod same;
+mod tools;
 mod transfer;
 mod workers;

@@ -57,6 +57,11 @@ impl Net {
     /// The namespaces, with a veth pair on each side; for `tap`, without: the function makes its
     /// interfaces, and [`Net::settle`] moves them. None, said aloud, where that is not possible.
     pub fn new(kind: &'static str) -> Option<Self> {
+        Self::with_queues(kind, 1)
+    }
+
+    /// The same; each end of a veth pair has so many receive and transmit queues.
+    pub fn with_queues(kind: &'static str, queues: u32) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let turn = TURN
             .lock()
@@ -86,8 +91,9 @@ impl Net {
         if kind != "tap" {
             for end in ["a", "b"] {
                 let (own, function) = (net.name(end), net.name("n"));
+                let queues = format!("numrxqueues {queues} numtxqueues {queues}");
                 ip(&format!(
-                    "-n {function} link add {end}1 type veth peer name {end}0 netns {own}"
+                    "-n {function} link add {end}1 {queues} type veth peer name {end}0 {queues} netns {own}"
                 ));
                 ip(&format!("-n {function} link set {end}1 up"));
                 ip(&format!("-n {own} link set {end}0 up"));

@@ -12,7 +12,7 @@ const BYTES: usize = 6 << 20;
 const SERVER: &str = "10.0.0.2:5001";
 
 /// Bytes that differ everywhere: a linear congruential sequence (Knuth's MMIX), its high bytes.
-fn content(seed: u64) -> Vec<u8> {
+pub fn content(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed;
     let next = || {
         state = state
@@ -20,7 +20,7 @@ fn content(seed: u64) -> Vec<u8> {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
-    std::iter::repeat_with(next).take(BYTES).collect()
+    std::iter::repeat_with(next).take(bytes).collect()
 }
 
 fn patient(stream: &TcpStream) {
@@ -38,17 +38,17 @@ pub fn both_directions(net: &Net) {
         patient(&stream);
         let mut got = vec![0; BYTES];
         stream.read_exact(&mut got).unwrap();
-        stream.write_all(&content(2)).unwrap();
-        (got == content(1), from)
+        stream.write_all(&content(2, BYTES)).unwrap();
+        (got == content(1, BYTES), from)
     });
     let client = net.thread("a", || {
         let address: SocketAddr = SERVER.parse().unwrap();
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(20)).unwrap();
         patient(&stream);
-        stream.write_all(&content(1)).unwrap();
+        stream.write_all(&content(1, BYTES)).unwrap();
         let mut got = vec![0; BYTES];
         stream.read_exact(&mut got).unwrap();
-        got == content(2)
+        got == content(2, BYTES)
     });
     assert!(client.join().unwrap(), "the client got something else");
     let (right, from) = server.join().unwrap();
@@ -56,7 +56,7 @@ pub fn both_directions(net: &Net) {
 }
 
 /// Gives b's side a way to the address that `nat` translates to: itself has none, being between.
-fn behind_nat(net: &Net) {
+pub fn behind_nat(net: &Net) {
     let lan = net.address("a", "a0");
     net.ip("b", "route add 192.0.2.1 dev b0");
     net.ip(

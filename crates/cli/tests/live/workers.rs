@@ -30,6 +30,34 @@ fn several_workers_share_the_packets_of_a_function_without_state() {
     assert_eq!(Some(sum), account["read"].as_u64());
 }
 
+/// One worker with the sockets of two queues, then two workers with one each.
+#[test]
+fn workers_share_the_queues_of_afxdp() {
+    for cores in ["1", "2"] {
+        let Some(net) = Net::with_queues("afxdp", 2) else {
+            return;
+        };
+        let words = net.words("");
+        let args = ["nfs/nop", "--ports", &words, "--cores", cores];
+        let instance = Instance::start(&net, "n", &args);
+        net.settle();
+        // The kernel picks a queue by a flow's hash: with this many all queues get some.
+        for _ in 0..8 {
+            both_directions(&net);
+        }
+        let (account, status) = instance.stop();
+        assert_eq!(status, 0, "{account:#}");
+        let facts = account["facts"].to_string();
+        assert!(facts.contains("2 queues"), "{facts}");
+        let workers = account["workers"].as_array().unwrap();
+        let packets = workers.iter().map(|w| w["packets"].as_u64().unwrap());
+        let packets: Vec<u64> = packets.collect();
+        assert_eq!(packets.len().to_string(), cores);
+        assert!(packets.iter().all(|p| *p > 0), "{packets:?}");
+        assert_eq!(Some(packets.iter().sum()), account["read"].as_u64());
+    }
+}
+
 #[test]
 fn several_workers_are_refused_for_a_function_that_writes_state_with_the_line() {
     let command = |nf: &str| {

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -39,6 +39,8 @@ pub struct Packet {
     pub floor: *mut u8,
     /// highest address of `end`
     pub ceiling: *mut u8,
+    /// the module's scratch: the lowest address that `meta` has had
+    pub bared: *mut u8,
     /// ns since the epoch
     pub time: u64,
     /// ingress number
@@ -70,6 +72,7 @@ impl Packet {
             meta: std::ptr::null_mut(),
             floor: std::ptr::null_mut(),
             ceiling: std::ptr::null_mut(),
+            bared: std::ptr::null_mut(),
             time: 0,
             number: 0,
             port: 0,
@@ -218,6 +221,7 @@ mod tests {
             meta,
             floor,
             ceiling,
+            bared,
             time,
             number,
             port,

@@ -156,6 +156,7 @@ impl Instance {
             meta: here,
             floor: here,
             ceiling: here,
+            bared: here,
             time,
             ..abi::Packet::empty()
         };

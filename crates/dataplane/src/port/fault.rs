@@ -247,7 +247,7 @@ fn flip(frame: &Frame, which: u64) {
 }
 
 fn stamp(of: u64) -> u64 {
-    if of == 0 { crate::worker::now() } else { of }
+    if of == 0 { crate::clock::now() } else { of }
 }
 
 // SAFETY: frames are either those of the queue inside, handed on, or lie in `Buffers` of our own; both

@@ -41,6 +41,8 @@ pub struct Stage {
     pub instance: Instance,
     /// its timers
     pub timers: Timers,
+    /// what its objects are called
+    pub names: Vec<String>,
     program: usize,
     prefetch: bool,
 }
@@ -54,6 +56,12 @@ impl Stage {
         Ok(Self {
             instance: Instance::create(link.module.clone(), &config)?,
             timers: Timers::new(link.module.timers(), start),
+            names: link
+                .module
+                .objects()
+                .iter()
+                .map(|o| o.name.clone())
+                .collect(),
             program: link.program,
             prefetch: link.prefetch,
         })

@@ -26,14 +26,14 @@ use std::time::{Duration, Instant};
 pub use chain::Link;
 pub use counters::HOST_REASONS;
 pub use shared::Shared;
-pub use turn::now;
 
 use crate::account::Account;
-use crate::clock::Rate;
+use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Job, Mailbox};
 use crate::module::ModuleError;
 use crate::packet::MAX_BURST;
+use crate::place::{Stay, pin};
 use crate::port::Queue;
 use crate::runner::RecordWriter;
 use chain::Chain;
@@ -96,6 +96,7 @@ pub fn serve(
     let shared = Arc::new(Shared::new(&mut serve));
     let mut workers = Vec::new();
     for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
+        let _there = Stay::near(serve.cpus.get(number).copied());
         workers.push(worker(&serve, number, count, queues, &shared)?);
     }
     if let Some(first) = workers.first_mut() {
@@ -204,26 +205,6 @@ fn worker(
         rate: Rate::start(),
         ordered: false,
     })
-}
-
-/// Pins the calling thread to a processor. Where that is not allowed it runs wherever it is put.
-fn pin(cpu: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    if cpu < rustix::thread::CpuSet::MAX_CPU {
-        set.set(cpu);
-        let _ = rustix::thread::sched_setaffinity(None, &set);
-    }
-}
-
-/// The processors that this process may use, in order.
-#[must_use]
-pub fn cpus() -> Vec<usize> {
-    match rustix::thread::sched_getaffinity(None) {
-        Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU)
-            .filter(|cpu| set.is_set(*cpu))
-            .collect(),
-        Err(_) => Vec::new(),
-    }
 }
 
 #[cfg(test)]

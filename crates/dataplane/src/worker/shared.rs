@@ -85,20 +85,22 @@ impl Shared {
 
     /// Takes the records of a function.
     pub(super) fn records(&self, index: usize, stage: &mut Stage, clock: u64) {
-        let module = stage.instance.module().objects().to_vec();
-        let Ok(mut records) = self.records.lock() else {
-            return;
-        };
-        let records = &mut *records;
+        let names = &stage.names;
+        // Locked by the first record: most turns have none.
+        let mut locked = None;
         stage.instance.drain(|record| {
-            let name = module.get(record.object).map_or("", |o| o.name.as_str());
+            let Some(records) = locked.get_or_insert_with(|| self.records.lock().ok()) else {
+                return;
+            };
+            let records = &mut **records;
+            let name = names.get(record.object).map_or("", String::as_str);
             let name = self.named(index, name);
             if let Some(writer) = &mut records.writer {
                 records.whole &= writer.write(&name, clock, &record);
             }
             *records.counts.entry(name).or_default() += 1;
         });
-        if !records.whole {
+        if locked.flatten().is_some_and(|records| !records.whole) {
             self.failed
                 .store(true, std::sync::atomic::Ordering::Relaxed);
         }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::chain::Chain;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::{Shared, wait};
 use crate::account::Failure;
-use crate::clock::Rate;
+use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Desk, Job, Mailbox};
 use crate::module::abi;
@@ -249,6 +249,7 @@ impl Worker {
                 meta: frame.data,
                 floor: frame.floor,
                 ceiling: frame.ceiling,
+                bared: frame.data,
                 time: self.clock,
                 // Unlike any other worker's, and the same from run to run on one worker.
                 number: self.received * self.workers as u64 + self.number as u64,
@@ -432,11 +433,4 @@ fn fail(shared: &Shared, served: &mut Served, failures: &mut Vec<Failure>, error
         error: error.to_string(),
         help: error.help(),
     });
-}
-
-/// The wall clock, ns since the epoch.
-#[must_use]
-pub fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |d| d.as_nanos() as u64)
 }

@@ -44,7 +44,9 @@ pub(super) fn stride(raw: u64) -> u64 {
 pub(super) fn table(object: &StateObject, head: u64) -> u64 {
     let entries = object.capacity;
     let primaries = power_of_two(entries.div_ceil(8));
-    let buckets = primaries.saturating_add(entries / 15 + 1).saturating_mul(64);
+    let buckets = primaries
+        .saturating_add(entries / 15 + 1)
+        .saturating_mul(64);
     let entry = stride(head + words(object.key_bytes) + words(object.value_bytes));
     part(buckets)
         .saturating_add(part(entry.saturating_mul(entries)))

@@ -34,12 +34,12 @@ pub struct Latency {
     pub fraction: f64,
     /// the rate, million packets a second
     pub mpps: f64,
-    /// half of the packets took less, ns
-    pub p50_ns: f64,
+    /// half of the packets took less, ns; none where the function sent no packet
+    pub p50_ns: Option<f64>,
     /// of a hundred packets 99 took less, ns
-    pub p99_ns: f64,
+    pub p99_ns: Option<f64>,
     /// of a thousand packets 999 took less, ns
-    pub p999_ns: f64,
+    pub p999_ns: Option<f64>,
     /// packets lost meanwhile, as a share of those offered
     pub lost: f64,
 }
@@ -68,9 +68,9 @@ pub struct Run {
     /// ns a packet inside the function
     pub function_ns: f64,
     /// at the highest of the fractions
-    pub p50_ns: f64,
+    pub p50_ns: Option<f64>,
     /// at the highest of the fractions
-    pub p99_ns: f64,
+    pub p99_ns: Option<f64>,
     /// at each of the fractions
     pub latency: Vec<Latency>,
     /// each worker's share of the packets
@@ -154,9 +154,15 @@ impl Document {
                 run.function_ns
             );
             for l in &run.latency {
+                let ns = |time: Option<f64>| time.map_or(String::new(), |t| format!("{t:.0}"));
                 text.push_str(&format!(
-                    "{head},{},{:.4},{:.0},{:.0},{:.0},{:.6}\n",
-                    l.fraction, l.mpps, l.p50_ns, l.p99_ns, l.p999_ns, l.lost
+                    "{head},{},{:.4},{},{},{},{:.6}\n",
+                    l.fraction,
+                    l.mpps,
+                    ns(l.p50_ns),
+                    ns(l.p99_ns),
+                    ns(l.p999_ns),
+                    l.lost
                 ));
             }
             if run.latency.is_empty() {

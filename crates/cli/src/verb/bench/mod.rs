@@ -380,13 +380,7 @@ impl Bench {
         for (fraction, rate) in at.into_iter().filter(|(_, rate)| *rate >= 1.0) {
             let window = rig.window(Rate::PerSecond(rate), self.trial);
             let tick = rig.ns_per_tick();
-            let time = |share| {
-                window
-                    .counts
-                    .times
-                    .quantile(share)
-                    .map_or(0.0, |t| t * tick)
-            };
+            let time = |share| window.counts.times.quantile(share).map(|t| t * tick);
             latency.push(Latency {
                 fraction,
                 mpps: window.offered() / 1e6,
@@ -436,12 +430,17 @@ fn summary(configs: &[Config<'_>], seen: &[Vec<Once>]) -> Document {
                     let values = turns.iter().filter_map(|t| t.latency.get(index)).map(what);
                     median(&values.collect::<Vec<_>>()).0
                 };
+                let time = |what: &dyn Fn(&Latency) -> Option<f64>| {
+                    let values = turns.iter().filter_map(|t| what(t.latency.get(index)?));
+                    let values: Vec<f64> = values.collect();
+                    (!values.is_empty()).then(|| median(&values).0)
+                };
                 Latency {
                     fraction: of(&|l| l.fraction),
                     mpps: of(&|l| l.mpps),
-                    p50_ns: of(&|l| l.p50_ns),
-                    p99_ns: of(&|l| l.p99_ns),
-                    p999_ns: of(&|l| l.p999_ns),
+                    p50_ns: time(&|l| l.p50_ns),
+                    p99_ns: time(&|l| l.p99_ns),
+                    p999_ns: time(&|l| l.p999_ns),
                     lost: of(&|l| l.lost),
                 }
             })
@@ -460,8 +459,8 @@ fn summary(configs: &[Config<'_>], seen: &[Vec<Once>]) -> Document {
             limited_by_nic: turns.iter().any(|t| t.limited),
             taken_mpps: of(&|t| t.taken).0,
             function_ns: of(&|t| t.function_ns).0,
-            p50_ns: top.map_or(0.0, |l| l.p50_ns),
-            p99_ns: top.map_or(0.0, |l| l.p99_ns),
+            p50_ns: top.and_then(|l| l.p50_ns),
+            p99_ns: top.and_then(|l| l.p99_ns),
             latency,
             load: turns.first().map_or(Vec::new(), |t| t.load.clone()),
         };

@@ -168,13 +168,13 @@ fn latency(page: &mut String, document: &Document) -> std::fmt::Result {
             .filter_map(|run| Some((run, run.latency.get(index)?)))
             .collect();
         let groups: Vec<String> = runs.iter().map(|(run, _)| label(run)).collect();
-        let of = |name: &str, what: fn(&super::figures::Latency) -> f64| Series {
+        let of = |name: &str, what: fn(&super::figures::Latency) -> Option<f64>| Series {
             name: name.to_owned(),
             points: runs
                 .iter()
                 .map(|(_, latency)| Point {
                     x: 0.0,
-                    y: what(latency) / 1000.0,
+                    y: what(latency).unwrap_or(0.0) / 1000.0,
                     range: None,
                 })
                 .collect(),
@@ -250,6 +250,7 @@ fn table(page: &mut String, document: &Document) -> std::fmt::Result {
             run.spread.high,
             run.function_ns
         );
+        let us = |time: Option<f64>| time.map_or("none sent".into(), |t| format!("{:.1}", t / 1e3));
         for (index, l) in run.latency.iter().enumerate() {
             let head = if index == 0 {
                 head.clone()
@@ -258,11 +259,11 @@ fn table(page: &mut String, document: &Document) -> std::fmt::Result {
             };
             writeln!(
                 page,
-                "<tr>{head}<td>{:.0} %</td><td>{:.1}</td><td>{:.1}</td><td>{:.1}</td><td>{:.3}</td></tr>",
+                "<tr>{head}<td>{:.0} %</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td></tr>",
                 l.fraction * 100.0,
-                l.p50_ns / 1e3,
-                l.p99_ns / 1e3,
-                l.p999_ns / 1e3,
+                us(l.p50_ns),
+                us(l.p99_ns),
+                us(l.p999_ns),
                 l.lost * 100.0
             )?;
         }

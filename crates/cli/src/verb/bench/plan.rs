@@ -1,6 +1,6 @@
 //! What can be measured on this machine, and on which processors.
 
-use millrace_dataplane::worker;
+use millrace_dataplane::place;
 
 use crate::failure::Failure;
 use crate::function::Function;
@@ -27,7 +27,7 @@ pub struct Machine {
 impl Machine {
     /// The processors named, or those that this process may use.
     pub fn new(named: &[usize], nic_threads: Option<usize>) -> Result<Self, Failure> {
-        let allowed = worker::cpus();
+        let allowed = place::cpus();
         if let Some(cpu) = named.iter().find(|cpu| !allowed.contains(cpu)) {
             return Err(
                 Failure::wrong(format!("--cpus: processor {cpu} cannot be used"))

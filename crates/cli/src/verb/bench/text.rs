@@ -67,14 +67,13 @@ fn row(text: &mut String, run: &Run, width: usize) -> std::fmt::Result {
             // As wide as what stands before the first.
             write!(text, "\n{:1$}", "", width + 63)?;
         }
-        write!(
-            text,
-            "  {:>3.0} %  {:>5.1} µs  {:>5.1} µs  {:>5.1} µs",
-            l.fraction * 100.0,
-            l.p50_ns / 1e3,
-            l.p99_ns / 1e3,
-            l.p999_ns / 1e3
-        )?;
+        write!(text, "  {:>3.0} %", l.fraction * 100.0)?;
+        for time in [l.p50_ns, l.p99_ns, l.p999_ns] {
+            match time {
+                Some(ns) => write!(text, "  {:>5.1} µs", ns / 1e3)?,
+                None => write!(text, "  {:>8}", "-")?,
+            }
+        }
         if l.lost > 0.0 {
             write!(text, "  {:.3} % lost", l.lost * 100.0)?;
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use millrace_dataplane::worker;
+use millrace_dataplane::place;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain;
 
@@ -138,7 +138,7 @@ fn headers(system: &System) -> Finding {
 }
 
 fn processors(system: &System) -> Finding {
-    let count = worker::cpus().len();
+    let count = place::cpus().len();
     let name = system.field("proc/cpuinfo", "model name");
     let text = format!("{count} of {}", name.unwrap_or_else(|| "unknown".into()));
     let serves =

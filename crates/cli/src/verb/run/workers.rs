@@ -3,6 +3,7 @@
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
+use millrace_dataplane::place::{self, Stay};
 use millrace_dataplane::runner::Progress;
 use millrace_dataplane::worker::{self, Link};
 use millrace_dataplane::{Serve, port, signal};
@@ -70,14 +71,16 @@ impl Run {
                 objects_bytes: function.objects_bytes,
             });
         }
-        let served = serving::open(&asked, &ports)?;
-        let allowed = worker::cpus();
+        let allowed = place::processors(asked.ports_named());
         let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {
             (false, _) => self.cpus.clone(),
             (true, true) => allowed,
             // More workers than processors: the system shares them out.
             (true, false) => Vec::new(),
         };
+        let there = Stay::near(cpus.first().copied());
+        let served = serving::open(&asked, &ports)?;
+        drop(there);
         let live = served.words.iter().any(|w| port::is_live(w));
         if live {
             let words = served.words.join(", ");

@@ -114,6 +114,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             ring,
             index: interface.index,
             queue,
+            longest: interface.longest(),
             busy_poll,
             checksums,
             port: options.port,

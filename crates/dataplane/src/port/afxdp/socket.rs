@@ -1,6 +1,6 @@
 //! One AF_XDP socket: one receive and one transmit queue of an interface, and the memory of both.
 //!
-//! The memory is cut into chunks of 4 KiB. A chunk is in one of five places: our free list, the fill
+//! The memory is cut into chunks of 2 KiB, or of 4 KiB where the interface has longer packets. A chunk is in one of five places: our free list, the fill
 //! ring (the kernel's, to receive into), lent to a worker, the transmit ring (the kernel's, to send),
 //! or the completion ring (ours again when we look).
 
@@ -11,14 +11,19 @@ use super::ring::{Offsets, Ring};
 use crate::port::device::{Map, Socket, busy, finish, looks_unfinished};
 use crate::port::{Departure, Frame, Pool};
 
-/// Bytes of a chunk: the largest that aligned memory may have, a page.
-pub const CHUNK: usize = 4096;
+/// Bytes of a chunk: the least and the most that aligned memory may have. Packets that begin at the same
+/// place of every page share a few sets of the caches, so the smaller is better.
+const CHUNK: std::ops::RangeInclusive<usize> = 2048..=4096;
 /// Bytes that the kernel leaves before a received packet (XDP_PACKET_HEADROOM).
 const KERNEL_ROOM: usize = 256;
 /// The longest frame that fits behind that room.
-pub const LONGEST: usize = CHUNK - KERNEL_ROOM;
+pub const LONGEST: usize = *CHUNK.end() - KERNEL_ROOM;
+/// The same of the smaller chunks.
+const LONGEST_OF_SMALL: usize = *CHUNK.start() - KERNEL_ROOM;
 /// Kicks of one flush: each sends at most 32 packets in copy mode.
 const KICKS: usize = 4;
+/// Chunks that are given to the kernel at once.
+const REFILL: u32 = 64;
 
 /// How a socket is set up.
 #[derive(Clone, Copy)]
@@ -29,6 +34,8 @@ pub struct SocketOptions {
     pub index: u32,
     /// its queue
     pub queue: u32,
+    /// the longest packet, bytes, at most [`LONGEST`]
+    pub longest: usize,
     /// µs that the kernel polls the device itself when it is asked, 0 for never
     pub busy_poll: u32,
     /// finish checksums that look as if left to a device
@@ -45,6 +52,8 @@ pub struct Xsk {
     receive: Ring<libc::xdp_desc>,
     transmit: Ring<libc::xdp_desc>,
     memory: Map,
+    /// bytes of a chunk of it, a power of two
+    chunk: usize,
     free: Vec<u64>,
     pool: Pool,
     options: SocketOptions,
@@ -52,6 +61,8 @@ pub struct Xsk {
     untold: bool,
     /// packets in the transmit ring or on their way
     sending: u32,
+    /// chunks that the kernel has to receive into
+    receiving: u32,
     pub(super) zero_copy: bool,
     pub(super) too_long: u64,
 }
@@ -67,11 +78,15 @@ impl Xsk {
             .map_err(|e| ("cannot open an AF_XDP socket", e))?;
         // As many to receive into as to send from.
         let chunks = 2 * u64::from(ring);
-        let memory = Map::zeros(chunks as usize * CHUNK).map_err(|e| ("cannot map memory", e))?;
+        let chunk = match options.longest {
+            ..=LONGEST_OF_SMALL => *CHUNK.start(),
+            _ => *CHUNK.end(),
+        };
+        let memory = Map::zeros(chunks as usize * chunk).map_err(|e| ("cannot map memory", e))?;
         let region = libc::xdp_umem_reg {
             addr: memory.base().expose_provenance() as u64,
             len: memory.len() as u64,
-            chunk_size: CHUNK as u32,
+            chunk_size: chunk as u32,
             headroom: 0,
             flags: 0,
             tx_metadata_len: 0,
@@ -118,11 +133,13 @@ impl Xsk {
             receive: receive.map_err(no_map)?,
             transmit: transmit.map_err(no_map)?,
             memory,
-            free: (0..chunks).map(|c| c * CHUNK as u64).collect(),
+            chunk,
+            free: (0..chunks).map(|c| c * chunk as u64).collect(),
             pool: Pool::fresh(),
             options,
             untold: false,
             sending: 0,
+            receiving: 0,
             zero_copy: false,
             too_long: 0,
             socket,
@@ -175,7 +192,8 @@ impl Xsk {
             let Some(entry) = self.receive.take() else {
                 break;
             };
-            let chunk = entry.addr & !(CHUNK as u64 - 1);
+            self.receiving = self.receiving.saturating_sub(1);
+            let chunk = self.chunk_of(entry.addr);
             match self.frame(chunk, entry.addr as usize, entry.len as usize) {
                 Some(frame) => into.push(frame),
                 None => {
@@ -191,10 +209,14 @@ impl Xsk {
         received
     }
 
+    fn chunk_of(&self, address: u64) -> u64 {
+        address & !(self.chunk as u64 - 1)
+    }
+
     fn frame(&self, chunk: u64, offset: usize, length: usize) -> Option<Frame> {
-        let floor = self.memory.at(chunk as usize, CHUNK)?;
+        let floor = self.memory.at(chunk as usize, self.chunk)?;
         let data = self.memory.at(offset, length)?;
-        let (end, ceiling) = (data.wrapping_add(length), floor.wrapping_add(CHUNK));
+        let (end, ceiling) = (data.wrapping_add(length), floor.wrapping_add(self.chunk));
         if end.addr() > ceiling.addr() {
             return None;
         }
@@ -205,9 +227,6 @@ impl Xsk {
                 finish(bytes, start, place);
             }
         }
-        // What an earlier packet left before this one must not show in it.
-        // SAFETY: within the chunk, as above.
-        unsafe { floor.write_bytes(0, data.addr() - floor.addr()) };
         Some(Frame {
             data,
             end,
@@ -225,7 +244,7 @@ impl Xsk {
     pub fn transmit(&mut self, packets: &mut [Departure]) -> usize {
         let base = self.memory.base().addr();
         for (taken, packet) in packets.iter_mut().enumerate() {
-            if packet.length as usize > LONGEST {
+            if packet.length as usize > self.chunk - KERNEL_ROOM {
                 self.too_long += 1;
                 continue;
             }
@@ -310,7 +329,7 @@ impl Xsk {
     fn reap(&mut self) {
         let mut reaped = 0;
         while let Some(address) = self.completion.take() {
-            self.free.push(address & !(CHUNK as u64 - 1));
+            self.free.push(self.chunk_of(address));
             reaped += 1;
         }
         if reaped > 0 {
@@ -319,12 +338,19 @@ impl Xsk {
         }
     }
 
-    /// Keeps as many chunks free as a full transmit ring could need.
+    /// Keeps as many chunks free as a full transmit ring could need. Some at a time, and by our own count
+    /// of what the kernel has: it moves the ring's index with every packet, and each look of ours at it
+    /// would take the line away from the processor that receives.
     fn refill(&mut self) {
+        let ring = self.options.ring;
+        if self.receiving + REFILL.min(ring / 4) > ring {
+            return;
+        }
         let mut filled = false;
-        while self.free.len() > self.options.ring as usize / 2 && self.fill.has_room() {
+        while self.free.len() > ring as usize / 2 && self.fill.has_room() {
             let Some(chunk) = self.free.pop() else { break };
             self.fill.put(chunk);
+            self.receiving += 1;
             filled = true;
         }
         if filled {

@@ -341,7 +341,7 @@ fn core(told: &[usize], thread: usize) -> Option<usize> {
 
 /// The processors that this process may use.
 fn allowed() -> Vec<usize> {
-    crate::worker::cpus()
+    crate::place::cpus()
 }
 
 /// Pins the calling thread to a processor.

@@ -311,7 +311,9 @@ fn the_dispatch_cost_is_measured_and_can_be_charged() {
     let fixture = capture(&[frame(0, 60)]);
     let cost = |more: &str| {
         let settings = Settings::parse(&format!("{}{more}", fixture.file), 1).unwrap();
-        dispatch_cost(&settings).unwrap()
+        // The least of some: another process may have had the processor meanwhile.
+        let some = (0..5).map(|_| dispatch_cost(&settings).unwrap());
+        some.fold(f64::INFINITY, f64::min)
     };
     let (plain, charged) = (cost(""), cost("?dispatch=2000"));
     assert!(plain > 0.0 && plain < 2000.0, "{plain}");
