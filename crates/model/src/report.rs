@@ -353,7 +353,12 @@ pub fn text(report: &Report) -> String {
         }
     }
     if !report.relations.is_empty() {
-        let _ = writeln!(out, "\nrelations");
+        let of = if report.exhaustive {
+            ""
+        } else {
+            " on the paths that were followed"
+        };
+        let _ = writeln!(out, "\nrelations{of}");
         for r in &report.relations {
             let _ = writeln!(out, "  {r}");
         }
