@@ -1,5 +1,6 @@
 //! What becomes of a question: the solver's answer, checked; and none, without a solver.
 
+#![allow(clippy::panic)]
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -164,7 +164,7 @@ impl Engine<'_> {
             operation: m.helper,
             effect: m.effect,
             key: key.clone(),
-            value: value.clone(),
+            value,
             offset: None,
             outcome: None,
             line: self.flow.steps.get(s.at).and_then(|s| s.line.clone()),

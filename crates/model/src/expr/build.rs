@@ -408,7 +408,7 @@ impl Arena {
         (terms, constant & mask(width))
     }
 
-    fn sum(&mut self, terms: &mut Vec<(ExprId, u64)>, constant: u64, width: u32) -> ExprId {
+    fn sum(&mut self, terms: &mut [(ExprId, u64)], constant: u64, width: u32) -> ExprId {
         terms.sort_unstable();
         let mut total: Option<ExprId> = None;
         for (e, factor) in terms.iter() {

@@ -107,11 +107,11 @@ impl Printer<'_> {
             (Rel::SignedLess, true) => ">=s",
         };
         // A field in network byte order, loaded as the machine's, against a constant.
-        if let (Rel::Eq, Some(bytes), Some(c)) = (rel, self.memory(x), self.arena.constant(y)) {
-            if let [field] = self.bytes(&bytes).as_slice() {
-                let value = c.swap_bytes() >> (64 - self.arena.width(x));
-                return format!("{field} {sign} {value:#x}");
-            }
+        if let (Rel::Eq, Some(bytes), Some(c)) = (rel, self.memory(x), self.arena.constant(y))
+            && let [field] = self.bytes(&bytes).as_slice()
+        {
+            let value = c.swap_bytes() >> (64 - self.arena.width(x));
+            return format!("{field} {sign} {value:#x}");
         }
         format!("{} {sign} {}", self.operand(x), self.operand(y))
     }
