@@ -32,6 +32,8 @@ needed() {
         [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
+        # the solver of `millrace model`
+        command -v z3 >/dev/null || echo z3
     fi
     if [ "$goal" = dpdk ]; then
         # the build's optional feature `dpdk`: 54 MB, and as much again of drivers and what they need

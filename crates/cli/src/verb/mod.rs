@@ -9,6 +9,7 @@ mod doctor;
 mod emit;
 mod manual;
 mod map;
+mod model;
 mod run;
 mod survey;
 mod test;
@@ -53,6 +54,7 @@ verbs! {
     Bench(bench::Bench),
     Build(build::Build),
     Emit(emit::Emit),
+    Model(model::Model),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),

@@ -1,0 +1,72 @@
+//! `millrace model`: what a function can do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use millrace_model::{Limits, report};
+
+use crate::failure::{DONE, Failure};
+use crate::{function, screen, trouble};
+
+/// Show every path of a function: its guard, its accesses to state, its packet writes, its verdict.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 done, also where the paths are not all (the answer says so), 1 refused, 2 wrong use.")]
+pub struct Model {
+    /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
+    /// of a folder in ./nfs or $MILLRACE_NFS
+    nf: String,
+
+    /// Most paths, finished or waiting
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    paths: usize,
+
+    /// Most time, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    time: u64,
+
+    /// The solver: Z3's command
+    #[arg(long, value_name = "COMMAND", default_value = "z3")]
+    solver: PathBuf,
+
+    /// Write each question to the solver to a file in this folder, as SMT-LIB text
+    #[arg(long, value_name = "FOLDER")]
+    dump: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Model {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints it, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        let program = function::program(&self.nf, &[])?;
+        let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+        if let Some(folder) = &self.dump {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| Failure::wrong(format!("{}: {e}", folder.display())))?;
+        }
+        let limits = Limits {
+            paths: self.paths,
+            time: Duration::from_secs(self.time),
+            solver: self.solver.clone(),
+            dump: self.dump.clone(),
+            ..Limits::default()
+        };
+        let mut model = millrace_model::model(&program, &checked, &limits);
+        let report = report::report(&mut model, &program);
+        if self.json {
+            screen::document(&report);
+        } else {
+            screen::out(report::text(&report).trim_end());
+        }
+        Ok(DONE)
+    }
+}

@@ -1,0 +1,62 @@
+//! `millrace model`: reports of bundled functions, and what it says when it cannot say all.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{json, millrace, output};
+
+fn has_z3() -> bool {
+    let found = std::process::Command::new("z3")
+        .arg("--version")
+        .output()
+        .is_ok();
+    if !found {
+        eprintln!("skipped: there is no z3 (Debian: apt-get install z3)");
+    }
+    found
+}
+
+/// The report for people of a function that is followed to its last path.
+fn report(nf: &str) -> String {
+    let (out, _) = output(millrace().args(["model", nf, "--time", "120"]));
+    assert_eq!(out.status.code(), Some(0));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn small_functions_are_reported_to_the_last_path() {
+    if !has_z3() {
+        return;
+    }
+    for nf in ["nop", "sbridge", "bridge"] {
+        insta::assert_snapshot!(nf, report(nf));
+    }
+}
+
+#[test]
+fn without_a_solver_the_proof_of_safety_says_what_is_touched() {
+    let mut command = millrace();
+    let (d, status) = json(command.args(["model", "bridge", "--solver", "/nonexistent/z3"]));
+    assert_eq!(status, 0);
+    assert_eq!(d["exhaustive"], false);
+    let why = d["bounded"][0].as_str().unwrap();
+    assert!(why.contains("apt-get install z3"), "{why}");
+    let objects = d["objects"].as_array().unwrap();
+    let stations = objects.iter().find(|o| o["name"] == "stations").unwrap();
+    assert_eq!(stations["access"], "read-write");
+    assert_eq!(stations["approximate"], true);
+}
+
+#[test]
+fn a_spent_budget_is_said() {
+    let mut command = millrace();
+    let (d, _) = json(command.args(["model", "firewall", "--paths", "2"]));
+    assert_eq!(d["exhaustive"], false);
+    assert!(
+        d["bounded"][0]
+            .as_str()
+            .unwrap()
+            .contains("more than 2 paths")
+    );
+    assert_eq!(d["objects"][0]["access"], "read-write");
+}

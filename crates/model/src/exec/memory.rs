@@ -1,0 +1,357 @@
+//! Loads and stores.
+
+use millrace_object::program::{Line, ObjectId};
+
+use super::state::{Access, Cell, Place, Presence, Region, State, Value, Written};
+use super::{Engine, Gap};
+use crate::expr::{Bin, ExprId, Origin, Rel};
+use crate::model::Effect;
+use crate::solver::Answer;
+
+fn gap<T>(what: impl Into<String>) -> Result<T, Gap> {
+    Err(Gap(what.into()))
+}
+
+impl Engine<'_> {
+    /// The only value that an offset can have on this path.
+    fn fixed(&mut self, s: &State, e: ExprId) -> Result<i64, Gap> {
+        if let Some(c) = self.arena.constant(e) {
+            return Ok(c as i64);
+        }
+        if let Some(model) = s.model.clone() {
+            let value = model.value(&self.arena, e);
+            let c = self.arena.number(value, 64);
+            let same = self.arena.compare(Rel::Eq, e, c);
+            let other = self.arena.not(same);
+            let mut all = s.guard.clone();
+            all.push(other);
+            if matches!(self.oracle.holds(&self.arena, &all), Answer::Fails) {
+                return Ok(value as i64);
+            }
+        }
+        gap("memory other than the packet is accessed at an offset that is not one number")
+    }
+
+    /// The place of a global's only value.
+    pub(super) fn global(&mut self, s: &mut State, object: ObjectId) -> usize {
+        if let Some(at) = s.globals.get(&object) {
+            return *at;
+        }
+        let name = self.object_name(object);
+        s.places.push(Place {
+            object,
+            key: Vec::new(),
+            stem: name,
+            bytes: std::collections::BTreeMap::new(),
+            presence: Presence::There,
+            fresh: false,
+        });
+        let at = s.places.len() - 1;
+        s.globals.insert(object, at);
+        at
+    }
+
+    /// What a place held before the path wrote to it.
+    fn initial(&mut self, place: &Place, offset: u32) -> ExprId {
+        if place.fresh {
+            return self.arena.number(0, 8);
+        }
+        let program = self.program;
+        if let Some(object) = program.objects.get(place.object.0) {
+            let param = program.params.iter().find(|p| {
+                p.object == place.object && (p.offset..p.offset + p.bytes).contains(&offset)
+            });
+            if let Some(p) = param {
+                let whole = self.arena.sym(&p.name, 8 * p.bytes, Origin::Param);
+                return self.arena.extract(whole, 8 * (offset - p.offset), 8);
+            }
+            if object.read_only && !object.settable {
+                let byte = object.initial.as_ref().and_then(|i| i.get(offset as usize));
+                return self.arena.number(u64::from(byte.copied().unwrap_or(0)), 8);
+            }
+            let from = offset / 8 * 8;
+            let to = (from + 8).min(object.value_bytes.max(offset + 1));
+            let name = format!("{}[{from}..{to}]", place.stem);
+            let origin = Origin::State(place.object.0);
+            let word = self.arena.sym(&name, 8 * (to - from), origin);
+            return self.arena.extract(word, 8 * (offset - from), 8);
+        }
+        self.arena.number(0, 8)
+    }
+
+    /// A byte of the packet as it is now.
+    pub(super) fn packet_byte(&mut self, s: &State, offset: ExprId) -> Result<ExprId, Gap> {
+        let (at, base) = self.divided(offset);
+        let mut result: Option<ExprId> = None;
+        let mut maybe = Vec::new();
+        for w in s.packet.iter().rev() {
+            if w.base == base {
+                if w.at == at {
+                    result = Some(w.byte);
+                    break;
+                }
+                continue;
+            }
+            let there = self.joined(w.base, w.at);
+            let same = self.arena.compare(Rel::Eq, there, offset);
+            if self.arena.constant(same) == Some(0) || !self.possible(s, same) {
+                continue;
+            }
+            maybe.push((same, w.byte));
+            if maybe.len() > 16 {
+                return gap("a packet byte that many writes may have changed is read");
+            }
+        }
+        let mut byte = match result {
+            Some(b) => b,
+            None => self.arena.byte(offset),
+        };
+        for (same, other) in maybe.into_iter().rev() {
+            byte = self.arena.ite(same, other, byte);
+        }
+        Ok(byte)
+    }
+
+    fn divided(&mut self, offset: ExprId) -> (i64, Option<ExprId>) {
+        let (_, c) = self.arena.linear(offset);
+        let minus = self.arena.number(c.wrapping_neg(), 64);
+        let base = self.arena.binary(Bin::Add, offset, minus);
+        (
+            c as i64,
+            (self.arena.constant(base) != Some(0)).then_some(base),
+        )
+    }
+
+    fn joined(&mut self, base: Option<ExprId>, at: i64) -> ExprId {
+        let at = self.arena.number(at as u64, 64);
+        match base {
+            None => at,
+            Some(b) => self.arena.binary(Bin::Add, b, at),
+        }
+    }
+
+    /// Whether a condition can hold; yes if nobody can say.
+    fn possible(&mut self, s: &State, condition: ExprId) -> bool {
+        let mut all = s.guard.clone();
+        all.push(condition);
+        !matches!(self.oracle.holds(&self.arena, &all), Answer::Fails)
+    }
+
+    /// So many bytes in memory order.
+    pub(super) fn read(
+        &mut self,
+        s: &mut State,
+        region: Region,
+        offset: ExprId,
+        bytes: u32,
+    ) -> Result<Vec<ExprId>, Gap> {
+        let mut out = Vec::new();
+        if region == Region::Packet {
+            for i in 0..bytes {
+                let i = self.arena.number(u64::from(i), 64);
+                let at = self.arena.binary(Bin::Add, offset, i);
+                out.push(self.packet_byte(s, at)?);
+            }
+            return Ok(out);
+        }
+        let from = self.fixed(s, offset)?;
+        for i in 0..i64::from(bytes) {
+            out.push(match region {
+                Region::Stack(frame) => match s.stack.get(&(frame, from + i)) {
+                    Some(Cell::Byte(e)) => *e,
+                    Some(Cell::Part(..)) => return gap("a part of a pointer is read"),
+                    None => return gap("stack memory is read that the path has not written"),
+                },
+                Region::Place(at) => {
+                    let Some(place) = s.places.get(at).cloned() else {
+                        return gap("a place that does not exist");
+                    };
+                    let offset = (from + i) as u32;
+                    match place.bytes.get(&offset) {
+                        Some(e) => *e,
+                        None => self.initial(&place, offset),
+                    }
+                }
+                _ => return gap("memory of the context is read by a helper"),
+            });
+        }
+        Ok(out)
+    }
+
+    /// Writes bytes in memory order.
+    pub(super) fn write(
+        &mut self,
+        s: &mut State,
+        region: Region,
+        offset: ExprId,
+        bytes: &[ExprId],
+    ) -> Result<(), Gap> {
+        if region == Region::Packet {
+            for (i, byte) in bytes.iter().enumerate() {
+                let i = self.arena.number(i as u64, 64);
+                let offset = self.arena.binary(Bin::Add, offset, i);
+                let (at, base) = self.divided(offset);
+                // An older write to the same byte counts no more, if nothing between could be it.
+                if s.packet.iter().all(|w| w.base == base) {
+                    s.packet.retain(|w| w.at != at);
+                }
+                s.packet.push(Written {
+                    base,
+                    at,
+                    byte: *byte,
+                });
+            }
+            return Ok(());
+        }
+        let from = self.fixed(s, offset)?;
+        for (i, byte) in bytes.iter().enumerate() {
+            let at = from + i as i64;
+            match region {
+                Region::Stack(frame) => {
+                    s.stack.insert((frame, at), Cell::Byte(*byte));
+                }
+                Region::Place(p) => {
+                    if let Some(place) = s.places.get_mut(p) {
+                        place.bytes.insert(at as u32, *byte);
+                    }
+                }
+                _ => return gap("memory of the context is written"),
+            }
+        }
+        Ok(())
+    }
+
+    /// A load instruction's value.
+    pub(super) fn load(
+        &mut self,
+        s: &mut State,
+        region: Region,
+        offset: ExprId,
+        bytes: u32,
+        line: Option<&Line>,
+    ) -> Result<Value, Gap> {
+        if region == Region::Context {
+            return self.field(s, offset);
+        }
+        if let Region::Stack(frame) = region
+            && bytes == 8
+        {
+            let from = self.fixed(s, offset)?;
+            let cells: Vec<_> = (0..8).map(|i| s.stack.get(&(frame, from + i))).collect();
+            if let Some(Some(Cell::Part(value, 0))) = cells.first() {
+                let whole = cells.iter().enumerate().all(
+                    |(i, c)| matches!(c, Some(Cell::Part(v, n)) if v == value && usize::from(*n) == i),
+                );
+                return if whole {
+                    Ok(*value)
+                } else {
+                    gap("a part of a pointer is read")
+                };
+            }
+        }
+        let mut parts = self.read(s, region, offset, bytes)?;
+        if let Region::Place(p) = region {
+            self.note(s, p, offset, Effect::Read, "load", &[], line)?;
+        }
+        parts.reverse();
+        let whole = self.arena.concat(&parts);
+        Ok(Value::Num(self.arena.resize(whole, 64)))
+    }
+
+    /// A store instruction.
+    pub(super) fn store(
+        &mut self,
+        s: &mut State,
+        (region, offset): (Region, ExprId),
+        bytes: u32,
+        value: Value,
+        line: Option<&Line>,
+    ) -> Result<(), Gap> {
+        let Value::Num(e) = value else {
+            let (Region::Stack(frame), 8) = (region, bytes) else {
+                return gap("a pointer is kept in memory that is no stack");
+            };
+            let from = self.fixed(s, offset)?;
+            for i in 0..8_u8 {
+                s.stack
+                    .insert((frame, from + i64::from(i)), Cell::Part(value, i));
+            }
+            return Ok(());
+        };
+        let parts: Vec<ExprId> = (0..bytes)
+            .map(|i| self.arena.extract(e, 8 * i, 8))
+            .collect();
+        self.write(s, region, offset, &parts)?;
+        if let Region::Place(p) = region {
+            self.note(s, p, offset, Effect::Write, "store", &parts, line)?;
+        }
+        Ok(())
+    }
+
+    /// Records an access through a pointer to a value.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn note(
+        &mut self,
+        s: &mut State,
+        place: usize,
+        offset: ExprId,
+        effect: Effect,
+        operation: &'static str,
+        value: &[ExprId],
+        line: Option<&Line>,
+    ) -> Result<(), Gap> {
+        let from = self.fixed(s, offset)?;
+        let Some(p) = s.places.get(place) else {
+            return Ok(());
+        };
+        let constant = self
+            .program
+            .objects
+            .get(p.object.0)
+            .is_some_and(|o| o.read_only && !o.settable);
+        if constant {
+            return Ok(());
+        }
+        self.writable(p.object, effect)?;
+        s.accesses.push(Access {
+            object: p.object,
+            operation,
+            effect,
+            key: p.key.clone(),
+            value: value.to_vec(),
+            offset: Some(from as u32),
+            outcome: None,
+            line: line.cloned(),
+        });
+        Ok(())
+    }
+
+    /// A field of the context.
+    fn field(&mut self, s: &State, offset: ExprId) -> Result<Value, Gap> {
+        let at = self.fixed(s, offset)?;
+        let zero = self.arena.number(0, 64);
+        let number = |engine: &mut Self, name: &str, origin| {
+            let e = engine.arena.sym(name, 32, origin);
+            Ok(Value::Num(engine.arena.resize(e, 64)))
+        };
+        match at {
+            // No packet has metadata before it when it comes in.
+            0 | 8 => Ok(Value::Ptr(Region::Packet, zero)),
+            4 => {
+                let length = self.length();
+                Ok(Value::Ptr(Region::Packet, length))
+            }
+            12 => number(self, "port", Origin::Port),
+            16 => number(self, "queue", Origin::Port),
+            24 => Ok(Value::Num(self.arena.sym("time", 64, Origin::Time))),
+            32 => number(self, "ports", Origin::Port),
+            other => gap(format!("the context's field at byte {other}")),
+        }
+    }
+
+    /// The packet's length in 64 bits.
+    pub(super) fn length(&mut self) -> ExprId {
+        let length = self.arena.sym("length", 16, Origin::Length);
+        self.arena.resize(length, 64)
+    }
+}

@@ -1,0 +1,413 @@
+//! Symbolic execution of one entry, to the last path or to the end of a budget.
+//!
+//! The work list is kept by basic block and taken in an order in which all ways that meet at a join have
+//! arrived before it is left, so that [`merge`] sees them together. Each path carries an assignment under
+//! which its guard holds: at a branch it says for nothing which way is possible, and only the other way
+//! is asked for.
+
+mod call;
+mod memory;
+mod merge;
+mod state;
+mod step;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use millrace_check::facts::{Flow, FrameId};
+use millrace_check::flow::backward::{AtStart, Backward};
+use millrace_check::flow::graph::Blocks;
+use millrace_check::flow::points::points;
+use millrace_object::program::{Dialect, ObjectId, Program, Role};
+
+use crate::Limits;
+use crate::expr::eval::Assignment;
+use crate::expr::walk::cone;
+use crate::expr::{Arena, ExprId, Node, Origin, Rel};
+use crate::model::{Outcome, Path, Verdict};
+use crate::solver::{Answer, Oracle};
+
+pub use state::{Access, Region, State, Value, Written};
+use step::Next;
+
+/// Why a path cannot be followed.
+#[derive(Clone, Debug)]
+pub struct Gap(pub String);
+
+/// Most blocks for which it is worked out which reach which.
+const REACH: usize = 6000;
+
+/// One execution under way.
+pub struct Engine<'a> {
+    program: &'a Program,
+    flow: &'a Flow,
+    /// the expressions
+    pub arena: Arena,
+    /// who says what is possible
+    pub oracle: Oracle,
+    limits: &'a Limits,
+    until: Instant,
+    hurry: Instant,
+    blocks: Blocks,
+    live: AtStart,
+    reach: Vec<Vec<u64>>,
+    steps: u64,
+}
+
+/// What an execution gave.
+pub struct Executed {
+    /// the paths
+    pub paths: Vec<Path>,
+    /// whether these are all
+    pub outcome: Outcome,
+    /// steps taken
+    pub steps: u64,
+}
+
+impl<'a> Engine<'a> {
+    /// Before the first step.
+    #[must_use]
+    pub fn new(
+        program: &'a Program,
+        flow: &'a Flow,
+        role: Role,
+        limits: &'a Limits,
+        until: Instant,
+        oracle: Oracle,
+    ) -> Self {
+        let blocks = Blocks::of(flow);
+        let (touches, _) = points(program, flow, &blocks);
+        let live = Backward {
+            flow,
+            blocks: &blocks,
+            touches: &touches,
+            role,
+        }
+        .live();
+        let reach = reach(&blocks);
+        Engine {
+            program,
+            flow,
+            arena: Arena::new(),
+            oracle,
+            limits,
+            until,
+            hurry: until - limits.time / 4 * 3,
+            blocks,
+            live,
+            reach,
+            steps: 0,
+        }
+    }
+
+    pub(crate) fn object_name(&self, id: ObjectId) -> String {
+        let name = self.program.objects.get(id.0).map(|o| o.name.clone());
+        name.unwrap_or_else(|| format!("object{}", id.0))
+    }
+
+    fn begin(&mut self) -> State {
+        let zero = self.arena.number(0, 64);
+        let mut regs = [Value::Unset; 11];
+        regs[1] = Value::Ptr(Region::Context, zero);
+        regs[10] = Value::Ptr(Region::Stack(FrameId(0)), zero);
+        // What the host promises: a port that there is.
+        let mut guard = Vec::new();
+        if self.program.dialect == Dialect::Handlers && !self.program.ports.is_empty() {
+            let n = self.program.ports.len() as u64;
+            let port = self.arena.sym("port", 32, Origin::Port);
+            let most = self.arena.number(n, 32);
+            guard.push(self.arena.compare(Rel::Less, port, most));
+            let ports = self.arena.sym("ports", 32, Origin::Port);
+            guard.push(self.arena.compare(Rel::Eq, ports, most));
+        }
+        let model = match self.oracle.holds(&self.arena, &guard) {
+            Answer::Holds(m) => Some(m),
+            _ => None,
+        };
+        State {
+            at: 0,
+            frames: vec![(FrameId(0), regs)],
+            stack: BTreeMap::new(),
+            places: Vec::new(),
+            globals: BTreeMap::new(),
+            packet: Vec::new(),
+            guard,
+            model,
+            undecided: false,
+            accesses: Vec::new(),
+            target: None,
+            steps: 0,
+            draws: 0,
+        }
+    }
+
+    /// Follows every path.
+    #[must_use]
+    pub fn run(&mut self) -> Executed {
+        let mut pending: BTreeMap<usize, Vec<State>> = BTreeMap::new();
+        let mut paths = Vec::new();
+        let first = self.begin();
+        let host = first.guard.len();
+        pending.entry(0).or_default().push(first);
+        let mut why: Option<String> = None;
+        while let Some(block) = self.next_block(&pending) {
+            let ready = match self.easiest(&mut pending) {
+                Some(s) => vec![s],
+                None => {
+                    let states = pending.remove(&block).unwrap_or_default();
+                    self.arrive(block, states)
+                }
+            };
+            for s in ready {
+                match self.block(s, &mut pending) {
+                    Ok(Some(path)) => paths.push(path),
+                    Ok(None) => {}
+                    Err(Gap(what)) => {
+                        why.get_or_insert(what);
+                    }
+                }
+            }
+            let waiting: usize = pending.values().map(Vec::len).sum();
+            let spent = if paths.len() + waiting > self.limits.paths {
+                Some(format!("more than {} paths", self.limits.paths))
+            } else if self.steps > self.limits.steps {
+                Some(format!("more than {} steps", self.limits.steps))
+            } else if self.arena.len() > self.limits.expressions {
+                Some(format!("more than {} expressions", self.limits.expressions))
+            } else if Instant::now() > self.until {
+                Some(format!("more than {} ms", self.limits.time.as_millis()))
+            } else {
+                None
+            };
+            if let Some(spent) = spent {
+                why = Some(format!("the budget is spent: {spent}"));
+                break;
+            }
+        }
+        if why.is_none()
+            && paths.iter().any(|p: &Path| p.undecided)
+            && let Some(reason) = &self.oracle.reason
+        {
+            why = Some(format!("some paths may be impossible: {reason}"));
+        }
+        for p in &mut paths {
+            p.guard.drain(..host.min(p.guard.len()));
+        }
+        Executed {
+            paths,
+            outcome: why.map_or(Outcome::Exhaustive, |why| Outcome::Bounded { why }),
+            steps: self.steps,
+        }
+    }
+
+    /// The waiting block that no other one, which it does not reach itself, can still reach.
+    fn next_block(&self, pending: &BTreeMap<usize, Vec<State>>) -> Option<usize> {
+        let reaches = |a: usize, b: usize| {
+            let word = self.reach.get(a).and_then(|r| r.get(b / 64));
+            word.is_some_and(|w| w >> (b % 64) & 1 == 1)
+        };
+        let rank = |b: &usize| self.blocks.rank.get(*b).copied().flatten();
+        let free = pending.keys().filter(|b| {
+            pending
+                .keys()
+                .all(|a| a == *b || !reaches(*a, **b) || reaches(**b, *a))
+        });
+        free.min_by_key(|b| rank(b))
+            .or_else(|| pending.keys().min_by_key(|b| rank(b)))
+            .copied()
+    }
+
+    /// With a quarter of the time gone paths are brought to their end, merged or not: a report of some
+    /// paths says more than one of none. Those come first whose guards speak of few computed offsets,
+    /// because a solver is slow where offsets are computed from what is at computed offsets.
+    fn easiest(&self, pending: &mut BTreeMap<usize, Vec<State>>) -> Option<State> {
+        if Instant::now() < self.hurry {
+            return None;
+        }
+        let cost = |s: &State| {
+            let mut bases = std::collections::BTreeSet::new();
+            for id in cone(&self.arena, &s.guard, |_| false) {
+                if let Node::Byte { base: Some(b), .. } = self.arena.node(id) {
+                    bases.insert(*b);
+                }
+            }
+            bases.len()
+        };
+        let all = pending
+            .iter()
+            .flat_map(|(b, states)| states.iter().enumerate().map(|(i, s)| (*b, i, s)));
+        let rank = |b: usize| self.blocks.rank.get(b).copied().flatten();
+        let (block, index, _) =
+            all.min_by_key(|(b, _, s)| (cost(s), std::cmp::Reverse(rank(*b))))?;
+        let states = pending.get_mut(&block)?;
+        let s = states.swap_remove(index);
+        if states.is_empty() {
+            pending.remove(&block);
+        }
+        Some(s)
+    }
+
+    /// Merges what arrived at a join.
+    fn arrive(&mut self, block: usize, states: Vec<State>) -> Vec<State> {
+        let joins = self.blocks.before.get(block).is_some_and(|b| b.len() > 1);
+        if !joins {
+            return states;
+        }
+        // A call splits paths in the middle of a block: those have passed the join.
+        let start = self.blocks.starts.get(block).copied();
+        let (mut states, mut kept): (Vec<State>, Vec<State>) =
+            states.into_iter().partition(|s| Some(s.at) == start);
+        if let Some(live) = self.live.get(block) {
+            states.iter_mut().for_each(|s| merge::forget(s, live));
+        }
+        'next: for s in states {
+            for k in kept.iter_mut().filter(|k| k.at == s.at) {
+                if let Some(m) = self.merged(k, &s) {
+                    *k = m;
+                    continue 'next;
+                }
+            }
+            kept.push(s);
+        }
+        kept
+    }
+
+    /// Follows a path to the end of its block.
+    fn block(
+        &mut self,
+        first: State,
+        pending: &mut BTreeMap<usize, Vec<State>>,
+    ) -> Result<Option<Path>, Gap> {
+        // A helper may split a path in the middle of a block: each half goes on from there.
+        let mut here = vec![first];
+        let mut gap = None;
+        let mut ended = None;
+        while let Some(s) = here.pop() {
+            self.steps += 1;
+            let from = self.blocks.of.get(s.at).copied();
+            match self.step(s) {
+                Ok(Next::On(next)) => {
+                    for s in next {
+                        let inside = {
+                            let block = self.blocks.of.get(s.at).copied();
+                            block == from
+                                && from.and_then(|b| self.blocks.starts.get(b)) != Some(&s.at)
+                        };
+                        if inside && here.is_empty() {
+                            here.push(s);
+                        } else if let Some(b) = self.blocks.of.get(s.at) {
+                            pending.entry(*b).or_default().push(s);
+                        } else {
+                            gap = Some(Gap("ran off the program".to_owned()));
+                        }
+                    }
+                }
+                Ok(Next::End(s, verdict)) => ended = Some(self.path(*s, verdict)),
+                Err(g) => gap = Some(g),
+            }
+        }
+        match (gap, ended) {
+            (Some(g), _) => Err(g),
+            (None, ended) => Ok(ended),
+        }
+    }
+
+    fn path(&mut self, s: State, verdict: Value) -> Path {
+        let verdict = match verdict {
+            Value::Num(e) => Verdict::Number(self.arena.extract(e, 0, 32)),
+            _ => Verdict::None,
+        };
+        Path {
+            guard: s.guard,
+            accesses: s.accesses,
+            rewrites: s.packet,
+            target: s.target,
+            verdict,
+            undecided: s.undecided,
+            witness: s.model,
+        }
+    }
+
+    /// The two ways of a condition; none for one that is impossible.
+    pub(crate) fn split(&mut self, s: State, condition: ExprId) -> (Option<State>, Option<State>) {
+        let negated = self.arena.not(condition);
+        match self.arena.constant(condition) {
+            Some(1) => return (Some(s), None),
+            Some(_) => return (None, Some(s)),
+            None if s.guard.contains(&condition) => return (Some(s), None),
+            None if s.guard.contains(&negated) => return (None, Some(s)),
+            None => {}
+        }
+        let now = s
+            .model
+            .as_ref()
+            .map(|m| m.value(&self.arena, condition) == 1);
+        let mut with = |e: ExprId, known: bool| -> Option<State> {
+            let mut t = s.clone();
+            t.guard.push(e);
+            if known {
+                return Some(t);
+            }
+            match self.oracle.holds(&self.arena, &t.guard) {
+                Answer::Holds(m) => {
+                    t.model = Some(m);
+                    Some(t)
+                }
+                Answer::Fails => None,
+                Answer::Unknown(_) => {
+                    t.model = None;
+                    t.undecided = true;
+                    Some(t)
+                }
+            }
+        };
+        let yes = with(condition, now == Some(true));
+        let no = with(negated, now == Some(false));
+        // If one way is impossible the other's guard says nothing new.
+        match (yes, no) {
+            (Some(_), None) if now == Some(true) => (Some(s), None),
+            (None, Some(_)) if now == Some(false) => (None, Some(s)),
+            both => both,
+        }
+    }
+
+    /// A fresh symbol's name on this path.
+    pub(crate) fn fresh(&self, s: &mut State, what: &str) -> String {
+        s.draws += 1;
+        format!("{what}#{}", s.draws)
+    }
+
+    /// The assignment that a path ends with, for those who would run it.
+    #[must_use]
+    pub fn witness(path: &Path) -> Option<Rc<Assignment>> {
+        path.witness.clone()
+    }
+}
+
+/// For each block the set of those that it reaches, one bit each.
+fn reach(blocks: &Blocks) -> Vec<Vec<u64>> {
+    let n = blocks.starts.len();
+    if n > REACH {
+        return Vec::new();
+    }
+    let mut reach = vec![vec![0_u64; n.div_ceil(64)]; n];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &b in blocks.order.iter().rev() {
+            let mut set = reach[b].clone();
+            for &to in &blocks.next[b] {
+                set[to / 64] |= 1 << (to % 64);
+                for (x, y) in set.iter_mut().zip(&reach[to]) {
+                    *x |= y;
+                }
+            }
+            if set != reach[b] {
+                reach[b] = set;
+                changed = true;
+            }
+        }
+    }
+    reach
+}

@@ -1,0 +1,103 @@
+//! Values of expressions under an assignment.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use super::walk::cone;
+use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
+
+/// Numbers for the symbols and bytes for the packet; what is not named is 0.
+#[derive(Clone, Debug, Default)]
+pub struct Assignment {
+    /// by symbol
+    pub symbols: HashMap<SymId, u64>,
+    /// by offset
+    pub packet: BTreeMap<u64, u8>,
+    /// what has been evaluated
+    known: RefCell<HashMap<ExprId, u64>>,
+}
+
+impl Assignment {
+    /// From its parts.
+    #[must_use]
+    pub fn new(symbols: HashMap<SymId, u64>, packet: BTreeMap<u64, u8>) -> Self {
+        Self {
+            symbols,
+            packet,
+            known: RefCell::default(),
+        }
+    }
+
+    /// The value of an expression.
+    #[must_use]
+    pub fn value(&self, arena: &Arena, e: ExprId) -> u64 {
+        if let Some(v) = self.known.borrow().get(&e) {
+            return *v;
+        }
+        let mut known = self.known.borrow_mut();
+        for id in cone(arena, &[e], |id| known.contains_key(&id)) {
+            let get = |id: &ExprId| known.get(id).copied().unwrap_or(0);
+            let width = arena.width(id);
+            let value = match arena.node(id) {
+                Node::Const(c) => *c,
+                Node::Sym(s) => self.symbols.get(s).copied().unwrap_or(0),
+                Node::Byte { base, at } => {
+                    let offset = base.as_ref().map_or(0, get).wrapping_add(*at as u64);
+                    u64::from(self.packet.get(&(offset & 0xffff)).copied().unwrap_or(0))
+                }
+                Node::Concat(parts) => parts.iter().fold(0_u64, |n, p| {
+                    n.checked_shl(arena.width(*p)).unwrap_or(0) | get(p)
+                }),
+                Node::Extract { of, low } => get(of) >> low,
+                Node::SignExtend(x) => {
+                    let up = 64 - arena.width(*x);
+                    ((get(x) << up) as i64 >> up) as u64
+                }
+                Node::Bin(op, a, b) => apply(*op, width, get(a), get(b)),
+                Node::Cmp(rel, a, b) => u64::from(relation(*rel, arena.width(*a), get(a), get(b))),
+                Node::Ite(c, a, b) => get(if get(c) == 1 { a } else { b }),
+            };
+            known.insert(id, value & mask(width));
+        }
+        known.get(&e).copied().unwrap_or(0)
+    }
+}
+
+fn signed(x: u64, width: u32) -> i64 {
+    let up = 64 - width;
+    (x << up) as i64 >> up
+}
+
+/// `a op b`, both of this width.
+#[must_use]
+pub fn apply(op: Bin, width: u32, a: u64, b: u64) -> u64 {
+    let (sa, sb) = (signed(a, width), signed(b, width));
+    let value = match op {
+        Bin::Add => a.wrapping_add(b),
+        Bin::Mul => a.wrapping_mul(b),
+        Bin::Div => a.checked_div(b).unwrap_or(0),
+        Bin::Rem => a.checked_rem(b).unwrap_or(a),
+        Bin::SignedDiv if b == 0 => 0,
+        Bin::SignedRem if b == 0 => a,
+        Bin::SignedDiv => sa.wrapping_div(sb) as u64,
+        Bin::SignedRem => sa.wrapping_rem(sb) as u64,
+        Bin::And => a & b,
+        Bin::Or => a | b,
+        Bin::Xor => a ^ b,
+        Bin::Shl => a.checked_shl(b as u32).unwrap_or(0),
+        Bin::Shr => a.checked_shr(b as u32).unwrap_or(0),
+        Bin::Sar => (sa >> b.min(63)) as u64,
+        Bin::MulHigh => ((u128::from(a) * u128::from(b)) >> 64) as u64,
+    };
+    value & mask(width)
+}
+
+/// Whether `a rel b`, both of this width.
+#[must_use]
+pub fn relation(rel: Rel, width: u32, a: u64, b: u64) -> bool {
+    match rel {
+        Rel::Eq => a == b,
+        Rel::Less => a < b,
+        Rel::SignedLess => signed(a, width) < signed(b, width),
+    }
+}

@@ -1,0 +1,295 @@
+//! Bit-vector expressions, hash-consed and simplified as they are built.
+//!
+//! Widths are 1 to 64 bits; a truth value has width 1. The children of a node have smaller numbers than
+//! the node, so that walks need no recursion. Loads of several bytes are concatenations of bytes, and
+//! masks, shifts by constants and byte swaps are laid out as concatenations of extracts: that is what
+//! makes a packet field appear as a field again after a compiler took it apart.
+
+mod build;
+pub mod eval;
+pub mod print;
+pub mod walk;
+
+use std::collections::HashMap;
+
+use millrace_check::domain::tnum::Tnum;
+use serde::Serialize;
+
+/// Index of an expression in its [`Arena`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ExprId(pub u32);
+
+/// Index of a symbol in its [`Arena`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SymId(pub u32);
+
+/// Arithmetic on two operands of one width. Division follows BPF: by zero gives 0, a remainder by zero
+/// the left operand; shifts are by less than the width.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Bin {
+    /// sum
+    Add,
+    /// product
+    Mul,
+    /// unsigned quotient
+    Div,
+    /// unsigned remainder
+    Rem,
+    /// signed quotient
+    SignedDiv,
+    /// signed remainder
+    SignedRem,
+    /// and
+    And,
+    /// or
+    Or,
+    /// exclusive or
+    Xor,
+    /// left shift
+    Shl,
+    /// logical right shift
+    Shr,
+    /// arithmetic right shift
+    Sar,
+    /// upper half of the product of two 64-bit numbers
+    MulHigh,
+}
+
+/// Comparisons; their result has width 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rel {
+    /// equal
+    Eq,
+    /// unsigned less
+    Less,
+    /// signed less
+    SignedLess,
+}
+
+/// An expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// a number
+    Const(u64),
+    /// a symbol
+    Sym(SymId),
+    /// the byte of the packet, as it came in, at `base` (0 when none) plus `at`
+    Byte {
+        /// the part of the offset that is no constant, 64 bits
+        base: Option<ExprId>,
+        /// the constant part
+        at: i64,
+    },
+    /// parts one after another, the highest bits first
+    Concat(Box<[ExprId]>),
+    /// as many bits as the expression is wide, from bit `low` on
+    Extract {
+        /// of what
+        of: ExprId,
+        /// lowest bit
+        low: u32,
+    },
+    /// the operand with its sign bit repeated
+    SignExtend(ExprId),
+    /// arithmetic
+    Bin(Bin, ExprId, ExprId),
+    /// comparison
+    Cmp(Rel, ExprId, ExprId),
+    /// the second if the first is 1, else the third
+    Ite(ExprId, ExprId, ExprId),
+}
+
+/// Where a symbol comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// the packet's length
+    Length,
+    /// the ingress port, its queue, how many ports there are
+    Port,
+    /// time
+    Time,
+    /// a random draw
+    Random,
+    /// a parameter
+    Param,
+    /// what a state object holds, whether a key is there, whether it is full
+    State(usize),
+    /// what a helper said that has no meaning of its own here
+    Helper,
+}
+
+/// A symbol.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    /// its name, unique in the arena
+    pub name: String,
+    /// bits
+    pub width: u32,
+    /// where it comes from
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    node: Node,
+    width: u32,
+    bits: Tnum,
+}
+
+/// All expressions of one execution.
+#[derive(Clone, Debug, Default)]
+pub struct Arena {
+    entries: Vec<Entry>,
+    known: HashMap<(Node, u32), ExprId>,
+    symbols: Vec<Symbol>,
+    names: HashMap<String, SymId>,
+}
+
+/// All ones in the low bits; 64 at most.
+#[must_use]
+pub fn mask(width: u32) -> u64 {
+    if width >= 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    }
+}
+
+impl Arena {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn entry(&self, e: ExprId) -> &Entry {
+        // Numbers come from this arena alone, which never forgets.
+        #[allow(clippy::indexing_slicing)]
+        &self.entries[e.0 as usize]
+    }
+
+    /// What an expression is.
+    #[must_use]
+    pub fn node(&self, e: ExprId) -> &Node {
+        &self.entry(e).node
+    }
+
+    /// Its width in bits.
+    #[must_use]
+    pub fn width(&self, e: ExprId) -> u32 {
+        self.entry(e).width
+    }
+
+    /// Its known bits.
+    #[must_use]
+    pub fn bits(&self, e: ExprId) -> Tnum {
+        self.entry(e).bits
+    }
+
+    /// Its least and greatest unsigned value, from the known bits.
+    #[must_use]
+    pub fn bounds(&self, e: ExprId) -> (u64, u64) {
+        let bits = self.bits(e);
+        (bits.value, bits.value | bits.mask)
+    }
+
+    /// The number, if it is one.
+    #[must_use]
+    pub fn constant(&self, e: ExprId) -> Option<u64> {
+        match self.entry(e).node {
+            Node::Const(c) => Some(c),
+            _ => None,
+        }
+    }
+
+    /// How many expressions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// A symbol.
+    #[must_use]
+    pub fn symbol(&self, s: SymId) -> &Symbol {
+        #[allow(clippy::indexing_slicing)]
+        &self.symbols[s.0 as usize]
+    }
+
+    /// The symbol of this name as an expression; made if there is none.
+    pub fn sym(&mut self, name: &str, width: u32, origin: Origin) -> ExprId {
+        let id = if let Some(id) = self.names.get(name) {
+            *id
+        } else {
+            let id = SymId(self.symbols.len() as u32);
+            self.symbols.push(Symbol {
+                name: name.to_owned(),
+                width,
+                origin,
+            });
+            self.names.insert(name.to_owned(), id);
+            id
+        };
+        let width = self.symbol(id).width;
+        self.add(Node::Sym(id), width)
+    }
+
+    fn add(&mut self, node: Node, width: u32) -> ExprId {
+        let key = (node, width);
+        if let Some(id) = self.known.get(&key) {
+            return *id;
+        }
+        let bits = self.known_bits(&key.0, width).low(width);
+        if bits.is_constant() && !matches!(key.0, Node::Const(_)) {
+            return self.add(Node::Const(bits.value), width);
+        }
+        let id = ExprId(self.entries.len() as u32);
+        self.entries.push(Entry {
+            node: key.0.clone(),
+            width,
+            bits,
+        });
+        self.known.insert(key, id);
+        id
+    }
+
+    fn known_bits(&self, node: &Node, width: u32) -> Tnum {
+        let b = |e: &ExprId| self.bits(*e);
+        match node {
+            Node::Const(c) => Tnum::constant(*c),
+            Node::Sym(_) | Node::Byte { .. } => Tnum::UNKNOWN,
+            Node::Concat(parts) => parts.iter().fold(Tnum::constant(0), |t, p| {
+                let shifted = if self.width(*p) >= 64 {
+                    Tnum::constant(0)
+                } else {
+                    t.lsh(self.width(*p))
+                };
+                shifted.or(b(p))
+            }),
+            Node::Extract { of, low } => b(of).rsh(*low),
+            Node::SignExtend(e) => b(e).sign_extend(self.width(*e)),
+            Node::Cmp(..) => Tnum::UNKNOWN.low(1),
+            Node::Ite(_, x, y) => b(x).join(b(y)),
+            Node::Bin(op, x, y) => match op {
+                Bin::Add => b(x).plus(b(y)),
+                Bin::Mul => b(x).times(b(y)),
+                Bin::And => b(x).and(b(y)),
+                Bin::Or => b(x).or(b(y)),
+                Bin::Xor => b(x).xor(b(y)),
+                // A remainder is at most what is divided; a quotient, too.
+                Bin::Div | Bin::Shr => Tnum::range(0, b(x).value | b(x).mask),
+                Bin::Rem => match self.constant(*y) {
+                    Some(c) if c > 0 => Tnum::range(0, c - 1),
+                    _ => Tnum::range(0, b(x).value | b(x).mask),
+                },
+                _ => Tnum::UNKNOWN.low(width),
+            },
+        }
+    }
+}

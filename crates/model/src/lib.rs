@@ -1,0 +1,93 @@
+//! What can it do? A checked program goes in, a [`Model`] comes out: every path, and for each its guard,
+//! its state accesses, what it writes to the packet and its verdict, as expressions over packet fields.
+//!
+//! The execution is bounded ([`Limits`]). Where a bound is met, where a helper has no meaning here yet, or
+//! where the solver cannot say whether a path is possible, the entry says so ([`model::Outcome`]), and the
+//! objects' uses are those that the proof of safety allows: more than what happens, never less.
+
+pub mod exec;
+pub mod expr;
+mod facts;
+pub mod kinds;
+pub mod layout;
+pub mod model;
+pub mod relation;
+pub mod report;
+pub mod solver;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use millrace_check::Checked;
+use millrace_object::program::Program;
+
+pub use model::Model;
+
+/// How far to go.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// most paths, finished or waiting
+    pub paths: usize,
+    /// most instructions followed
+    pub steps: u64,
+    /// most expressions
+    pub expressions: usize,
+    /// most time for all entries together
+    pub time: Duration,
+    /// most time for one question to the solver
+    pub question: Duration,
+    /// the solver
+    pub solver: PathBuf,
+    /// a folder that gets each question as SMT-LIB text
+    pub dump: Option<PathBuf>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            paths: 4096,
+            steps: 2_000_000,
+            expressions: 4_000_000,
+            time: Duration::from_secs(20),
+            question: Duration::from_millis(1000),
+            solver: "z3".into(),
+            dump: None,
+        }
+    }
+}
+
+/// Executes a program symbolically.
+#[must_use]
+pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
+    let until = Instant::now() + limits.time;
+    let mut entries = Vec::new();
+    for (entry, flow) in program.entries.iter().zip(&checked.flows) {
+        let began = Instant::now();
+        let z3 = solver::Z3::new(limits.solver.clone(), limits.question, limits.dump.clone());
+        let oracle = solver::Oracle::new(Box::new(z3));
+        let mut engine = exec::Engine::new(program, flow, entry.role, limits, until, oracle);
+        let done = engine.run();
+        let function = program.functions.get(entry.function.0);
+        entries.push(model::Entry {
+            function: function.map_or(String::new(), |f| f.name.clone()),
+            role: entry.role,
+            paths: done.paths,
+            outcome: done.outcome,
+            took: model::Took {
+                steps: done.steps,
+                expressions: engine.arena.len(),
+                asked: engine.oracle.asked,
+                unanswered: engine.oracle.unanswered,
+                remembered: engine.oracle.remembered,
+                time: began.elapsed(),
+            },
+            arena: engine.arena,
+        });
+    }
+    let objects = facts::objects(program, checked, &entries);
+    Model {
+        name: program.name.clone(),
+        entries,
+        objects,
+    }
+}

@@ -1,0 +1,148 @@
+//! The value that this stage gives.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use millrace_object::program::{ObjectId, Role};
+use serde::Serialize;
+
+use crate::exec::{Access, Written};
+use crate::expr::eval::Assignment;
+use crate::expr::{Arena, ExprId};
+
+/// What one access does to its object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// reads
+    Read,
+    /// reads, and sets the entry's age to zero or counts it as used
+    Refresh,
+    /// adds to a number without looking at it
+    Add,
+    /// adds, changes or removes an entry or its value
+    Write,
+}
+
+/// Whether the paths are all.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// these are all paths, and each is possible
+    Exhaustive,
+    /// there may be others, or some of these may be impossible; the objects' accesses are those that the
+    /// proof of safety saw, which are all
+    Bounded {
+        /// what stood in the way
+        why: String,
+    },
+}
+
+/// What a path ends with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// a number of 32 bits
+    Number(ExprId),
+    /// nothing: the entry takes no packet
+    None,
+}
+
+/// One path.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// conditions, all of which hold
+    pub guard: Vec<ExprId>,
+    /// accesses to state, in order
+    pub accesses: Vec<Access>,
+    /// bytes of the packet that were written
+    pub rewrites: Vec<Written>,
+    /// the interface of a redirect
+    pub target: Option<ExprId>,
+    /// the verdict
+    pub verdict: Verdict,
+    /// the solver could not say whether it is possible
+    pub undecided: bool,
+    /// an assignment under which it is taken
+    pub witness: Option<Rc<Assignment>>,
+}
+
+/// One entry's paths.
+pub struct Entry {
+    /// the function's name
+    pub function: String,
+    /// what makes it run
+    pub role: Role,
+    /// the expressions that the paths speak in
+    pub arena: Arena,
+    /// the paths
+    pub paths: Vec<Path>,
+    /// whether these are all
+    pub outcome: Outcome,
+    /// what it took
+    pub took: Took,
+}
+
+/// What an execution took.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Took {
+    /// instructions followed
+    pub steps: u64,
+    /// expressions made
+    pub expressions: usize,
+    /// questions that the solver got
+    pub asked: u64,
+    /// questions that it did not answer
+    pub unanswered: u64,
+    /// questions that an earlier assignment answered
+    pub remembered: u64,
+    /// time
+    #[serde(skip)]
+    pub time: Duration,
+}
+
+/// How an object is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Use {
+    /// nothing touches it
+    Unused,
+    /// no packet and no timer writes it, nor does the start
+    ReadOnly,
+    /// written before the first packet, by nothing later
+    WrittenAtStart,
+    /// packets only add to its numbers, and nothing depends on them
+    Additive,
+    /// all else
+    ReadWrite,
+}
+
+/// One object's accesses, over all entries.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// which
+    pub id: ObjectId,
+    /// how it is used
+    pub usage: Use,
+    /// from the proof of safety alone, not from the paths: an entry was not exhaustive
+    pub approximate: bool,
+}
+
+/// What a program can do.
+pub struct Model {
+    /// the program's name
+    pub name: String,
+    /// its entries
+    pub entries: Vec<Entry>,
+    /// its objects, in the program's order
+    pub objects: Vec<Object>,
+}
+
+impl Model {
+    /// Whether every entry's paths are all.
+    #[must_use]
+    pub fn exhaustive(&self) -> bool {
+        self.entries
+            .iter()
+            .all(|e| e.outcome == Outcome::Exhaustive)
+    }
+}

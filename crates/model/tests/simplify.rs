@@ -1,0 +1,148 @@
+//! Simplification keeps values: random expressions, built with every rule at work, against the same
+//! operations on numbers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use millrace_model::expr::eval::{Assignment, apply, relation};
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
+use proptest::prelude::*;
+
+/// One step of building: which operation, on which of the expressions so far.
+type Step = (u8, usize, usize, u64);
+
+const OPS: [Bin; 13] = [
+    Bin::Add,
+    Bin::Mul,
+    Bin::Div,
+    Bin::Rem,
+    Bin::SignedDiv,
+    Bin::SignedRem,
+    Bin::And,
+    Bin::Or,
+    Bin::Xor,
+    Bin::Shl,
+    Bin::Shr,
+    Bin::Sar,
+    Bin::MulHigh,
+];
+
+/// Builds 64-bit expressions, each beside the number that it must be.
+fn build(arena: &mut Arena, given: &Assignment, steps: &[Step]) -> Vec<(ExprId, u64)> {
+    let mut all = Vec::new();
+    for i in 0..3 {
+        let e = arena.sym(&format!("x{i}"), 64, Origin::Helper);
+        all.push((e, given.value(arena, e)));
+    }
+    for at in 0..4 {
+        let at = arena.number(at, 64);
+        let e = arena.byte(at);
+        let wide = arena.resize(e, 64);
+        all.push((wide, given.value(arena, e)));
+    }
+    for (what, i, j, c) in steps {
+        let (a, x) = all[i % all.len()];
+        let (b, y) = all[j % all.len()];
+        let made = match what % 22 {
+            op @ 0..13 => {
+                let op = OPS[usize::from(op)];
+                let (b, y) = if matches!(op, Bin::Shl | Bin::Shr | Bin::Sar) {
+                    (arena.number(c % 64, 64), c % 64)
+                } else {
+                    (b, y)
+                };
+                (arena.binary(op, a, b), apply(op, 64, x, y))
+            }
+            13 => (arena.number(*c, 64), *c),
+            14 => (arena.minus(a, b), x.wrapping_sub(y)),
+            15 => (arena.swap(a, 64), x.swap_bytes()),
+            16 => {
+                let low = arena.swap(a, 16);
+                (arena.resize(low, 64), u64::from((x as u16).swap_bytes()))
+            }
+            17 => {
+                let (low, width) = ((c % 32) as u32, (c / 32 % 32 + 1) as u32);
+                let part = arena.extract(a, low, width);
+                (arena.resize(part, 64), x >> low & ((1 << width) - 1))
+            }
+            18 => {
+                let part = arena.extract(a, 0, 16);
+                (arena.sign_extend(part, 64), x as u16 as i16 as i64 as u64)
+            }
+            19 => {
+                let rel = [Rel::Eq, Rel::Less, Rel::SignedLess][(c % 3) as usize];
+                let e = arena.compare(rel, a, b);
+                (arena.resize(e, 64), u64::from(relation(rel, 64, x, y)))
+            }
+            20 => {
+                let less = arena.compare(Rel::Less, a, b);
+                (arena.ite(less, a, b), x.min(y))
+            }
+            _ => {
+                let m = arena.number(0xffff, 64);
+                (arena.binary(Bin::Rem, a, m), x % 0xffff)
+            }
+        };
+        all.push(made);
+    }
+    all
+}
+
+fn assignment(arena: &mut Arena, numbers: [u64; 3], bytes: [u8; 4]) -> Assignment {
+    let mut symbols = HashMap::new();
+    for (i, n) in numbers.into_iter().enumerate() {
+        let e = arena.sym(&format!("x{i}"), 64, Origin::Helper);
+        if let Node::Sym(s) = arena.node(e) {
+            symbols.insert(*s, n);
+        }
+    }
+    let packet: BTreeMap<u64, u8> = (0..).zip(bytes).collect();
+    Assignment::new(symbols, packet)
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        any::<u64>(),
+        0..70_u64,
+        Just(0xffff),
+        Just(0xff00),
+        Just(u64::MAX),
+        Just(1 << 63)
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_rule_keeps_the_value(
+        numbers in [number(), number(), number()],
+        bytes in any::<[u8; 4]>(),
+        steps in prop::collection::vec((any::<u8>(), any::<usize>(), any::<usize>(), number()), 1..24),
+    ) {
+        let mut arena = Arena::new();
+        let given = assignment(&mut arena, numbers, bytes);
+        for (e, value) in build(&mut arena, &given, &steps) {
+            prop_assert_eq!(given.value(&arena, e), value, "{:?}", arena.node(e));
+            prop_assert!(arena.bits(e).contains(value), "known bits of {:?}", arena.node(e));
+        }
+    }
+}
+
+#[test]
+fn a_field_taken_apart_is_a_field_again() {
+    let mut arena = Arena::new();
+    let bytes: Vec<ExprId> = (12..14)
+        .map(|at| {
+            let at = arena.number(at, 64);
+            arena.byte(at)
+        })
+        .collect();
+    // (p[12] << 8 | p[13]), and the swap of a little-endian load.
+    let high = arena.resize(bytes[0], 64);
+    let eight = arena.number(8, 64);
+    let high = arena.binary(Bin::Shl, high, eight);
+    let low = arena.resize(bytes[1], 64);
+    let shifted = arena.binary(Bin::Or, high, low);
+    let loaded = arena.concat(&[bytes[1], bytes[0]]);
+    let swapped = arena.swap(loaded, 16);
+    let swapped = arena.resize(swapped, 64);
+    assert_eq!(shifted, swapped);
+}
