@@ -18,6 +18,10 @@ pub struct Model {
     /// of a folder in ./nfs or $MILLRACE_NFS
     nf: String,
 
+    /// Only this program of an object that holds several
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+
     /// Most paths, finished or waiting
     #[arg(long, value_name = "N", default_value_t = 4096)]
     paths: usize,
@@ -47,7 +51,7 @@ impl Model {
 
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let program = function::program(&self.nf, &[])?;
+        let program = function::program(&self.nf, &[], self.program.as_deref())?;
         let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
         if let Some(folder) = &self.dump {
             std::fs::create_dir_all(folder)
