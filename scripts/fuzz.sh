@@ -20,6 +20,9 @@ missing() {
 if ! cargo +nightly --version >/dev/null 2>&1; then
     missing "no nightly Rust, which cargo-fuzz needs: rustup toolchain install nightly"
 fi
+if ! command -v c++ >/dev/null; then
+    missing "no C++ compiler, which libFuzzer is built with: apt-get install g++"
+fi
 if ! cargo fuzz --version >/dev/null 2>&1; then
     echo "fuzz: installing cargo-fuzz"
     cargo install --quiet --locked cargo-fuzz || missing "cargo-fuzz does not install"
