@@ -72,6 +72,12 @@ holds, or with the one that `--program` names. A packet makes at most 33 tail ca
 function that the program calls leaves that function alone, with the other program's verdict as its result;
 in a function that a helper calls back it is refused.
 
+### Multi-buffer packets
+
+Programs of the sections `xdp.frags` are taken. A packet lies in one buffer here, however long it is (to 65,535
+bytes): `data_end` is its end, where the kernel's programs see the first buffer only, and
+`bpf_xdp_get_buff_len`, `bpf_xdp_load_bytes` and `bpf_xdp_store_bytes` are about the same bytes.
+
 ### Functions that are called back
 
 `bpf_loop` and `bpf_for_each_map_elem` take the address of a function of the program, the same at each
