@@ -1,7 +1,7 @@
 //! Symbolic execution of one entry, to the last path or to the end of a budget.
 //!
 //! The work list is kept by basic block and taken in an order in which all ways that meet at a join have
-//! arrived before it is left, so that [`merge`] sees them together. Each path carries an assignment under
+//! arrived before it is left, so that `merge` sees them together. Each path carries an assignment under
 //! which its guard holds: at a branch it says for nothing which way is possible, and only the other way
 //! is asked for.
 
