@@ -52,7 +52,8 @@ pub fn query(arena: &Arena, all: &[ExprId]) -> Query {
     let mut text = String::new();
     for s in &symbols {
         let symbol = arena.symbol(*s);
-        let _ = writeln!(text, "; {}", symbol.name);
+        // Names hold those of maps, which are whatever an object says: a line of theirs would be a command.
+        let _ = writeln!(text, "; {}", symbol.name.escape_default());
         let _ = writeln!(text, "(declare-const s{} (_ BitVec {}))", s.0, symbol.width);
     }
     if far.is_empty() {
@@ -140,5 +141,23 @@ fn binary(op: Bin, x: ExprId, y: ExprId, width: u32) -> String {
             "((_ extract {} {width}) (bvmul ((_ zero_extend {width}) e{x}) ((_ zero_extend {width}) e{y})))",
             2 * width - 1
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::query;
+    use crate::expr::{Arena, Origin};
+
+    #[test]
+    fn a_name_cannot_become_a_command() {
+        let mut arena = Arena::default();
+        let hostile = "map\n(set-option :regular-output-channel \"/tmp/x\")\r#1";
+        let flag = arena.sym(hostile, 1, Origin::Random);
+        let text = query(&arena, &[flag]).text;
+        let commands = ["; ", "(declare-const ", "(define-fun ", "(assert "];
+        for line in text.split(['\n', '\r']).filter(|line| !line.is_empty()) {
+            assert!(commands.iter().any(|c| line.starts_with(c)), "{text}");
+        }
     }
 }
