@@ -14,6 +14,8 @@ pub use bpf::{Like, Link, Mode, SocketMap, XdpProgram};
 pub use interface::{Interface, Promiscuous, bring_up, is_up, request, set_mtu};
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
+#[cfg(feature = "dpdk")]
+pub use offload::{network, word};
 pub use segment::Segments;
 pub use socket::{Socket, busy, ok};
 pub use watch::Watch;

@@ -75,23 +75,34 @@ pub struct Transport {
     pub six: bool,
 }
 
+/// A 16-bit number of the wire.
+pub fn word(frame: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?))
+}
+
+/// Where the network header begins behind Ethernet and at most two VLAN tags, and its EtherType.
+#[must_use]
+pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
+    let mut network = 14;
+    let mut kind = word(frame, 12)?;
+    while matches!(kind, 0x8100 | 0x88a8) && network < 22 {
+        kind = word(frame, network + 2)?;
+        network += 4;
+    }
+    Some((network, kind))
+}
+
 /// Finds TCP or UDP behind Ethernet, VLAN tags and IPv4 or IPv6 without extension headers; none for
 /// anything else, fragments among it.
 #[must_use]
 pub fn transport(frame: &[u8]) -> Option<Transport> {
-    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
-    let mut network = 14;
-    let mut kind = word(12)?;
-    while matches!(kind, 0x8100 | 0x88a8) && network < 22 {
-        kind = word(network + 2)?;
-        network += 4;
-    }
+    let (network, kind) = network(frame)?;
     let found = match kind {
         0x0800 => {
             let header = usize::from(frame.get(network)? & 15) * 4;
-            let total = usize::from(word(network + 2)?);
+            let total = usize::from(word(frame, network + 2)?);
             // Bits of more fragments, and the offset.
-            if word(network + 6)? & 0x3fff != 0 || header < 20 || total < header {
+            if word(frame, network + 6)? & 0x3fff != 0 || header < 20 || total < header {
                 return None;
             }
             Transport {
@@ -105,7 +116,7 @@ pub fn transport(frame: &[u8]) -> Option<Transport> {
         0x86dd => Transport {
             network,
             start: network + 40,
-            end: network + 40 + usize::from(word(network + 4)?),
+            end: network + 40 + usize::from(word(frame, network + 4)?),
             protocol: *frame.get(network + 6)?,
             six: true,
         },

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::device::Device;
 use super::{eal, raw};
 use crate::packet::MAX_BURST;
-use crate::port::device::{Watch, finish, looks_unfinished};
+use crate::port::device::{Watch, finish, looks_unfinished, network, word};
 use crate::port::{Departure, Frame, LiveOptions, PortError, Queue, QueueCounts};
 
 /// Looks at an empty queue between two looks at the clock.
@@ -201,16 +201,10 @@ fn present(frame: &raw::Frame) -> bool {
 
 /// Whether a frame ends before its IP packet does; none when it is not IP.
 fn short(frame: &[u8]) -> Option<bool> {
-    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
-    let mut network = 14;
-    let mut kind = word(12)?;
-    while matches!(kind, 0x8100 | 0x88a8) && network < 22 {
-        kind = word(network + 2)?;
-        network += 4;
-    }
+    let (network, kind) = network(frame)?;
     let length = match kind {
-        0x0800 => usize::from(word(network + 2)?),
-        0x86dd => 40 + usize::from(word(network + 4)?),
+        0x0800 => usize::from(word(frame, network + 2)?),
+        0x86dd => 40 + usize::from(word(frame, network + 4)?),
         _ => return None,
     };
     Some(network + length > frame.len())
