@@ -44,7 +44,7 @@ MR_INLINE u64 hash_part(const struct shape *s)
     return table_part(s, hash_head(s)) + (s->expire_after ? expiry_part(s) : 0);
 }
 
-MR_INLINE u64 hash_bytes(const struct shape *s) 
+MR_INLINE u64 hash_bytes(const struct shape *s)
 {
     return mr_mapped_bytes(hash_part(s)) + timers_bytes(s);
 }
@@ -101,12 +101,6 @@ MR_INLINE u8 *hash_find(struct hash *h, const struct shape *s, const u64 *key, u
     u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
 
     return entry && !hash_expired(s, entry, now) ? entry : NULL;
-}
-
-/* Which entry a value is of, by the address of its timer. */
-MR_INLINE u64 hash_place(const struct hash *h, const struct shape *s, const u8 *timer)
-{
-    return (u64)(timer - h->table.slab) / table_stride(s, hash_head(s));
 }
 
 MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
@@ -177,7 +171,7 @@ MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const
     }
     hash_touch(s, entry, now);
     memcpy(table_value(s, entry, head), value, s->value_bytes);
-    timers_forget(&h->timers, s, hash_place(h, s, entry), table_value(s, entry, head));
+    timers_forget(&h->timers, s, table_place(&h->table, s, hash_head(s), entry), table_value(s, entry, head));
     return table_value(s, entry, head);
 }
 
@@ -314,26 +308,26 @@ MR_INLINE u64 hash_timer_init(struct hash *h, const struct shape *s, u8 *timer, 
                               struct mr_packet *pkt)
 {
     (void)pkt;
-    return timers_init(&h->timers, hash_place(h, s, timer), flags);
+    return timers_init(&h->timers, table_place(&h->table, s, hash_head(s), timer), flags);
 }
 
 MR_INLINE u64 hash_timer_set_callback(struct hash *h, const struct shape *s, u8 *timer, u64 callback,
                                       struct mr_packet *pkt)
 {
     (void)pkt;
-    return timers_set_callback(&h->timers, hash_place(h, s, timer), callback);
+    return timers_set_callback(&h->timers, table_place(&h->table, s, hash_head(s), timer), callback);
 }
 
 MR_INLINE u64 hash_timer_start(struct hash *h, const struct shape *s, u8 *timer, u64 ns, u64 flags,
                                struct mr_packet *pkt)
 {
-    return timers_start(&h->timers, (u32)hash_place(h, s, timer), ns, flags, pkt->time);
+    return timers_start(&h->timers, table_place(&h->table, s, hash_head(s), timer), ns, flags, pkt->time);
 }
 
 MR_INLINE u64 hash_timer_cancel(struct hash *h, const struct shape *s, u8 *timer, struct mr_packet *pkt)
 {
     (void)pkt;
-    return timers_cancel(&h->timers, hash_place(h, s, timer));
+    return timers_cancel(&h->timers, table_place(&h->table, s, hash_head(s), timer));
 }
 
 MR_INLINE u8 *hash_timer_fired(struct hash *h, const struct shape *s, u8 *key, struct mr_packet *pkt)

@@ -35,7 +35,7 @@ MR_INLINE u64 lru_hash_part(const struct shape *s)
     return table_part(s, 0) + mr_part(8 * mr_round_up(s->capacity, 64) / 64);
 }
 
-MR_INLINE u64 lru_hash_bytes(const struct shape *s) 
+MR_INLINE u64 lru_hash_bytes(const struct shape *s)
 {
     return mr_mapped_bytes(lru_hash_part(s)) + timers_bytes(s);
 }
@@ -226,37 +226,31 @@ MR_INLINE u8 *lru_hash_map_slot(struct lru_hash *h, const struct shape *s, u64 p
 
 /* ---- timers ---- */
 
-/* Which entry a value is of, by the address of its timer. */
-MR_INLINE u64 lru_hash_place(const struct lru_hash *h, const struct shape *s, const u8 *timer)
-{
-    return (u64)(timer - h->table.slab) / table_stride(s, 0);
-}
-
 MR_INLINE u64 lru_hash_timer_init(struct lru_hash *h, const struct shape *s, u8 *timer, u64 flags,
                                   struct mr_packet *pkt)
 {
     (void)pkt;
-    return timers_init(&h->timers, lru_hash_place(h, s, timer), flags);
+    return timers_init(&h->timers, table_place(&h->table, s, 0, timer), flags);
 }
 
 MR_INLINE u64 lru_hash_timer_set_callback(struct lru_hash *h, const struct shape *s, u8 *timer, u64 callback,
                                           struct mr_packet *pkt)
 {
     (void)pkt;
-    return timers_set_callback(&h->timers, lru_hash_place(h, s, timer), callback);
+    return timers_set_callback(&h->timers, table_place(&h->table, s, 0, timer), callback);
 }
 
 MR_INLINE u64 lru_hash_timer_start(struct lru_hash *h, const struct shape *s, u8 *timer, u64 ns, u64 flags,
                                    struct mr_packet *pkt)
 {
-    return timers_start(&h->timers, (u32)lru_hash_place(h, s, timer), ns, flags, pkt->time);
+    return timers_start(&h->timers, table_place(&h->table, s, 0, timer), ns, flags, pkt->time);
 }
 
 MR_INLINE u64 lru_hash_timer_cancel(struct lru_hash *h, const struct shape *s, u8 *timer,
                                     struct mr_packet *pkt)
 {
     (void)pkt;
-    return timers_cancel(&h->timers, lru_hash_place(h, s, timer));
+    return timers_cancel(&h->timers, table_place(&h->table, s, 0, timer));
 }
 
 MR_INLINE u8 *lru_hash_timer_fired(struct lru_hash *h, const struct shape *s, u8 *key,

@@ -114,6 +114,12 @@ MR_INLINE u8 *table_entry(const struct table *t, const struct shape *s, u32 head
     return t->slab + (u64)index * table_stride(s, head);
 }
 
+/* Which entry an address lies in. */
+MR_INLINE u32 table_place(const struct table *t, const struct shape *s, u32 head, const u8 *inside)
+{
+    return (u32)((u64)(inside - t->slab) / table_stride(s, head));
+}
+
 MR_INLINE u64 *table_key(u8 *entry, u32 head) { return (u64 *)(entry + head); }
 
 MR_INLINE u8 *table_value(const struct shape *s, u8 *entry, u32 head)
