@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::device::{Device, Plan};
+use super::hub::{Hub, Lines};
 use super::queue::{Link, Pair};
-use super::word;
-use super::{KIND, eal, raw};
+use super::way::{Asked, Way, Who};
+use super::{KIND, eal, word};
 use crate::packet::TAILROOM;
 use crate::port::device::{Interface, Watch};
+use crate::port::rss::RssOptions;
 use crate::port::{LiveOptions, LivePort, PortError, Query, Queue};
 
 /// Bytes of a buffer behind its headroom, for packets of ordinary size.
@@ -25,11 +27,12 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     let mut query = Query::parse(KIND.scheme, rest)?;
     let ring = query.number("ring", 512, 32..=8192)? as u16;
     let mtu = query.number("mtu", 0, 0..=MOST_MTU)?;
-    let key = match query.text("key") {
-        None => Vec::new(),
-        Some(text) => hex(&text)
-            .filter(|k| (1..=raw::KEY).contains(&k.len()))
-            .ok_or_else(|| query.wrong("key", "hexadecimal digits, in pairs"))?,
+    let rss = RssOptions::take(&mut query)?;
+    let who = match query.text("steer").as_deref() {
+        None => None,
+        Some("device") => Some(Who::Device),
+        Some("software") => Some(Who::Software),
+        Some(_) => return Err(query.wrong("steer", "`device` or `software`")),
     };
     let checksum = match query.text("checksum").as_deref() {
         None => None,
@@ -38,7 +41,7 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         Some(_) => return Err(query.wrong("checksum", "`on` or `off`")),
     };
     let promiscuous = query.switch("promisc", true)?;
-    query.finish("ring, mtu, key, checksum and promisc")?;
+    query.finish("ring, mtu, steer, nic, key, fields, table, symmetric, checksum and promisc")?;
     let name = query.word().to_owned();
     let live = |what: String, help: &str| PortError::Live {
         word: name.clone(),
@@ -76,36 +79,52 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         burst: options.burst,
         mtu: mtu as u16,
         room: room as u16,
-        key,
         promiscuous,
     };
     eal::start(plan.bytes()).map_err(|what| live(what, "use another kind of port"))?;
-    let (device, facts) = Device::open(&name, &device, &plan)?;
-    let device = Arc::new(device);
-    let queues = (0..plan.workers).map(|number| -> Box<dyn Queue> {
-        let link = match &interface {
-            Some((interface, _)) => Link::Kernel(Watch::new(&name, interface)),
-            None if device.pci() && number == 0 => Link::Card,
-            None => Link::None,
-        };
-        let checksums = checksum.unwrap_or(interface.is_some());
-        Box::new(Pair::new(device.clone(), number, link, checksums, options))
-    });
+    let asked = Asked {
+        rss: rss.rss(&query, workers),
+        options: rss,
+        who,
+    };
+    let opened = Device::open(&name, &device, &plan, asked)?;
+    let device = Arc::new(opened.device);
+    let mut ways = match opened.way {
+        Way::Software(lookup) => {
+            let lines = Lines {
+                queues: opened.queues,
+                workers: plan.workers,
+                between: opened.between,
+            };
+            Hub::open(device.clone(), *lookup, &lines)
+                .into_iter()
+                .map(Some)
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    ways.resize_with(usize::from(plan.workers), || None);
+    let queues = (0..plan.workers)
+        .zip(ways)
+        .map(|(number, share)| -> Box<dyn Queue> {
+            let link = match &interface {
+                Some((interface, _)) => Link::Kernel(Watch::new(&name, interface)),
+                None if device.pci() && number == 0 => Link::Card,
+                None => Link::None,
+            };
+            let checksums = checksum.unwrap_or(interface.is_some());
+            Box::new(Pair::new(
+                device.clone(),
+                number,
+                share,
+                link,
+                checksums,
+                options,
+            ))
+        });
     Ok(LivePort {
         queues: queues.collect(),
         hold: Some(Box::new(device.clone())),
-        facts,
+        facts: opened.facts,
     })
-}
-
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').collect();
-    let pair = |pair: &[u8]| {
-        let digit = |b: u8| char::from(b).to_digit(16);
-        match pair {
-            [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
-            _ => None,
-        }
-    };
-    digits.chunks(2).map(pair).collect()
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::device::Device;
+use super::hub::Share;
 use super::{eal, raw};
 use crate::packet::MAX_BURST;
 use crate::port::device::{Watch, finish, looks_unfinished, network, word};
@@ -29,6 +30,10 @@ pub enum Link {
 /// The queues of one worker.
 pub struct Pair {
     number: u16,
+    /// where all workers share the device's queues; none where each has its own
+    share: Option<Share>,
+    /// whether the worker's thread is known to DPDK
+    joined: bool,
     link: Link,
     /// finish checksums that local senders left to the device
     checksums: bool,
@@ -53,7 +58,8 @@ pub struct Pair {
 // SAFETY: addresses of buffers that DPDK gave to this queue; they move with it.
 unsafe impl Send for Pair {}
 
-const NOTHING: raw::Frame = raw::Frame {
+/// No frame.
+pub const NOTHING: raw::Frame = raw::Frame {
     mbuf: std::ptr::null_mut(),
     data: std::ptr::null_mut(),
     end: std::ptr::null_mut(),
@@ -67,6 +73,7 @@ impl Pair {
     pub fn new(
         device: Arc<Device>,
         number: u16,
+        share: Option<Share>,
         link: Link,
         checksums: bool,
         options: &LiveOptions,
@@ -74,6 +81,8 @@ impl Pair {
         let mut pair = Self {
             device,
             number,
+            share,
+            joined: false,
             link,
             checksums,
             port: options.port,
@@ -102,6 +111,10 @@ impl Pair {
             .min(self.left.unwrap_or(usize::MAX));
         if most == 0 {
             return 0;
+        }
+        if let Some(share) = &mut self.share {
+            let places = self.received.get_mut(..most).unwrap_or_default();
+            return share.take(places);
         }
         let stamps = self.device.stamps();
         // SAFETY: `received` has room for `most` frames; queue `number` is this worker's alone.
@@ -146,6 +159,10 @@ impl Pair {
             let count = self.take(MAX_BURST);
             if count > 0 {
                 self.ahead.extend(self.received.iter().take(count).copied());
+                return;
+            }
+            if let Some(share) = &self.share {
+                self.ended = share.ended();
                 return;
             }
             if self.device.stats().missed != missed {
@@ -220,6 +237,10 @@ unsafe impl Queue for Pair {
         before: u64,
     ) -> Result<usize, PortError> {
         let start = into.len();
+        if !self.joined {
+            self.joined = true;
+            eal::join();
+        }
         if self.device.ends() {
             self.read_ahead();
             while into.len() - start < most
@@ -264,23 +285,33 @@ unsafe impl Queue for Pair {
             length: p.length,
             kept: 0,
         }));
-        // SAFETY: each packet lies in a frame that a queue lent and that is not given back meanwhile, and
-        // `mbuf` is that frame's own where it is one of DPDK's and leaves here only; queue `number` is this
-        // worker's alone.
-        let taken = unsafe {
-            raw::mr_transmit(
-                self.device.port(),
-                self.number,
-                self.device.pool(),
-                self.packets.as_mut_ptr(),
-                self.packets.len() as u32,
-                &raw mut self.refused,
-            )
+        let taken = match &mut self.share {
+            Some(share) => share.transmit(&mut self.packets, &mut self.refused),
+            // SAFETY: each packet lies in a frame that a queue lent and that is not given back meanwhile,
+            // and `mbuf` is that frame's own where it is one of DPDK's and leaves here only; queue `number`
+            // is this worker's alone.
+            None => unsafe {
+                raw::mr_transmit(
+                    self.device.port(),
+                    self.number,
+                    self.device.pool(),
+                    self.packets.as_mut_ptr(),
+                    self.packets.len() as u32,
+                    &raw mut self.refused,
+                ) as usize
+            },
         };
         for (departure, packet) in packets.iter_mut().zip(&self.packets) {
             departure.kept = packet.kept != 0;
         }
-        Ok(taken as usize)
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        if let Some(share) = &mut self.share {
+            share.flush();
+        }
+        Ok(())
     }
 
     fn release(&mut self, frames: &[Frame]) {
@@ -295,8 +326,13 @@ unsafe impl Queue for Pair {
 
     fn close(&mut self) {
         // DPDK cannot tell a device to stop receiving and to hand over what it has, so a ring of packets
-        // is taken, and no more.
-        if self.left.is_none() {
+        // is taken, and no more; of shared queues, when all workers have closed.
+        if let Some(share) = &mut self.share {
+            share.close();
+            if self.device.ends() {
+                self.left = Some(0);
+            }
+        } else if self.left.is_none() {
             self.left = Some(usize::from(self.device.descriptors()));
         }
     }
@@ -310,14 +346,29 @@ unsafe impl Queue for Pair {
     }
 
     fn next_stamp(&self) -> Option<u64> {
-        self.ahead.front().map(|f| f.stamp)
+        let ahead = self.ahead.front().map(|f| f.stamp);
+        // Time goes no further than the packets that may still be handed over.
+        let shared = self
+            .share
+            .as_ref()
+            .filter(|_| self.device.ends() && !self.ended);
+        ahead.or_else(|| shared.map(Share::next_stamp))
     }
 
     fn idle(&self) -> bool {
-        // SAFETY: numbers only; queue `number` is this worker's alone.
-        let sent =
-            unsafe { raw::mr_sent(self.device.port(), self.number, self.device.descriptors()) };
-        sent != 0
+        let (handed, queue) = match &self.share {
+            Some(share) => (share.idle(), share.queue()),
+            None => (true, self.number),
+        };
+        // SAFETY: numbers only; the driver reads a descriptor.
+        handed && unsafe { raw::mr_sent(self.device.port(), queue, self.device.descriptors()) } != 0
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        if let Some(share) = &mut self.share {
+            share.finish();
+        }
+        Ok(())
     }
 
     fn counts(&self) -> QueueCounts {
@@ -326,10 +377,11 @@ unsafe impl Queue for Pair {
             0 => self.device.stats(),
             _ => raw::Stats::default(),
         };
+        let (missed, unfit, failed) = self.share.as_ref().map_or((0, 0, 0), Share::counts);
         QueueCounts {
-            missed: stats.missed,
-            unfit: self.unfit + stats.bad,
-            failed: self.refused + stats.refused,
+            missed: missed + stats.missed,
+            unfit: unfit + self.unfit + stats.bad,
+            failed: failed + self.refused + stats.refused,
             ..QueueCounts::default()
         }
     }

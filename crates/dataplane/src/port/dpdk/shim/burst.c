@@ -162,6 +162,37 @@ unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, struct mr_packet
 	return done;
 }
 
+/*
+ * The first half of a transmit: puts packets into buffers, which are the caller's then. `mbufs` has a place for each
+ * packet, which is NULL for one that is too long for a buffer. The packets taken.
+ */
+unsigned mr_prepare(void *pool, struct mr_packet *packets, unsigned count, void **mbufs, uint64_t *refused)
+{
+	unsigned done = 0;
+	for (; done < count; done++) {
+		struct mr_packet *packet = &packets[done];
+		struct rte_mbuf *mbuf = packet->mbuf;
+		mbufs[done] = NULL;
+		packet->kept = mbuf != NULL && in_place(mbuf, packet);
+		if (!packet->kept && !fits(pool, packet->length)) {
+			(*refused)++;
+			continue;
+		}
+		if (!packet->kept)
+			mbuf = copied(pool, packet);
+		if (mbuf == NULL)
+			break;
+		mbufs[done] = mbuf;
+	}
+	return done;
+}
+
+/* The second half: the buffers taken, from the front. */
+unsigned mr_send(uint16_t port, uint16_t queue, void **mbufs, unsigned count)
+{
+	return rte_eth_tx_burst(port, queue, (struct rte_mbuf **)mbufs, (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
+}
+
 void mr_free(void **mbufs, unsigned count)
 {
 	rte_pktmbuf_free_bulk((struct rte_mbuf **)mbufs, count);

@@ -4,17 +4,28 @@
 
 use std::sync::atomic::AtomicBool;
 
+mod sharing;
+
 use super::{open, raw, word};
 use crate::port::{self, Departure, Frame, LiveOptions, LivePort, Queue};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn opened(text: &str, queues: u32) -> LivePort {
+    looped(text, queues, None)
+}
+
+/// The same; what could begin again does not.
+fn opened_once(text: &str, queues: u32) -> LivePort {
+    looped(text, queues, Some(1))
+}
+
+fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
     let options = LiveOptions {
         port: 0,
         queues,
         burst: 32,
-        loops: None,
+        loops,
         stop: &STOP,
     };
     port::live(text, &options).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -194,6 +205,7 @@ fn a_device_goes_and_comes_again() {
         loops: None,
         stop: &STOP,
     };
-    let refused = open::open("net_ring72", &options).err().expect("refused");
-    assert!(refused.to_string().contains("200 workers"), "{refused}");
+    let insisted = open::open("net_ring72?steer=device", &options);
+    let refused = insisted.err().expect("refused");
+    assert!(refused.to_string().contains("does not hash"), "{refused}");
 }
