@@ -40,8 +40,18 @@ fn a_port_that_cannot_be_is_refused_with_the_reason() {
         "there is no interface `nowhere`",
     );
     says("dpdk:net_ring0?speed=1", "there is no such option");
-    says("dpdk:net_ring0?key=00", "takes no key");
+    says("dpdk:net_ring0?key=00", "takes a key of 40 bytes");
+    says("dpdk:net_ring0?steer=left", "`device` or `software`");
+    says("dpdk:net_ring0?steer=device", "does not hash packets");
+    says("dpdk:net_ring0?nic=e1000", "there is no model of a NIC");
+    says("dpdk:net_ring0?fields=ports", "source-address");
     says("dpdk:net_null0?key=00", "takes a key of 40 bytes");
+    says("dpdk:net_null0?ring=1", "a number from 32");
+    says("dpdk:net_null0?mtu=70000", "a number from 0 to 60000");
+    says(
+        "dpdk:net_pcap0,rx_pcap=a.pcap,rx_pcap=b.pcap",
+        "`rx_pcap` makes 2 queues",
+    );
 }
 
 #[test]
@@ -88,14 +98,61 @@ fn net_ring_leads_packets_around_without_a_copy_or_a_loss() {
 }
 
 #[test]
-fn tcp_goes_through_firewall_and_nat() {
+fn two_workers_share_a_file_by_flows() {
+    if !built() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = generated(dir.path(), "2000");
+    let out = dir.path().join("out.pcap");
+    let ports = format!(
+        "dpdk:net_pcap0,rx_pcap={trace},tx_pcap={}?nic=e810,dpdk:net_ring0",
+        out.display()
+    );
+    let run = ["run", "nfs/nop", "--ports", &ports, "--cores", "2"];
+    // Around the ring, as in the test above; each worker takes half of the limit, or what there is for it.
+    let (account, status) = json(millrace().args(run).args(["--seconds", "2"]));
+    assert_eq!(status, 0, "{account:#}");
+    super::instance::balances(&account);
+    let facts = account["facts"].to_string();
+    assert!(facts.contains("RSS in software, of model e810"), "{facts}");
+    let each: Vec<_> = account["workers"].as_array().unwrap().iter().collect();
+    assert!(
+        each.iter().all(|w| w["packets"].as_u64() > Some(200)),
+        "{account:#}"
+    );
+    let of = |what: &str| -> u64 {
+        let queues = account["queues"].as_array().unwrap().iter();
+        queues.map(|q| q[what].as_u64().unwrap()).sum()
+    };
+    let lost = of("missed") + of("failed") + count(&account, "dropped");
+    assert_eq!(count(&account, "read") + lost, 4000, "{account:#}");
+    if lost == 0 {
+        // Flows come out in their own order, whichever worker had them.
+        let (mut got, mut sent) = (bytes(&out), bytes(Path::new(&trace)));
+        got.sort();
+        sent.sort();
+        assert_eq!(got, sent);
+    }
+}
+
+#[test]
+fn tcp_goes_through_bridge_firewall_and_nat() {
     if !built() {
         return;
     }
     for driver in DRIVERS {
-        for function in ["firewall", "nat"] {
+        for function in ["bridge", "firewall", "nat"] {
             through(function, driver, false);
         }
+        through("firewall", driver, true);
+    }
+}
+
+#[test]
+fn iperf3_and_curl_go_through_nat_firewall_and_bridge() {
+    if built() {
+        DRIVERS.into_iter().for_each(super::tools::tools_go_through);
     }
 }
 
@@ -118,15 +175,62 @@ fn two_workers_share_an_interface() {
     if !built() {
         return;
     }
-    for driver in DRIVERS {
+    // By the kernel, by ourselves from two queues, and from one.
+    let all = ["", "?steer=software", "?nic=connectx5&symmetric"];
+    for (driver, options) in DRIVERS.into_iter().flat_map(|d| all.map(|o| (d, o))) {
         let Some(net) = Net::new(driver) else { return };
-        let args = ["nfs/nop", "--ports", &net.words(""), "--cores", "2"];
+        let args = ["nfs/nop", "--ports", &net.words(options), "--cores", "2"];
         let instance = Instance::start(&net, "n", &args);
         net.settle();
-        both_directions(&net);
+        // Flows of other ports each time, so that both workers have some.
+        for _ in 0..4 {
+            both_directions(&net);
+        }
         let (account, status) = instance.stop();
         assert_eq!(status, 0, "{account:#}");
-        assert_eq!(account["workers"].as_array().unwrap().len(), 2);
+        let workers = account["workers"].as_array().unwrap().iter();
+        let each: Vec<_> = workers.map(|w| w["packets"].as_u64().unwrap()).collect();
+        assert_eq!(each.len(), 2);
+        assert_eq!(each.iter().sum::<u64>(), count(&account, "read"));
+        let facts = account["facts"].to_string();
+        assert_eq!(
+            facts.contains("RSS in software"),
+            !options.is_empty(),
+            "{facts}"
+        );
+        println!("{driver}{options}: {each:?} packets");
+    }
+}
+
+#[test]
+fn tcp_survives_faults_made_on_purpose_which_are_counted_and_recorded() {
+    if built() {
+        DRIVERS
+            .into_iter()
+            .for_each(super::faults::tcp_survives_faults);
+    }
+}
+
+#[test]
+fn jumbo_frames_are_counted_where_the_other_interface_does_not_take_them() {
+    if built() {
+        super::faults::jumbo_frames("net_af_packet");
+    }
+}
+
+#[test]
+fn after_a_kill_a_restart_takes_the_interface_again() {
+    if built() {
+        DRIVERS
+            .into_iter()
+            .for_each(super::faults::restarts_after_a_kill);
+    }
+}
+
+#[test]
+fn an_interface_that_vanishes_ends_the_run_with_its_name() {
+    if built() {
+        super::faults::vanishes("net_af_packet");
     }
 }
 

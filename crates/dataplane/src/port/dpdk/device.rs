@@ -120,6 +120,7 @@ impl Device {
             what: format!("{what}: {}", eal::explained(status)),
             help: help.to_owned(),
         };
+        only_these(word, device, plan.workers)?;
         let text = |text: &str| CString::new(text).unwrap_or_default();
         let mut port = 0_u16;
         let (devargs, name) = (text(&device.devargs()), text(&device.name));
@@ -160,7 +161,6 @@ impl Device {
             plan.descriptors,
             found.bytes.div_ceil(1 << 20)
         )];
-        only_these(word, device, plan.workers)?;
         let key = asked.options.key.clone().unwrap_or_default();
         let model = asked.options.model().to_owned();
         let way = way::decide(word, device, asked, &limits, plan.workers)?;

@@ -8,7 +8,7 @@ use super::queue::{Link, Pair};
 use super::way::{Asked, Way, Who};
 use super::{KIND, eal, word};
 use crate::packet::TAILROOM;
-use crate::port::device::{Interface, Watch};
+use crate::port::device::{Interface, Promiscuous, Watch};
 use crate::port::rss::RssOptions;
 use crate::port::{LiveOptions, LivePort, PortError, Query, Queue};
 
@@ -79,7 +79,7 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         burst: options.burst,
         mtu: mtu as u16,
         room: room as u16,
-        promiscuous,
+        promiscuous: promiscuous && interface.is_none(),
     };
     eal::start(plan.bytes()).map_err(|what| live(what, "use another kind of port"))?;
     let asked = Asked {
@@ -122,9 +122,15 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
                 options,
             ))
         });
+    // By a membership of this process, which ends with it: the driver would set a flag that stays after a
+    // kill.
+    let member = match &interface {
+        Some((_, interface)) if promiscuous => Some(Promiscuous::enter(&name, interface)?),
+        _ => None,
+    };
     Ok(LivePort {
         queues: queues.collect(),
-        hold: Some(Box::new(device.clone())),
+        hold: Some(Box::new((device.clone(), member))),
         facts: opened.facts,
     })
 }
