@@ -56,18 +56,6 @@ impl RssOptions {
         })
     }
 
-    /// Whether anything is asked for.
-    #[must_use]
-    pub fn given(&self) -> bool {
-        *self != Self::default()
-    }
-
-    /// Whether something is asked for that is a model's, beyond a key and fields.
-    #[must_use]
-    pub fn modelled(&self) -> bool {
-        self.nic.is_some() || self.table.is_some() || self.symmetric
-    }
-
     /// The model's name.
     #[must_use]
     pub fn model(&self) -> &str {

@@ -76,6 +76,11 @@ impl Choice {
     }
 }
 
+/// Whether something is asked for that is a model's, beyond a key and fields.
+fn modelled(options: &RssOptions) -> bool {
+    options.nic.is_some() || options.table.is_some() || options.symmetric
+}
+
 /// Whether a driver hashes packets when it is told to. net_tap describes the hash of flow rules that a user
 /// of DPDK may add; its queues are filled by the kernel.
 fn hashes(device: &word::Device, limits: &raw::Limits) -> bool {
@@ -122,7 +127,7 @@ pub fn decide(
             "{workers} workers, and {} has {rx} receive and {tx} transmit queues",
             device.name
         ))
-    } else if options.modelled() {
+    } else if modelled(&options) {
         Some("`nic`, `table` and `symmetric` are for hashing in software".into())
     } else if choice.is_none() {
         Some(format!("{} cannot hash these fields", device.name))
@@ -151,7 +156,7 @@ pub fn decide(
             _ => Ok(Way::Device(choice)),
         };
     }
-    if who.is_none() && !options.given() && enough {
+    if who.is_none() && options == RssOptions::default() && enough {
         return Ok(if workers == 1 { Way::One } else { Way::Driver });
     }
     let rss = rss?;
