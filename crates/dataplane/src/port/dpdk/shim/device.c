@@ -220,8 +220,15 @@ int mr_free_pool(void *pool)
 	return 1;
 }
 
-/* DPDK's own software hash, of words in the processor's order: what tests hold ours against. */
+/*
+ * DPDK's own software hash, of words in the processor's order and a key of one word more: what tests hold
+ * ours against. It reads the key by words.
+ */
 uint32_t mr_hash(const uint32_t *words, unsigned count, const uint8_t *key)
 {
-	return rte_softrss((uint32_t *)words, count, key);
+	uint32_t aligned[MR_KEY / sizeof(uint32_t)] = { 0 };
+	if (count >= MR_KEY / sizeof(uint32_t))
+		return 0;
+	memcpy(aligned, key, (count + 1) * sizeof(uint32_t));
+	return rte_softrss((uint32_t *)words, count, (const uint8_t *)aligned);
 }
