@@ -22,6 +22,8 @@
 #define ROOM 2048
 #define LONGEST 9000
 
+static const struct mr_sizes any = { 0, UINT32_MAX, UINT32_MAX };
+
 struct device {
 	uint16_t port;
 	void *pool;
@@ -84,7 +86,7 @@ static void around_a_ring(void)
 		/* Every seventh is too long for any buffer. */
 		packets[i] = (struct mr_packet){ .data = bytes[i], .length = i % 7 == 6 ? LONGEST : 14 + i };
 	}
-	CHECK(mr_transmit(ring.port, 0, ring.pool, packets, BURST, &refused) == BURST);
+	CHECK(mr_transmit(ring.port, 0, ring.pool, &any, packets, BURST, &refused) == BURST);
 	CHECK(refused == BURST / 7);
 	unsigned came = 0;
 	for (unsigned got; (got = receive(&ring, frames + came, BURST - came, &unfit)) > 0; came += got)
@@ -99,7 +101,7 @@ static void around_a_ring(void)
 						 .data = frames[i].data - grown,
 						 .length = (uint32_t)(frames[i].end - frames[i].data) + grown };
 	}
-	CHECK(mr_transmit(ring.port, 0, ring.pool, packets, came, &refused) == came);
+	CHECK(mr_transmit(ring.port, 0, ring.pool, &any, packets, came, &refused) == came);
 	for (unsigned i = 0; i < came; i++) {
 		CHECK(packets[i].kept == (i % 3 != 0));
 		if (!packets[i].kept)
@@ -116,19 +118,33 @@ static void around_a_ring(void)
 						 .length = (uint32_t)(frames[i].end - frames[i].data) };
 	packets[again - 1] = (struct mr_packet){ .data = bytes[0], .length = LONGEST };
 	uint64_t before = refused;
-	CHECK(mr_prepare(ring.pool, packets, again, mbufs, &refused) == again);
+	CHECK(mr_prepare(ring.pool, &any, packets, again, mbufs, &refused) == again);
 	CHECK(refused == before + 1 && mbufs[again - 1] == NULL);
 	CHECK(mr_send(ring.port, 0, mbufs, again - 1) == again - 1);
 	mr_free(&frames[again - 1].mbuf, 1);
 
 	while ((again = receive(&ring, frames, BURST, &unfit)) > 0)
 		free_all(frames, again);
+	/* Frames of a wire: 13 bytes, 14, 64, 65, and 65 and 69 with a tag. */
+	const struct mr_sizes wire = { 14, 64, 68 };
+	const uint32_t lengths[6] = { 13, 14, 64, 65, 65, 69 };
+	for (unsigned i = 0; i < 6; i++) {
+		bytes[i][12] = i < 4 ? 0x08 : 0x81;
+		bytes[i][13] = 0;
+		packets[i] = (struct mr_packet){ .data = bytes[i], .length = lengths[i] };
+	}
+	before = refused;
+	CHECK(mr_transmit(ring.port, 0, ring.pool, &wire, packets, 6, &refused) == 6);
+	CHECK(refused == before + 3);
+	again = receive(&ring, frames, BURST, &unfit);
+	CHECK(again == 3 && frames[2].end - frames[2].data == 65);
+	free_all(frames, again);
 	/* A ring that is full takes some, and the rest are as they were. */
 	unsigned taken = 0;
 	for (unsigned i = 0; i < BURST; i++)
 		packets[i] = (struct mr_packet){ .data = bytes[i], .length = 60 };
 	for (unsigned i = 0; i < 20; i++)
-		taken += mr_transmit(ring.port, 0, ring.pool, packets, BURST, &refused);
+		taken += mr_transmit(ring.port, 0, ring.pool, &any, packets, BURST, &refused);
 	CHECK(taken < 20 * BURST);
 	while ((again = receive(&ring, frames, BURST, &unfit)) > 0) {
 		CHECK(again <= 64);

@@ -19,10 +19,12 @@ fn the_shim_holds_under_sanitizers() {
         .unwrap();
     let flags = String::from_utf8(found.stdout).unwrap();
     // As build.rs does: DPDK's headers are not meant to be free of warnings.
-    let flags = flags.split_whitespace().map(|f| match f.strip_prefix("-I") {
-        Some(path) => format!("-isystem{path}"),
-        None => f.to_owned(),
-    });
+    let flags = flags
+        .split_whitespace()
+        .map(|f| match f.strip_prefix("-I") {
+            Some(path) => format!("-isystem{path}"),
+            None => f.to_owned(),
+        });
     let program = dir.path().join("shim");
     let shim = here.join("src/port/dpdk/shim");
     let built = Command::new(clang())

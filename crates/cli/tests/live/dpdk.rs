@@ -219,6 +219,13 @@ fn jumbo_frames_are_counted_where_the_other_interface_does_not_take_them() {
 }
 
 #[test]
+fn frames_that_are_none_are_counted() {
+    if built() {
+        DRIVERS.into_iter().for_each(super::faults::odd_frames);
+    }
+}
+
+#[test]
 fn after_a_kill_a_restart_takes_the_interface_again() {
     if built() {
         DRIVERS

@@ -184,6 +184,55 @@ pub fn jumbo_frames(kind: &'static str) {
 }
 
 #[test]
+fn frames_that_are_none_are_counted_on_every_kind_of_port() {
+    for kind in ["afpacket", "afxdp", "tap"] {
+        odd_frames(kind);
+    }
+}
+
+/// Sends frames without a byte, shorter than an Ethernet header, and longer than any device takes.
+pub fn odd_frames(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (trace, got) = (path("odd.pcap"), path("got.pcap"));
+    let lengths = [60, 0, 1, 13, 60, 14, 9000, 65535, 60];
+    let packets: Vec<_> = (lengths.iter().enumerate())
+        .map(|(at, length)| (1000 + at as u64, vec![0x88; *length]))
+        .collect();
+    crate::common::capture(dir.path().join("odd.pcap").as_path(), &packets);
+    let out = net.words("");
+    let out = out.rsplit_once(&format!(",{}", out.split(':').next().unwrap()));
+    let out = out.unwrap().0;
+    let own = kind == "tap" || kind == "net_tap";
+    let recorder = (!own).then(|| {
+        let args = ["nfs/nop", "--in", "afpacket:a0", "--out", &got];
+        Instance::start(&net, "a", &args)
+    });
+    let args = ["nfs/nop", "--in", &trace, "--out", out, "--json"];
+    let (ran, text) = output(&mut command(&net, "n", &args));
+    assert!(ran.status.success(), "{kind}: {text}");
+    let account: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    super::instance::balances(&account);
+    assert_eq!(count(&account, "read"), lengths.len() as u64);
+    let sent = count(&account, "forwarded");
+    let queues = account["queues"].as_array().unwrap().iter();
+    let failed: u64 = queues.map(|q| q["failed"].as_u64().unwrap()).sum();
+    assert_eq!(sent, count(&account, "read"), "{kind}: {account:#}");
+    // A tap takes frames longer than its MTU.
+    assert_eq!(
+        failed,
+        if kind == "tap" { 3 } else { 5 },
+        "{kind}: {account:#}"
+    );
+    let Some(recorder) = recorder else { return };
+    std::thread::sleep(Duration::from_millis(300));
+    let (there, status) = recorder.stop();
+    assert_eq!(status, 0, "{there:#}");
+    assert_eq!(count(&there, "read") + failed, sent, "{kind}: {there:#}");
+}
+
+#[test]
 fn a_flood_faster_than_a_small_ring_is_accounted_to_the_last_packet() {
     let Some(net) = Net::new("afpacket") else {
         return;

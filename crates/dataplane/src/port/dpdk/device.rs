@@ -7,6 +7,7 @@ use super::way::{self, Asked, Way};
 use super::{eal, raw, word};
 use crate::packet::MAX_BURST;
 use crate::port::PortError;
+use crate::port::device::SHORTEST;
 
 /// Bytes around a buffer's room: its two headrooms, struct rte_mbuf and the pool's own header.
 const AROUND: u64 = 128 + 128 + 128 + 64;
@@ -25,6 +26,8 @@ pub struct Plan {
     pub burst: usize,
     /// 0 for the device's own
     pub mtu: u16,
+    /// of the kernel's interface behind it, if there is one
+    pub interface_mtu: Option<u32>,
     /// bytes of a buffer behind its headroom
     pub room: u16,
     /// take packets to any address
@@ -66,6 +69,25 @@ pub struct Opened {
     pub facts: Vec<String>,
 }
 
+/// Any frame.
+const ANY: raw::Sizes = raw::Sizes {
+    shortest: 0,
+    longest: u32::MAX,
+    tagged: u32::MAX,
+};
+/// The MTU of Ethernet.
+const USUAL_MTU: u16 = 1500;
+
+/// The frames that a device with this MTU sends.
+fn sizes(mtu: u32) -> raw::Sizes {
+    let header = SHORTEST as u32;
+    raw::Sizes {
+        shortest: header,
+        longest: mtu + header,
+        tagged: mtu + header + 4,
+    }
+}
+
 /// Refuses a device that is given more sources than anybody reads.
 fn only_these(word: &str, device: &word::Device, workers: u16) -> Result<(), PortError> {
     let qpairs = device.argument("qpairs").and_then(|q| q.parse().ok());
@@ -94,6 +116,7 @@ pub struct Device {
     pool: *mut c_void,
     stamps: raw::Stamps,
     descriptors: u16,
+    sizes: raw::Sizes,
     bytes: u64,
     pci: bool,
     ends: bool,
@@ -141,6 +164,7 @@ impl Device {
             pool: std::ptr::null_mut(),
             stamps: raw::Stamps::default(),
             descriptors: plan.descriptors,
+            sizes: ANY,
             bytes: plan.bytes(),
             pci: device.pci,
             ends: device.reads_files(),
@@ -177,6 +201,10 @@ impl Device {
                 "use fewer queues, a smaller ring= or another mtu=",
             )
         })?;
+        // Files, rings and the like take anything.
+        if device.pci || device.is("net_tap") || plan.interface_mtu.is_some() {
+            found.sizes = sizes(plan.interface_mtu.unwrap_or_else(|| found.mtu().into()));
+        }
         match &way {
             Way::One => (),
             Way::Device(_) => facts.push(found.spread(word, plan.workers, &limits)?),
@@ -276,6 +304,19 @@ impl Device {
             });
         }
         Ok(format!("{own}, by a table of {entries} entries"))
+    }
+
+    /// Its MTU; the usual one where it does not say.
+    fn mtu(&self) -> u16 {
+        let mut mtu = USUAL_MTU;
+        // SAFETY: a place for the result, which stays as it is where there is none.
+        let _ = unsafe { raw::mr_mtu(self.port, &raw mut mtu) };
+        mtu
+    }
+
+    /// The frames that it sends.
+    pub fn sizes(&self) -> &raw::Sizes {
+        &self.sizes
     }
 
     /// Its number.

@@ -408,6 +408,7 @@ impl Share {
             let taken = unsafe {
                 raw::mr_prepare(
                     self.hub.device.pool(),
+                    self.hub.device.sizes(),
                     rest.as_mut_ptr(),
                     count as u32,
                     self.mbufs.as_mut_ptr(),

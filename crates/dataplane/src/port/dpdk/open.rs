@@ -78,6 +78,10 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         descriptors: ring,
         burst: options.burst,
         mtu: mtu as u16,
+        interface_mtu: interface.as_ref().map(|(_, i)| match mtu {
+            0 => i.mtu,
+            set => set as u32,
+        }),
         room: room as u16,
         promiscuous: promiscuous && interface.is_none(),
     };

@@ -295,6 +295,7 @@ unsafe impl Queue for Pair {
                     self.device.port(),
                     self.number,
                     self.device.pool(),
+                    self.device.sizes(),
                     self.packets.as_mut_ptr(),
                     self.packets.len() as u32,
                     &raw mut self.refused,

@@ -71,6 +71,15 @@ pub struct Stats {
     pub refused: u64,
 }
 
+/// Frames that a device sends, bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    pub shortest: u32,
+    pub longest: u32,
+    pub tagged: u32,
+}
+
 /// Where buffers carry the time when they came.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -108,6 +117,7 @@ unsafe extern "C" {
     ) -> c_int;
     /// 1 for up, 0 for down, or a negative errno.
     pub fn mr_link(port: u16, wait: c_int) -> c_int;
+    pub fn mr_mtu(port: u16, mtu: *mut u16) -> c_int;
     pub fn mr_promiscuous(port: u16) -> c_int;
     pub fn mr_stats(port: u16, stats: *mut Stats) -> c_int;
     pub fn mr_stop(port: u16);
@@ -129,6 +139,7 @@ unsafe extern "C" {
         port: u16,
         queue: u16,
         pool: *mut c_void,
+        sizes: *const Sizes,
         packets: *mut Packet,
         count: c_uint,
         refused: *mut u64,
@@ -136,6 +147,7 @@ unsafe extern "C" {
     /// The packets taken from the front; `mbufs` has a place for each, null for one that was refused.
     pub fn mr_prepare(
         pool: *mut c_void,
+        sizes: *const Sizes,
         packets: *mut Packet,
         count: c_uint,
         mbufs: *mut *mut c_void,

@@ -187,6 +187,11 @@ int mr_link(uint16_t port, int wait)
 	return link.link_status == RTE_ETH_LINK_UP;
 }
 
+int mr_mtu(uint16_t port, uint16_t *mtu)
+{
+	return rte_eth_dev_get_mtu(port, mtu);
+}
+
 int mr_promiscuous(uint16_t port)
 {
 	return rte_eth_promiscuous_enable(port);

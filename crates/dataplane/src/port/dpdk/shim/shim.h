@@ -67,6 +67,13 @@ struct mr_stats {
 	uint64_t refused; /* could not be sent */
 };
 
+/* Frames that a device sends, bytes. Drivers lose others without a word, or stop at them for good. */
+struct mr_sizes {
+	uint32_t shortest;
+	uint32_t longest;
+	uint32_t tagged; /* the longest that begins with a VLAN tag (802.1Q) */
+};
+
 /* Where mbufs carry the time when they came; no flag, no time. */
 struct mr_stamps {
 	uint64_t flag;
@@ -84,6 +91,7 @@ int mr_start(uint16_t port, struct mr_setup *setup, const char *pool_name, void 
 int mr_table(uint16_t port, const uint16_t *queues, uint16_t entries);
 int mr_rss(uint16_t port, uint8_t *key, uint16_t key_bytes, uint64_t *types, uint16_t *table, uint16_t entries);
 int mr_link(uint16_t port, int wait);
+int mr_mtu(uint16_t port, uint16_t *mtu);
 int mr_promiscuous(uint16_t port);
 int mr_stats(uint16_t port, struct mr_stats *stats);
 void mr_stop(uint16_t port);
@@ -93,9 +101,10 @@ uint32_t mr_hash(const uint32_t *words, unsigned count, const uint8_t *key);
 int mr_stamps(struct mr_stamps *stamps);
 unsigned mr_receive(uint16_t port, uint16_t queue, void *pool, const struct mr_stamps *stamps, struct mr_frame *to,
 		    unsigned most, uint64_t *unfit);
-unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, struct mr_packet *packets, unsigned count,
-		     uint64_t *refused);
-unsigned mr_prepare(void *pool, struct mr_packet *packets, unsigned count, void **mbufs, uint64_t *refused);
+unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, const struct mr_sizes *sizes,
+		     struct mr_packet *packets, unsigned count, uint64_t *refused);
+unsigned mr_prepare(void *pool, const struct mr_sizes *sizes, struct mr_packet *packets, unsigned count, void **mbufs,
+		    uint64_t *refused);
 unsigned mr_send(uint16_t port, uint16_t queue, void **mbufs, unsigned count);
 void mr_free(void **mbufs, unsigned count);
 int mr_sent(uint16_t port, uint16_t queue, uint16_t descriptors);
