@@ -36,6 +36,7 @@ echo "$(uname -sr), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1
 ip netns exec "$space" target/release/dispatch --turns "$turns" --seconds "$seconds" --cpu 1 \
     "vnic=vnic:$work/t.pcap?measure=off&cores=0" \
     "dpdk net_ring=dpdk:net_ring0" \
+    "dpdk net_ring, RSS in software for two workers*2=dpdk:net_ring0?steer=software" \
     "dpdk net_af_packet, veth=dpdk:net_af_packet0,iface=a0|dpdk:net_af_packet1,iface=a1" \
     "afpacket, veth=afpacket:b0|afpacket:b1" \
     "afxdp, veth=afxdp:c0|afxdp:c1"

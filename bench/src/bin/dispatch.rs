@@ -39,7 +39,7 @@ struct Arguments {
     /// The processor that is measured on
     #[arg(long, default_value_t = 1)]
     cpu: usize,
-    /// NAME=PORT, or NAME=PORT|PORT
+    /// NAME=PORT, NAME=PORT|PORT, or NAME*WORKERS=PORT: so many workers' queues, served in turns
     #[arg(required = true)]
     cases: Vec<String>,
 }
@@ -47,6 +47,7 @@ struct Arguments {
 struct Case {
     name: String,
     words: Vec<String>,
+    workers: u32,
     /// of each turn: ns a packet, packets a burst
     figures: Vec<(f64, f64)>,
 }
@@ -60,8 +61,13 @@ fn main() -> Result<()> {
     let mut cases = Vec::new();
     for case in &arguments.cases {
         let (name, words) = case.split_once('=').context("a case is NAME=PORT")?;
+        let (name, workers) = match name.split_once('*') {
+            Some((name, workers)) => (name, workers.parse()?),
+            None => (name, 1),
+        };
         cases.push(Case {
             name: name.to_owned(),
+            workers,
             words: words.split('|').map(str::to_owned).collect(),
             figures: Vec::new(),
         });
@@ -70,7 +76,8 @@ fn main() -> Result<()> {
     for _ in 0..arguments.turns.max(1) {
         for case in &mut cases {
             let time = Duration::try_from_secs_f64(arguments.seconds)?;
-            let (ticks, burst) = turn(&case.words, time).with_context(|| case.name.clone())?;
+            let (ticks, burst) =
+                turn(&case.words, case.workers, time).with_context(|| case.name.clone())?;
             case.figures.push((ticks * rate.ns_per_tick(), burst));
         }
     }
@@ -90,10 +97,10 @@ fn main() -> Result<()> {
 }
 
 /// Opens a case's ports and sends packets to and fro; ticks a packet, and packets a burst.
-fn turn(words: &[String], time: Duration) -> Result<(f64, f64)> {
+fn turn(words: &[String], workers: u32, time: Duration) -> Result<(f64, f64)> {
     let options = |port| LiveOptions {
         port,
-        queues: 1,
+        queues: workers,
         burst: BURST,
         loops: None,
         stop: &NEVER,
@@ -111,10 +118,7 @@ fn turn(words: &[String], time: Duration) -> Result<(f64, f64)> {
     let mut departures: Vec<Departure> = Vec::new();
     let begin = Instant::now();
     while begin.elapsed() < time {
-        for port in &mut ports {
-            let Some(queue) = port.queues.first_mut() else {
-                bail!("a port without a queue");
-            };
+        for queue in ports.iter_mut().flat_map(|port| &mut port.queues) {
             frames.clear();
             departures.clear();
             let before = ticks();
@@ -162,26 +166,31 @@ fn turn(words: &[String], time: Duration) -> Result<(f64, f64)> {
     Ok((*median, all as f64 / bursts as f64))
 }
 
-/// Sends packets of the experimental type 0x88b5 (IEEE 802), which the host's own stack drops.
+/// Sends UDP packets of as many flows, between addresses for documentation (RFC 5737) and to no interface
+/// of the host, whose stack drops them at once.
 fn prime(port: &mut LivePort) -> Result<()> {
-    let mut bytes = [0_u8; LENGTH];
-    bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
-    let packet = Departure {
-        data: bytes.as_ptr(),
-        length: LENGTH as u32,
-        wire: LENGTH as u32,
-        stamp: 0,
-        port: 0,
-        pool: Pool::fresh(),
-        buffer: 0,
-        may_keep: false,
-        kept: false,
+    let Some(queue) = port.queues.first_mut() else {
+        bail!("a port without a queue");
     };
-    for queue in &mut port.queues {
-        for _ in 0..AROUND / BURST {
-            queue.transmit(&mut [packet; BURST])?;
-            queue.flush()?;
-        }
+    for flow in 0..AROUND as u16 {
+        let mut bytes = [0_u8; LENGTH];
+        bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00]);
+        bytes[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+        bytes[26..34].copy_from_slice(&[192, 0, 2, flow as u8, 198, 51, 100, 1]);
+        bytes[34..40].copy_from_slice(&[(flow >> 8) as u8, flow as u8, 0, 9, 0, 26]);
+        let packet = Departure {
+            data: bytes.as_ptr(),
+            length: LENGTH as u32,
+            wire: LENGTH as u32,
+            stamp: 0,
+            port: 0,
+            pool: Pool::fresh(),
+            buffer: 0,
+            may_keep: false,
+            kept: false,
+        };
+        queue.transmit(&mut [packet])?;
+        queue.flush()?;
     }
     Ok(())
 }

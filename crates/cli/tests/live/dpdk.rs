@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::instance::{Instance, count};
+use super::instance::{Instance, command, count};
 use super::net::Net;
 use super::same::{bytes, generated, give_what_files_give, through_files};
 use super::transfer::{both_directions, ping_and_traceroute, through};
-use crate::common::{json, millrace, refused};
+use crate::common::{json, millrace, output, refused};
 
 /// Drivers that stand between namespaces.
 const DRIVERS: [&str; 2] = ["net_af_packet", "net_tap"];
@@ -52,6 +52,48 @@ fn a_port_that_cannot_be_is_refused_with_the_reason() {
         "dpdk:net_pcap0,rx_pcap=a.pcap,rx_pcap=b.pcap",
         "`rx_pcap` makes 2 queues",
     );
+}
+
+#[test]
+fn missing_permission_is_named() {
+    if built() {
+        let af_packet = ["dpdk:net_af_packet0,iface=a1", "dpdk:net_tap0,iface=t0"];
+        let says = ["not permitted"];
+        super::faults::without_permission("net_af_packet", &af_packet, &says);
+    }
+}
+
+#[test]
+fn an_interface_that_is_down_is_named_and_one_of_any_mtu_is_taken() {
+    if !built() {
+        return;
+    }
+    let Some(net) = Net::new("net_af_packet") else {
+        return;
+    };
+    let words = net.words("");
+    let run = ["nfs/nop", "--ports", &words, "--seconds", "0.1"];
+    net.ip("n", "link set a1 down");
+    let text = refused(&mut command(&net, "n", &run), 2);
+    assert!(
+        text.contains("is down") && text.contains("ip link set a1 up"),
+        "{text}"
+    );
+    net.ip("n", "link set a1 up");
+    // Buffers are as large as the interface's packets.
+    let set = |mtu: u32| {
+        for (end, interface) in [("n", "a1"), ("a", "a0")] {
+            net.ip(end, &format!("link set {interface} mtu {mtu}"));
+        }
+    };
+    set(65535);
+    let text = refused(&mut command(&net, "n", &run), 2);
+    assert!(text.contains("the MTU of a1 is 65535"), "{text}");
+    for mtu in [68, 9000, 60000] {
+        set(mtu);
+        let (ran, text) = output(&mut command(&net, "n", &run));
+        assert!(ran.status.success(), "{mtu}: {text}");
+    }
 }
 
 #[test]

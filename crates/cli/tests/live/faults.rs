@@ -62,9 +62,13 @@ fn an_interface_that_is_missing_down_or_too_large_is_named() {
 
 #[test]
 fn missing_permission_is_named() {
-    let Some(net) = Net::new("afpacket") else {
-        return;
-    };
+    let says = ["not permitted", "CAP_NET_ADMIN"];
+    without_permission("afpacket", &["afpacket:a1", "afxdp:a1", "tap:t0"], &says);
+}
+
+/// Opens ports without capabilities; each must say these things, and its word.
+pub fn without_permission(kind: &'static str, words: &[&str], what: &[&str]) {
+    let Some(net) = Net::new(kind) else { return };
     match run("setpriv", &["--version"]) {
         Ok(output) if output.status.success() => (),
         _ => {
@@ -72,7 +76,7 @@ fn missing_permission_is_named() {
             return;
         }
     }
-    for word in ["afpacket:a1", "afxdp:a1", "tap:t0"] {
+    for word in words {
         let inner = command(&net, "n", &["nfs/nop", "--ports", word]);
         let mut args = inner.get_args();
         // ip netns exec NAME, then without capabilities the rest
@@ -86,7 +90,7 @@ fn missing_permission_is_named() {
         for (name, value) in inner.get_envs() {
             command.env(name, value.unwrap_or_default());
         }
-        says(&mut command, &[word, "not permitted", "CAP_NET_ADMIN"]);
+        says(&mut command, &[&[*word], what].concat());
     }
 }
 

@@ -20,6 +20,10 @@ const ETHERNET: u64 = 22;
 const MOST_MTU: u64 = 60_000;
 /// What net_af_packet puts before a packet in a frame of its ring: TPACKET2_HDRLEN and alignment, at most.
 const AF_PACKET: u64 = 128;
+/// The most bytes of a buffer: with its headroom they are counted in 16 bits.
+const MOST_ROOM: u64 = 65_000;
+/// Bytes of a page, or a multiple.
+const PAGE: u64 = 4096;
 /// Frames in each ring of net_af_packet when nobody says anything.
 const AF_PACKET_FRAMES: u64 = 512;
 
@@ -57,21 +61,19 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         Some(interface) => Some((interface.to_owned(), Interface::find(&name, interface)?)),
         None => None,
     };
+    // By a membership of this process, which ends with it: the driver would set a flag that stays after a
+    // kill.
+    let member = match &interface {
+        Some((_, interface)) if promiscuous => Some(Promiscuous::enter(&name, interface)?),
+        _ => None,
+    };
     let workers = options.queues.max(1);
     let mut room = ROOM.max(mtu + ETHERNET + TAILROOM as u64);
     if device.is("net_af_packet") {
-        let longest = interface
-            .as_ref()
-            .map_or(mtu, |(_, i)| mtu.max(i.mtu.into()));
-        let frame = (longest.min(MOST_MTU) + ETHERNET + AF_PACKET)
-            .next_power_of_two()
-            .max(ROOM);
-        device.default("framesz", &frame.to_string());
-        device.default("blocksz", &frame.max(4096).to_string());
-        device.default("framecnt", &AF_PACKET_FRAMES.to_string());
+        let frame = ring_of_the_kernel(&name, &mut device, interface.as_ref(), mtu)?;
         device.default("qpairs", &workers.to_string());
         // The driver wants a buffer to hold a frame of its ring, whatever is in it.
-        room = room.max(frame + TAILROOM as u64).min(65_000);
+        room = room.max(frame + TAILROOM as u64).min(MOST_ROOM);
     }
     let plan = Plan {
         workers: workers as u16,
@@ -126,15 +128,36 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
                 options,
             ))
         });
-    // By a membership of this process, which ends with it: the driver would set a flag that stays after a
-    // kill.
-    let member = match &interface {
-        Some((_, interface)) if promiscuous => Some(Promiscuous::enter(&name, interface)?),
-        _ => None,
-    };
     Ok(LivePort {
         queues: queues.collect(),
         hold: Some(Box::new((device.clone(), member))),
         facts: opened.facts,
     })
+}
+
+/// Sizes of net_af_packet's ring for an interface's packets; bytes of one of its frames.
+fn ring_of_the_kernel(
+    word: &str,
+    device: &mut word::Device,
+    interface: Option<&(String, Interface)>,
+    mtu: u64,
+) -> Result<u64, PortError> {
+    let longest = interface.map_or(mtu, |(_, i)| mtu.max(i.mtu.into()));
+    if longest > MOST_MTU {
+        let interface = interface.map_or("", |(interface, _)| interface);
+        return Err(PortError::Live {
+            word: word.to_owned(),
+            what: format!("the MTU of {interface} is {longest}, and a buffer holds {MOST_MTU}"),
+            help: format!("`ip link set {interface} mtu {MOST_MTU}`, or use afpacket:{interface}"),
+        });
+    }
+    // Blocks of the ring are whole pages.
+    let frame = match longest + ETHERNET + AF_PACKET {
+        ..=ROOM => ROOM,
+        bytes => bytes.next_multiple_of(PAGE),
+    };
+    device.default("framesz", &frame.to_string());
+    device.default("blocksz", &frame.max(PAGE).to_string());
+    device.default("framecnt", &AF_PACKET_FRAMES.to_string());
+    Ok(frame)
 }
