@@ -57,8 +57,15 @@ impl Table {
     #[inline]
     #[must_use]
     pub fn hash(&self, input: &[u8]) -> u32 {
-        let halves = self.0.chunks_exact(2).zip(input);
-        halves.fold(0, |hash, (pair, byte)| match pair {
+        self.part(0, input)
+    }
+
+    /// What bytes contribute that stand in the input from byte `at` on.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, at: usize, bytes: &[u8]) -> u32 {
+        let halves = self.0.get(2 * at..).unwrap_or_default().chunks_exact(2);
+        halves.zip(bytes).fold(0, |hash, (pair, byte)| match pair {
             [high, low] => hash ^ high[usize::from(byte >> 4)] ^ low[usize::from(byte & 15)],
             _ => hash,
         })
@@ -180,6 +187,10 @@ mod tests {
         ) {
             proptest::prop_assert_eq!(hash(&key, &input), by_definition(&key, &input));
             proptest::prop_assert_eq!(Table::new(&key, 60).hash(&input), hash(&key, &input));
+            let table = Table::new(&key, 60);
+            let (head, tail) = input.split_at(input.len() / 3);
+            let parts = table.hash(head) ^ table.part(head.len(), tail);
+            proptest::prop_assert_eq!(parts, hash(&key, &input));
             let first = &input[..input.len().min(12)];
             proptest::prop_assert_eq!(Table::new(&key, 12).hash(&input), hash(&key, first));
         }

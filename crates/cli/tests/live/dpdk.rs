@@ -139,6 +139,7 @@ fn net_ring_leads_packets_around_without_a_copy_or_a_loss() {
     assert_eq!(bytes(&out), bytes(Path::new(&trace)));
 }
 
+/// Two workers on one receive and one transmit queue: all packets, those of each flow in order.
 #[test]
 fn two_workers_share_a_file_by_flows() {
     if !built() {
@@ -147,34 +148,31 @@ fn two_workers_share_a_file_by_flows() {
     let dir = tempfile::tempdir().unwrap();
     let trace = generated(dir.path(), "2000");
     let out = dir.path().join("out.pcap");
-    let ports = format!(
-        "dpdk:net_pcap0,rx_pcap={trace},tx_pcap={}?nic=e810,dpdk:net_ring0",
-        out.display()
-    );
-    let run = ["run", "nfs/nop", "--ports", &ports, "--cores", "2"];
-    // Around the ring, as in the test above; each worker takes half of the limit, or what there is for it.
-    let (account, status) = json(millrace().args(run).args(["--seconds", "2"]));
+    let input = format!("dpdk:net_pcap0,rx_pcap={trace}?nic=e810");
+    let to = format!("dpdk:net_pcap1,tx_pcap={}?steer=software", out.display());
+    let run = [
+        "run", "nfs/nop", "--in", &input, "--out", &to, "--cores", "2",
+    ];
+    let (account, status) = json(millrace().args(run));
     assert_eq!(status, 0, "{account:#}");
     super::instance::balances(&account);
     let facts = account["facts"].to_string();
     assert!(facts.contains("RSS in software, of model e810"), "{facts}");
-    let each: Vec<_> = account["workers"].as_array().unwrap().iter().collect();
-    assert!(
-        each.iter().all(|w| w["packets"].as_u64() > Some(200)),
-        "{account:#}"
-    );
-    let of = |what: &str| -> u64 {
-        let queues = account["queues"].as_array().unwrap().iter();
-        queues.map(|q| q[what].as_u64().unwrap()).sum()
-    };
-    let lost = of("missed") + of("failed") + count(&account, "dropped");
-    assert_eq!(count(&account, "read") + lost, 4000, "{account:#}");
-    if lost == 0 {
-        // Flows come out in their own order, whichever worker had them.
-        let (mut got, mut sent) = (bytes(&out), bytes(Path::new(&trace)));
-        got.sort();
-        sent.sort();
-        assert_eq!(got, sent);
+    assert_eq!(count(&account, "read"), 2000, "{account:#}");
+    let workers = account["workers"].as_array().unwrap().iter();
+    let each: Vec<_> = workers.map(|w| w["packets"].as_u64().unwrap()).collect();
+    assert!(each.iter().all(|n| *n > 200), "{each:?}");
+    // What did not fit into the ring of a worker that did not run is dropped, and said to be.
+    let dropped = count(&account, "dropped");
+    let (got, sent) = (bytes(&out), bytes(Path::new(&trace)));
+    assert_eq!(got.len() as u64 + dropped, 2000, "{account:#}");
+    if dropped == 0 {
+        let by_flow = |mut packets: Vec<Vec<u8>>| {
+            // Stable: packets of a flow stay in their order. Addresses and ports of IPv4.
+            packets.sort_by_key(|p| p.get(26..38).map(<[u8]>::to_vec));
+            packets
+        };
+        assert_eq!(by_flow(got), by_flow(sent));
     }
 }
 

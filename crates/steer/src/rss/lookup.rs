@@ -2,6 +2,7 @@
 
 use super::{INPUT, Rss};
 use crate::fields::{Field, Kind, parse};
+use crate::nic::Symmetry;
 use crate::toeplitz::Table;
 
 /// [`Rss`], with the hash's table made and the fields of each kind looked up.
@@ -30,6 +31,13 @@ impl Lookup {
         let parsed = parse(frame);
         let fields = self.fields.get(parsed.kind as usize);
         let hash = match fields {
+            Some(Some(fields)) if self.rss.symmetry == Symmetry::None => {
+                let part = |(hash, at), field: &Field| {
+                    let bytes = parsed.field(*field);
+                    (hash ^ self.table.part(at, bytes), at + bytes.len())
+                };
+                fields.iter().fold((0, 0), part).0
+            }
             Some(Some(fields)) => self.table.hash(self.rss.input(&parsed, fields).bytes()),
             _ => 0,
         };

@@ -103,6 +103,8 @@ struct Receiver {
     held: VecDeque<(usize, Waiting)>,
     queues: u16,
     next: u16,
+    /// times that nothing came, one after the other
+    quiet: u16,
     /// packets that may still be received, once all workers close
     left: Option<usize>,
 }
@@ -172,6 +174,7 @@ impl Hub {
                 held: VecDeque::new(),
                 queues: lines.queues.max(1),
                 next: 0,
+                quiet: 0,
                 left: None,
             }),
             senders: senders.into_iter().map(Mutex::new).collect(),
@@ -233,6 +236,11 @@ impl Receiver {
             )
         } as usize;
         self.next = (self.next + 1) % self.queues;
+        self.quiet = if count == 0 {
+            self.quiet.saturating_add(1)
+        } else {
+            0
+        };
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(count);
         }
@@ -362,10 +370,14 @@ impl Share {
         let mut receiver = hub.receiver.try_lock().ok()?;
         if hub.closing.load(Ordering::Acquire) >= hub.missed.len() {
             let all = usize::from(hub.device.descriptors()) * usize::from(receiver.queues);
-            receiver.left.get_or_insert(all);
+            if receiver.left.is_none() {
+                receiver.left = Some(all);
+                receiver.quiet = 0;
+            }
         }
         let count = receiver.poll(hub, &mut self.missed, &mut self.unfit);
-        if count == 0 && receiver.left.is_some() {
+        let empty = receiver.quiet >= receiver.queues;
+        if receiver.left == Some(0) || (empty && receiver.left.is_some()) {
             hub.drained.store(true, Ordering::Release);
         }
         Some(count)
