@@ -24,6 +24,8 @@ mod raw;
 #[cfg(all(test, feature = "dpdk"))]
 mod tests;
 #[cfg(feature = "dpdk")]
+mod unfinished;
+#[cfg(feature = "dpdk")]
 mod way;
 #[cfg_attr(
     not(feature = "dpdk"),

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::device::Device;
 use super::hub::Share;
+use super::unfinished::present;
 use super::{eal, raw};
 use crate::packet::MAX_BURST;
-use crate::port::device::{Watch, finish, looks_unfinished, network, word};
+use crate::port::device::Watch;
 use crate::port::{Departure, Frame, LiveOptions, PortError, Queue, QueueCounts};
 
 /// Looks at an empty queue between two looks at the clock.
@@ -201,32 +202,6 @@ impl Pair {
     }
 }
 
-/// Makes a frame of a local sender what it would be on a wire: finishes its checksum. False when it cannot
-/// be: the sender left it to the device to cut, and the driver has cut it short instead.
-fn present(frame: &raw::Frame) -> bool {
-    let length = frame.end.addr() - frame.data.addr();
-    // SAFETY: the frame was just received and is lent to nobody yet.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(frame.data, length) };
-    if short(bytes).is_some_and(|short| short) {
-        return false;
-    }
-    match looks_unfinished(bytes) {
-        Some((start, offset)) => finish(bytes, start, offset),
-        None => true,
-    }
-}
-
-/// Whether a frame ends before its IP packet does; none when it is not IP.
-fn short(frame: &[u8]) -> Option<bool> {
-    let (network, kind) = network(frame)?;
-    let length = match kind {
-        0x0800 => usize::from(word(frame, network + 2)?),
-        0x86dd => 40 + usize::from(word(frame, network + 4)?),
-        _ => return None,
-    };
-    Some(network + length > frame.len())
-}
-
 // SAFETY: a frame lies in an mbuf that DPDK gave to this queue: one segment, one reference (shim/burst.c),
 // with room from its private area to its end. It goes back by `release`, or by a transmit that keeps it.
 unsafe impl Queue for Pair {
@@ -400,27 +375,5 @@ impl Drop for Pair {
         let mut ahead: Vec<*mut c_void> = self.ahead.drain(..).map(|f| f.mbuf).collect();
         // SAFETY: they were received and never lent.
         unsafe { raw::mr_free(ahead.as_mut_ptr(), ahead.len() as u32) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::short;
-
-    #[test]
-    fn a_frame_that_was_cut_short_is_seen() {
-        let mut frame = vec![0; 60];
-        assert_eq!(short(&frame), None);
-        frame.splice(12..14, [0x08, 0x00]);
-        frame.splice(16..18, 46_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(false));
-        frame.splice(16..18, 47_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(true));
-        frame.splice(12..18, [0x81, 0x00, 0, 1, 0x86, 0xdd]);
-        frame.splice(22..24, 2_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(false));
-        frame.splice(22..24, 3_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(true));
-        assert!((0..18).all(|n| short(frame.get(..n).unwrap_or_default()).is_none()));
     }
 }
