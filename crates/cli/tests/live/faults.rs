@@ -110,7 +110,11 @@ pub fn vanishes(kind: &'static str) {
     let (account, status) = instance.ended();
     assert_eq!(status, 2, "{account:#}");
     let error = account["errors"][0]["error"].as_str().unwrap();
-    let interface = if kind == "tap" { "tap:b0" } else { "b1" };
+    let interface = match kind {
+        "tap" => "tap:b0",
+        "net_tap" => "net_tap1,iface=b0",
+        _ => "b1",
+    };
     assert!(error.contains(interface), "{error}");
     assert!(error.contains("away while it was in use"), "{error}");
     assert!(count(&account, "read") >= 4, "{account:#}");

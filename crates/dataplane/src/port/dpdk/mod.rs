@@ -21,6 +21,8 @@ mod open;
 mod queue;
 #[cfg(feature = "dpdk")]
 mod raw;
+#[cfg(feature = "dpdk")]
+mod tap;
 #[cfg(all(test, feature = "dpdk"))]
 mod tests;
 #[cfg(feature = "dpdk")]

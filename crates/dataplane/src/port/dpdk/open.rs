@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::device::{Device, Plan};
 use super::hub::{Hub, Lines};
 use super::queue::{Link, Pair};
+use super::tap::Taps;
 use super::way::{Asked, Way, Who};
 use super::{KIND, eal, word};
 use crate::packet::TAILROOM;
@@ -93,7 +94,10 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         options: rss,
         who,
     };
+    let before = Taps::now();
     let opened = Device::open(&name, &device, &plan, asked)?;
+    let taps = Taps::now().since(&before);
+    let is_tap = device.is("net_tap");
     let device = Arc::new(opened.device);
     let mut ways = match opened.way {
         Way::Software(lookup) => {
@@ -115,6 +119,7 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         .map(|(number, share)| -> Box<dyn Queue> {
             let link = match &interface {
                 Some((interface, _)) => Link::Kernel(Watch::new(&name, interface)),
+                None if is_tap => Link::Tap(taps.clone()),
                 None if device.pci() && number == 0 => Link::Card,
                 None => Link::None,
             };

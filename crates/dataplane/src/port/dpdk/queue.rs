@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::device::Device;
 use super::hub::Share;
+use super::tap::Taps;
 use super::unfinished::present;
 use super::{eal, raw};
 use crate::packet::MAX_BURST;
@@ -24,6 +25,8 @@ pub enum Link {
     None,
     /// an interface of the kernel
     Kernel(Watch),
+    /// an interface that the driver has made
+    Tap(Taps),
     /// a device with a link of its own
     Card,
 }
@@ -179,26 +182,27 @@ impl Pair {
 
     fn look(&mut self) -> Result<(), PortError> {
         match &mut self.link {
-            Link::None => Ok(()),
-            Link::Kernel(watch) => watch.look(),
-            Link::Card => {
-                self.looks = self.looks.wrapping_add(1);
-                if !self.looks.is_multiple_of(LOOKS) || Instant::now() < self.next {
-                    return Ok(());
-                }
-                self.next = Instant::now() + EVERY;
-                match self.device.link(false) {
-                    Some(false) => Err(PortError::Live {
-                        word: self.device.word().to_owned(),
-                        what: "the link went down while it was in use".into(),
-                        help:
-                            "what was received before is accounted; look at the cable and run again"
-                                .into(),
-                    }),
-                    _ => Ok(()),
-                }
-            }
+            Link::None => return Ok(()),
+            Link::Kernel(watch) => return watch.look(),
+            Link::Tap(_) | Link::Card => (),
         }
+        self.looks = self.looks.wrapping_add(1);
+        if !self.looks.is_multiple_of(LOOKS) || Instant::now() < self.next {
+            return Ok(());
+        }
+        self.next = Instant::now() + EVERY;
+        let (what, help) = match &self.link {
+            Link::Tap(taps) if taps.gone() => ("the interface went away", "run again"),
+            Link::Card if self.device.link(false) == Some(false) => {
+                ("the link went down", "look at the cable and run again")
+            }
+            _ => return Ok(()),
+        };
+        Err(PortError::Live {
+            word: self.device.word().to_owned(),
+            what: format!("{what} while it was in use"),
+            help: format!("what was received before is accounted; {help}"),
+        })
     }
 }
 
