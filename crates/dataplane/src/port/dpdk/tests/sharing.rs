@@ -282,3 +282,36 @@ fn the_hash_is_that_of_dpdk() {
         assert_eq!(millrace_steer::toeplitz::hash(&key, input), theirs);
     }
 }
+
+#[test]
+fn a_worker_that_is_gone_holds_nobody_up() {
+    // Twice: the device goes with its last queue, whatever waited in rings.
+    for _ in 0..2 {
+        let mut port = opened("dpdk:net_ring83?steer=software", 2);
+        let all: Vec<_> = (0..32).map(|i| packet(i * 7, u64::from(i))).collect();
+        let mut burst: Vec<_> = all.iter().map(|b| leaving(b)).collect();
+        let first = port.queues.first_mut().unwrap();
+        assert_eq!(first.transmit(&mut burst).unwrap(), 32);
+        first.flush().unwrap();
+        let frames = received(first);
+        let mut came = frames.len();
+        assert!(came > 0 && came < 32, "{came}");
+        first.release(&frames);
+        // As a thread that panics drops it: neither closed nor finished.
+        drop(port.queues.pop());
+        let first = port.queues.first_mut().unwrap();
+        let begin = Instant::now();
+        first.close();
+        loop {
+            let frames = received(first);
+            if frames.is_empty() {
+                break;
+            }
+            came += frames.len();
+            first.release(&frames);
+        }
+        first.finish().unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(came < 32);
+    }
+}
