@@ -220,7 +220,7 @@ fn four_threads_share_one_queue_in_order_and_to_the_last_packet() {
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     });
     assert_eq!(ended.load(Ordering::Relaxed), 4);
-    assert!(counts.iter().all(|c| *c > 1000), "{counts:?}");
+    assert!(counts.iter().all(|c| *c > 100), "{counts:?}");
     let losses = port.queues.iter().map(|q| q.counts());
     let lost: u64 = losses.map(|c| c.missed + c.failed + c.unfit).sum();
     // Each packet that was taken for sending came to a worker, or was counted as lost.
