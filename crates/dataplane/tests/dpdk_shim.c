@@ -2,7 +2,8 @@
  * Drives src/port/dpdk/shim under AddressSanitizer and UndefinedBehaviorSanitizer, over devices of software:
  * packets that fit, that grow in place, that are too long, that come in several segments; rings full and empty.
  * DPDK itself is not instrumented, and its buffers lie in memory that the sanitizers do not know: what they see is
- * the shim's own arrays, strings and arithmetic.
+ * the shim's own arrays, strings and arithmetic. Threads meet in Rust only (port/dpdk/hub), by locks and rings of the
+ * libraries there, so that there is nothing here for ThreadSanitizer.
  */
 #include "../src/port/dpdk/shim/shim.h"
 
