@@ -87,7 +87,8 @@ fn packets_come_to_the_workers_that_the_software_nic_gives_them_to() {
     .into_iter()
     .enumerate()
     {
-        for workers in [2, 5] {
+        // One number for each: the software NIC's threads take a processor from other tests.
+        for workers in if number == 0 { vec![2, 5] } else { vec![3] } {
             let device = format!("net_pcap{}", 100 + 10 * number + workers as usize);
             let word = format!("dpdk:{device},rx_pcap={file}?steer=software{options}");
             let here = by_worker(&word, workers);
