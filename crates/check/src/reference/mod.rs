@@ -10,6 +10,7 @@ mod callback;
 mod exact;
 mod helpers;
 mod iterate;
+mod lock;
 mod nested;
 mod print;
 mod routes;
@@ -25,6 +26,7 @@ use millrace_object::insn::{
 };
 use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 
+use crate::facts::written;
 use arithmetic::{arithmetic, compare};
 pub use exact::Target;
 
@@ -74,6 +76,10 @@ pub struct Machine<'a> {
     context: u64,
     values: HashMap<ObjectId, u64>,
     records: Vec<u64>,
+    /// the lock that is held
+    lock: Option<u64>,
+    /// where iterators have begun
+    iterators: Vec<u64>,
     draws: u64,
     exact: Option<exact::Exact>,
 }
@@ -94,6 +100,8 @@ impl<'a> Machine<'a> {
             context: 0,
             values: HashMap::new(),
             records: Vec::new(),
+            lock: None,
+            iterators: Vec::new(),
             draws: seed,
             exact: None,
         };
@@ -229,9 +237,7 @@ impl<'a> Machine<'a> {
                         }
                         continue;
                     }
-                    if !self.records.is_empty() {
-                        return violation("ended with a record held");
-                    }
+                    self.nothing_held()?;
                     return match (r0, role) {
                         (Some(v), _) => Ok(End::Verdict(v)),
                         (None, Role::Xdp | Role::OnPacket) => violation("ended without a verdict"),
@@ -245,6 +251,7 @@ impl<'a> Machine<'a> {
                     calls.push(callee);
                 }
                 Insn::Call { helper } if callback::calls_back(helper) => {
+                    self.mind_the_lock(helper, c.regs[1])?;
                     let first = self.first_round(helper, c)?;
                     calls.extend(first);
                 }
@@ -304,6 +311,9 @@ impl<'a> Machine<'a> {
             Operand::Reg(r) => get(c, r),
             Operand::Imm(i) => Ok(i as u64),
         };
+        if written(&insn) == Some(Reg(10)) {
+            return violation("the frame pointer is written");
+        }
         match insn {
             Insn::Alu {
                 op: AluOp::Mov,
