@@ -210,7 +210,7 @@ impl<'a> Expander<'a> {
                             step.op = Op::Leave { target };
                         }
                     }
-                    None if helper >= helper::EXPANSION => {
+                    None if helper >= helper::EXPANSION && helper != helper::ABSENT => {
                         return Err(self.fault(
                             id,
                             pc,

@@ -70,6 +70,8 @@ pub struct Trial {
     pub difference: Option<String>,
     /// packets that both executed alike
     pub compared: u64,
+    /// timers that fired between them
+    pub fired: u64,
 }
 
 impl Trial {
@@ -160,7 +162,10 @@ impl Bench {
         };
         let mut expected = None;
         match interpret(&program, &packets) {
-            Ok(both) => expected = Some(both),
+            Ok((outcomes, entries, fired)) => {
+                trial.fired = fired;
+                expected = Some((outcomes, entries));
+            }
             Err((program, what)) => trial.interpreter = with_text(what, program),
         }
         let text = match alone::emit(&program, &checked, "batch.c") {
@@ -322,6 +327,13 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether the interpreter alone sees a program do what no admitted program may, on so many packets.
+pub fn trips(insns: &[Insn], random: &mut impl Rng, packets: usize) -> bool {
+    let program = super::program(&[insns.to_vec()]);
+    let packets: Vec<Packet> = (0..packets).map(|_| packet(random, 0)).collect();
+    interpret(&program, &packets).is_err()
+}
+
 fn packet(random: &mut impl Rng, program: usize) -> Packet {
     let length: usize = random.random_range(0..72);
     // Small numbers as often as large ones, so that both sides of comparisons are taken.
@@ -346,17 +358,17 @@ fn packet(random: &mut impl Rng, program: usize) -> Packet {
     }
 }
 
-/// What the interpreter makes of the packets. The error says which program did what.
+/// What the interpreter makes of the packets, and how many timers fired. The error says which program did what.
 fn interpret(
     program: &Program,
     packets: &[Packet],
-) -> Result<(Vec<Outcome>, Vec<Entries>), (usize, String)> {
+) -> Result<(Vec<Outcome>, Vec<Entries>, u64), (usize, String)> {
     let mut machine = Machine::exact(program);
     machine.ports(PORTS);
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut fired) = (Vec::new(), 0);
     for (number, p) in (0..).zip(packets) {
-        let fired = machine.advance(BEGIN + STEP * number, MOST_STEPS);
-        fired.map_err(|violation| (p.program, violation.0))?;
+        let now = machine.advance(BEGIN + STEP * number, MOST_STEPS);
+        fired += now.map_err(|violation| (p.program, violation.0))?;
         machine.packet(&p.bytes, p.headroom, p.port);
         let verdict = match machine.run(FunctionId(CALLEES + p.program), Role::Xdp, MOST_STEPS) {
             Ok(End::Verdict(verdict)) => verdict,
@@ -408,5 +420,5 @@ fn interpret(
             None => gather(machine.entries(id).into_iter()),
         }
     });
-    Ok((outcomes, entries.collect()))
+    Ok((outcomes, entries.collect(), fired))
 }

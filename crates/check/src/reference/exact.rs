@@ -109,6 +109,7 @@ impl<'a> Machine<'a> {
             for (index, value) in (0_u32..).zip(initial.chunks(object.value_bytes.max(1) as usize))
             {
                 let at = self.map(value.to_vec(), true, true);
+                self.forbid_timer(object, at);
                 entries.insert(index.to_le_bytes().to_vec(), at);
             }
         }

@@ -1,7 +1,6 @@
 //! Helper calls, by their contracts: arguments are checked, results drawn.
 
 use millrace_object::helper::{self, Arg, Helper, Return};
-use millrace_object::program::TIMER_BYTES;
 
 use super::{APART, Call, Machine, Violation, violation};
 
@@ -42,7 +41,7 @@ impl Machine<'_> {
                         self.readable(v, n)?;
                     }
                 }
-                Arg::Timer => self.readable(v, TIMER_BYTES as usize)?,
+                Arg::Timer => self.is_timer(v)?,
                 Arg::Callback if !self.is_function(v) => return violation("not a function"),
                 Arg::In(n) => self.readable(v, n as usize)?,
                 Arg::Text => {

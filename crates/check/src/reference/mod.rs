@@ -24,7 +24,7 @@ use millrace_object::helper;
 use millrace_object::insn::{
     AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, REGISTERS, Reg, Width,
 };
-use millrace_object::program::{FunctionId, ObjectId, Program, Role};
+use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
 
 use crate::facts::written;
 use arithmetic::{arithmetic, compare};
@@ -56,6 +56,8 @@ struct Memory {
     written: Vec<bool>,
     writable: bool,
     stack: bool,
+    /// where the timer is that only helpers may touch
+    timer: Option<usize>,
 }
 
 struct Call {
@@ -114,6 +116,7 @@ impl<'a> Machine<'a> {
                 .unwrap_or_else(|| vec![0; o.value_bytes as usize]);
             let at = m.map(bytes, true, !o.read_only);
             m.values.insert(ObjectId(i), at);
+            m.forbid_timer(o, at);
         }
         m
     }
@@ -137,6 +140,7 @@ impl<'a> Machine<'a> {
                 written,
                 writable,
                 stack: false,
+                timer: None,
             },
         );
         at
@@ -158,6 +162,12 @@ impl<'a> Machine<'a> {
             .and_then(|o| usize::try_from(o).ok());
         match (found, offset) {
             (Some(m), Some(o)) if o.checked_add(len).is_some_and(|end| end <= m.bytes.len()) => {
+                let timer = m
+                    .timer
+                    .filter(|t| o < t + TIMER_BYTES as usize && *t < o + len);
+                if timer.is_some() {
+                    return violation(format!("{len} bytes at {at:#x} are of a timer"));
+                }
                 Ok((m, o))
             }
             _ => violation(format!("{len} bytes at {at:#x} are in no region")),

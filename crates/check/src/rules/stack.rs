@@ -98,7 +98,8 @@ pub fn load(m: &Machine<'_>, st: &State, e: &Extent, size: u8) -> Verdict<Value>
                 m.at,
             )));
         }
-        return frame.load(e.at, size).ok_or_else(partial);
+        let number = || Value::number(Scalar::of_bits(u32::from(size) * 8));
+        return m.or(frame.load(e.at, size).ok_or_else(partial), number);
     }
     require_initialised(m, frame, e)?;
     require_numbers(m, frame, e)?;

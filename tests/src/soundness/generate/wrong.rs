@@ -15,7 +15,7 @@ const KEPT: i16 = -128;
 impl<R: Rng> Generator<'_, R> {
     /// One of them.
     pub(super) fn wrong(&mut self) {
-        match self.random.random_range(0..21) {
+        match self.random.random_range(0..22) {
             0 => {
                 let helper = self.of([35, 4, 999]);
                 self.call_number(helper);
@@ -23,10 +23,7 @@ impl<R: Rng> Generator<'_, R> {
             1 => self.call_number(helper::ABSENT),
             2 => self.put(Insn::CallRegister { target: Reg(9) }),
             3 => self.put(Insn::LegacyPacketLoad),
-            4 => {
-                let by = self.of([-8, 8, 16]);
-                self.add(10, by);
-            }
+            4 => self.copy(10, 10),
             5 => self.address_as_number(),
             6 => self.address_compared(),
             7 => self.one_load_of_two_regions(),
@@ -94,6 +91,12 @@ impl<R: Rng> Generator<'_, R> {
                 self.add(1, -112);
                 self.call_number(iter_num_destroy::HELPER.number);
                 self.numbers();
+            }
+            20 => {
+                // Half of an address, kept on the stack.
+                self.store(Size::B8, 10, KEPT, Operand::Reg(Reg(7)));
+                let half = self.of([0, 4]);
+                self.load_plain(Size::B4, 3, 10, KEPT + half);
             }
             _ => {
                 // A lock of a global, which is not given back.

@@ -107,6 +107,7 @@ impl Machine<'_> {
             return None;
         }
         let at = self.map(vec![0; o.value_bytes as usize], true, true);
+        self.forbid_timer(o, at);
         let map = self.exact.as_mut()?.maps.get_mut(&id)?;
         map.insert(key.to_vec(), at);
         Some(at)
