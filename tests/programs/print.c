@@ -12,7 +12,7 @@ struct text {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
+	__uint(max_entries, 9);
 	__type(key, __u32);
 	__type(value, struct text);
 } texts SEC(".maps");
@@ -57,6 +57,14 @@ SEC("xdp") int print(struct xdp_md *ctx)
 
 	if (to)
 		to->length = bpf_snprintf(to->text, 100, plain, 0, 0);
+	to = text(8);
+	if (to) {
+		static const char format[] = "%d and %lx";
+		__u64 values[] = { a, b };
+
+		/* How much room the text needs. */
+		to->length = bpf_snprintf((void *)0, 0, format, values, sizeof(values));
+	}
 	{
 		static const char format[] = "%lu";
 		struct text *stack = text(7);

@@ -35,12 +35,9 @@ impl Machine<'_> {
                     };
                     self.readable(v, len as usize)?;
                 }
-                Arg::Read { nullable } => {
-                    let n = size(i)?;
-                    if !(nullable && v == 0 && n == 0) {
-                        self.readable(v, n)?;
-                    }
-                }
+                Arg::Read { nullable: true } | Arg::Write { nullable: true }
+                    if v == 0 && size(i)? == 0 => {}
+                Arg::Read { .. } => self.readable(v, size(i)?)?,
                 Arg::Timer => self.is_timer(v)?,
                 Arg::Callback if !self.is_function(v) => return violation("not a function"),
                 Arg::In(n) => self.readable(v, n as usize)?,
@@ -60,8 +57,8 @@ impl Machine<'_> {
                     }
                 }
                 // It may leave bytes as they are.
-                Arg::Write if self.exact.is_some() && h.name == "snprintf" => {}
-                Arg::Write => self.fill(v, size(i)?)?,
+                Arg::Write { .. } if self.exact.is_some() && h.name == "snprintf" => {}
+                Arg::Write { .. } => self.fill(v, size(i)?)?,
                 // What such a helper leaves as it is stays; it writes the rest itself.
                 Arg::Out(n) if self.exact.is_some() => self.touch(v, n as usize)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,

@@ -190,19 +190,22 @@ fn argument(
         },
         Arg::Key => sized(u64::from(object_of(m, helper, found)?.key_bytes), found),
         Arg::Value => sized(u64::from(object_of(m, helper, found)?.value_bytes), found),
-        Arg::Read { nullable } => {
+        Arg::Read { nullable: true } | Arg::Write { nullable: true }
+            if value.as_constant() == Some(0) =>
+        {
             let n = count(m, st, helper, i)?;
-            if nullable && value.as_constant() == Some(0) {
-                m.enforce(n.r64.umax == 0, || {
-                    bad(
-                        helper,
-                        i,
-                        &format!("is null, but its size is {n}"),
-                        "Pass null only together with size 0.",
-                    )
-                })?;
-                return Ok(ArgFact::Null);
-            }
+            m.enforce(n.r64.umax == 0, || {
+                bad(
+                    helper,
+                    i,
+                    &format!("is null, but its size is {n}"),
+                    "Pass null only together with size 0.",
+                )
+            })?;
+            Ok(ArgFact::Null)
+        }
+        Arg::Read { .. } => {
+            let n = count(m, st, helper, i)?;
             let p = pointer("a pointer")?;
             let access = memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
             Ok(ArgFact::Memory {
@@ -244,7 +247,7 @@ fn argument(
                 bytes: Some(n),
             })
         }
-        Arg::Write => {
+        Arg::Write { .. } => {
             let n = count(m, st, helper, i)?;
             let p = pointer("a pointer")?;
             let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;

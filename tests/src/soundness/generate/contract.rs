@@ -97,9 +97,11 @@ impl<R: Rng> Generator<'_, R> {
             Arg::ValueOut => self.memory(reg, value, true, first),
             Arg::In(n) | Arg::InOut(n) => self.memory(reg, n, true, first),
             Arg::Out(n) => self.memory(reg, n, false, first),
-            Arg::Read { nullable: true } if size == 0 => self.set(reg, 0),
+            Arg::Read { nullable: true } | Arg::Write { nullable: true } if size == 0 => {
+                self.set(reg, 0);
+            }
             Arg::Read { .. } | Arg::Update => self.memory(reg, size, true, first),
-            Arg::Write => self.memory(reg, size, false, first),
+            Arg::Write { .. } => self.memory(reg, size, false, first),
             Arg::Bytes { .. } => {
                 let size = self.near(i64::from(size));
                 self.set(reg, size.max(0));
