@@ -12,7 +12,7 @@ struct text {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 9);
+	__uint(max_entries, 10);
 	__type(key, __u32);
 	__type(value, struct text);
 } texts SEC(".maps");
@@ -64,6 +64,16 @@ SEC("xdp") int print(struct xdp_md *ctx)
 
 		/* How much room the text needs. */
 		to->length = bpf_snprintf((void *)0, 0, format, values, sizeof(values));
+	}
+	to = text(9);
+	if (to && !(a & 15)) {
+		static const char format[] = "%d %% %-8lx";
+		static const char nothing[] = "100%%";
+		__u64 values[] = { a, b };
+
+		/* How long the lines are. */
+		to->length = bpf_trace_vprintk(format, sizeof(format), values, sizeof(values));
+		to->length = to->length << 8 | bpf_trace_printk(nothing, sizeof(nothing));
 	}
 	{
 		static const char format[] = "%lu";

@@ -612,3 +612,13 @@ fn what_is_absent() {
     program.functions[0].insns[2] = call;
     check(&program, &Options::default()).unwrap();
 }
+
+#[test]
+fn the_readme_has_every_rule() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(file).unwrap();
+    for rule in millrace_check::Rule::ALL {
+        let name = format!("`{}`", rule.name());
+        assert!(text.contains(&name), "{name} is not in the table of rules");
+    }
+}

@@ -7,6 +7,7 @@
 
 mod checksum;
 mod cookie;
+mod draw;
 mod entries;
 mod events;
 mod frame;
@@ -145,16 +146,6 @@ impl<'a> Machine<'a> {
                 produced.0 = produced.1;
             }
         }
-    }
-
-    /// A draw: of the seed 0, the packet's number and how many it has had (fastpath/helpers/get_prandom_u32.h).
-    fn random(&mut self) -> u64 {
-        let Some(exact) = &mut self.exact else {
-            return 0;
-        };
-        let of_packet = cookie::random(0, exact.number);
-        exact.draws += 1;
-        cookie::random(of_packet, exact.draws - 1) >> 32
     }
 
     /// Records submitted since the last call, in the order they were reserved.
@@ -299,7 +290,7 @@ impl<'a> Machine<'a> {
                 Some(o),
             ) => self.handlers(h.name, id, o, a),
             ("crc32c", _) => Ok(handlers::crc32c(a[0], a[1])),
-            ("multiply_high", _) => Ok((u128::from(a[0]) * u128::from(a[1]) >> 64) as u64),
+            ("multiply_high", _) => Ok(((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64),
             ("ringbuf_query", Some(o)) => Ok(self.query(id, o, a[1])),
             // All clocks are one, one thread runs, and nothing is printed.
             (
@@ -331,10 +322,8 @@ impl<'a> Machine<'a> {
             ("xdp_metadata_rx_hash" | "xdp_metadata_rx_vlan_tag", _) => Ok(error(EOPNOTSUPP)),
             ("get_smp_processor_id" | "spin_lock" | "spin_unlock", _) => Ok(0),
             ("trace_printk" | "trace_vprintk", _) => {
-                let format = self.bytes_at(a[0], a[1] as u32)?;
-                let values = if h.name == "trace_vprintk" { a[3] } else { 0 };
-                let fits = values % 8 == 0 && values <= 96 && format.last() == Some(&0);
-                Ok(if fits { a[1] - 1 } else { error(EINVAL) })
+                let values = (h.name == "trace_vprintk").then_some((a[2], a[3]));
+                self.line(a[0], a[1], values)
             }
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }

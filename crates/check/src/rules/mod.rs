@@ -2,6 +2,7 @@
 //! what is known after it, or a [`Fault`].
 
 pub mod alu;
+mod arguments;
 pub mod atomic;
 pub mod callback;
 pub mod calls;

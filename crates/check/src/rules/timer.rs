@@ -28,6 +28,11 @@ pub fn argument(m: &Machine<'_>, helper: &Helper, p: &Pointer) -> Verdict<Object
     };
     let object = m.object(id)?;
     let Some(at) = object.timer else {
+        if object.kind.name == "global" {
+            return Err(fault(
+                "is a variable of its own; timers are in the values of maps",
+            ));
+        }
         return Err(fault(&format!(
             "is in a value of `{}`, which has no timer",
             object.name
