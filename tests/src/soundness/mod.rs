@@ -4,6 +4,7 @@
 pub mod batch;
 mod callee;
 pub mod generate;
+pub mod interpreted;
 pub mod mutate;
 pub mod objects;
 

@@ -2,7 +2,7 @@
 
 use millrace_object::insn::{AluOp, ByteOrder, Imm64, Operand, Reg, Size, Width};
 
-use super::packet::FARTHEST;
+use super::packet::{self, FARTHEST};
 use super::read;
 use crate::domain::{Link, Pointer, Region, Scalar, Value, alu};
 use crate::machine::Machine;
@@ -290,7 +290,7 @@ fn shift(
 /// `p - q` in bytes
 fn distance(st: &State, p: &Pointer, q: &Pointer, width: Width) -> Verdict<Value> {
     let bytes = if p.of_packet() && q.of_packet() {
-        packet_distance(st, p, q)
+        packet::distance(st, p, q)
     } else if p.region == q.region && matches!(p.region, Region::Stack(_)) {
         Scalar::within(p.least() - q.most(), p.most() - q.least())
     } else {
@@ -301,27 +301,6 @@ fn distance(st: &State, p: &Pointer, q: &Pointer, width: Width) -> Verdict<Value
         Width::W64 if p.half || q.half => Err(arithmetic("64-bit arithmetic on half")),
         Width::W64 => Ok(Value::number(bytes)),
     }
-}
-
-fn packet_distance(st: &State, p: &Pointer, q: &Pointer) -> Scalar {
-    let base = |p: &Pointer| match p.region {
-        Region::Packet(b) => st.base(b).copied(),
-        _ => None,
-    };
-    let span = |p: &Pointer| match p.region {
-        Region::PacketEnd => Some((0, FARTHEST)),
-        _ => base(p).map(|b| (b.lo + p.off, b.hi + p.off)),
-    };
-    let (Some((a, b)), Some((c, d))) = (span(p), span(q)) else {
-        return Scalar::unknown();
-    };
-    let mut least = a.saturating_sub(d);
-    if p.region == Region::PacketEnd
-        && let Some(proven) = base(q).and_then(|b| b.proven)
-    {
-        least = least.max(proven.saturating_sub(q.off));
-    }
-    Scalar::within(least, b.saturating_sub(c).max(least))
 }
 
 /// `dst = -dst`

@@ -4,7 +4,7 @@ use millrace_object::insn::{Condition, Width};
 
 use crate::domain::assume::{mirrored, negated};
 use crate::domain::value::Id;
-use crate::domain::{Pointer, Region};
+use crate::domain::{Pointer, Region, Scalar};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
@@ -84,6 +84,29 @@ fn known_to_be_there(n: i64) -> String {
         1 => "but only the first is known to be there".to_owned(),
         n => format!("but only the first {n} are known to be there"),
     }
+}
+
+/// How many bytes lie between two pointers into the packet.
+#[must_use]
+pub fn distance(st: &State, p: &Pointer, q: &Pointer) -> Scalar {
+    let base = |p: &Pointer| match p.region {
+        Region::Packet(b) => st.base(b).copied(),
+        _ => None,
+    };
+    let span = |p: &Pointer| match p.region {
+        Region::PacketEnd => Some((0, FARTHEST)),
+        _ => base(p).map(|b| (b.lo + p.off, b.hi + p.off)),
+    };
+    let (Some((a, b)), Some((c, d))) = (span(p), span(q)) else {
+        return Scalar::unknown();
+    };
+    let mut least = a.saturating_sub(d);
+    if p.region == Region::PacketEnd
+        && let Some(proven) = base(q).and_then(|b| b.proven)
+    {
+        least = least.max(proven.saturating_sub(q.off));
+    }
+    Scalar::within(least, b.saturating_sub(c).max(least))
 }
 
 /// `left condition right` between two pointers is known to hold, or to fail. Gives false if that
