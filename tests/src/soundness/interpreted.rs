@@ -10,9 +10,10 @@ use rand::{Rng, RngExt};
 use super::{CALLEES, TRACE};
 
 /// Ports that a packet may go to.
-pub const PORTS: u32 = 2;
-/// The time of the first packet, and from one to the next, ns.
+const PORTS: u32 = 2;
+/// The time of the first packet, ns.
 pub const BEGIN: u64 = 1000;
+/// From one packet to the next, ns.
 pub const STEP: u64 = 50;
 
 /// Instructions that an admitted program of these shapes never needs.

@@ -39,6 +39,9 @@ pub const READING: ObjectId = ObjectId(16);
 /// A hash of maps; [`ELEMENTS`] is one of them.
 pub const TABLES: ObjectId = ObjectId(17);
 
+/// Like [`ALARMS`], but that entries are evicted.
+pub const FADING: ObjectId = ObjectId(19);
+
 /// What the maps in [`HOLDER`] and [`TABLES`] are like.
 const HELD: ObjectId = ObjectId(9);
 const HASH_HELD: ObjectId = ObjectId(18);
@@ -122,6 +125,7 @@ pub fn all() -> Vec<StateObject> {
             Nesting::Shape(TABLES),
             object("tables.maps", "array", 4, 16, 5),
         ),
+        timed(8, object("fading", "lru_hash", 8, 32, 3)),
         object("stack", "stack", 0, 16, 3),
         object("recent", "lru_hash", 8, 16, 4),
         object("percpu", "percpu_array", 4, 16, 4),

@@ -185,6 +185,21 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     fn lock(&mut self, base: u8, offset: i16) {
+        if base != 0 && self.chance(6) {
+            let (expected, src) = (self.number(), self.number());
+            self.copy(0, expected);
+            let size = self.of([Size::B4, Size::B8]);
+            self.put(Insn::Atomic {
+                op: AtomicOp::CompareExchange,
+                fetch: true,
+                size,
+                base: Reg(base),
+                offset,
+                src: Reg(src),
+            });
+            self.copy(9, 0);
+            return;
+        }
         let (op, always) = self.of([
             (AtomicOp::Add, false),
             (AtomicOp::Add, false),

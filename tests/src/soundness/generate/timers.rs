@@ -7,7 +7,7 @@ use rand::{Rng, RngExt};
 
 use super::{Generator, SIZES};
 use crate::soundness::callee::{TICK, TOCK};
-use crate::soundness::objects::{ALARMS, TICKS};
+use crate::soundness::objects::{ALARMS, FADING, TICKS};
 
 /// Where the value's address is kept between calls.
 const KEPT: i16 = -104;
@@ -15,8 +15,13 @@ const KEPT: i16 = -104;
 impl<R: Rng> Generator<'_, R> {
     /// Looks a value up and works on its timer.
     pub(super) fn timer(&mut self) {
-        let (map, at, function) = self.of([(ALARMS, 8, TICK), (ALARMS, 8, TICK), (TICKS, 0, TOCK)]);
-        if map == ALARMS && !self.chance(3) {
+        let (map, at, function) = self.of([
+            (ALARMS, 8, TICK),
+            (FADING, 8, TICK),
+            (ALARMS, 8, TICK),
+            (TICKS, 0, TOCK),
+        ]);
+        if map != TICKS && !self.chance(3) {
             self.key(3, Size::B8);
             self.object(1, map);
             self.copy(2, 10);
@@ -29,7 +34,7 @@ impl<R: Rng> Generator<'_, R> {
             self.copy(9, 0);
             self.numbers();
         } else {
-            self.key(3, if map == ALARMS { Size::B8 } else { Size::B4 });
+            self.key(3, if map == TICKS { Size::B4 } else { Size::B8 });
         }
         self.object(1, map);
         self.copy(2, 10);
