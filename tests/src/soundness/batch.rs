@@ -121,9 +121,9 @@ impl Bench {
         };
         let mut expected = None;
         match interpret(&program, &packets) {
-            Ok((outcomes, entries, fired)) => {
-                trial.fired = fired;
-                expected = Some((outcomes, entries));
+            Ok(all) => {
+                trial.fired = all.fired;
+                expected = Some((all.outcomes, all.entries));
             }
             Err((program, what)) => trial.interpreter = with_text(what, program),
         }

@@ -50,6 +50,16 @@ pub struct Outcome {
     pub(super) records: Vec<(u32, Vec<u8>)>,
 }
 
+/// What the interpreter made of some packets.
+pub struct Interpreted {
+    /// of each packet
+    pub(super) outcomes: Vec<Outcome>,
+    /// of each object at the end
+    pub(super) entries: Vec<Entries>,
+    /// timers that fired
+    pub(super) fired: u64,
+}
+
 /// Whether the interpreter alone sees a program do what no admitted program may, on so many packets.
 pub fn trips(insns: &[Insn], random: &mut impl Rng, packets: usize) -> bool {
     let program = super::program(&[insns.to_vec()]);
@@ -82,11 +92,8 @@ pub fn packet(random: &mut impl Rng, program: usize) -> Packet {
     }
 }
 
-/// What the interpreter makes of the packets, and how many timers fired. The error says which program did what.
-pub fn interpret(
-    program: &Program,
-    packets: &[Packet],
-) -> Result<(Vec<Outcome>, Vec<Entries>, u64), (usize, String)> {
+/// What the interpreter makes of the packets. The error says which program did what.
+pub fn interpret(program: &Program, packets: &[Packet]) -> Result<Interpreted, (usize, String)> {
     let mut machine = Machine::exact(program);
     machine.ports(PORTS);
     let (mut outcomes, mut fired) = (Vec::new(), 0);
@@ -144,5 +151,9 @@ pub fn interpret(
             None => gather(machine.entries(id).into_iter()),
         }
     });
-    Ok((outcomes, entries.collect(), fired))
+    Ok(Interpreted {
+        outcomes,
+        entries: entries.collect(),
+        fired,
+    })
 }
