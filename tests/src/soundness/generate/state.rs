@@ -123,22 +123,29 @@ impl<R: Rng> Generator<'_, R> {
             self.out_if(Condition::Eq, 0, Operand::Imm(0));
         }
         self.store(Size::B8, 10, -120, Operand::Reg(Reg(0)));
-        for (helper, one_in) in [(93, 40), (0, 2), (8, 20), (94, 20)] {
-            // A call in between is a mistake, as is a lock that is not taken or not given back.
-            let there = self.chance(one_in) == (helper == 8);
-            if !there {
-                continue;
-            }
+        if !self.chance(40) {
+            self.of_lock(93);
+        }
+        if self.chance(2) {
             self.load_plain(Size::B8, 1, 10, -120);
-            if helper == 0 {
-                self.store(Size::B8, 1, 8, Operand::Reg(Reg(9)));
-                continue;
-            }
-            let at = if self.chance(30) { 4 } else { 0 };
-            self.add(1, at);
-            self.put(Insn::Call { helper });
+            self.store(Size::B8, 1, 8, Operand::Reg(Reg(9)));
+        }
+        // No call may stand between.
+        if self.chance(20) {
+            self.put(Insn::Call { helper: 8 });
+        }
+        if !self.chance(20) {
+            self.of_lock(94);
         }
         self.numbers();
+    }
+
+    /// Takes or gives back the lock in the value whose address is kept, or now and then another one.
+    fn of_lock(&mut self, helper: u32) {
+        self.load_plain(Size::B8, 1, 10, -120);
+        let at = if self.chance(30) { 4 } else { 0 };
+        self.add(1, at);
+        self.put(Insn::Call { helper });
     }
 
     /// Values without a key.
