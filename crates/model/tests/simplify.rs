@@ -1,7 +1,7 @@
 //! Simplification keeps values: random expressions, built with every rule at work, against the same
 //! operations on numbers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use millrace_model::expr::eval::{Assignment, apply, relation};
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
@@ -115,7 +115,7 @@ fn build(arena: &mut Arena, given: &Assignment, steps: &[Step]) -> Vec<(ExprId, 
 }
 
 fn assignment(arena: &mut Arena, numbers: [u64; 3], bytes: [u8; 4]) -> Assignment {
-    let mut symbols = HashMap::new();
+    let mut symbols = millrace_model::expr::ids::IdMap::default();
     for (i, n) in numbers.into_iter().enumerate() {
         let e = arena.sym(&format!("x{i}"), 64, Origin::Helper);
         if let Node::Sym(s) = arena.node(e) {

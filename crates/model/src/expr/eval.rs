@@ -1,8 +1,9 @@
 //! Values of expressions under an assignment.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use super::ids::IdMap;
 use super::walk::cone;
 use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
 
@@ -10,17 +11,17 @@ use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
     /// by symbol
-    pub symbols: HashMap<SymId, u64>,
+    pub symbols: IdMap<SymId, u64>,
     /// by offset
     pub packet: BTreeMap<u64, u8>,
     /// what has been evaluated
-    known: RefCell<HashMap<ExprId, u64>>,
+    known: RefCell<IdMap<ExprId, u64>>,
 }
 
 impl Assignment {
     /// From its parts.
     #[must_use]
-    pub fn new(symbols: HashMap<SymId, u64>, packet: BTreeMap<u64, u8>) -> Self {
+    pub fn new(symbols: IdMap<SymId, u64>, packet: BTreeMap<u64, u8>) -> Self {
         Self {
             symbols,
             packet,

@@ -7,6 +7,7 @@
 
 mod build;
 pub mod eval;
+pub mod ids;
 pub mod print;
 pub mod walk;
 

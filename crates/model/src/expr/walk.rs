@@ -77,7 +77,7 @@ pub fn given(arena: &mut Arena, e: ExprId, condition: ExprId, holds: bool) -> Ex
 type Replace<'a> = &'a dyn Fn(&mut Arena, &Node, &dyn Fn(&ExprId) -> ExprId) -> Option<ExprId>;
 
 fn rebuilt(arena: &mut Arena, e: ExprId, replace: Replace<'_>) -> ExprId {
-    let mut new = std::collections::HashMap::new();
+    let mut new = super::ids::IdMap::default();
     for id in cone(arena, &[e], |_| false) {
         let get = |e: &ExprId| new.get(e).copied().unwrap_or(*e);
         let node = arena.node(id).clone();

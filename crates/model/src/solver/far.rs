@@ -3,14 +3,15 @@
 //! told that these two are one if their offsets are, and asked again (lemmas on demand: Ganesh and Dill,
 //! CAV 2007, section 4). What cannot hold without those lemmas cannot hold with them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::expr::eval::{Assignment, apply_node};
+use crate::expr::ids::IdMap;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId, Node, mask};
 
 /// Values of symbols and packet bytes, by their expressions.
-pub(super) type Values = HashMap<ExprId, u64>;
+pub(super) type Values = IdMap<ExprId, u64>;
 
 /// Two bytes that are one if their offsets are equal.
 pub(super) type Lemma = (ExprId, ExprId);
@@ -22,7 +23,7 @@ pub(super) fn assignment(
     values: &Values,
     earlier: Option<&Assignment>,
 ) -> (Assignment, Vec<Lemma>) {
-    let mut symbols = earlier.map_or_else(HashMap::new, |a| a.symbols.clone());
+    let mut symbols = earlier.map_or_else(IdMap::default, |a| a.symbols.clone());
     let mut packet = earlier.map_or_else(BTreeMap::new, |a| a.packet.clone());
     let mut by_offset: BTreeMap<u64, ExprId> = BTreeMap::new();
     let mut clashes = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn assignment(
     // Bytes at constant offsets first, then operands before what is made of them.
     let near = |e: &ExprId| !matches!(arena.node(*e), Node::Byte { base: Some(_), .. });
     leaves.sort_unstable_by_key(|e| (!near(e), *e));
-    let mut known: HashMap<ExprId, u64> = values.clone();
+    let mut known: IdMap<ExprId, u64> = values.clone();
     for leaf in leaves {
         let value = values.get(&leaf).copied().unwrap_or(0);
         match arena.node(leaf) {
@@ -58,7 +59,7 @@ pub(super) fn assignment(
 }
 
 /// The value of an expression whose symbols and bytes, those at computed offsets too, are `known`.
-fn abstracted(arena: &Arena, e: ExprId, known: &mut HashMap<ExprId, u64>) -> u64 {
+fn abstracted(arena: &Arena, e: ExprId, known: &mut IdMap<ExprId, u64>) -> u64 {
     for id in cone(arena, &[e], |id| known.contains_key(&id)) {
         let value = match arena.node(id) {
             Node::Sym(_) | Node::Byte { .. } => 0,

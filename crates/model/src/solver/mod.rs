@@ -9,11 +9,12 @@ mod slice;
 pub mod smt;
 mod z3;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Instant;
 
 use crate::expr::eval::Assignment;
+use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::{cone, given};
 use crate::expr::{Arena, Bin, ExprId, Node};
 
@@ -36,7 +37,7 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub enum Said {
     /// it can hold, with these values of symbols and packet bytes
-    Holds(HashMap<ExprId, u64>),
+    Holds(IdMap<ExprId, u64>),
     /// it cannot
     Fails,
     /// nothing was found within the time allowed, or there is no solver
@@ -69,7 +70,7 @@ pub struct Oracle {
     solver: Box<dyn Solve>,
     until: Instant,
     recent: VecDeque<Rc<Assignment>>,
-    weights: HashMap<ExprId, usize>,
+    weights: IdMap<ExprId, usize>,
     leaves: Leaves,
     answers: HashMap<Vec<ExprId>, Option<Values>>,
     lemmas: Vec<Lemma>,
@@ -93,7 +94,7 @@ impl Oracle {
             solver,
             until,
             recent: VecDeque::new(),
-            weights: HashMap::new(),
+            weights: IdMap::default(),
             leaves: Leaves::default(),
             answers: HashMap::new(),
             lemmas: Vec::new(),
@@ -196,7 +197,7 @@ impl Oracle {
         under: &Rc<Assignment>,
         fits: Fits<'_>,
     ) -> Option<Rc<Assignment>> {
-        let mut heavy: HashSet<ExprId> = HashSet::new();
+        let mut heavy: IdSet<ExprId> = IdSet::default();
         for e in all {
             if self.weight(arena, *e) > LIGHT {
                 heavy.insert(*e);
@@ -294,7 +295,7 @@ impl Oracle {
         fits: Fits<'_>,
         repair: bool,
     ) -> Answer {
-        let mut mine: HashSet<ExprId> = HashSet::new();
+        let mut mine: IdSet<ExprId> = IdSet::default();
         for e in all {
             mine.extend(self.leaves.of(arena, *e).iter());
         }

@@ -2,16 +2,16 @@
 //! directly or through others. The rest held before and does not hear of it, so its part of an earlier
 //! assignment stays (independent constraints: Cadar, Dunbar, Engler, KLEE, OSDI 2008, section 3.3).
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node};
 
 /// The leaves of expressions, looked up once each.
 #[derive(Default)]
 pub(super) struct Leaves {
-    known: HashMap<ExprId, Rc<[ExprId]>>,
+    known: IdMap<ExprId, Rc<[ExprId]>>,
 }
 
 impl Leaves {
@@ -32,7 +32,7 @@ impl Leaves {
             .map(|c| (c, self.of(arena, c)))
             .collect();
         let mut taken = conjuncts(arena, &[e]);
-        let mut reached: HashSet<ExprId> = HashSet::new();
+        let mut reached: IdSet<ExprId> = IdSet::default();
         for c in &taken {
             reached.extend(self.of(arena, *c).iter());
         }

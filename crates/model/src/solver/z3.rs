@@ -171,7 +171,7 @@ impl Z3 {
 
     fn values(&mut self, q: &Query) -> Result<Said, String> {
         if q.leaves.is_empty() {
-            return Ok(Said::Holds(Values::new()));
+            return Ok(Said::Holds(Values::default()));
         }
         let terms: Vec<String> = q.leaves.iter().map(|e| format!("e{}", e.0)).collect();
         self.tell(&format!("(get-value ({}))\n", terms.join(" ")))?;
