@@ -6,7 +6,7 @@ use std::time::Duration;
 use millrace_object::program::{Line, ObjectId, Role};
 use serde::Serialize;
 
-use crate::exec::{Access, Borders, Target, Written};
+use crate::exec::{Access, Borders, Place, Target, Written};
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
 
@@ -56,6 +56,8 @@ pub struct Path {
     pub guard: Vec<ExprId>,
     /// accesses to state, in order
     pub accesses: Vec<Access>,
+    /// entries of state objects that it touched, in the order of their first access, as they are at its end
+    pub places: Vec<Place>,
     /// bytes of the packet that were written
     pub rewrites: Vec<Written>,
     /// where the last redirect leads

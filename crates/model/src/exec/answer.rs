@@ -4,7 +4,7 @@ use millrace_object::helper::{Arg, Helper};
 use millrace_object::state::Addressing;
 
 use super::call::On;
-use super::state::{Access, Presence, Region, State, Value};
+use super::state::{Access, Place, Presence, Region, State, Value};
 use super::{Engine, Gap};
 use crate::expr::{ExprId, Origin, Rel};
 use crate::kinds::{Address, Answer, Meaning};
@@ -68,7 +68,7 @@ impl Engine<'_> {
         };
         let mut access = self.access(&s, on.id, meaning.helper, meaning.effect);
         (access.key, access.value) = (key.clone(), value);
-        let call = Call {
+        let mut call = Call {
             on,
             meaning,
             access,
@@ -78,7 +78,10 @@ impl Engine<'_> {
             let name = format!("{}.estimate", on.object.name);
             let e = self.unknown(&mut s, &name, 32, Origin::State(on.id.0));
             let e = self.arena.resize(e, 64);
-            s.accesses.push(call.access);
+            s.accesses.push(Access {
+                answer: Some(e),
+                ..call.access
+            });
             return Ok(vec![self.after(s, Value::Num(e))]);
         }
         if meaning.answer == Answer::Refused {
@@ -104,6 +107,7 @@ impl Engine<'_> {
                 continue;
             }
             for (s, place) in self.places(s, on, &key)? {
+                call.access.entry = s.places.get(place).map_or(0, Place::number);
                 self.answer(s, place, &call, &mut out);
             }
         }
@@ -331,11 +335,12 @@ impl Engine<'_> {
         let Some(mut s) = self.only(s, within) else {
             return;
         };
+        let place = self.add_place(&mut s, id, call.access.key.clone());
         s.accesses.push(Access {
             outcome: Some("leased"),
+            entry: s.places.get(place).map_or(0, Place::number),
             ..call.access.clone()
         });
-        let place = self.add_place(&mut s, id, call.access.key.clone());
         let s = Self::filled(s, place, &call.access.value);
         out.push(self.after(s, Value::Num(number)));
     }

@@ -225,11 +225,13 @@ impl<'a> Engine<'a> {
     ) -> Access {
         Access {
             object,
+            entry: 0,
             operation,
             effect,
             key: Vec::new(),
             value: Vec::new(),
             offset: None,
+            answer: None,
             outcome: None,
             line: self.flow.steps.get(s.at).and_then(|s| s.line.clone()),
         }

@@ -327,11 +327,13 @@ impl Engine<'_> {
         }
         s.accesses.push(Access {
             object: p.object,
+            entry: p.number(),
             operation,
             effect,
             key: p.key.clone(),
             value: value.to_vec(),
             offset: Some(from as u32),
+            answer: None,
             outcome: None,
             line: line.cloned(),
         });

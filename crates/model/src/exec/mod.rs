@@ -31,7 +31,7 @@ use crate::model::{Outcome, Path, Verdict};
 use crate::solver::{Answer, Oracle};
 use crate::{Limits, facts};
 
-pub use state::{Access, Borders, Region, State, Target, Value, Written};
+pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
 use step::Next;
 
 /// Why a path cannot be followed.
@@ -344,6 +344,7 @@ impl<'a> Engine<'a> {
         Path {
             guard: s.guard,
             accesses: s.accesses,
+            places: s.places,
             rewrites: s.packet,
             target: s.target,
             borders: s.borders,

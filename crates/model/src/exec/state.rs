@@ -110,6 +110,9 @@ pub struct Borders {
 pub struct Access {
     /// the object
     pub object: ObjectId,
+    /// which of the object's entries that the path touches, from 1, as in the names of symbols; 0 where
+    /// there is no key
+    pub entry: u32,
     /// the helper's name, `load`, `store` or `atomic`
     pub operation: &'static str,
     /// what it does
@@ -120,6 +123,8 @@ pub struct Access {
     pub value: Vec<ExprId>,
     /// first byte of the value that is touched, for loads and stores
     pub offset: Option<u32>,
+    /// the number that a call answered, where it is a symbol of its own
+    pub answer: Option<ExprId>,
     /// what came of it: `there`, `absent`, `stored`, `full` …
     pub outcome: Option<&'static str>,
     /// where
@@ -190,6 +195,13 @@ impl Place {
             room: false,
             slot: None,
         }
+    }
+
+    /// Which of the object's entries that the path touches, from 1; 0 where there is no key.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        let number = self.stem.rsplit_once('#').and_then(|s| s.1.parse().ok());
+        number.filter(|_| !self.key.is_empty()).unwrap_or(0)
     }
 }
 

@@ -10,16 +10,16 @@ use crate::model::Effect;
 
 type Ways = Result<Vec<State>, Gap>;
 
-pub fn push(engine: &mut Engine<'_>, s: State, on: &On<'_>, value: Vec<ExprId>) -> Ways {
+pub fn push(engine: &mut Engine<'_>, s: State, on: &On<'_>, value: &[ExprId]) -> Ways {
     let flags = engine.number_in(&s, 3)?;
     let mut access = engine.access(&s, on.id, "map_push_elem", Effect::Add);
-    access.value.clone_from(&value);
+    access.value = value.to_vec();
     let plain = engine.is(flags, 0);
     let (good, bad) = engine.split(s, plain);
     let mut out = Vec::new();
     out.extend(bad.map(|s| engine.answers(s, -EINVAL)));
     let Some(s) = good else { return Ok(out) };
-    for (mut s, place) in engine.places(s, on, &value)? {
+    for (mut s, place) in engine.places(s, on, value)? {
         s.accesses.push(access.clone());
         // The bits that it sets may be all that others lacked.
         for i in engine.live_places(&s, on.id) {
@@ -38,11 +38,11 @@ pub fn push(engine: &mut Engine<'_>, s: State, on: &On<'_>, value: Vec<ExprId>) 
     Ok(out)
 }
 
-pub fn peek(engine: &mut Engine<'_>, s: State, on: &On<'_>, value: Vec<ExprId>) -> Ways {
+pub fn peek(engine: &mut Engine<'_>, s: State, on: &On<'_>, value: &[ExprId]) -> Ways {
     let mut access = engine.access(&s, on.id, "map_peek_elem", Effect::Read);
-    access.key.clone_from(&value);
+    access.key = value.to_vec();
     let mut out = Vec::new();
-    for (s, place) in engine.places(s, on, &value)? {
+    for (s, place) in engine.places(s, on, value)? {
         let (there, absent) = engine.presence(s, place, on);
         for (s, outcome, answer) in [(there, "there", 0), (absent, "absent", -ENOENT)] {
             let Some(mut s) = s else { continue };

@@ -20,7 +20,7 @@ pub fn push(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let on = engine.named(&s, h)?;
     let value = engine.argument(&mut s, h, Arg::Value, on.object.value_bytes)?;
     if on.object.kind.name == "bloom_filter" {
-        return bloom::push(engine, s, &on, value);
+        return bloom::push(engine, s, &on, &value);
     }
     let flags = engine.number_in(&s, 3)?;
     let mut access = engine.access(&s, on.id, "map_push_elem", Effect::Write);
@@ -66,7 +66,7 @@ pub fn peek(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let on = engine.named(&s, h)?;
     if on.object.kind.name == "bloom_filter" {
         let value = engine.argument(&mut s, h, Arg::ValueOut, on.object.value_bytes)?;
-        return bloom::peek(engine, s, &on, value);
+        return bloom::peek(engine, s, &on, &value);
     }
     take(engine, s, h, "map_peek_elem", Effect::Read)
 }
