@@ -65,7 +65,15 @@ pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
     for step in flow.steps.iter().filter(|s| s.reached) {
         let Op::Plain(insn) = step.op else { continue };
         let mut touch = |object: ObjectId, effect, operation| {
-            let bytes = program.objects.get(object.0).map_or(0, |o| o.value_bytes);
+            let bytes = program.objects.get(object.0).map_or(0, |o| {
+                // Records are as long as the ring at most, whose capacity is in bytes.
+                let ring = u32::try_from(o.capacity).unwrap_or(u32::MAX);
+                if o.value_bytes == 0 {
+                    ring
+                } else {
+                    o.value_bytes
+                }
+            });
             all.push(Touch {
                 object,
                 operation,

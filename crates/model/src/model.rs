@@ -84,7 +84,7 @@ pub struct Touch {
     pub operation: &'static str,
     /// the most that it does
     pub effect: Effect,
-    /// it stays within so many bytes: those of one value
+    /// it stays within so many bytes: those of one value, for records those of the ring
     pub bytes: u32,
     /// where
     pub line: Option<Line>,

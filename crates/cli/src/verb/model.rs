@@ -30,6 +30,18 @@ pub struct Model {
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     time: u64,
 
+    /// Most instructions followed, on all paths together
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    steps: u64,
+
+    /// Most expressions kept, about 200 bytes each: the bound on memory
+    #[arg(long, value_name = "N", default_value_t = 4_000_000)]
+    expressions: usize,
+
+    /// Most time for one question to the solver, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    question: u64,
+
     /// The solver: Z3's command
     #[arg(long, value_name = "COMMAND", default_value = "z3")]
     solver: PathBuf,
@@ -59,10 +71,12 @@ impl Model {
         }
         let limits = Limits {
             paths: self.paths,
+            steps: self.steps,
+            expressions: self.expressions,
             time: Duration::from_secs(self.time),
+            question: Duration::from_millis(self.question),
             solver: self.solver.clone(),
             dump: self.dump.clone(),
-            ..Limits::default()
         };
         let mut model = millrace_model::model(&program, &checked, &limits);
         let report = report::report(&mut model, &program);

@@ -18,6 +18,12 @@ pub struct Loaded {
 
 /// Compiles and proves `programs/NAME.c`; none, and a line that says why, if clang or Z3 is not here.
 pub fn load(name: &str) -> Option<Loaded> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    compile(&folder.join(name).with_extension("c"))
+}
+
+/// The same of a source anywhere.
+pub fn compile(source: &Path) -> Option<Loaded> {
     let runs = |c: &str| Command::new(c).arg("--version").output().is_ok();
     if !runs("z3") {
         println!("skipped: there is no z3 (Debian: apt-get install z3)");
@@ -27,12 +33,22 @@ pub fn load(name: &str) -> Option<Loaded> {
         println!("skipped: no clang that compiles for BPF");
         return None;
     };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
     let scratch = tempfile::tempdir().unwrap();
     let object = scratch.path().join("program.o");
-    let output = Command::new(clang)
+    let mut command = Command::new(clang);
+    // The BPF target has no system headers of its own; <linux/types.h> needs the host's <asm/types.h>.
+    for folder in std::fs::read_dir("/usr/include").unwrap() {
+        let folder = folder.unwrap().path();
+        if folder.to_string_lossy().ends_with("-linux-gnu") {
+            command.arg("-idirafter").arg(folder);
+        }
+    }
+    let output = command
         .args(["-target", "bpf", "-mcpu=v4", "-O2", "-g", "-w", "-c"])
-        .arg(folder.join(name).with_extension("c"))
+        .arg("-I")
+        .arg(include)
+        .arg(source)
         .arg("-o")
         .arg(&object)
         .output()
