@@ -11,8 +11,8 @@ use millrace_object::program::{ObjectId, Program, Role};
 
 use crate::expr::walk::cone;
 use crate::expr::{Bin, ExprId, Node, Origin};
-use crate::kinds;
 use crate::model::{Effect, Entry, Object, Outcome, Touch, Use, Verdict};
+use crate::{kinds, writers};
 
 /// What may happen to an object.
 #[derive(Clone, Copy, Default)]
@@ -188,6 +188,7 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
                 id: ObjectId(i),
                 usage,
                 approximate,
+                writers: writers::of_object(program, entries, ObjectId(i)),
             }
         })
         .collect()

@@ -14,6 +14,7 @@ pub mod model;
 pub mod relation;
 pub mod report;
 pub mod solver;
+pub mod writers;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

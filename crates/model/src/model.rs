@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::exec::{Access, Borders, Place, Target, Written};
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
+use crate::writers::Writer;
 
 /// What one access does to its object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -153,6 +154,8 @@ pub struct Object {
     pub usage: Use,
     /// from the proof of safety alone, not from the paths: an entry was not exhaustive
     pub approximate: bool,
+    /// what writes to its values, on the paths that were followed
+    pub writers: Vec<Writer>,
 }
 
 /// What a program can do.

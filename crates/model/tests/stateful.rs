@@ -5,8 +5,11 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use millrace_model::Model;
+use millrace_model::expr::Node;
+use millrace_model::expr::walk::cone;
 use millrace_model::model::{Outcome, Path, Verdict};
+use millrace_model::{Model, writers};
+use millrace_object::program::ObjectId;
 
 /// The verdicts that an entry's paths have.
 fn verdicts(model: &Model, name: &str) -> BTreeSet<u64> {
@@ -122,4 +125,43 @@ fn calls_on_state() {
         .collect();
     assert_eq!(ends.iter().filter(|e| **e).count(), 1);
     assert_eq!(ends.len(), 2);
+}
+
+#[test]
+fn what_is_read_is_what_something_wrote() {
+    let Some(loaded) = support::load("calls") else {
+        return;
+    };
+    let model = loaded.model();
+    let object = |name: &str| {
+        let at = loaded.program.objects.iter().position(|o| o.name == name);
+        ObjectId(at.unwrap())
+    };
+    // The value that a packet finds in `table`, which `updates` reads and no other program.
+    let updates = support::entry(&model, "updates");
+    let mut read = BTreeSet::new();
+    for path in &updates.paths {
+        let bytes: Vec<_> = path.rewrites.iter().map(|w| w.byte).collect();
+        for e in cone(&updates.arena, &bytes, |_| false) {
+            if let Node::Sym(s) = updates.arena.node(e) {
+                let found = writers::read_by(&loaded.program, &updates.arena, *s);
+                read.extend(found.map(|(o, r)| (o, r.start, r.end)));
+            }
+        }
+    }
+    assert_eq!(read, BTreeSet::from([(object("table"), 0, 8)]));
+    let made: BTreeSet<&str> = model
+        .writers(object("table"), &(0..8))
+        .into_iter()
+        .map(|w| {
+            let (entry, path) = w.path_of(&model).unwrap();
+            assert_eq!(entry.function, "updates");
+            assert_eq!(w.bytes(), 0..8);
+            path.accesses[w.access].operation
+        })
+        .collect();
+    assert_eq!(made, BTreeSet::from(["map_update_elem", "store"]));
+    assert!(model.writers(object("table"), &(8..9)).is_empty());
+    // Targets are set by the host alone.
+    assert!(model.writers(object("ports"), &(0..4)).is_empty());
 }
