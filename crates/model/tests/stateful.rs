@@ -64,11 +64,8 @@ fn calls_on_state() {
     // A record holds what was written to it.
     assert_eq!(all("record"), BTreeSet::from([ABORTED, DROP, PASS]));
     let record = support::entry(&model, "record");
-    let submit = record.paths.iter().flat_map(|p| &p.accesses);
-    let submit = submit
-        .filter(|a| a.operation == "ringbuf_submit")
-        .next()
-        .unwrap();
+    let mut submit = record.paths.iter().flat_map(|p| &p.accesses);
+    let submit = submit.find(|a| a.operation == "ringbuf_submit").unwrap();
     let tail: Vec<_> = submit.value[4..]
         .iter()
         .map(|e| record.arena.constant(*e))

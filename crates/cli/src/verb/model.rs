@@ -22,6 +22,10 @@ pub struct Model {
     #[arg(long, value_name = "NAME")]
     program: Option<String>,
 
+    /// Give a state object this many entries; `*` stands for all whose author left it to the loader
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
     /// Most paths, finished or waiting
     #[arg(long, value_name = "N", default_value_t = 4096)]
     paths: usize,
@@ -63,7 +67,7 @@ impl Model {
 
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let program = function::program(&self.nf, &[], self.program.as_deref())?;
+        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
         let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
         if let Some(folder) = &self.dump {
             std::fs::create_dir_all(folder)
