@@ -61,6 +61,20 @@ fn calls_on_state() {
         "maps under different keys have numbers of their own"
     );
 
+    // One call may be on a map that was found or on one that the program names.
+    assert_eq!(all("spared"), BTreeSet::from([ABORTED, DROP, PASS]));
+    let spared = support::entry(&model, "spared");
+    let keys = spared.paths.iter().flat_map(|p| &p.accesses);
+    let keys: BTreeSet<usize> = keys
+        .filter(|a| a.offset.is_none())
+        .map(|a| a.key.len())
+        .collect();
+    assert_eq!(
+        keys,
+        BTreeSet::from([4, 8]),
+        "with the map's number and without"
+    );
+
     // A record holds what was written to it.
     assert_eq!(all("record"), BTreeSet::from([ABORTED, DROP, PASS]));
     let record = support::entry(&model, "record");

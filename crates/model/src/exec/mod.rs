@@ -177,6 +177,10 @@ impl<'a> Engine<'a> {
                 }
             };
             for s in ready {
+                // One block may be left in many ways, each of which asks the solver.
+                if Instant::now() > self.until {
+                    break;
+                }
                 match self.block(s, &mut pending) {
                     Ok(Some(path)) => paths.push(path),
                     Ok(None) => {}
@@ -199,7 +203,8 @@ impl<'a> Engine<'a> {
                 None
             };
             if let Some(spent) = spent {
-                why = Some(format!("the budget is spent: {spent}"));
+                let gap = why.map_or(String::new(), |gap| format!("; and {gap}"));
+                why = Some(format!("the budget is spent: {spent}{gap}"));
                 break;
             }
         }
@@ -285,6 +290,10 @@ impl<'a> Engine<'a> {
             states.iter_mut().for_each(|s| merge::forget(s, live));
         }
         'next: for s in states {
+            if Instant::now() > self.until {
+                kept.push(s);
+                continue;
+            }
             for k in kept.iter_mut().filter(|k| k.at == s.at) {
                 if let Some(m) = self.merged(k, &s) {
                     *k = m;

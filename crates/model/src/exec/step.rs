@@ -4,7 +4,7 @@ use millrace_check::facts::{Op, StepId};
 use millrace_object::insn::{
     AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Width,
 };
-use millrace_object::program::Line;
+use millrace_object::program::{Line, ObjectId};
 
 use super::state::{Region, State, Value};
 use super::{Engine, Gap};
@@ -122,7 +122,9 @@ impl Engine<'_> {
         let (a, b) = match (a, b) {
             (Value::Num(a), Value::Num(b)) => (a, b),
             (Value::Ptr(r, a), Value::Ptr(q, b)) if r == q => (a, b),
-            (Value::Inner(a, m), Value::Inner(b, n)) if a == b => (m, n),
+            (Value::Inner(_, m), Value::Inner(_, n)) => (m, n),
+            (Value::Inner(shape, n), Value::Object(o))
+            | (Value::Object(o), Value::Inner(shape, n)) => (n, self.named_map(shape, o)),
             // Pointers are not null, and no pointer is another object's.
             (Value::Ptr(..) | Value::Object(_) | Value::Inner(..), Value::Num(n))
             | (Value::Num(n), Value::Ptr(..) | Value::Object(_) | Value::Inner(..))
@@ -168,6 +170,16 @@ impl Engine<'_> {
                 arena.not(e)
             }
         })
+    }
+
+    /// The number that a map in a map has if it is this one of the program: from 1, in the order of the
+    /// objects, as the host names it (docs/maps.md); 0 if it cannot be.
+    fn named_map(&mut self, shape: ObjectId, object: ObjectId) -> ExprId {
+        let objects = &self.program.objects;
+        let pair = objects.get(object.0).zip(objects.get(shape.0));
+        let fits = pair.is_some_and(|(o, shape)| o.fits(shape));
+        let number = if fits { object.0 as u64 + 1 } else { 0 };
+        self.arena.number(number, 32)
     }
 
     fn plain(&mut self, s: &mut State, insn: Insn, line: Option<&Line>) -> Result<(), Gap> {
