@@ -75,6 +75,9 @@ fn calls_on_state() {
         "with the map's number and without"
     );
 
+    // They may be one map, and then what is deleted by one name is gone by the other.
+    assert_eq!(all("shared"), BTreeSet::from([DROP, PASS, TX]));
+
     // A record holds what was written to it.
     assert_eq!(all("record"), BTreeSet::from([ABORTED, DROP, PASS]));
     let record = support::entry(&model, "record");

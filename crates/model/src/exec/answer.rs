@@ -222,7 +222,7 @@ impl Engine<'_> {
 
     /// A new entry of an object that evicts takes the place of another, perhaps of one that the path holds.
     fn evict(&mut self, s: &mut State, place: usize, call: &Call<'_, '_>) {
-        for i in self.live_places(s, call.on.id) {
+        for i in self.kin_places(s, call.on.id) {
             let there = s
                 .places
                 .get(i)
@@ -244,7 +244,7 @@ impl Engine<'_> {
         let Some(p) = s.places.get(place).cloned() else {
             return (None, None);
         };
-        for i in self.live_places(&s, call.on.id) {
+        for i in self.kin_places(&s, call.on.id) {
             if let Some(other) = s.places.get_mut(i) {
                 other.room = false;
             }

@@ -18,16 +18,27 @@ impl Engine<'_> {
         on: &On<'_>,
         key: &[ExprId],
     ) -> Result<Vec<(State, usize)>, Gap> {
-        self.apart(&s, on)?;
         let mut out = Vec::new();
         let by_prefix = matches!(on.object.kind.name, "lpm" | "lpm_trie");
-        for i in self.live_places(&s, on.id) {
-            let Some(p) = s.places.get(i) else { continue };
-            if p.key.len() != key.len() {
+        for i in self.kin_places(&s, on.id) {
+            let Some(p) = s.places.get(i).cloned() else {
+                continue;
+            };
+            let there = p.presence == Presence::There;
+            let (one, other) = if p.object == on.id {
+                (p.key, key.to_vec())
+            } else if by_prefix {
+                let (a, b) = (self.object_name(p.object), &on.object.name);
+                return gap(format!(
+                    "`{a}` and `{b}` may be one table, and it is changed"
+                ));
+            } else {
+                (self.whole(p.object, p.key), self.whole(on.id, key.to_vec()))
+            };
+            if one.len() != other.len() {
                 continue;
             }
-            let (other, there) = (p.key.clone(), p.presence == Presence::There);
-            let same = self.same(&other, key);
+            let same = self.same(&one, &other);
             let (yes, no) = self.split(s, same);
             out.extend(yes.map(|s| (s, i)));
             let Some(mut no) = no else { return Ok(out) };
@@ -68,29 +79,50 @@ impl Engine<'_> {
         s.places.len() - 1
     }
 
-    /// Maps in maps have two names: that of their shape and, if the file declares them, their own. Two
-    /// accesses by different names to what may be one map are told apart by nothing here; that matters only
-    /// if one of them is a change.
-    fn apart(&self, s: &State, on: &On<'_>) -> Result<(), Gap> {
-        for p in &s.places {
-            let Some(other) = self.program.objects.get(p.object.0) else {
-                continue;
-            };
-            if p.object == on.id || !(other.is_shape() || on.object.is_shape()) {
-                continue;
+    /// The same, of all objects that may be this one under another name: a map in a map has that of its shape
+    /// and, if the file declares it, its own. What no path changes needs no second name.
+    pub(super) fn kin_places(&self, s: &State, object: ObjectId) -> Vec<usize> {
+        let kin = |p: &Place| {
+            p.object == object
+                || (self.one_map(p.object, object)
+                    && (self.changed.contains(&p.object) || self.changed.contains(&object)))
+        };
+        let all = s.places.iter().enumerate();
+        all.filter(|(_, p)| p.lapsed.is_none() && kin(p))
+            .map(|(i, _)| i)
+            .collect()
+    }
+
+    /// Whether two objects, at least one of them a shape, can stand for one map.
+    fn one_map(&self, a: ObjectId, b: ObjectId) -> bool {
+        let objects = &self.program.objects;
+        let Some((a, b)) = objects.get(a.0).zip(objects.get(b.0)) else {
+            return false;
+        };
+        match (a.is_shape(), b.is_shape()) {
+            (true, true) => {
+                a.kind == b.kind && a.key_bytes == b.key_bytes && a.value_bytes == b.value_bytes
             }
-            let changed = self.changed.contains(&p.object) || self.changed.contains(&on.id);
-            let alike = other.kind == on.object.kind
-                && other.key_bytes == on.object.key_bytes
-                && other.value_bytes == on.object.value_bytes;
-            if changed && alike {
-                return gap(format!(
-                    "`{}` and `{}` may be one map, and it is changed",
-                    other.name, on.object.name
-                ));
-            }
+            (true, false) => b.fits(a),
+            (false, true) => a.fits(b),
+            (false, false) => false,
         }
-        Ok(())
+    }
+
+    /// A key with the number before it that says of which map it is.
+    fn whole(&mut self, object: ObjectId, key: Vec<ExprId>) -> Vec<ExprId> {
+        let shape = self
+            .program
+            .objects
+            .get(object.0)
+            .is_some_and(|o| o.is_shape());
+        if shape {
+            return key;
+        }
+        let number = self.arena.number(object.0 as u64 + 1, 32);
+        let mut whole = self.split_bytes(number, 4);
+        whole.extend(key);
+        whole
     }
 
     pub(super) fn same(&mut self, a: &[ExprId], b: &[ExprId]) -> ExprId {

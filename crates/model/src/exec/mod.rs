@@ -22,6 +22,7 @@ use millrace_check::facts::{Flow, FrameId};
 use millrace_check::flow::backward::{AtStart, Backward};
 use millrace_check::flow::graph::Blocks;
 use millrace_check::flow::points::points;
+use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use crate::expr::eval::Assignment;
@@ -117,7 +118,7 @@ impl<'a> Engine<'a> {
 
     fn begin(&mut self) -> State {
         let zero = self.arena.number(0, 64);
-        let mut regs = [Value::Unset; 11];
+        let mut regs = [Value::Unset; REGISTERS];
         regs[1] = Value::Ptr(Region::Context, zero);
         regs[10] = Value::Ptr(Region::Stack(FrameId(0)), zero);
         // What the host promises: a port that there is.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use millrace_check::facts::FrameId;
+use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Line, ObjectId};
 
 use crate::expr::ExprId;
@@ -148,7 +149,7 @@ pub struct State {
     /// the next step
     pub at: usize,
     /// active frames, the entry's first, with their registers
-    pub frames: Vec<(FrameId, [Value; 11])>,
+    pub frames: Vec<(FrameId, [Value; REGISTERS])>,
     /// stacks
     pub stack: BTreeMap<(FrameId, i64), Cell>,
     /// entries touched
@@ -207,7 +208,7 @@ impl Place {
 
 impl State {
     /// The registers of the innermost frame.
-    pub fn regs(&mut self) -> Option<&mut [Value; 11]> {
+    pub fn regs(&mut self) -> Option<&mut [Value; REGISTERS]> {
         self.frames.last_mut().map(|f| &mut f.1)
     }
 

@@ -2,7 +2,7 @@
 
 use millrace_check::facts::{Op, StepId};
 use millrace_object::insn::{
-    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Width,
+    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Width,
 };
 use millrace_object::program::{Line, ObjectId};
 
@@ -39,7 +39,7 @@ impl Engine<'_> {
                 Ok(Next::On(vec![s]))
             }
             Op::Enter { frame, target } => {
-                let mut regs = [Value::Unset; 11];
+                let mut regs = [Value::Unset; REGISTERS];
                 for (r, slot) in regs.iter_mut().enumerate().take(6).skip(1) {
                     *slot = s.reg(r);
                 }

@@ -130,6 +130,27 @@ int spared(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+/* What is stored in a tenant's map may be what is found in the other one. */
+SEC("xdp")
+int shared(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u64 value = 7, *found;
+	__u32 key = 1;
+	void *map;
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	map = lookup(&tenants, p);
+	if (!map || update(map, &key, &value, BPF_ANY))
+		return XDP_DROP;
+	delete(&spare, &key);
+	found = lookup(map, &key);
+	if (!found)
+		return XDP_PASS;
+	return *found == 7 ? XDP_TX : XDP_ABORTED;
+}
+
 SEC("xdp")
 int record(struct xdp_md *ctx)
 {

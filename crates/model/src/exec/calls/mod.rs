@@ -50,6 +50,7 @@ const MEANINGS: &[(&str, Meaning)] = &[
     ("redirect", redirect::meaning),
     ("redirect_map", redirect_map::meaning),
     ("tail_call", tail::meaning),
+    ("tail_away", tail::away),
     ("xdp_get_buff_len", border::length),
     ("xdp_adjust_head", border::head),
     ("xdp_adjust_meta", border::meta),

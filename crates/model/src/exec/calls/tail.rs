@@ -5,6 +5,7 @@
 use millrace_object::helper::Helper;
 
 use super::super::answer::ENOENT;
+use super::super::call::gap;
 use super::super::state::{Access, Value};
 use super::super::{Engine, Gap, State};
 use crate::model::{Effect, Verdict};
@@ -37,4 +38,13 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
         }
     }
     Ok(out)
+}
+
+/// The same in a function that another one calls: its caller goes on with what the other program gives, and
+/// with the packet as that has left it.
+pub fn away(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<State>, Gap> {
+    let name = engine.named(&s, h)?.object.name.clone();
+    gap(format!(
+        "a tail call by `{name}` in a function, whose caller goes on afterwards, is not followed"
+    ))
 }
