@@ -26,6 +26,8 @@ const ENODEV: i64 = 19;
 const EAFNOSUPPORT: i64 = 97;
 /// Answers: found; no neighbour; too long; no source address. 1 to 9 are the reasons against.
 const DONE: u64 = 0;
+const NOT_FORWARDED: u64 = 4;
+const DISABLED: u64 = 5;
 const NO_NEIGHBOUR: u64 = 7;
 const TOO_LONG: u64 = 8;
 const NO_SOURCE: u64 = 9;
@@ -127,8 +129,13 @@ fn written(
     let other = engine.unknown(s, &name, 1, Origin::State(table.0));
     let other = engine.arena.all(&[other, gateway, routed]);
     let (direct, by_table) = (has(engine, DIRECT), has(engine, BY_TABLE));
-    let cleared = engine.arena.all(&[direct, by_table]);
+    let reached = searched(engine, s, old, answer, table);
+    let cleared = engine.arena.all(&[direct, by_table, reached]);
     let cleared = engine.arena.either(cleared, done);
+    // Only an address of IPv6 is longer than four bytes.
+    let family = old.first().copied().unwrap_or(answer);
+    let four = engine.is(family, FAMILIES[0]);
+    let long = engine.arena.ite(four, other, gateway);
     let zero = engine.arena.number(0, 8);
     let six = engine.arena.number(FAMILIES[1], 8);
     let mut new = Vec::new();
@@ -138,7 +145,8 @@ fn written(
             6..8 => (sized, *found),
             8..16 => (chosen, *found),
             16..32 => (source, *found),
-            32..48 => (gateway, *found),
+            32..36 => (gateway, *found),
+            36..48 => (long, *found),
             48..52 => (cleared, zero),
             52..64 => (resolved, *found),
             _ => {
@@ -149,4 +157,27 @@ fn written(
         new.push(engine.arena.ite(condition, value, *old));
     }
     new
+}
+
+/// Whether a table is searched at all, before which its number is taken out of the parameters: not for a port
+/// that does not exist or does not forward, another family, or an address of IPv6 that stays on its link.
+fn searched(
+    engine: &mut Engine<'_>,
+    s: &mut State,
+    old: &[ExprId],
+    answer: ExprId,
+    table: ObjectId,
+) -> ExprId {
+    let name = format!("{}.on-link", engine.object_name(table));
+    let on_link = engine.unknown(s, &name, 1, Origin::State(table.0));
+    let family = old.first().copied().unwrap_or(answer);
+    let six = engine.is(family, FAMILIES[1]);
+    let stays = engine.is(answer, NOT_FORWARDED);
+    let on_link = engine.arena.all(&[on_link, six, stays]);
+    let known = engine.less(answer, NO_SOURCE + 1);
+    let unknown = engine.arena.not(known);
+    let disabled = engine.is(answer, DISABLED);
+    let early = engine.arena.either(unknown, disabled);
+    let early = engine.arena.either(early, on_link);
+    engine.arena.not(early)
 }
