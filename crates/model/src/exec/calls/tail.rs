@@ -42,6 +42,8 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
 
 /// The same in a function that another one calls: its caller goes on with what the other program gives, and
 /// with the packet as that has left it.
+// The signature is that of all meanings.
+#[allow(clippy::needless_pass_by_value)]
 pub fn away(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<State>, Gap> {
     let name = engine.named(&s, h)?.object.name.clone();
     gap(format!(
