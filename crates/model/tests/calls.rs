@@ -338,7 +338,10 @@ fn among(loaded: &Loaded, model: &Entry, seed: u64) {
     machine.ports(3);
     let mut arena = model.arena.clone();
     let z3 = Z3::new("z3".into(), Duration::from_secs(2), None);
-    let mut oracle = Oracle::new(Box::new(z3));
+    let mut oracle = Oracle::new(
+        Box::new(z3),
+        std::time::Instant::now() + Duration::from_secs(300),
+    );
     let mut draw = Draw(seed);
     for _ in 0..40 {
         let mut packet = draw.packet();
