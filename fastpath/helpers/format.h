@@ -160,4 +160,40 @@ MR_OUTLINE u64 format_write(u8 *to, u64 room, const u8 *f, const u8 *values)
     return out.length;
 }
 
+/* Whether a format has conversions that read memory at an address, and how many it has of any kind. */
+MR_INLINE int format_reads(const u8 *f, u32 *count)
+{
+    struct format_field field;
+    int reads = 0;
+
+    *count = 0;
+    for (u64 i = 0; f[i]; i++) {
+        if (f[i] != '%')
+            continue;
+        if (f[i + 1] == '%') {
+            i++;
+            continue;
+        }
+        i += format_read(f + i + 1, &field);
+        reads |= !field.conversion && !field.wide && (f[i + 1] == 's' || f[i + 1] == 'p');
+        ++*count;
+    }
+    return reads;
+}
+
+/* What a helper returns that would write a line of this format: its length, or -EINVAL. Where that depends on
+ * values that are not at hand, or on memory at an address, it is the format's length. */
+MR_OUTLINE u64 format_line(const u8 *f, u64 bytes, const u8 *values, u64 most)
+{
+    u32 count;
+
+    if (!bytes || !memchr(f, 0, bytes))
+        return mr_errno(EINVAL);
+    if (format_reads(f, &count))
+        return strlen((const char *)f);
+    if (!format_fits(f, most))
+        return mr_errno(EINVAL);
+    return count && !values ? strlen((const char *)f) : format_write(NULL, 0, f, values);
+}
+
 #endif

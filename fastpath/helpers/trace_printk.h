@@ -1,17 +1,17 @@
 /* trace_printk: there is no trace pipe here, and a line a packet would drown everything else: nothing is
- * written. The result is the format's length, -EINVAL if it does not end in a zero byte; programs
- * that use the number of bytes printed for more than its sign get another one than in the kernel. */
+ * written. The result is the line's length where the format has no conversions, else the format's, which the
+ * kernel's differs from: what would be printed is not handed in. -EINVAL for formats that the kernel does not take. */
 #ifndef MR_HELPER_TRACE_PRINTK_H
 #define MR_HELPER_TRACE_PRINTK_H
 
-#include "../base.h"
+#include "format.h"
+
+#define TRACE_PRINTK_VALUES 3u
 
 MR_INLINE u64 helper_trace_printk(u8 *format, u64 bytes, struct mr_packet *pkt)
 {
     (void)pkt;
-    if (bytes == 0 || format[bytes - 1] != 0)
-        return mr_errno(EINVAL);
-    return bytes - 1;
+    return format_line(format, bytes, NULL, TRACE_PRINTK_VALUES);
 }
 
 #endif

@@ -10,7 +10,7 @@
 #define MR_ARRAY_H
 
 #include "elements.h"
-#include "timers.h"
+#include "timer_helpers.h"
 
 struct array {
     struct elements elements;
@@ -128,36 +128,7 @@ MR_INLINE u64 array_place(const struct array *a, const struct shape *s, const u8
     return (u64)(timer - a->elements.data) / elements_stride(s);
 }
 
-MR_INLINE u64 array_timer_init(struct array *a, const struct shape *s, u8 *timer, u64 flags,
-                               struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_init(&a->timers, array_place(a, s, timer), flags);
-}
-
-MR_INLINE u64 array_timer_set_callback(struct array *a, const struct shape *s, u8 *timer, u64 callback,
-                                       struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_set_callback(&a->timers, array_place(a, s, timer), callback);
-}
-
-MR_INLINE u64 array_timer_start(struct array *a, const struct shape *s, u8 *timer, u64 ns, u64 flags,
-                                struct mr_packet *pkt)
-{
-    return timers_start(&a->timers, (u32)array_place(a, s, timer), ns, flags, pkt->time);
-}
-
-MR_INLINE u64 array_timer_cancel(struct array *a, const struct shape *s, u8 *timer, struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_cancel(&a->timers, array_place(a, s, timer));
-}
-
-MR_INLINE u8 *array_timer_fired(struct array *a, const struct shape *s, u8 *key, struct mr_packet *pkt)
-{
-    return array_map_slot(a, s, timers_fired(&a->timers), key, pkt);
-}
+TIMER_HELPERS(array)
 
 /* ---- control, between bursts ---- */
 

@@ -25,7 +25,7 @@
 
 #include "expiry.h"
 #include "table.h"
-#include "timers.h"
+#include "timer_helpers.h"
 
 #define HASH_BPF_ANY 0
 #define HASH_BPF_NOEXIST 1
@@ -304,36 +304,13 @@ MR_INLINE u8 *hash_map_slot(struct hash *h, const struct shape *s, u64 place, u8
 
 /* ---- timers ---- */
 
-MR_INLINE u64 hash_timer_init(struct hash *h, const struct shape *s, u8 *timer, u64 flags,
-                              struct mr_packet *pkt)
+/* Which entry a value is of, by the address of its timer. */
+MR_INLINE u64 hash_place(const struct hash *h, const struct shape *s, const u8 *timer)
 {
-    (void)pkt;
-    return timers_init(&h->timers, table_place(&h->table, s, hash_head(s), timer), flags);
+    return table_place(&h->table, s, hash_head(s), timer);
 }
 
-MR_INLINE u64 hash_timer_set_callback(struct hash *h, const struct shape *s, u8 *timer, u64 callback,
-                                      struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_set_callback(&h->timers, table_place(&h->table, s, hash_head(s), timer), callback);
-}
-
-MR_INLINE u64 hash_timer_start(struct hash *h, const struct shape *s, u8 *timer, u64 ns, u64 flags,
-                               struct mr_packet *pkt)
-{
-    return timers_start(&h->timers, table_place(&h->table, s, hash_head(s), timer), ns, flags, pkt->time);
-}
-
-MR_INLINE u64 hash_timer_cancel(struct hash *h, const struct shape *s, u8 *timer, struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_cancel(&h->timers, table_place(&h->table, s, hash_head(s), timer));
-}
-
-MR_INLINE u8 *hash_timer_fired(struct hash *h, const struct shape *s, u8 *key, struct mr_packet *pkt)
-{
-    return hash_map_slot(h, s, timers_fired(&h->timers), key, pkt);
-}
+TIMER_HELPERS(hash)
 
 /* ---- control, between bursts ---- */
 

@@ -21,7 +21,7 @@
 #define MR_LRU_HASH_H
 
 #include "table.h"
-#include "timers.h"
+#include "timer_helpers.h"
 
 struct lru_hash {
     struct table table;
@@ -226,38 +226,13 @@ MR_INLINE u8 *lru_hash_map_slot(struct lru_hash *h, const struct shape *s, u64 p
 
 /* ---- timers ---- */
 
-MR_INLINE u64 lru_hash_timer_init(struct lru_hash *h, const struct shape *s, u8 *timer, u64 flags,
-                                  struct mr_packet *pkt)
+/* Which entry a value is of, by the address of its timer. */
+MR_INLINE u64 lru_hash_place(const struct lru_hash *h, const struct shape *s, const u8 *timer)
 {
-    (void)pkt;
-    return timers_init(&h->timers, table_place(&h->table, s, 0, timer), flags);
+    return table_place(&h->table, s, 0, timer);
 }
 
-MR_INLINE u64 lru_hash_timer_set_callback(struct lru_hash *h, const struct shape *s, u8 *timer, u64 callback,
-                                          struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_set_callback(&h->timers, table_place(&h->table, s, 0, timer), callback);
-}
-
-MR_INLINE u64 lru_hash_timer_start(struct lru_hash *h, const struct shape *s, u8 *timer, u64 ns, u64 flags,
-                                   struct mr_packet *pkt)
-{
-    return timers_start(&h->timers, table_place(&h->table, s, 0, timer), ns, flags, pkt->time);
-}
-
-MR_INLINE u64 lru_hash_timer_cancel(struct lru_hash *h, const struct shape *s, u8 *timer,
-                                    struct mr_packet *pkt)
-{
-    (void)pkt;
-    return timers_cancel(&h->timers, table_place(&h->table, s, 0, timer));
-}
-
-MR_INLINE u8 *lru_hash_timer_fired(struct lru_hash *h, const struct shape *s, u8 *key,
-                                   struct mr_packet *pkt)
-{
-    return lru_hash_map_slot(h, s, timers_fired(&h->timers), key, pkt);
-}
+TIMER_HELPERS(lru_hash)
 
 /* ---- control, between bursts ---- */
 

@@ -222,13 +222,20 @@ static void copying(void)
     CHECK(helper_trace_printk((u8 *)"a %d", 5, &p) == 4);
     CHECK(helper_trace_printk((u8 *)"a %d", 4, &p) == mr_errno(EINVAL));
     CHECK(helper_trace_printk((u8 *)"", 0, &p) == mr_errno(EINVAL));
+    CHECK(helper_trace_printk((u8 *)"100%% of it", 12, &p) == 10);
+    CHECK(helper_trace_printk((u8 *)"%d %d %d %d", 12, &p) == mr_errno(EINVAL));
+    CHECK(helper_trace_printk((u8 *)"%d %s", 6, &p) == 5);
+    /* 0x08080808 has nine digits. */
     for (u64 bytes = 0; bytes <= 128; bytes++) {
-        u64 expected = bytes % 8 || bytes > 96 ? mr_errno(EINVAL) : 4;
+        u64 expected = bytes % 8 || bytes > 96 || !bytes ? mr_errno(EINVAL) : 2 + 9;
 
         CHECK(helper_trace_vprintk((u8 *)"a %d", 5, buffer, bytes, &p) == expected);
         CHECK(helper_trace_vprintk((u8 *)"a %d", 4, buffer, bytes, &p) == mr_errno(EINVAL));
-        CHECK(helper_trace_vprintk((u8 *)"a %d", 5, NULL, bytes, &p) == (bytes ? mr_errno(EINVAL) : 4));
+        CHECK(helper_trace_vprintk((u8 *)"a %d", 5, NULL, bytes, &p) == mr_errno(EINVAL));
     }
+    CHECK(helper_trace_vprintk((u8 *)"plain", 6, NULL, 0, &p) == 5);
+    CHECK(helper_trace_vprintk((u8 *)"%pI4 %d", 8, buffer, 16, &p) == 7);
+    CHECK(helper_trace_vprintk((u8 *)"%ls", 4, buffer, 8, &p) == mr_errno(EINVAL));
     /* A lock is not the state's to change. */
     memset(buffer, 0, 4);
     CHECK(helper_spin_lock(buffer, &p) == 0 && mr_load32(buffer) == 0);

@@ -12,7 +12,7 @@ struct text {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
+	__uint(max_entries, 10);
 	__type(key, __u32);
 	__type(value, struct text);
 } texts SEC(".maps");
@@ -57,6 +57,24 @@ SEC("xdp") int print(struct xdp_md *ctx)
 
 	if (to)
 		to->length = bpf_snprintf(to->text, 100, plain, 0, 0);
+	to = text(8);
+	if (to) {
+		static const char format[] = "%d and %lx";
+		__u64 values[] = { a, b };
+
+		/* How much room the text needs. */
+		to->length = bpf_snprintf((void *)0, 0, format, values, sizeof(values));
+	}
+	to = text(9);
+	if (to && !(a & 15)) {
+		static const char format[] = "%d %% %-8lx";
+		static const char nothing[] = "100%%";
+		__u64 values[] = { a, b };
+
+		/* How long the lines are. */
+		to->length = bpf_trace_vprintk(format, sizeof(format), values, sizeof(values));
+		to->length = to->length << 8 | bpf_trace_printk(nothing, sizeof(nothing));
+	}
 	{
 		static const char format[] = "%lu";
 		struct text *stack = text(7);

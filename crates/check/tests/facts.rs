@@ -195,3 +195,24 @@ fn the_same_program_gives_the_same_facts() {
     let text = "object t global value=64\nr6 = r1\nr2 = 0\nr0 = 0\nagain:\nr3 = *(u32 *)(r6 + 12)\nr3 &= 63\nr4 = value t\nr4 += r3\nr5 = *(u8 *)(r4 + 0)\nr0 += r5\nr2 += 1\nif r2 < 50 goto again\nexit";
     assert_eq!(format!("{:?}", flow(text)), format!("{:?}", flow(text)));
 }
+
+#[test]
+fn an_address_of_no_bytes_is_of_the_frame() {
+    for at in [0, -8, -512] {
+        let text = format!(
+            "r1 = r10\nr1 += {at}\nr2 = 0\nr3 = 0\nr4 = 0\nr5 = 0\ncall csum_diff\nr0 = 0\nexit"
+        );
+        let checked = check(&assemble(&text), &Options::default()).unwrap();
+        let flow = &checked.flows[0];
+        let mut arguments = flow.steps.iter().flat_map(|s| &s.args);
+        let Some(ArgFact::Memory { access, bytes }) = arguments.next() else {
+            panic!("no fact about the address");
+        };
+        assert_eq!(*bytes, Some(0));
+        let Access::Stack { from, to, .. } = *access else {
+            panic!("{access:?}");
+        };
+        assert!(from < to && to <= 0, "{from}..{to}");
+        assert!(i64::from(flow.frames[0].stack_bytes) >= -i64::from(from));
+    }
+}

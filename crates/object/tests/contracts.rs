@@ -54,15 +54,17 @@ fn helper_contracts_are_coherent() {
                 Arg::Function => {
                     assert_eq!(helper.args.get(i + 1), Some(&Arg::Any), "{name}");
                 }
-                Arg::Read { .. } | Arg::Write | Arg::Update => {
+                Arg::Read { .. } | Arg::Write { .. } | Arg::Update => {
                     assert!(
                         matches!(helper.args.get(i + 1), Some(Arg::Bytes { .. })),
                         "{name}"
                     );
                 }
                 Arg::Bytes { zero } => match helper.args[i - 1] {
-                    Arg::Read { nullable } => assert!(!nullable || *zero, "{name}"),
-                    Arg::Write | Arg::Update => {}
+                    Arg::Read { nullable } | Arg::Write { nullable } => {
+                        assert!(!nullable || *zero, "{name}");
+                    }
+                    Arg::Update => {}
                     _ => panic!("{name}: a size without its pointer"),
                 },
                 _ => {}

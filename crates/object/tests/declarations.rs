@@ -415,3 +415,16 @@ fn timers_that_cannot_be_are_refused() {
         .replace("t; };", "t; } __attribute__((packed));");
     say(&refused(XDP, &packed, "absurd-size"), &["multiple of 8"]);
 }
+
+#[test]
+fn maps_in_maps_have_no_timers() {
+    let text = format!(
+        "struct value {{ long a; struct bpf_timer t; }};
+         struct inner {{ __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 8); __type(key, int);
+           __type(value, struct value); }} inner SEC(\".maps\");
+         struct {{ __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 4); __type(key, int);
+           __array(values, struct inner); }} m SEC(\".maps\") = {{ .values = {{ &inner }} }};\n{USES_M}"
+    );
+    let errors = refused(XDP, &text, "map-in-map");
+    say(&errors, &["m", "timers", "a map of the file's own"]);
+}

@@ -36,7 +36,7 @@ fn parameters(helper: &Helper, kind: Option<&str>) -> String {
             Arg::Read { .. }
             | Arg::In(_)
             | Arg::Text
-            | Arg::Write
+            | Arg::Write { .. }
             | Arg::Update
             | Arg::Record
             | Arg::Out(_)

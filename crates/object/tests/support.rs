@@ -103,14 +103,24 @@ not fire.
 As in the kernel, deleting, overwriting or evicting an entry cancels its timer, from outside too, and the sixteen
 bytes are the helpers' alone: they read as zeros from outside, and a program that touches them is refused
 (`timer-field`). A function may serve timers of several maps if it is safe for each. Maps of maps cannot hold maps
-with timers.
+with timers (`map-in-map`), and a timer that is a variable of its own cannot be set up (`helper-argument`).
 
 ### Texts
 
 `bpf_snprintf` prints numbers and characters: `%d %i %u %x %X` with `l` or `ll`, `%c`, flags and widths. What reads memory
 at an address (`%s`, `%p` and its kin) is refused, rule `format`. What a buffer on the stack holds beyond the text
-is zero; elsewhere those bytes stay as they are, as in the kernel. `bpf_trace_printk` and `bpf_trace_vprintk` write
-nothing, and return the format's length instead of the text's.
+is zero; elsewhere those bytes stay as they are, as in the kernel. `bpf_snprintf(NULL, 0, …)` tells how much room a text
+needs. `bpf_trace_printk` and `bpf_trace_vprintk` write nothing. They return the line's length, as the kernel's do, but
+the format's where it has conversions that read memory, and `bpf_trace_printk` for any conversion, as its values are no
+part of its contract.
+
+### Pointers kept in maps
+
+A pointer that is stored into a map's value, a global, a record or the packet is refused (`pointer-leak`), whatever it
+points to. The kernel allows it to root for map values: what is loaded again is a number there, of no use as an
+address, but it is one of the kernel's, and differs from run to run. No value that
+could stand in its place would be right for every program: one that only compares the number with zero would be told
+that nothing was stored, one that subtracts two of them gets a length that is wrong. Keep an offset from `data` instead.
 
 ### Loops bounded by may_goto
 

@@ -1,44 +1,20 @@
 //! Many programs in one module, executed twice: by the reference interpreter, and as emitted code
 //! under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use millrace_check::Options;
-use millrace_check::reference::{End, Machine};
 use millrace_emit::alone;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module, find};
 use millrace_object::insn::Insn;
-use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role};
-use rand::{Rng, RngExt};
+use millrace_object::program::{Nesting, Program};
+use rand::Rng;
 
-use super::{CALLEES, TRACE};
-
-/// Instructions that an admitted program of these shapes never needs.
-const MOST_STEPS: u64 = 2_000_000;
-
-type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// A packet and who gets it.
-#[derive(Clone, Debug)]
-pub struct Packet {
-    program: usize,
-    port: u32,
-    headroom: usize,
-    bytes: Vec<u8>,
-}
-
-/// What one packet left behind.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Outcome {
-    fate: u32,
-    bytes: Vec<u8>,
-    trace: u64,
-    records: Vec<(u32, Vec<u8>)>,
-}
+use super::TRACE;
+use super::interpreted::{BEGIN, Entries, Outcome, Packet, STEP, gather, interpret, packet};
 
 /// What a batch showed.
 #[derive(Debug, Default)]
@@ -53,6 +29,8 @@ pub struct Trial {
     pub difference: Option<String>,
     /// packets that both executed alike
     pub compared: u64,
+    /// timers that fired between them
+    pub fired: u64,
 }
 
 impl Trial {
@@ -143,7 +121,10 @@ impl Bench {
         };
         let mut expected = None;
         match interpret(&program, &packets) {
-            Ok(both) => expected = Some(both),
+            Ok(all) => {
+                trial.fired = all.fired;
+                expected = Some((all.outcomes, all.entries));
+            }
             Err((program, what)) => trial.interpreter = with_text(what, program),
         }
         let text = match alone::emit(&program, &checked, "batch.c") {
@@ -179,10 +160,14 @@ impl Bench {
             trial.difference = with_text(what, packet.program);
             return Ok(trial);
         }
-        if machine_entries != entries {
-            trial.difference = Some(format!(
-                "objects at the end\ninterpreter {machine_entries:x?}\nemitted     {entries:x?}"
-            ));
+        let both = machine_entries.iter().zip(&entries);
+        for (object, (expected, found)) in program.objects.iter().zip(both) {
+            if expected != found {
+                trial.difference = Some(format!(
+                    "`{}` at the end\ninterpreter {expected:x?}\nemitted     {found:x?}",
+                    object.name
+                ));
+            }
         }
         Ok(trial)
     }
@@ -212,7 +197,8 @@ impl Bench {
         let none = |e: std::io::Error| (0, e.to_string());
         let mut input = Vec::new();
         let word = |n: usize| (n as u32).to_le_bytes();
-        input.extend([word(TRACE.0), word(packets.len())].concat());
+        let head = [TRACE.0, packets.len(), BEGIN as usize, STEP as usize];
+        input.extend(head.map(word).concat());
         for object in &program.objects {
             let initial = object.initial.as_deref().unwrap_or_default();
             input.extend(word(initial.len()));
@@ -262,7 +248,7 @@ impl Bench {
                 let key = reader.take((before + o.key_bytes) as usize)?.to_vec();
                 Some((key, reader.take(o.value_bytes as usize)?.to_vec()))
             };
-            (0..count).map_while(pair).collect()
+            gather((0..count).map_while(pair))
         });
         let entries = entries.collect();
         Ok((outcomes, entries))
@@ -298,90 +284,4 @@ impl<'a> Reader<'a> {
             records,
         })
     }
-}
-
-fn packet(random: &mut impl Rng, program: usize) -> Packet {
-    let length: usize = random.random_range(0..72);
-    // Small numbers as often as large ones, so that both sides of comparisons are taken.
-    let most: u8 = [1, 9, 70, 255][random.random_range(0..4)];
-    let mut bytes: Vec<u8> = (0..length).map(|_| random.random_range(0..=most)).collect();
-    // And numbers a little below zero, or the least there are.
-    let edge: i64 = match random.random_range(0..4) {
-        0 | 1 => -random.random_range(0..64),
-        2 => i64::MIN >> (8 * random.random_range(0..8)),
-        _ => 0,
-    };
-    let at = [8, random.random_range(0..64)][random.random_range(0..2)];
-    if let Some(word) = bytes.get_mut(at..at + 8).filter(|_| edge != 0) {
-        word.copy_from_slice(&edge.to_le_bytes());
-    }
-    Packet {
-        program,
-        port: random.random_range(0..2),
-        // Without headroom a sanitizer sees the first byte before the packet, too.
-        headroom: [0, 24][random.random_range(0..2)],
-        bytes: (0..length).map(|_| random.random_range(0..=most)).collect(),
-    }
-}
-
-/// What the interpreter makes of the packets. The error says which program did what.
-fn interpret(
-    program: &Program,
-    packets: &[Packet],
-) -> Result<(Vec<Outcome>, Vec<Entries>), (usize, String)> {
-    let mut machine = Machine::exact(program);
-    let mut outcomes = Vec::new();
-    for p in packets {
-        machine.packet(&p.bytes, p.headroom, p.port);
-        let verdict = match machine.run(FunctionId(CALLEES + p.program), Role::Xdp, MOST_STEPS) {
-            Ok(End::Verdict(verdict)) => verdict,
-            Ok(End::OutOfSteps) => return Err((p.program, "does not end".into())),
-            Err(violation) => return Err((p.program, violation.0)),
-        };
-        let trace = machine.value(TRACE).unwrap_or_default();
-        outcomes.push(Outcome {
-            fate: match verdict as u32 {
-                number @ 0..=4 => number,
-                _ => 0,
-            },
-            bytes: machine.packet_bytes().to_vec(),
-            trace: trace.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)),
-            records: machine
-                .take_records()
-                .into_iter()
-                .map(|(object, bytes)| (object.0 as u32, bytes))
-                .collect(),
-        });
-    }
-    // Constants are compiled in: emitted code has no control functions for them.
-    let entries = program.objects.iter().enumerate().map(|(i, o)| {
-        let id = ObjectId(i);
-        match &o.nesting {
-            _ if o.read_only => Entries::new(),
-            Some(Nesting::Holds { .. }) => {
-                let number = |map: ObjectId| (map.0 as u32 + 1).to_le_bytes().to_vec();
-                let inner = machine.inner_maps(id).into_iter();
-                inner.map(|(key, map)| (key, number(map))).collect()
-            }
-            Some(Nesting::Shape(holder)) => {
-                let mut all = Entries::new();
-                for (outer, map) in machine.inner_maps(*holder) {
-                    for (key, value) in machine.entries(map) {
-                        all.insert([&outer[..], &key[..]].concat(), value);
-                    }
-                }
-                all
-            }
-            // Without keys it is the newest that is compared, last in the list.
-            None if o.kind.name == "queue" => {
-                let newest = machine.held(id).pop();
-                newest
-                    .map(|value| (Vec::new(), value))
-                    .into_iter()
-                    .collect()
-            }
-            None => machine.entries(id),
-        }
-    });
-    Ok((outcomes, entries.collect()))
 }

@@ -7,9 +7,11 @@
 
 mod checksum;
 mod cookie;
+mod draw;
 mod entries;
 mod events;
 mod frame;
+mod handlers;
 mod lru;
 mod prefix;
 mod target;
@@ -59,6 +61,10 @@ pub struct Exact {
     target: Option<Target>,
     tail_calls: u32,
     pub(super) clock: timer::Clock,
+    /// what the handlers' kinds keep
+    own: handlers::Own,
+    /// bytes that records have taken of each ring buffer, before this packet and with it
+    produced: BTreeMap<ObjectId, (u64, u64)>,
     /// of each LRU map, whose turn it is
     clocks: BTreeMap<ObjectId, lru::Clock>,
     /// the number of the next packet, that of this one, and its random draws so far
@@ -69,7 +75,14 @@ pub struct Exact {
 
 /// Whether a map has an element for every index from the start.
 fn is_array(object: &StateObject) -> bool {
-    object.kind.c == "array" || object.kind.name == "prog_array"
+    object.kind.c == "array" || ["prog_array", "vector"].contains(&object.kind.name)
+}
+
+/// An index or a leased number as a key.
+fn index(object: &StateObject, number: u64) -> Vec<u8> {
+    let mut key = number.to_le_bytes().to_vec();
+    key.resize(object.key_bytes as usize, 0);
+    key
 }
 
 pub(super) fn error(number: i64) -> u64 {
@@ -97,6 +110,7 @@ impl<'a> Machine<'a> {
             for (index, value) in (0_u32..).zip(initial.chunks(object.value_bytes.max(1) as usize))
             {
                 let at = self.map(value.to_vec(), true, true);
+                self.forbid_timer(object, at);
                 entries.insert(index.to_le_bytes().to_vec(), at);
             }
         }
@@ -127,17 +141,11 @@ impl<'a> Machine<'a> {
             exact.number = exact.next;
             exact.next += 1;
             exact.draws = 0;
+            // The host has taken all records.
+            for produced in exact.produced.values_mut() {
+                produced.0 = produced.1;
+            }
         }
-    }
-
-    /// A draw: of the seed 0, the packet's number and how many it has had (fastpath/helpers/get_prandom_u32.h).
-    fn random(&mut self) -> u64 {
-        let Some(exact) = &mut self.exact else {
-            return 0;
-        };
-        let of_packet = cookie::random(0, exact.number);
-        exact.draws += 1;
-        cookie::random(of_packet, exact.draws - 1) >> 32
     }
 
     /// Records submitted since the last call, in the order they were reserved.
@@ -205,6 +213,7 @@ impl<'a> Machine<'a> {
                 if a[2] != 0 || a[1] + 8 > o.capacity {
                     return Ok(0);
                 }
+                self.produce(id, a[1]);
                 let at = self.map(vec![0; a[1] as usize], true, true);
                 self.records.push(at);
                 if let Some(exact) = &mut self.exact {
@@ -274,6 +283,15 @@ impl<'a> Machine<'a> {
             ("timer_init" | "timer_set_callback" | "timer_start" | "timer_cancel", _) => {
                 Ok(self.timer(h.name, a))
             }
+            (
+                "map_get" | "map_refresh" | "map_put" | "map_delete" | "vector_at"
+                | "allocator_lease" | "allocator_get" | "allocator_refresh" | "allocator_free"
+                | "sketch_count" | "sketch_add" | "lpm_get" | "lpm_put" | "lpm_delete",
+                Some(o),
+            ) => self.handlers(h.name, id, o, a),
+            ("crc32c", _) => Ok(handlers::crc32c(a[0], a[1])),
+            ("multiply_high", _) => Ok(((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64),
+            ("ringbuf_query", Some(o)) => Ok(self.query(id, o, a[1])),
             // All clocks are one, one thread runs, and nothing is printed.
             (
                 "ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "ktime_get_tai_ns",
@@ -285,7 +303,8 @@ impl<'a> Machine<'a> {
             ("tcp_raw_check_syncookie_ipv4", _) => self.check_cookie(a, 20),
             ("tcp_raw_check_syncookie_ipv6", _) => self.check_cookie(a, 40),
             ("xdp_metadata_rx_timestamp", _) => {
-                self.put(a[1], &[0; 8])?;
+                let now = self.now();
+                self.put(a[1], &now.to_le_bytes())?;
                 Ok(0)
             }
             ("get_prandom_u32", _) => Ok(self.random()),
@@ -303,10 +322,8 @@ impl<'a> Machine<'a> {
             ("xdp_metadata_rx_hash" | "xdp_metadata_rx_vlan_tag", _) => Ok(error(EOPNOTSUPP)),
             ("get_smp_processor_id" | "spin_lock" | "spin_unlock", _) => Ok(0),
             ("trace_printk" | "trace_vprintk", _) => {
-                let format = self.bytes_at(a[0], a[1] as u32)?;
-                let values = if h.name == "trace_vprintk" { a[3] } else { 0 };
-                let fits = values % 8 == 0 && values <= 96 && format.last() == Some(&0);
-                Ok(if fits { a[1] - 1 } else { error(EINVAL) })
+                let values = (h.name == "trace_vprintk").then_some((a[2], a[3]));
+                self.line(a[0], a[1], values)
             }
             (name, _) => violation(format!("{name} has no exact meaning here")),
         }

@@ -1,7 +1,7 @@
 //! `bpf_snprintf`, after kernel/bpf/helpers.c and lib/vsprintf.c, by way of strings.
 
 use super::exact::{EINVAL, error};
-use super::{APART, Machine, Violation};
+use super::{APART, Machine, Violation, violation};
 
 /// The text of one conversion, or none if there is no such.
 fn convert(flags: &str, width: usize, wide: bool, conversion: char, value: u64) -> Option<String> {
@@ -87,7 +87,57 @@ fn render(format: &[u8], values: &[u64]) -> Option<String> {
     Some(text)
 }
 
+/// The 64-bit words that these bytes are.
+fn words(bytes: &[u8]) -> Vec<u64> {
+    let word = |c: &[u8]| c.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+    bytes.chunks(8).map(word).collect()
+}
+
+/// Whether some conversion takes its value for an address.
+fn reads_memory(format: &[u8]) -> bool {
+    let text: String = format.iter().map(|b| char::from(*b)).collect();
+    let plain = text.replace("%%", "");
+    let conversions = plain.split('%').skip(1);
+    conversions
+        .map(|c| c.trim_start_matches(|c: char| "0123456789+- ".contains(c)))
+        .any(|c| c.starts_with(['s', 'p']))
+}
+
 impl Machine<'_> {
+    /// The result of printing a line, which nobody sees: its length. Where values are not at hand, or memory is
+    /// read, it is the format's.
+    pub(super) fn line(
+        &mut self,
+        at: u64,
+        size: u64,
+        values: Option<(u64, u64)>,
+    ) -> Result<u64, Violation> {
+        let format = self.bytes_at(at, size as u32)?;
+        let (from, bytes) = values.unwrap_or((0, 24));
+        if bytes % 8 != 0 || bytes > 96 {
+            return Ok(error(EINVAL));
+        }
+        let numbers = match values {
+            Some(_) => self.bytes_at(from, bytes as u32)?,
+            None => vec![0; bytes as usize],
+        };
+        let Some(end) = format.iter().position(|b| *b == 0) else {
+            return Ok(error(EINVAL));
+        };
+        let format = &format[..end];
+        if reads_memory(format) {
+            return Ok(end as u64);
+        }
+        let conversions = String::from_utf8_lossy(format)
+            .replace("%%", "")
+            .contains('%');
+        Ok(match render(format, &words(&numbers)) {
+            None => error(EINVAL),
+            Some(_) if values.is_none() && conversions => end as u64,
+            Some(text) => text.chars().count() as u64,
+        })
+    }
+
     pub(super) fn print(&mut self, a: [u64; 5]) -> Result<u64, Violation> {
         let (at, size, bytes) = (a[0], a[1] as usize, a[4]);
         if self.memory.get(&(at / APART)).is_some_and(|m| m.stack) {
@@ -97,9 +147,11 @@ impl Machine<'_> {
             return Ok(error(EINVAL));
         }
         let values = self.bytes_at(a[3], bytes as u32)?;
-        let word = |c: &[u8]| c.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-        let values: Vec<u64> = values.chunks(8).map(word).collect();
+        let values = words(&values);
         let format = self.text(a[2])?;
+        if reads_memory(&format) {
+            return violation("a format that reads memory");
+        }
         let Some(text) = render(&format, &values) else {
             return Ok(error(EINVAL));
         };

@@ -1,26 +1,28 @@
 //! Helper calls: the contract of `millrace_object::helper`, argument by argument.
 
-use millrace_object::helper::{self, Arg, Helper, MAX_BYTES, Return};
+use millrace_object::helper::{self, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{FunctionId, ObjectId};
 
-use super::{memory, read, stack, value};
+use super::arguments::argument;
+use super::stack;
 use crate::domain::{Gone, Pointer, Region, Scalar, Value};
-use crate::facts::{Access, ArgFact};
+use crate::facts::ArgFact;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// What the arguments of one call have been found to be.
 #[derive(Default)]
-struct Found {
-    facts: Vec<ArgFact>,
-    object: Option<ObjectId>,
-    given_back: Option<u32>,
+pub(super) struct Found {
+    pub(super) facts: Vec<ArgFact>,
+    pub(super) object: Option<ObjectId>,
+    pub(super) given_back: Option<u32>,
     /// what is called later
-    callback: Option<FunctionId>,
+    pub(super) callback: Option<FunctionId>,
     /// stack memory that the helper writes: where, and how many bytes for certain
-    written: Vec<(stack::Extent, u16)>,
+    pub(super) written: Vec<(stack::Extent, u16)>,
 }
 
 /// Calls a helper.
@@ -29,22 +31,11 @@ struct Found {
 /// `unknown-helper`, `helper-argument`, and those of the memory that its pointers name.
 pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let Some(helper) = helper::by_number(number) else {
-        if number == helper::ABSENT {
-            return Err(Fault::new(
-                "absent-field",
-                "this instruction needs a field, type or enumerator that does not exist here",
-                "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
-            ));
+        m.enforce(false, || unknown(number))?;
+        for r in 1..=5 {
+            st.set(Reg(r), Value::Gone(Gone::Call(m.at)));
         }
-        let what = match helper::refused::by_number(number) {
-            Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
-            None => format!("helper number {number}, which XDP programs cannot call"),
-        };
-        return Err(Fault::new(
-            "unknown-helper",
-            format!("this instruction calls {what}"),
-            "Use a helper that docs/support.md or docs/dialect.md lists.",
-        ));
+        return super::alu::write(m, st, Reg(0), Value::number(Scalar::unknown()));
     };
     let mut found = Found::default();
     for (i, &arg) in helper.args.iter().enumerate() {
@@ -70,6 +61,8 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let at = m.at;
     if let Some(id) = found.given_back {
         st.records.retain(|r| r.0 != id);
+    }
+    if let Some(id) = found.given_back.filter(|_| !m.off(Rule::RecordUsedAfter)) {
         st.rewrite(|v| match v {
             Value::Pointer(p) if p.id == id && matches!(p.region, Region::Record { .. }) => {
                 Some(Value::Gone(Gone::GivenBack(at)))
@@ -77,7 +70,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
             _ => None,
         });
     }
-    if helper.effects.moves_packet {
+    if helper.effects.moves_packet && !m.off(Rule::StalePacketPointer) {
         st.rewrite(|v| match v {
             Value::Pointer(p) if p.of_packet() => Some(Value::Gone(Gone::PacketMoved(at))),
             _ => None,
@@ -96,377 +89,32 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     super::alu::write(m, st, Reg(0), result)
 }
 
-pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
+/// The fault of a call of what is not there.
+fn unknown(number: u32) -> Fault {
+    if number == helper::ABSENT {
+        return Fault::new(
+            Rule::AbsentField,
+            "this instruction needs a field, type or enumerator that does not exist here",
+            "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
+        );
+    }
+    let what = match helper::refused::by_number(number) {
+        Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
+        None => format!("helper number {number}, which XDP programs cannot call"),
+    };
     Fault::new(
-        "helper-argument",
-        format!("argument {} of `{}` {what}", i + 1, helper.name),
-        remedy,
+        Rule::UnknownHelper,
+        format!("this instruction calls {what}"),
+        "Use a helper that docs/support.md or docs/dialect.md lists.",
     )
 }
 
-fn argument(
-    m: &Machine<'_>,
-    st: &State,
-    helper: &Helper,
-    i: usize,
-    arg: Arg,
-    found: &mut Found,
-) -> Verdict<ArgFact> {
-    let reg = Reg(i as u8 + 1);
-    let value = read(m, st, reg)?;
-    let verb = format!("call of `{}`", helper.name);
-    let pointer = |wanted: &str| match value {
-        Value::Pointer(p) => memory::follow(m, p, &verb),
-        Value::Scalar(s, _) => Err(bad(
-            helper,
-            i,
-            &format!("is a number ({s}) instead of {wanted}"),
-            "Pass the address of a variable, of packet bytes or of a map value.",
-        )),
-        Value::Gone(why) => Err(super::gone(m, "this argument", why)),
-    };
-    let sized = |len: u64, found: &Found| -> Verdict<ArgFact> {
-        let _ = found;
-        let p = pointer("a pointer")?;
-        let access = memory::readable(m, st, &p, len as i64, &verb)?;
-        Ok(ArgFact::Memory {
-            access,
-            bytes: u32::try_from(len).ok(),
-        })
-    };
-    match arg {
-        Arg::Context => match value {
-            Value::Pointer(p) if p.region == Region::Context && p.fixed() == Some(0) => {
-                Ok(ArgFact::Context)
-            }
-            _ => Err(bad(
-                helper,
-                i,
-                "is not the context",
-                "Pass the pointer that the program was called with.",
-            )),
-        },
-        Arg::Object => object(m, helper, i, &value, found),
-        Arg::Timer => {
-            super::timer::argument(m, helper, &pointer("the address of a timer")?).map(|o| {
-                found.object = Some(o);
-                ArgFact::Timer(o)
-            })
-        }
-        Arg::Callback => super::timer::callback(helper, i, &value).map(|f| {
-            found.callback = Some(f);
-            ArgFact::Callback
-        }),
-        Arg::Scalar => match value {
-            Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
-            _ => Err(bad(
-                helper,
-                i,
-                "is a pointer instead of a number",
-                "Pass a number.",
-            )),
-        },
-        Arg::Bytes { .. } => match value {
-            // Checked together with the pointer before it.
-            Value::Scalar(s, _) => Ok(ArgFact::Scalar(s.as_constant())),
-            _ => Err(bad(
-                helper,
-                i,
-                "is a pointer instead of a number of bytes",
-                "Pass a number.",
-            )),
-        },
-        Arg::Key => sized(u64::from(object_of(m, helper, found)?.key_bytes), found),
-        Arg::Value => sized(u64::from(object_of(m, helper, found)?.value_bytes), found),
-        Arg::Read { nullable } => {
-            let n = count(m, st, helper, i)?;
-            if nullable && value.as_constant() == Some(0) {
-                m.enforce(n.r64.umax == 0, || {
-                    bad(
-                        helper,
-                        i,
-                        &format!("is null, but its size is {n}"),
-                        "Pass null only together with size 0.",
-                    )
-                })?;
-                return Ok(ArgFact::Null);
-            }
-            let p = pointer("a pointer")?;
-            let access = memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: fixed_count(&n),
-            })
-        }
-        Arg::In(n) => sized(u64::from(n), found),
-        Arg::Text => {
-            let p = pointer("a constant string")?;
-            if helper.number == helper::snprintf::HELPER.number {
-                super::format::reads_no_memory(m, helper, &p)?;
-            }
-            text(m, &p).ok_or_else(|| {
-                bad(
-                    helper,
-                    i,
-                    "is not a constant string",
-                    "Pass a `static const char[]` or a literal.",
-                )
-            })
-        }
-        Arg::Update => {
-            let n = count(m, st, helper, i)?;
-            let p = pointer("a pointer")?;
-            memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
-            let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: fixed_count(&n),
-            })
-        }
-        Arg::InOut(n) => {
-            let p = pointer("a pointer")?;
-            memory::readable(m, st, &p, i64::from(n), &verb)?;
-            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: Some(n),
-            })
-        }
-        Arg::Write => {
-            let n = count(m, st, helper, i)?;
-            let p = pointer("a pointer")?;
-            let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: fixed_count(&n),
-            })
-        }
-        Arg::Out(n) => {
-            let p = pointer("a pointer")?;
-            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: Some(n),
-            })
-        }
-        Arg::KeyOut => {
-            let n = object_of(m, helper, found)?.key_bytes;
-            let p = pointer("a pointer")?;
-            let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: Some(n),
-            })
-        }
-        // Calls that have these are laid out as frames (`driver`).
-        Arg::Function | Arg::Any | Arg::Iterator => Err(bad(
-            helper,
-            i,
-            "is for a call that is laid out as what it stands for",
-            "Report this; the call should have been expanded.",
-        )),
-        Arg::ValueOut => {
-            let o = object_of(m, helper, found)?;
-            let bytes = u64::from(o.value_bytes);
-            if o.kind.membership() {
-                return sized(bytes, found);
-            }
-            let p = pointer("a pointer")?;
-            let access = written(m, st, &p, bytes, bytes, &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: u32::try_from(bytes).ok(),
-            })
-        }
-        Arg::Record => {
-            let p = pointer("a reserved record")?;
-            let Region::Record { object, bytes } = p.region else {
-                return Err(bad(
-                    helper,
-                    i,
-                    "is not a reserved record",
-                    "Pass the pointer that the reservation returned.",
-                ));
-            };
-            if p.fixed() != Some(0) {
-                return Err(bad(
-                    helper,
-                    i,
-                    "points into the middle of a record",
-                    "Pass the pointer that the reservation returned.",
-                ));
-            }
-            m.enforce(st.records.iter().any(|r| r.0 == p.id), || {
-                bad(
-                    helper,
-                    i,
-                    "is a record that is not held",
-                    "Give each record back once.",
-                )
-            })?;
-            found.given_back = Some(p.id);
-            Ok(ArgFact::Memory {
-                access: Access::Record(object),
-                bytes: Some(bytes),
-            })
-        }
-    }
-}
-
-/// A string in read-only bytes that no setting can change, at a known place.
-fn text(m: &Machine<'_>, p: &Pointer) -> Option<ArgFact> {
-    let (Region::Value(id), Some(from)) = (p.region, p.fixed()) else {
-        return None;
-    };
-    let object = m.object(id).ok()?;
-    if !object.read_only || object.settable {
-        return None;
-    }
-    let bytes = object.initial.as_deref()?;
-    let rest = bytes.get(usize::try_from(from).ok()?..)?;
-    let length = rest.iter().position(|b| *b == 0)? + 1;
-    let access = value::check(m, p, id, 0, length as i64, false, "call").ok()?;
-    Some(ArgFact::Memory {
-        access,
-        bytes: u32::try_from(length).ok(),
-    })
-}
-
-fn fixed_count(n: &Scalar) -> Option<u32> {
-    n.as_constant().and_then(|c| u32::try_from(c).ok())
-}
-
-fn written(
-    m: &Machine<'_>,
-    st: &State,
-    p: &Pointer,
-    most: u64,
-    least: u64,
-    verb: &str,
-    found: &mut Found,
-) -> Verdict<Access> {
-    let access = memory::writable(m, st, p, 0, most as i64, verb)?;
-    if let Region::Stack(frame) = p.region {
-        let e = stack::extent(m, p, frame, 0, most as i64, verb)?;
-        found.written.push((e, least.min(512) as u16));
-    }
-    Ok(access)
-}
-
-/// The number of bytes that the argument after this one gives.
-fn count(m: &Machine<'_>, st: &State, helper: &Helper, i: usize) -> Verdict<Scalar> {
-    let Some(Arg::Bytes { zero }) = helper.args.get(i + 1).copied() else {
-        return Err(bad(
-            helper,
-            i,
-            "has no size in the helper's contract",
-            "Report this; the contract is wrong.",
-        ));
-    };
-    let Value::Scalar(n, _) = read(m, st, Reg(i as u8 + 2))? else {
-        return Err(bad(
-            helper,
-            i + 1,
-            "is a pointer instead of a number of bytes",
-            "Pass a number.",
-        ));
-    };
-    m.needs_number(n.as_constant());
-    let n = if n.r64.umax <= MAX_BYTES {
-        n
-    } else {
-        m.enforce(false, || {
-            bad(
-                helper,
-                i + 1,
-                &format!("is a size that is not bounded ({n})"),
-                "Bound it first: `if (size > LIMIT) return …;`, with an unsigned variable.",
-            )
-        })?;
-        Scalar::between(0, MAX_BYTES)
-    };
-    m.enforce(zero || n.r64.umin > 0, || {
-        bad(
-            helper,
-            i + 1,
-            &format!("is a size that may be zero ({n})"),
-            "Before the call, insert `if (size == 0) return …;`.",
-        )
-    })?;
-    Ok(n)
-}
-
-fn object(
-    m: &Machine<'_>,
-    helper: &Helper,
-    i: usize,
-    value: &Value,
-    found: &mut Found,
-) -> Verdict<ArgFact> {
-    let Value::Pointer(Pointer {
-        region: Region::Object(id) | Region::Inner(id),
-        off: 0,
-        nullable,
-        ..
-    }) = *value
-    else {
-        return Err(bad(
-            helper,
-            i,
-            "is not a state object",
-            "Pass the address of an object that the file declares.",
-        ));
-    };
-    let o = m.object(id)?;
-    m.enforce(!nullable, || {
-        Fault::new(
-            "unchecked-null",
-            format!(
-                "this call of `{}` works on one of `{}`, the result of a lookup, which may be null",
-                helper.name, o.name
-            ),
-            "Before it, insert `if (!map) return …;`.",
-        )
-    })?;
-    if !helper.kinds.contains(&o.kind.name) {
-        return Err(bad(
-            helper,
-            i,
-            &format!(
-                "is `{}`, a {}; it works on: {}",
-                o.name,
-                o.kind.name,
-                helper.kinds.join(", ")
-            ),
-            "Use the helper that belongs to this kind of object, or declare the object as one of these kinds.",
-        ));
-    }
-    m.enforce(found.object.is_none_or(|o| o == id), || {
-        bad(
-            helper,
-            i,
-            &format!("is `{}`, and the timer is another map's", o.name),
-            "Pass the map that the timer's entry is in.",
-        )
-    })?;
-    found.object = Some(id);
-    Ok(ArgFact::Object(id))
-}
-
-fn object_of<'m>(
-    m: &'m Machine<'_>,
-    helper: &Helper,
-    found: &Found,
-) -> Verdict<&'m millrace_object::program::StateObject> {
-    match found.object {
-        Some(id) => m.object(id),
-        None => Err(bad(
-            helper,
-            0,
-            "names no state object",
-            "Report this; the contract is wrong.",
-        )),
-    }
+pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
+    Fault::new(
+        Rule::HelperArgument,
+        format!("argument {} of `{}` {what}", i + 1, helper.name),
+        remedy,
+    )
 }
 
 fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Verdict<Value> {

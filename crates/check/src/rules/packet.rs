@@ -4,10 +4,11 @@ use millrace_object::insn::{Condition, Width};
 
 use crate::domain::assume::{mirrored, negated};
 use crate::domain::value::Id;
-use crate::domain::{Pointer, Region};
+use crate::domain::{Pointer, Region, Scalar};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
+use crate::rule::Rule;
 use crate::rules::alu::REACH;
 use crate::state::{Base, PACKET_START, State};
 
@@ -29,7 +30,7 @@ pub fn check(
 ) -> Verdict<Access> {
     let Some(b) = st.base(base).copied() else {
         return Err(Fault::new(
-            "packet-bounds",
+            Rule::PacketBounds,
             "this pointer's position in the packet is not known",
             "Compute it from `data` again.",
         ));
@@ -38,7 +39,7 @@ pub fn check(
     let meta = matches!(p.region, Region::Meta(_));
     m.enforce(b.lo + from >= 0, || {
         Fault::new(
-            "packet-bounds",
+            Rule::PacketBounds,
             format!(
                 "this {verb} begins {} bytes before the start of the packet",
                 -(b.lo + from)
@@ -53,14 +54,14 @@ pub fn check(
         if b.lo == b.hi {
             let (from, to, known) = (from + b.lo, to + b.lo, proven.saturating_add(b.lo).max(0));
             Fault::new(
-                "packet-bounds",
+                Rule::PacketBounds,
                 format!("this {verb} touches {} of the {whole}, {}", bytes(from, to), known_to_be_there(known)),
                 format!("Before it, insert `if ({start} + {to} > {end}) return …;`."),
             )
         } else {
             let known = if proven <= 0 { "nothing".to_owned() } else { format!("only {proven} bytes") };
             Fault::new(
-                "packet-bounds",
+                Rule::PacketBounds,
                 format!(
                     "this {verb} touches {} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
                     bytes(from, to),
@@ -83,6 +84,29 @@ fn known_to_be_there(n: i64) -> String {
         1 => "but only the first is known to be there".to_owned(),
         n => format!("but only the first {n} are known to be there"),
     }
+}
+
+/// How many bytes lie between two pointers into the packet.
+#[must_use]
+pub fn distance(st: &State, p: &Pointer, q: &Pointer) -> Scalar {
+    let base = |p: &Pointer| match p.region {
+        Region::Packet(b) => st.base(b).copied(),
+        _ => None,
+    };
+    let span = |p: &Pointer| match p.region {
+        Region::PacketEnd => Some((0, FARTHEST)),
+        _ => base(p).map(|b| (b.lo + p.off, b.hi + p.off)),
+    };
+    let (Some((a, b)), Some((c, d))) = (span(p), span(q)) else {
+        return Scalar::unknown();
+    };
+    let mut least = a.saturating_sub(d);
+    if p.region == Region::PacketEnd
+        && let Some(proven) = base(q).and_then(|b| b.proven)
+    {
+        least = least.max(proven.saturating_sub(q.off));
+    }
+    Scalar::within(least, b.saturating_sub(c).max(least))
 }
 
 /// `left condition right` between two pointers is known to hold, or to fail. Gives false if that

@@ -8,6 +8,7 @@ use super::calls::bad;
 use crate::domain::{Pointer, Region, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
+use crate::rule::Rule;
 
 /// The map in a value of which this is the timer.
 ///
@@ -27,6 +28,11 @@ pub fn argument(m: &Machine<'_>, helper: &Helper, p: &Pointer) -> Verdict<Object
     };
     let object = m.object(id)?;
     let Some(at) = object.timer else {
+        if object.kind.name == "global" {
+            return Err(fault(
+                "is a variable of its own; timers are in the values of maps",
+            ));
+        }
         return Err(fault(&format!(
             "is in a value of `{}`, which has no timer",
             object.name
@@ -81,7 +87,7 @@ pub fn untouched(
     let end = at + i64::from(TIMER_BYTES);
     m.enforce(to <= at || from >= end, || {
         Fault::new(
-            "timer-field",
+            Rule::TimerField,
             format!(
                 "this {verb} touches {} of a value of `{}`, whose bytes {at} to {} are its timer",
                 bytes(from, to),

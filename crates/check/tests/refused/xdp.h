@@ -28,5 +28,11 @@ static long (*bpf_xdp_adjust_head)(struct xdp_md *ctx, int delta) = (void *)44;
 static void *(*bpf_ringbuf_reserve)(void *map, __u64 size, __u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *record, __u64 flags) = (void *)132;
 
+struct bpf_timer {
+	__u64 opaque[2];
+};
+
+static long (*bpf_timer_init)(struct bpf_timer *timer, void *map, __u64 flags) = (void *)169;
+
 #define BEGIN(ctx) ((__u8 *)(long)(ctx)->data)
 #define END(ctx) ((__u8 *)(long)(ctx)->data_end)

@@ -13,6 +13,7 @@
 mod common;
 mod dpdk;
 mod faults;
+mod idle;
 mod in_kernel;
 mod instance;
 mod net;

@@ -228,7 +228,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Scalar | Arg::Bytes { .. } | Arg::Callback => {
                 arguments.push(body.scalar(id, reg)?);
             }
-            Arg::Write if helper.number == helper::snprintf::HELPER.number => {
+            Arg::Write { .. } if helper.number == helper::snprintf::HELPER.number => {
                 let to = body.address(id, reg, 0)?;
                 let stack = matches!(
                     step.args.first(),
@@ -247,7 +247,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Read { .. }
             | Arg::In(_)
             | Arg::Text
-            | Arg::Write
+            | Arg::Write { .. }
             | Arg::Update
             | Arg::Record
             | Arg::Out(_)

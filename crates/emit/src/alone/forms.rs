@@ -137,7 +137,7 @@ pub fn is_pure(number: u32) -> bool {
         let writes = h.args.iter().any(|a| {
             matches!(
                 a,
-                helper::Arg::Write
+                helper::Arg::Write { .. }
                     | helper::Arg::Update
                     | helper::Arg::Out(_)
                     | helper::Arg::InOut(_)

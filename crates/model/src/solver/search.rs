@@ -14,7 +14,7 @@ const STEPS: usize = 1600;
 /// After so many it begins again where it began, and draws otherwise.
 const AGAIN: usize = 200;
 /// Most expressions that a walk evaluates in all.
-const WORK: usize = 2_000_000;
+const WORK: usize = 300_000;
 /// Most expressions that one step passes a wish through.
 const DEPTH: usize = 4000;
 

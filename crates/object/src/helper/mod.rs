@@ -115,7 +115,10 @@ pub enum Arg {
     /// pointer to a constant string: read-only, with a zero byte at its end
     Text,
     /// pointer to writable bytes; the next argument is their number; they are initialised afterwards
-    Write,
+    Write {
+        /// the pointer may be null when the number is zero
+        nullable: bool,
+    },
     /// pointer to readable, initialised and writable bytes; the next argument is their number
     Update,
     /// number of bytes of the argument before it, at most [`MAX_BYTES`]

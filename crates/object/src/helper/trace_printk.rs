@@ -1,7 +1,8 @@
 //! `trace_printk`: a line for debugging.
 //!
 //! `long bpf_trace_printk(fmt, fmt_size, ...)`. There is no trace pipe here, so nothing is written. Returns
-//! the format's length, or `-EINVAL` for one that does not end in a zero byte. The values for the
+//! the line's length where the format has no conversions, else the format's; `-EINVAL` for formats that the kernel does
+//! not take. The values for the
 //! format, in `r3` to `r5` as far as it asks for them, are no part of the contract, as in the kernel:
 //! registers that it does not ask for need not be set.
 

@@ -1,7 +1,8 @@
 //! `trace_vprintk`: a line for debugging with any number of values.
 //!
 //! `long bpf_trace_vprintk(fmt, fmt_size, data, data_len)`. There is no trace pipe here, so nothing is
-//! written. Returns the format's length; `-EINVAL` for a format that does not end in a zero byte, and for
+//! written. Returns the line's length, or the format's where it reads memory at an address; `-EINVAL` for a format that
+//! the kernel does not take, and for
 //! values that are no whole 64-bit words or more than 12 (kernel/trace/bpf_trace.c `bpf_trace_vprintk`).
 
 use super::{Arg, Effects, Helper, Return};

@@ -12,7 +12,7 @@ pub static HELPER: Helper = Helper {
     args: &[
         Arg::Context,
         Arg::Scalar,
-        Arg::Write,
+        Arg::Write { nullable: false },
         Arg::Bytes { zero: false },
     ],
     returns: Return::Scalar { min: -4095, max: 0 },

@@ -2,7 +2,7 @@
 //! seed 0: code 0 of a connection, plus the client's sequence number, plus in the lower 24 bits code 1 and
 //! the index of a segment size. In the upper 8 stands the minute, which is 0.
 
-use super::{EINVAL, Machine, Violation, error};
+use super::{EINVAL, Machine, Violation, draw, error};
 
 const EACCES: i64 = 13;
 
@@ -42,16 +42,8 @@ fn siphash(key: [u64; 2], words: &[u64]) -> u64 {
     v.iter().fold(0, |sum, v| sum ^ v)
 }
 
-/// The n-th draw of a seed (fastpath/base.h, `mr_random`: splitmix64).
-pub(super) fn random(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn draw(n: u64) -> u64 {
-    random(0, n)
+    draw::of(0, n)
 }
 
 /// A code of the connection between these addresses and ports.

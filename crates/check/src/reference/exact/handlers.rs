@@ -1,0 +1,289 @@
+//! The handlers' own kinds of state (docs/dialect.md): maps whose entries expire, vectors, allocators, sketches,
+//! prefix tables by address. Lists that are searched, where the fast path has heaps and tries.
+
+use std::collections::BTreeMap;
+
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::super::{APART, Machine, Violation, violation};
+use super::prefix;
+
+const NONE: u64 = u64::MAX;
+
+/// What these kinds keep beside their values.
+#[derive(Default)]
+pub(super) struct Own {
+    /// when an entry of a map was last refreshed
+    stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    leases: BTreeMap<ObjectId, Leases>,
+    /// by key: the window, and the sum in it
+    counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
+}
+
+/// The numbers of an allocator, from 0.
+#[derive(Default)]
+struct Leases {
+    /// those that were ever leased: where the value is
+    values: Vec<u64>,
+    /// those that are leased, perhaps expired: the stamp
+    leased: BTreeMap<usize, u64>,
+    /// those that were given back, and when, in that order
+    freed: Vec<(u64, usize)>,
+}
+
+/// Whether what was stamped then is over now.
+fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
+    o.expire_after > 0 && now >= stamp && now - stamp >= o.expire_after
+}
+
+/// A key of a prefix table in the kernel's form: the length in bits before the address.
+fn prefixed(bits: u64, address: &[u8]) -> Vec<u8> {
+    let key = [&(bits as u32).to_le_bytes(), address].concat();
+    prefix::masked(&key)
+}
+
+/// CRC-32C of eight bytes, a bit at a time (RFC 3720, appendix B.4).
+pub(super) fn crc32c(seed: u64, word: u64) -> u64 {
+    let mut crc = word ^ u64::from(seed as u32);
+    for _ in 0..64 {
+        crc = crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
+    }
+    u64::from(crc as u32)
+}
+
+impl Machine<'_> {
+    /// A call of one of the handlers' helpers that work on an object.
+    pub(super) fn handlers(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        match o.kind.name {
+            "map" => self.aging(name, id, o, a),
+            "vector" if a[1] < o.capacity => {
+                let key = super::index(o, a[1]);
+                Ok(self.value_of(id, &key).unwrap_or(0))
+            }
+            "vector" => Ok(0),
+            "allocator" => self.lease(name, id, o, a),
+            "sketch" => self.count(name, id, o, a),
+            "lpm" => self.address(name, id, o, a),
+            kind => violation(format!("{name} of a {kind}")),
+        }
+    }
+
+    /// Whether an entry of a map that expires is there now.
+    pub(super) fn expired(&self, id: ObjectId, o: &StateObject, key: &[u8]) -> bool {
+        let stamps = self.exact.as_ref().and_then(|e| e.own.stamps.get(&id));
+        let stamp = stamps.and_then(|s| s.get(key));
+        stamp.is_some_and(|stamp| over(o, *stamp, self.now()))
+    }
+
+    fn aging(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let now = self.now();
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        let value = if name == "map_put" {
+            self.bytes_at(a[2], o.value_bytes)?
+        } else {
+            Vec::new()
+        };
+        let Some(exact) = &mut self.exact else {
+            return Ok(0);
+        };
+        let (entries, stamps) = (
+            exact.maps.entry(id).or_default(),
+            exact.own.stamps.entry(id).or_default(),
+        );
+        stamps.retain(|_, stamp| !over(o, *stamp, now));
+        entries.retain(|key, _| stamps.contains_key(key));
+        let found = entries.get(&key).copied();
+        match (name, found) {
+            ("map_get", _) => {}
+            ("map_refresh", Some(_)) => {
+                stamps.entry(key).and_modify(|s| *s = now.max(*s));
+            }
+            ("map_delete", _) => {
+                entries.remove(&key);
+                stamps.remove(&key);
+                return Ok(u64::from(found.is_some()));
+            }
+            ("map_put", None) if entries.len() as u64 >= o.capacity => {}
+            ("map_put", found) => {
+                stamps.insert(key.clone(), now);
+                if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
+                    memory.bytes = value;
+                    return Ok(found.unwrap_or(0));
+                }
+                let at = self.map(value, true, true);
+                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                maps.map(|m| m.insert(key, at));
+                return Ok(at);
+            }
+            _ => {}
+        }
+        Ok(found.unwrap_or(0))
+    }
+
+    fn lease(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let now = self.now();
+        let value = if name == "allocator_lease" {
+            self.bytes_at(a[1], o.value_bytes)?
+        } else {
+            Vec::new()
+        };
+        let fresh = self.map(vec![0; o.value_bytes as usize], true, true);
+        let Some(exact) = &mut self.exact else {
+            return Ok(0);
+        };
+        let leases = exact.own.leases.entry(id).or_default();
+        if name == "allocator_lease" {
+            let number = if (leases.values.len() as u64) < o.capacity {
+                leases.values.push(fresh);
+                leases.values.len() - 1
+            } else {
+                // Whichever became free first, of those given back and those whose lease is over.
+                let ended = leases.leased.iter().filter(|(_, s)| over(o, **s, now));
+                let ended = ended.map(|(n, s)| (s + o.expire_after, *n)).min();
+                match (leases.freed.first().copied(), ended) {
+                    (None, None) => return Ok(NONE),
+                    (Some(freed), ended) if ended.is_none_or(|e| freed < e) => {
+                        leases.freed.remove(0);
+                        freed.1
+                    }
+                    (_, ended) => ended.map_or(0, |e| e.1),
+                }
+            };
+            leases.leased.insert(number, now);
+            let at = leases.values.get(number).copied().unwrap_or(0);
+            if let Some(memory) = self.memory.get_mut(&(at / APART)) {
+                memory.bytes = value;
+            }
+            return Ok(o.first + number as u64);
+        }
+        let number = usize::try_from(a[1].wrapping_sub(o.first)).unwrap_or(usize::MAX);
+        let stamp = leases.leased.get(&number).copied();
+        let Some(stamp) = stamp.filter(|s| !over(o, *s, now)) else {
+            return Ok(0);
+        };
+        match name {
+            "allocator_free" => {
+                leases.leased.remove(&number);
+                leases.freed.push((now, number));
+                return Ok(1);
+            }
+            "allocator_refresh" => {
+                leases.leased.insert(number, now.max(stamp));
+            }
+            _ => {}
+        }
+        Ok(leases.values.get(number).copied().unwrap_or(0))
+    }
+
+    /// The leased numbers of an allocator, in as many bytes as it says, with their values.
+    pub(super) fn leased(&self, id: ObjectId, o: &StateObject) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let now = self.now();
+        let leases = self.exact.as_ref().and_then(|e| e.own.leases.get(&id));
+        let entry = |l: &Leases, number: usize| {
+            let at = l.values.get(number)?;
+            let value = self.memory.get(&(at / APART))?.bytes.clone();
+            Some((super::index(o, o.first + number as u64), value))
+        };
+        let mut all = BTreeMap::new();
+        if let Some(leases) = leases {
+            let there = leases.leased.iter().filter(|(_, s)| !over(o, **s, now));
+            all.extend(there.filter_map(|(number, _)| entry(leases, *number)));
+        }
+        all
+    }
+
+    /// A sketch that never errs: exact counts, where the fast path's may lie above.
+    fn count(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let now = self.now();
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        let window = now.checked_div(o.window).unwrap_or(0);
+        let Some(exact) = &mut self.exact else {
+            return Ok(0);
+        };
+        let counts = exact.own.counts.entry(id).or_default();
+        let count = counts.entry(key).or_insert((window, 0));
+        if count.0 != window {
+            *count = (window, 0);
+        }
+        if name == "sketch_add" {
+            let most = u64::from(u32::MAX);
+            count.1 = (count.1 + a[2].min(most)).min(most);
+        }
+        Ok(count.1)
+    }
+
+    /// A prefix table whose keys are addresses; lengths come apart.
+    fn address(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        let all = 8 * u64::from(o.key_bytes);
+        match name {
+            "lpm_get" => Ok(self.longest(id, &prefixed(all, &key)).unwrap_or(0)),
+            "lpm_put" if a[2] <= all => {
+                let key = prefixed(a[2], &key);
+                let value = self.bytes_at(a[3], o.value_bytes)?;
+                let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
+                let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+                let found = entries.and_then(|e| e.get(&key)).copied();
+                if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
+                    memory.bytes = value;
+                    return Ok(found.unwrap_or(0));
+                }
+                if full {
+                    return Ok(0);
+                }
+                let at = self.map(value, true, true);
+                let maps = self.exact.as_mut().map(|e| e.maps.entry(id).or_default());
+                maps.map(|m| m.insert(key, at));
+                Ok(at)
+            }
+            "lpm_delete" if a[2] <= all => {
+                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                let gone = maps.and_then(|m| m.remove(&prefixed(a[2], &key)));
+                Ok(u64::from(gone.is_some()))
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc_of_rfc_3720() {
+        // Appendix B.4: 32 bytes of zeros, complemented before and after, are 0x8a9136aa.
+        let crc = (0..4).fold(0xffff_ffff, |crc, _| crc32c(crc, 0));
+        assert_eq!(crc ^ 0xffff_ffff, 0x8a91_36aa);
+    }
+}
