@@ -12,9 +12,13 @@ pub fn meaning(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Result<Vec<
     for (i, arg) in h.args.iter().enumerate() {
         let bytes = match arg {
             Arg::Out(n) | Arg::InOut(n) => *n,
-            Arg::Write | Arg::Update => engine.size_in(&s, i + 2, h)?,
+            Arg::Write { .. } | Arg::Update => engine.size_in(&s, i + 2, h)?,
             _ => continue,
         };
+        // Of no bytes the pointer may be null.
+        if bytes == 0 {
+            continue;
+        }
         let (region, offset) = engine.pointer_in(&s, i + 1, h)?;
         let bytes = engine.unknown_bytes(&mut s, h.name, bytes, Origin::Helper);
         engine.put(&mut s, region, offset, &bytes)?;
