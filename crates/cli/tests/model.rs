@@ -60,3 +60,24 @@ fn a_spent_budget_is_said() {
     );
     assert_eq!(d["objects"][0]["access"], "read-write");
 }
+
+#[test]
+fn every_budget_can_be_set() {
+    if !has_z3() {
+        return;
+    }
+    for (budget, said) in [
+        (["--steps", "10"], "more than 10 steps"),
+        (["--expressions", "40"], "more than 40 expressions"),
+        (["--time", "0"], "more than 0 ms"),
+    ] {
+        let (d, status) = json(millrace().args(["model", "firewall"]).args(budget));
+        assert_eq!(status, 0);
+        let why = d["bounded"][0].as_str().unwrap();
+        assert!(why.contains(said), "{why}");
+        assert_eq!(d["objects"][0]["approximate"], true);
+    }
+    let mut command = millrace();
+    let (d, _) = json(command.args(["model", "bridge", "--question", "5000"]));
+    assert_eq!(d["exhaustive"], true);
+}

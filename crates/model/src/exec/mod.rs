@@ -5,13 +5,16 @@
 //! which its guard holds: at a branch it says for nothing which way is possible, and only the other way
 //! is asked for.
 
+mod answer;
 mod call;
+mod calls;
+mod entries;
 mod memory;
 mod merge;
 mod state;
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -19,16 +22,17 @@ use millrace_check::facts::{Flow, FrameId};
 use millrace_check::flow::backward::{AtStart, Backward};
 use millrace_check::flow::graph::Blocks;
 use millrace_check::flow::points::points;
+use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
-use crate::Limits;
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId, Node, Origin, Rel};
 use crate::model::{Outcome, Path, Verdict};
 use crate::solver::{Answer, Oracle};
+use crate::{Limits, facts};
 
-pub use state::{Access, Region, State, Value, Written};
+pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
 use step::Next;
 
 /// Why a path cannot be followed.
@@ -52,6 +56,10 @@ pub struct Engine<'a> {
     blocks: Blocks,
     live: AtStart,
     reach: Vec<Vec<u64>>,
+    /// objects that the entry may change
+    changed: BTreeSet<ObjectId>,
+    /// paths that ended where another program goes on
+    left: Vec<Path>,
     steps: u64,
 }
 
@@ -97,6 +105,8 @@ impl<'a> Engine<'a> {
             blocks,
             live,
             reach,
+            changed: facts::changed(program, flow),
+            left: Vec::new(),
             steps: 0,
         }
     }
@@ -108,7 +118,7 @@ impl<'a> Engine<'a> {
 
     fn begin(&mut self) -> State {
         let zero = self.arena.number(0, 64);
-        let mut regs = [Value::Unset; 11];
+        let mut regs = [Value::Unset; REGISTERS];
         regs[1] = Value::Ptr(Region::Context, zero);
         regs[10] = Value::Ptr(Region::Stack(FrameId(0)), zero);
         // What the host promises: a port that there is.
@@ -137,6 +147,14 @@ impl<'a> Engine<'a> {
             undecided: false,
             accesses: Vec::new(),
             target: None,
+            borders: Borders {
+                // No packet has metadata before it when it comes in.
+                meta: zero,
+                start: zero,
+                end: self.length(),
+            },
+            loose: None,
+            tail_calls: 0,
             steps: 0,
             draws: 0,
         }
@@ -180,6 +198,10 @@ impl<'a> Engine<'a> {
                 }
             };
             for s in ready {
+                // One block may be left in many ways, each of which asks the solver.
+                if Instant::now() > self.until {
+                    break;
+                }
                 match self.block(s, &mut pending) {
                     Ok(Some(path)) => paths.push(path),
                     Ok(None) => {}
@@ -188,6 +210,7 @@ impl<'a> Engine<'a> {
                     }
                 }
             }
+            paths.append(&mut self.left);
             let waiting: usize = pending.values().map(Vec::len).sum();
             let spent = if paths.len() + waiting > self.limits.paths {
                 Some(format!("more than {} paths", self.limits.paths))
@@ -201,7 +224,8 @@ impl<'a> Engine<'a> {
                 None
             };
             if let Some(spent) = spent {
-                why = Some(format!("the budget is spent: {spent}"));
+                let gap = why.map_or(String::new(), |gap| format!("; and {gap}"));
+                why = Some(format!("the budget is spent: {spent}{gap}"));
                 break;
             }
         }
@@ -210,6 +234,11 @@ impl<'a> Engine<'a> {
             && let Some(reason) = &self.oracle.reason
         {
             why = Some(format!("some paths may be impossible: {reason}"));
+        }
+        if why.is_none()
+            && let Some(loose) = paths.iter().find_map(|p: &Path| p.loose)
+        {
+            why = Some(format!("some paths may be impossible: {loose}"));
         }
         for p in &mut paths {
             p.guard.drain(..host.min(p.guard.len()));
@@ -246,7 +275,7 @@ impl<'a> Engine<'a> {
             return None;
         }
         let cost = |s: &State| {
-            let mut bases = std::collections::BTreeSet::new();
+            let mut bases = BTreeSet::new();
             for id in cone(&self.arena, &s.guard, |_| false) {
                 if let Node::Byte { base: Some(b), .. } = self.arena.node(id) {
                     bases.insert(*b);
@@ -282,6 +311,10 @@ impl<'a> Engine<'a> {
             states.iter_mut().for_each(|s| merge::forget(s, live));
         }
         'next: for s in states {
+            if Instant::now() > self.until {
+                kept.push(s);
+                continue;
+            }
             for k in kept.iter_mut().filter(|k| k.at == s.at) {
                 if let Some(m) = self.merged(k, &s) {
                     *k = m;
@@ -333,7 +366,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn path(&mut self, s: State, verdict: Value) -> Path {
+    pub(crate) fn path(&mut self, s: State, verdict: Value) -> Path {
         let verdict = match verdict {
             Value::Num(e) => Verdict::Number(self.arena.extract(e, 0, 32)),
             _ => Verdict::None,
@@ -341,10 +374,13 @@ impl<'a> Engine<'a> {
         Path {
             guard: s.guard,
             accesses: s.accesses,
+            places: s.places,
             rewrites: s.packet,
             target: s.target,
+            borders: s.borders,
             verdict,
             undecided: s.undecided,
+            loose: s.loose,
             witness: s.model,
         }
     }

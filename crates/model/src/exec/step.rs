@@ -2,9 +2,9 @@
 
 use millrace_check::facts::{Op, StepId};
 use millrace_object::insn::{
-    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Width,
+    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Width,
 };
-use millrace_object::program::Line;
+use millrace_object::program::{Line, ObjectId};
 
 use super::state::{Region, State, Value};
 use super::{Engine, Gap};
@@ -39,7 +39,7 @@ impl Engine<'_> {
                 Ok(Next::On(vec![s]))
             }
             Op::Enter { frame, target } => {
-                let mut regs = [Value::Unset; 11];
+                let mut regs = [Value::Unset; REGISTERS];
                 for (r, slot) in regs.iter_mut().enumerate().take(6).skip(1) {
                     *slot = s.reg(r);
                 }
@@ -122,9 +122,12 @@ impl Engine<'_> {
         let (a, b) = match (a, b) {
             (Value::Num(a), Value::Num(b)) => (a, b),
             (Value::Ptr(r, a), Value::Ptr(q, b)) if r == q => (a, b),
+            (Value::Inner(_, m), Value::Inner(_, n)) => (m, n),
+            (Value::Inner(shape, n), Value::Object(o))
+            | (Value::Object(o), Value::Inner(shape, n)) => (n, self.named_map(shape, o)),
             // Pointers are not null, and no pointer is another object's.
-            (Value::Ptr(..) | Value::Object(_), Value::Num(n))
-            | (Value::Num(n), Value::Ptr(..) | Value::Object(_))
+            (Value::Ptr(..) | Value::Object(_) | Value::Inner(..), Value::Num(n))
+            | (Value::Num(n), Value::Ptr(..) | Value::Object(_) | Value::Inner(..))
                 if self.arena.constant(n) == Some(0) =>
             {
                 return match c {
@@ -167,6 +170,16 @@ impl Engine<'_> {
                 arena.not(e)
             }
         })
+    }
+
+    /// The number that a map in a map has if it is this one of the program: from 1, in the order of the
+    /// objects, as the host names it (docs/maps.md); 0 if it cannot be.
+    fn named_map(&mut self, shape: ObjectId, object: ObjectId) -> ExprId {
+        let objects = &self.program.objects;
+        let pair = objects.get(object.0).zip(objects.get(shape.0));
+        let fits = pair.is_some_and(|(o, shape)| o.fits(shape));
+        let number = if fits { object.0 as u64 + 1 } else { 0 };
+        self.arena.number(number, 32)
     }
 
     fn plain(&mut self, s: &mut State, insn: Insn, line: Option<&Line>) -> Result<(), Gap> {
