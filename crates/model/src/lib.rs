@@ -11,9 +11,11 @@ mod facts;
 pub mod kinds;
 pub mod layout;
 pub mod model;
+pub mod names;
 pub mod relation;
 pub mod report;
 pub mod solver;
+pub mod words;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

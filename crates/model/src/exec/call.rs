@@ -161,6 +161,7 @@ impl Engine<'_> {
         };
         let access = Access {
             object: id,
+            entry: 0,
             operation: m.helper,
             effect: m.effect,
             key: key.clone(),
@@ -177,6 +178,10 @@ impl Engine<'_> {
         }
         let mut out = Vec::new();
         for (s, place) in self.places(s, id, &key) {
+            let access = Access {
+                entry: s.places.get(place).map_or(0, Place::number),
+                ..access.clone()
+            };
             self.answer(s, place, object, m, flags, &access, &mut out)?;
         }
         Ok(out)

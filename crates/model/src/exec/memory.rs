@@ -315,6 +315,7 @@ impl Engine<'_> {
         self.writable(p.object, effect)?;
         s.accesses.push(Access {
             object: p.object,
+            entry: p.number(),
             operation,
             effect,
             key: p.key.clone(),

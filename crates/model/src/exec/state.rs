@@ -73,11 +73,23 @@ pub struct Place {
     pub fresh: bool,
 }
 
+impl Place {
+    /// Which of the object's entries that the path touches, from 1; 0 where there is no key.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        let number = self.stem.rsplit_once('#').and_then(|s| s.1.parse().ok());
+        number.filter(|_| !self.key.is_empty()).unwrap_or(0)
+    }
+}
+
 /// One access to state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Access {
     /// the object
     pub object: ObjectId,
+    /// which of the object's entries that the path touches, from 1, as in the names of symbols; 0 where
+    /// there is no key
+    pub entry: u32,
     /// the helper's name, `load`, `store` or `atomic`
     pub operation: &'static str,
     /// what it does

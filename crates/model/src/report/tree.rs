@@ -1,0 +1,385 @@
+//! Paths as decisions: conditions that paths share are said once, and so is what happens after them. Where
+//! the same follows in two places, the second says only where the first is.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::access;
+use super::document::Rewrite;
+use super::rewrite::rewrites;
+use super::verdict::verdict;
+use super::{Context, dependences};
+use crate::exec::Access;
+use crate::expr::sets::Set;
+use crate::expr::{Bin, ExprId, Node as Expr};
+use crate::layout::Layout;
+use crate::model::{Entry, Path};
+use crate::words::{Keys, Printer};
+
+/// The decisions of one entry.
+pub struct Tree {
+    /// the entry's function
+    pub entry: String,
+    /// what makes it run
+    pub role: String,
+    /// how many paths
+    pub paths: usize,
+    /// the first
+    pub root: Node,
+}
+
+/// What happens once the conditions so far hold.
+pub struct Node {
+    /// a number by which others refer to it; none where none does
+    pub label: Option<usize>,
+    /// what is done to state, on every path from here
+    pub accesses: Vec<Line>,
+    /// and then
+    pub then: Then,
+    /// how many paths end below
+    pub paths: usize,
+    key: u64,
+}
+
+/// What follows.
+pub enum Then {
+    /// the end
+    End(End),
+    /// one of these
+    Branches(Vec<Branch>),
+    /// the same as at the node of this label
+    Same(usize),
+}
+
+/// A way on.
+pub struct Branch {
+    /// all of which hold; empty for what is left by all others
+    pub conditions: Vec<String>,
+    /// the first condition is the contrary of the other branch's first
+    pub contrary: bool,
+    /// what follows
+    pub node: Node,
+    salt: u64,
+}
+
+/// The end of a path.
+pub struct End {
+    /// packet writes
+    pub rewrites: Vec<Rewrite>,
+    /// the verdict
+    pub verdict: String,
+    /// what it depends on that is no packet, and doubts
+    pub notes: Vec<&'static str>,
+}
+
+/// One access, or several reads of one entry.
+pub struct Line {
+    /// the object's index
+    pub object: usize,
+    /// in words
+    pub text: String,
+    /// FILE:LINE
+    pub line: Option<String>,
+    /// the line's text
+    pub source: Option<String>,
+}
+
+/// A path and how much of it is told.
+#[derive(Clone, Copy)]
+struct Waiting<'a> {
+    path: &'a Path,
+    accesses: usize,
+}
+
+struct Builder<'a> {
+    context: &'a Context<'a>,
+    entry: &'a Entry,
+}
+
+/// The tree of an entry's paths.
+pub(super) fn tree(context: &Context<'_>, entry: &Entry) -> Tree {
+    let waiting: Vec<Waiting<'_>> = entry
+        .paths
+        .iter()
+        .map(|path| Waiting { path, accesses: 0 })
+        .collect();
+    let builder = Builder { context, entry };
+    let mut root = builder.node(&waiting, 0);
+    share(&mut root);
+    Tree {
+        entry: entry.function.clone(),
+        role: super::role(entry.role),
+        paths: entry.paths.len(),
+        root,
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn printer<'b>(&'b self, layout: &'b Layout, keys: &'b Keys) -> Printer<'b> {
+        self.context.printer(&self.entry.arena, layout, keys)
+    }
+
+    /// How many more conditions all have in common; none where there is nobody.
+    fn common(&self, waiting: &[Waiting<'_>], from: usize) -> Option<usize> {
+        let first = waiting.first()?;
+        let rest = first.path.guard.get(from..).unwrap_or(&[]);
+        let shared = |(i, e): &(usize, &ExprId)| {
+            waiting
+                .iter()
+                .all(|w| w.path.guard.get(from + i) == Some(*e))
+        };
+        Some(rest.iter().enumerate().take_while(shared).count())
+    }
+
+    /// The node of paths that have their first conditions in common.
+    fn node(&self, waiting: &[Waiting<'a>], told: usize) -> Node {
+        let Some(first) = waiting.first() else {
+            return Node {
+                label: None,
+                accesses: Vec::new(),
+                then: Then::Branches(Vec::new()),
+                paths: 0,
+                key: 0,
+            };
+        };
+        let guard = first.path.guard.get(..told).unwrap_or(&[]);
+        let layout = Layout::of(&self.entry.arena, guard, &self.context.memory);
+        let keys = self.context.keys(first.path);
+        let printer = self.printer(&layout, &keys);
+        let (common, agree) = shared_accesses(waiting);
+        let from = first.accesses;
+        let now = first.path.accesses.get(from..from + common).unwrap_or(&[]);
+        let accesses = access::lines(&printer, self.context, now, &agree);
+        let waiting: Vec<Waiting<'a>> = waiting
+            .iter()
+            .map(|w| Waiting {
+                accesses: w.accesses + common,
+                ..*w
+            })
+            .collect();
+        let ended = |w: &&Waiting<'_>| w.path.guard.len() <= told;
+        let mut salt = 0_u64;
+        let then = if waiting.len() == 1 && waiting.iter().all(|w| ended(&w)) {
+            let (end, s) = self.end(&printer, first.path);
+            salt = s;
+            Then::End(end)
+        } else {
+            Then::Branches(self.branches(&waiting, told))
+        };
+        let mut node = Node {
+            label: None,
+            accesses,
+            then,
+            paths: waiting.len(),
+            key: 0,
+        };
+        node.key = key(&node, salt);
+        node
+    }
+
+    fn branches(&self, waiting: &[Waiting<'a>], told: usize) -> Vec<Branch> {
+        let mut groups: Vec<(Option<ExprId>, Vec<Waiting<'a>>)> = Vec::new();
+        for w in waiting {
+            let next = w.path.guard.get(told).copied();
+            // Paths that end under the same conditions are apart all the same.
+            match groups.iter_mut().find(|g| g.0 == next && next.is_some()) {
+                Some(g) => g.1.push(*w),
+                None => groups.push((next, vec![*w])),
+            }
+        }
+        let a = &self.entry.arena;
+        let not = |e: ExprId, f: ExprId| match *a.node(f) {
+            Expr::Bin(Bin::Xor, x, y) => {
+                (a.constant(x) == Some(1) && y == e) || (a.constant(y) == Some(1) && x == e)
+            }
+            _ => false,
+        };
+        let contrary = match groups.as_slice() {
+            [(Some(e), _), (Some(f), _)] => not(*e, *f) || not(*f, *e),
+            _ => false,
+        };
+        let mut all: Vec<Branch> = groups
+            .iter()
+            .map(|(_, group)| {
+                let more = self.common(group, told).unwrap_or(0);
+                let (conditions, salt) = self.conditions(group, told, more);
+                Branch {
+                    conditions,
+                    contrary,
+                    node: self.node(group, told + more),
+                    salt,
+                }
+            })
+            .collect();
+        // What could not be shown whole is what the others leave, if it is the only one.
+        let mut long = all.iter().enumerate().filter(|(_, b)| b.salt != 0);
+        if let (Some((at, _)), None) = (long.next(), long.next())
+            && all.len() > 1
+        {
+            let mut last = all.remove(at);
+            last.conditions.clear();
+            all.push(last);
+        }
+        all
+    }
+
+    /// The conditions of a group from one place on, without those that say nothing.
+    fn conditions(&self, group: &[Waiting<'a>], told: usize, more: usize) -> (Vec<String>, u64) {
+        let Some(first) = group.first() else {
+            return (Vec::new(), 0);
+        };
+        let mut out = Vec::new();
+        let mut salt = 0_u64;
+        let keys = self.context.keys(first.path);
+        for at in told..told + more {
+            let (Some(before), Some(e)) = (first.path.guard.get(..at), first.path.guard.get(at))
+            else {
+                break;
+            };
+            let (text, s) = self.context.condition(self.entry, before, *e, &keys);
+            salt = salt.rotate_left(9) ^ s;
+            out.extend(text);
+        }
+        (out, salt)
+    }
+
+    fn end(&self, printer: &Printer<'_>, path: &Path) -> (End, u64) {
+        let (rewrites, salt) = rewrites(printer, &path.rewrites);
+        let on = dependences(self.context, self.entry, path);
+        let notes = [
+            (on.time, "time"),
+            (on.random, "random"),
+            (on.order, "order"),
+        ];
+        let mut notes: Vec<&'static str> = notes
+            .iter()
+            .filter_map(|(is, n)| is.then_some(*n))
+            .collect();
+        if path.undecided {
+            notes.push("may be impossible");
+        }
+        let end = End {
+            rewrites,
+            verdict: verdict(printer, path, self.context.program, self.entry.role),
+            notes,
+        };
+        (end, salt)
+    }
+}
+
+impl Context<'_> {
+    /// A condition in words after those before it; none where they imply it.
+    pub(super) fn condition(
+        &self,
+        entry: &Entry,
+        before: &[ExprId],
+        e: ExprId,
+        keys: &Keys,
+    ) -> (Option<String>, u64) {
+        let layout = Layout::of(&entry.arena, before, &self.memory);
+        let printer = self.printer(&entry.arena, &layout, keys);
+        let known = |at: i64| {
+            let sets = before
+                .iter()
+                .filter_map(|g| self.memory.set(&entry.arena, *g));
+            sets.filter(|s| s.0 == at)
+                .fold(Set::all(), |all, s| all.both(&s.1))
+        };
+        let text = printer.given(e, true, &known);
+        let salt = text.as_ref().map_or(0, |t| printer.salt(t, e));
+        (text, salt)
+    }
+}
+
+/// How many accesses all do next, and for each whether the same came of it.
+fn shared_accesses(waiting: &[Waiting<'_>]) -> (usize, Vec<bool>) {
+    let Some(first) = waiting.first() else {
+        return (0, Vec::new());
+    };
+    let mut agree = Vec::new();
+    for (i, a) in first.path.accesses.iter().enumerate().skip(first.accesses) {
+        let i = i - first.accesses;
+        let at = |w: &Waiting<'_>| w.path.accesses.get(w.accesses + i).cloned();
+        let same = |b: &Access| {
+            let leased = a.key.is_empty() || b.key.is_empty();
+            let b = Access {
+                outcome: a.outcome,
+                key: if leased { a.key.clone() } else { b.key.clone() },
+                ..b.clone()
+            };
+            b == *a
+        };
+        let all: Option<Vec<Access>> = waiting.iter().map(at).collect();
+        match all {
+            Some(all) if all.iter().all(same) => {
+                agree.push(all.iter().all(|b| b.outcome == a.outcome));
+            }
+            _ => break,
+        }
+    }
+    (agree.len(), agree)
+}
+
+fn key(node: &Node, salt: u64) -> u64 {
+    let mut h = DefaultHasher::new();
+    salt.hash(&mut h);
+    for a in &node.accesses {
+        (&a.text, &a.line).hash(&mut h);
+    }
+    match &node.then {
+        Then::End(end) => (&end.rewrites, &end.verdict, &end.notes).hash(&mut h),
+        Then::Branches(all) => {
+            for b in all {
+                (&b.conditions, b.salt, b.node.key).hash(&mut h);
+            }
+        }
+        Then::Same(label) => label.hash(&mut h),
+    }
+    h.finish()
+}
+
+/// Lines that a node takes at least; one of a few is said again instead.
+fn lines(node: &Node) -> usize {
+    let below = match &node.then {
+        Then::End(end) => 1 + end.rewrites.len(),
+        Then::Branches(all) => all.iter().map(|b| 1 + lines(&b.node)).sum(),
+        Then::Same(_) => 1,
+    };
+    node.accesses.len() + below
+}
+
+/// Says what comes more than once only the first time.
+fn share(root: &mut Node) {
+    const FEW: usize = 3;
+    let mut times: HashMap<u64, usize> = HashMap::new();
+    fn count(node: &Node, times: &mut HashMap<u64, usize>) {
+        let seen = times.entry(node.key).or_default();
+        *seen += 1;
+        // What is below one that came before is not said again.
+        if *seen > 1 && lines(node) > FEW {
+            return;
+        }
+        if let Then::Branches(all) = &node.then {
+            all.iter().for_each(|b| count(&b.node, times));
+        }
+    }
+    count(root, &mut times);
+    let mut labels: HashMap<u64, usize> = HashMap::new();
+    fn mark(node: &mut Node, times: &HashMap<u64, usize>, labels: &mut HashMap<u64, usize>) {
+        if lines(node) > FEW && times.get(&node.key).is_some_and(|t| *t > 1) {
+            if let Some(label) = labels.get(&node.key) {
+                node.accesses.clear();
+                node.then = Then::Same(*label);
+                return;
+            }
+            let label = labels.len() + 1;
+            labels.insert(node.key, label);
+            node.label = Some(label);
+        }
+        if let Then::Branches(all) = &mut node.then {
+            all.iter_mut()
+                .for_each(|b| mark(&mut b.node, times, labels));
+        }
+    }
+    mark(root, &times, &mut labels);
+}
