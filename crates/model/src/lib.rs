@@ -9,6 +9,7 @@ pub mod exec;
 pub mod expr;
 mod facts;
 pub mod kinds;
+pub mod known;
 pub mod layout;
 pub mod model;
 pub mod names;

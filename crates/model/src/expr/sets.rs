@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::eval::Assignment;
-use super::walk::cone;
+use super::walk::{children, cone};
 use super::{Arena, ExprId, Node};
 
 /// Beyond so many nodes nobody asks.
 const MOST: usize = 4000;
+/// Bytes of the packet that it is tried on.
+const FILLED: u64 = 256;
 
 /// Values of a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +20,24 @@ impl Set {
     #[must_use]
     pub fn all() -> Self {
         Self([true; 256])
+    }
+
+    /// This value alone.
+    #[must_use]
+    pub fn one(value: u8) -> Self {
+        let mut set = [false; 256];
+        set[usize::from(value)] = true;
+        Self(set)
+    }
+
+    /// The values of either.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let mut out = self.clone();
+        for (a, b) in out.0.iter_mut().zip(&other.0) {
+            *a |= b;
+        }
+        out
     }
 
     /// The values of both.
@@ -56,32 +76,66 @@ impl Set {
     }
 }
 
-/// For a condition that depends on one byte at a constant offset and on nothing else: which, and the
-/// values for which it holds.
+/// A byte of the packet: the part of its offset that is computed, and the constant part.
+pub type Place = (Option<ExprId>, i64);
+
+/// For a condition that depends on one byte and on nothing else: which, and the values for which it holds.
 #[must_use]
-pub fn of(arena: &Arena, e: ExprId) -> Option<(i64, Set)> {
-    let cone = cone(arena, &[e], |_| false);
-    if arena.width(e) != 1 || cone.len() > MOST {
+pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
+    let is_byte = |id: ExprId| matches!(arena.node(id), Node::Byte { .. });
+    if arena.width(e) != 1 || is_byte(e) {
+        return None;
+    }
+    // What the byte's own place is computed from is no part of the condition.
+    let above = cone(arena, &[e], is_byte);
+    if above.len() > MOST {
         return None;
     }
     let mut byte = None;
-    for id in &cone {
-        match arena.node(*id) {
-            Node::Sym(_) | Node::Byte { base: Some(_), .. } => return None,
-            Node::Byte { base: None, at } => {
-                if byte.replace(*at).is_some() {
-                    return None;
-                }
+    for id in &above {
+        if let Node::Sym(_) = arena.node(*id) {
+            return None;
+        }
+        for c in children(arena.node(*id))
+            .into_iter()
+            .filter(|c| is_byte(*c))
+        {
+            if byte.replace(c).is_some_and(|b| b != c) {
+                return None;
             }
-            _ => {}
         }
     }
-    let at = byte?;
-    let offset = u64::try_from(at).ok()?;
+    let Node::Byte { base, at } = *arena.node(byte?) else {
+        return None;
+    };
+    // A packet in which the place is known and no other byte that is asked for is at it.
+    let fill = || {
+        (0..FILLED)
+            .map(|at| (at, 0x45_u8))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let place = |packet: BTreeMap<u64, u8>| {
+        let with = Assignment::new(Default::default(), packet);
+        base.map_or(0, |b| with.value(arena, b))
+    };
+    let from = place(fill());
+    let offset = from.wrapping_add(at as u64);
+    if offset >= FILLED {
+        return None;
+    }
     let mut set = [false; 256];
     for (value, is) in (0..=255_u8).zip(&mut set) {
-        let packet = BTreeMap::from([(offset, value)]);
-        *is = Assignment::new(Default::default(), packet).value(arena, e) == 1;
+        let mut packet = if base.is_some() {
+            fill()
+        } else {
+            BTreeMap::new()
+        };
+        packet.insert(offset, value);
+        let with = Assignment::new(Default::default(), packet);
+        if base.is_some_and(|b| with.value(arena, b) != from) {
+            return None;
+        }
+        *is = with.value(arena, e) == 1;
     }
-    Some((at, Set(set)))
+    Some(((base, at), Set(set)))
 }

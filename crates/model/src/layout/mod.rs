@@ -4,10 +4,9 @@
 
 pub mod fields;
 
-use std::collections::BTreeMap;
-
-use crate::expr::sets::Set;
+use crate::expr::sets::{Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
+use crate::known::Of;
 use crate::words::Memory;
 use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, IPV6, TAG, transport};
 
@@ -18,40 +17,12 @@ pub struct Layout {
     network: Option<(i64, u16)>,
     /// how many VLAN tags stand before it
     tags: i64,
+    /// bytes of the IPv4 header, where the guard fixes them
+    header: Option<i64>,
     protocol: Option<u8>,
     /// the packet carries another one's IPv4 header behind the first eight bytes of ICMP
     inner: bool,
     inner_protocol: Option<u8>,
-}
-
-type Place = (Option<ExprId>, i64);
-
-/// Bytes whose value the guard fixes.
-fn fixed(arena: &Arena, guard: &[ExprId]) -> BTreeMap<Place, u8> {
-    let mut known = BTreeMap::new();
-    let mut todo = guard.to_vec();
-    while let Some(e) = todo.pop() {
-        match *arena.node(e) {
-            Node::Bin(Bin::And, a, b) if arena.width(e) == 1 => todo.extend([a, b]),
-            Node::Cmp(Rel::Eq, a, b) => {
-                let Some(mut c) = arena.constant(b) else {
-                    continue;
-                };
-                let parts = match arena.node(a) {
-                    Node::Concat(parts) => parts.to_vec(),
-                    _ => vec![a],
-                };
-                for p in parts.iter().rev() {
-                    if let (Node::Byte { base, at }, 8) = (arena.node(*p), arena.width(*p)) {
-                        known.insert((*base, *at), c as u8);
-                    }
-                    c = c.checked_shr(arena.width(*p)).unwrap_or(0);
-                }
-            }
-            _ => {}
-        }
-    }
-    known
 }
 
 /// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
@@ -121,8 +92,9 @@ impl Layout {
     /// What a guard says.
     #[must_use]
     pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
-        let known = fixed(arena, guard);
-        let byte = |at: i64| known.get(&(None, at)).copied();
+        let known = memory.known.all(arena, guard);
+        let at = |place: Place| known.get(&Of::Byte(place)).and_then(Set::only);
+        let byte = |offset: i64| at((None, offset));
         let word = |at: i64| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
         let network = [12, 16, 20].into_iter().find_map(|at| {
             let kind = word(at)?;
@@ -140,34 +112,27 @@ impl Layout {
             tags,
             ..Self::default()
         };
-        let Some((at, kind)) = network else {
+        let Some((at_network, kind)) = network else {
             return layout;
         };
-        let protocol = at + if kind == 0x0800 { 9 } else { 6 };
-        layout.protocol = byte(protocol).or_else(|| {
-            let all = guard
-                .iter()
-                .filter_map(|e| memory.set(arena, *e))
-                .filter(|(at, _)| *at == protocol);
-            let left = all.fold(Set::all(), |s, (_, t)| s.both(&t));
-            left.only()
-        });
+        layout.header = byte(at_network)
+            .filter(|v| kind == 0x0800 && v >> 4 == 4)
+            .map(|v| 4 * i64::from(v & 15));
+        layout.protocol = byte(at_network + if kind == 0x0800 { 9 } else { 6 });
         if layout.protocol == Some(1) && kind == 0x0800 {
-            let version = |e: &ExprId| match *arena.node(*e) {
-                Node::Cmp(Rel::Eq, x, c) => match *arena.node(x) {
-                    Node::Extract { of, low: 4 } if arena.constant(c) == Some(4) => {
-                        matches!(arena.node(of), Node::Byte { base: Some(b), at: t }
-                            if layout.is_transport(arena, *b) && *t == at + ICMP_BYTES)
+            let at_inner = at_network + ICMP_BYTES;
+            let carried = |offset: i64| {
+                let mut places = known.iter().filter_map(|(of, set)| match of {
+                    Of::Byte((Some(b), t)) if *t == at_inner + offset => {
+                        layout.is_transport(arena, *b).then_some(set)
                     }
-                    _ => false,
-                },
-                _ => false,
+                    _ => None,
+                });
+                places.next()
             };
-            layout.inner = guard.iter().any(version);
-            let inner = known.iter().find(|((base, t), _)| {
-                base.is_some_and(|b| layout.is_transport(arena, b)) && *t == at + ICMP_BYTES + 9
-            });
-            layout.inner_protocol = inner.map(|i| *i.1);
+            let version = carried(0).is_some_and(|set| set.values().all(|v| v >> 4 == 4));
+            let protocol = carried(9).and_then(Set::only);
+            (layout.inner, layout.inner_protocol) = (version, protocol);
         }
         layout
     }
@@ -226,7 +191,10 @@ impl Layout {
             }
             let (network, kind) = self.network?;
             if kind == 0x0800 {
-                return find(IPV4, network, "");
+                return find(IPV4, network, "").or_else(|| {
+                    let from = network + self.header?;
+                    find(transport(self.protocol), from, "")
+                });
             }
             return find(IPV6, network, "").or_else(|| match self.protocol {
                 Some(p @ (6 | 17)) => find(transport(Some(p)), network + 40, ""),

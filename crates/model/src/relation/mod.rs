@@ -5,7 +5,7 @@ mod swapped;
 
 use serde::Serialize;
 
-use crate::expr::{Bin, Node, Rel};
+use crate::known::Of;
 use crate::model::{Entry, Model, Path};
 use crate::report::Context;
 
@@ -46,26 +46,11 @@ fn port_name(context: &Context<'_>, port: u64) -> String {
 
 /// The port that a path's guard fixes.
 #[must_use]
-pub fn port(entry: &Entry, path: &Path) -> Option<u64> {
-    let a = &entry.arena;
-    let mut low = None;
-    let is_port = |e| matches!(a.node(e), Node::Sym(s) if a.symbol(*s).name == "port");
-    for e in &path.guard {
-        match *a.node(*e) {
-            Node::Cmp(Rel::Eq, x, y) if is_port(x) => return a.constant(y),
-            // Of two ports, the one that is not the other.
-            Node::Bin(Bin::Xor, x, y) => {
-                let inner = if a.constant(x) == Some(1) { y } else { x };
-                if let Node::Cmp(Rel::Eq, p, c) = *a.node(inner)
-                    && is_port(p)
-                    && let Some(c) = a.constant(c)
-                    && c < 2
-                {
-                    low = Some(1 - c);
-                }
-            }
-            _ => {}
-        }
-    }
-    low
+pub(crate) fn port(context: &Context<'_>, entry: &Entry, path: &Path) -> Option<u64> {
+    let ports = context.program.ports.len();
+    let known = context.memory.known.all(&entry.arena, &path.guard);
+    let values = known.get(&Of::Port)?.values();
+    let mut there = values.filter(|p| usize::from(*p) < ports.max(1));
+    let first = there.next()?;
+    there.next().is_none().then_some(u64::from(first))
 }

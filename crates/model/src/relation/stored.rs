@@ -10,7 +10,6 @@ use crate::exec::Access;
 use crate::expr::{Bin, ExprId, Node, Rel};
 use crate::layout::Layout;
 use crate::model::{Effect, Entry, Model, Path};
-use crate::names::What;
 use crate::report::Context;
 use crate::report::verdict::{passes, verdict};
 use crate::words::Printer;
@@ -53,8 +52,8 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
                 let layout = Layout::of(&entry.arena, &path.guard, &context.memory);
                 let keys = context.keys(path);
                 let printer = context.printer(&entry.arena, &layout, &keys);
-                wrote.extend(writers(&printer, entry, path, object));
-                match port(entry, path) {
+                wrote.extend(writers(context, &printer, entry, path, object));
+                match port(context, entry, path) {
                     Some(on) => asked.extend(one(context, &printer, entry, path, object, on)),
                     None => portless = true,
                 }
@@ -116,7 +115,7 @@ fn relations(
                 object: name.clone(),
                 sentence: format!(
                     "a {on} packet that looks up {name} changes or passes only if its {what} equal{} \
-                     stored by the {writer} packet that opened the entry; a mismatch behaves as a \
+                     stored by the {writer} packet that opened the mapping; a mismatch behaves as a \
                      miss ({})",
                     if what.contains(" and ") { " those" } else { "s the one" },
                     ends.join("; "),
@@ -302,27 +301,25 @@ fn held(
     x: ExprId,
     y: ExprId,
 ) -> Option<(u32, Option<String>)> {
-    let a = printer.arena;
-    let (of, low) = match *a.node(x) {
-        Node::Extract { of, low } if low.is_multiple_of(8) => (of, low),
-        _ => (x, 0),
-    };
-    let (o, name) = printer.state(of)?;
-    let What::Bytes { from } = name.what else {
-        return None;
-    };
-    if (o, name.entry) != (object, number) {
+    let (o, n, bytes) = printer.memory_value(x)?;
+    if (o, n) != (object, number) {
         return None;
     }
-    let field = match a.node(y) {
+    let field = match printer.arena.node(y) {
         Node::Const(_) => None,
         _ => Some(printer.memory_field(y)?),
     };
-    Some((from + low / 8, field))
+    Some((bytes.start, field))
 }
 
 /// The accesses of a path that write the value.
-fn writers(printer: &Printer<'_>, entry: &Entry, path: &Path, object: usize) -> Vec<Wrote> {
+fn writers(
+    context: &Context<'_>,
+    printer: &Printer<'_>,
+    entry: &Entry,
+    path: &Path,
+    object: usize,
+) -> Vec<Wrote> {
     let all = path.accesses.iter().filter(|a| {
         a.object.0 == object
             && a.effect == Effect::Write
@@ -330,7 +327,7 @@ fn writers(printer: &Printer<'_>, entry: &Entry, path: &Path, object: usize) -> 
             && !matches!(a.outcome, Some("full" | "none free" | "beyond the last"))
     });
     all.map(|a| Wrote {
-        port: port(entry, path),
+        port: port(context, entry, path),
         line: a.line.as_ref().map_or(String::new(), crate::report::place),
         bytes: (a.offset.unwrap_or(0)..)
             .zip(&a.value)

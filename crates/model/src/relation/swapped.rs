@@ -29,7 +29,7 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
     let mut uses: Vec<KeyUse> = Vec::new();
     for entry in &mut model.entries {
         for path in entry.paths.clone() {
-            let Some(on) = port(entry, &path) else {
+            let Some(on) = port(context, entry, &path) else {
                 continue;
             };
             let layout = Layout::of(&entry.arena, &path.guard, &context.memory);

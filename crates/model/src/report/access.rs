@@ -242,7 +242,7 @@ impl Summaries {
             }
             for e in a.key.iter().chain(&a.value) {
                 printer
-                    .sources(*e)
+                    .sources(&[*e])
                     .into_iter()
                     .for_each(|t| once(&mut s.sources, t));
             }
@@ -251,7 +251,7 @@ impl Summaries {
             {
                 s.outcomes.push(o);
             }
-            g.ports.insert(port(entry, path));
+            g.ports.insert(port(context, entry, path));
             if g.last != index {
                 g.last = index;
                 s.paths += 1;

@@ -3,7 +3,7 @@
 use super::document::Rewrite;
 use crate::exec::Written;
 use crate::expr::{ExprId, Node};
-use crate::words::{Order, Printer};
+use crate::words::{Order, Printer, field_value};
 
 /// Bytes that are written to one field.
 struct Update {
@@ -53,7 +53,15 @@ pub(super) fn rewrites(printer: &Printer<'_>, written: &[Written]) -> (Vec<Rewri
                 format!("adjusted for {}{unless}", f.fields.join(", "))
             }
             None => {
-                let parts = printer.bytes(&bytes, Order::Wire);
+                let constants: Option<Vec<u64>> =
+                    bytes.iter().map(|b| printer.arena.constant(*b)).collect();
+                let parts = match constants {
+                    Some(all) if u.whole && all.len() <= 8 => {
+                        let value = all.iter().fold(0, |n, b| n << 8 | b);
+                        vec![field_value(&u.field, value)]
+                    }
+                    _ => printer.bytes(&bytes, Order::Wire),
+                };
                 // The same bits of one number many times: only what it depends on.
                 match parts.as_slice() {
                     [first, rest @ ..]

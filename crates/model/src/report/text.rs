@@ -257,14 +257,20 @@ impl Text {
                 node = &b.node;
                 continue;
             }
-            for b in short {
-                let end = at_once(b).unwrap_or_default();
-                self.put(depth, &format!("{} {end}", when(b)));
-            }
+            let (rest, short): (Vec<&Branch>, Vec<&Branch>) =
+                short.into_iter().partition(|b| b.conditions.is_empty());
+            let at_end = |t: &mut Self, all: Vec<&Branch>| {
+                for b in all {
+                    let end = at_once(b).unwrap_or_default();
+                    t.put(depth, &format!("{} {end}", when(b)));
+                }
+            };
+            at_end(self, short);
             for b in long {
                 self.put(depth, &when(b));
                 self.node(&b.node, depth + 1);
             }
+            at_end(self, rest);
             return;
         }
     }

@@ -10,8 +10,9 @@ use super::rewrite::rewrites;
 use super::verdict::verdict;
 use super::{Context, dependences};
 use crate::exec::Access;
-use crate::expr::sets::Set;
+use crate::expr::sets::{Place, Set};
 use crate::expr::{Bin, ExprId, Node as Expr};
+use crate::known::Of;
 use crate::layout::Layout;
 use crate::model::{Entry, Path};
 use crate::words::{Keys, Printer};
@@ -39,6 +40,7 @@ pub struct Node {
     /// how many paths end below
     pub paths: usize,
     key: u64,
+    salt: u64,
 }
 
 /// What follows.
@@ -140,6 +142,7 @@ impl<'a> Builder<'a> {
                 then: Then::Branches(Vec::new()),
                 paths: 0,
                 key: 0,
+                salt: 0,
             };
         };
         let guard = first.path.guard.get(..told).unwrap_or(&[]);
@@ -159,12 +162,20 @@ impl<'a> Builder<'a> {
             .collect();
         let ended = |w: &&Waiting<'_>| w.path.guard.len() <= told;
         let mut salt = 0_u64;
+        let mut accesses = accesses;
         let then = if waiting.len() == 1 && waiting.iter().all(|w| ended(&w)) {
             let (end, s) = self.end(&printer, first.path);
             salt = s;
             Then::End(end)
         } else {
-            Then::Branches(self.branches(&waiting, told))
+            match Self::either(self.branches(&waiting, told)) {
+                Ok(node) => {
+                    accesses.extend(node.accesses);
+                    salt = node.salt;
+                    node.then
+                }
+                Err(all) => Then::Branches(all),
+            }
         };
         let mut node = Node {
             label: None,
@@ -172,6 +183,7 @@ impl<'a> Builder<'a> {
             then,
             paths: waiting.len(),
             key: 0,
+            salt,
         };
         node.key = key(&node, salt);
         node
@@ -211,16 +223,21 @@ impl<'a> Builder<'a> {
                 }
             })
             .collect();
-        // What could not be shown whole is what the others leave, if it is the only one.
-        let mut long = all.iter().enumerate().filter(|(_, b)| b.salt != 0);
-        if let (Some((at, _)), None) = (long.next(), long.next())
-            && all.len() > 1
-        {
-            let mut last = all.remove(at);
-            last.conditions.clear();
-            all.push(last);
-        }
+        rest_last(&mut all);
         all
+    }
+
+    /// Where both ways go on alike, the way is the same.
+    fn either(mut all: Vec<Branch>) -> Result<Node, Vec<Branch>> {
+        let one = |b: &Branch| b.contrary && b.conditions.len() <= 1;
+        let alike = match all.as_slice() {
+            [a, b] => one(a) && one(b) && a.node.key == b.node.key,
+            _ => false,
+        };
+        if !alike {
+            return Err(all);
+        }
+        all.pop().map(|b| b.node).ok_or(all)
     }
 
     /// The conditions of a group from one place on, without those that say nothing.
@@ -278,17 +295,46 @@ impl Context<'_> {
     ) -> (Option<String>, u64) {
         let layout = Layout::of(&entry.arena, before, &self.memory);
         let printer = self.printer(&entry.arena, &layout, keys);
-        let known = |at: i64| {
-            let sets = before
-                .iter()
-                .filter_map(|g| self.memory.set(&entry.arena, *g));
-            sets.filter(|s| s.0 == at)
-                .fold(Set::all(), |all, s| all.both(&s.1))
-        };
+        let all = self.memory.known.all(&entry.arena, before);
+        let known = |at: Place| all.get(&Of::Byte(at)).cloned().unwrap_or_else(Set::all);
         let text = printer.given(e, true, &known);
         let salt = text.as_ref().map_or(0, |t| printer.salt(t, e));
         (text, salt)
     }
+}
+
+/// What could not be shown whole is what the others leave: if it is one branch, or several that only end.
+fn rest_last(all: &mut Vec<Branch>) {
+    let long = all.iter().filter(|b| b.salt != 0).count();
+    if long == 0 || long == all.len() {
+        return;
+    }
+    let only_ends = |b: &Branch| {
+        let accesses = b.node.accesses.is_empty();
+        accesses && matches!(&b.node.then, Then::End(end) if end.rewrites.is_empty())
+    };
+    if long > 1 && !all.iter().filter(|b| b.salt != 0).all(only_ends) {
+        return;
+    }
+    let (mut rest, shown): (Vec<Branch>, Vec<Branch>) =
+        std::mem::take(all).into_iter().partition(|b| b.salt != 0);
+    *all = shown;
+    let Some(mut last) = rest.pop() else { return };
+    last.conditions.clear();
+    for other in rest {
+        last.node.paths += other.node.paths;
+        if let (Then::End(to), Then::End(from)) = (&mut last.node.then, other.node.then) {
+            if !to.verdict.split(" or ").any(|v| v == from.verdict) {
+                to.verdict = format!("{} or {}", from.verdict, to.verdict);
+            }
+            for n in from.notes {
+                if !to.notes.contains(&n) {
+                    to.notes.push(n);
+                }
+            }
+        }
+    }
+    all.push(last);
 }
 
 /// How many accesses all do next, and for each whether the same came of it.

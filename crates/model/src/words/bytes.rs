@@ -79,11 +79,7 @@ impl Printer<'_> {
         let all = a.width(of) as usize == 8 * bytes.len()
             && a.width(first) == 8
             && (1..).zip(bytes.get(1..)?).all(follows);
-        let low = |trial: u64| {
-            let (whole, part) = self.tried(trial, of, first);
-            whole & 0xff == part
-        };
-        (all && (0..8).all(low)).then_some(of)
+        (all && self.is_low(of, first)).then_some(of)
     }
 
     /// Bytes in memory order that are one number of the machine's.
@@ -183,7 +179,20 @@ impl Printer<'_> {
                 && (0..m.bytes).all(|k| at(k as usize) == first.checked_sub(k))
             {
                 let text = self.value(object, name.entry, m.from, m.bytes);
+                // What the machine reads as a number, in network order.
+                if order == Order::Wire && !m.network {
+                    return (m.bytes as usize, text);
+                }
                 return (m.bytes as usize, swapped(&text, m.bytes as usize));
+            }
+            if let Some(m) = member(members, first)
+                && !m.network
+                && matches!(first - m.from, 1 | 3)
+                && (0..=first - m.from).all(|k| at(k as usize) == first.checked_sub(k))
+            {
+                let text = self.value(object, name.entry, m.from, m.bytes);
+                let n = first - m.from + 1;
+                return (n as usize, self.low(&text, n, order));
             }
             let mut n = 1;
             while at(n) == Some(first + n as u32)
@@ -202,6 +211,10 @@ impl Printer<'_> {
                 Order::Memory => (width as usize, swapped(&text, width as usize)),
             };
         }
+        // The lowest bytes of it, the last first.
+        if (i == 1 || i == 3) && i + 1 < width && (0..=i).all(|k| is(k as usize, e, i - k)) {
+            return (i as usize + 1, self.low(&self.text(e), i + 1, order));
+        }
         let mut n = 1;
         while is(n, e, i + n as u32) {
             n += 1;
@@ -215,6 +228,17 @@ impl Printer<'_> {
             (i, n) => format!("{}[{}:{}]", self.operand(e), 8 * (i + n) - 1, 8 * i),
         };
         (n, text)
+    }
+}
+
+impl Printer<'_> {
+    /// The lowest bytes of a number in network order.
+    fn low(&self, text: &str, bytes: u32, order: Order) -> String {
+        let low = format!("u{}({text})", 8 * bytes);
+        match order {
+            Order::Wire => low,
+            Order::Memory => swapped(&low, bytes as usize),
+        }
     }
 }
 
@@ -262,7 +286,7 @@ impl Printer<'_> {
     /// The field whose bytes, as they lie in the packet, an expression is.
     #[must_use]
     pub fn memory_field(&self, e: ExprId) -> Option<String> {
-        let terms = self.terms(e)?;
+        let terms = self.trimmed(e)?;
         let Some(Term::Packet(base, at)) = terms.first().copied() else {
             return None;
         };
@@ -271,5 +295,32 @@ impl Printer<'_> {
             .zip(&terms)
             .all(|(at, t)| *t == Term::Packet(base, at));
         (run && from == 0 && all == terms.len() as i64).then_some(name)
+    }
+
+    /// The object, the entry and the bytes of its value that an expression is, as they lie in it.
+    #[must_use]
+    pub fn memory_value(&self, e: ExprId) -> Option<(usize, u32, std::ops::Range<u32>)> {
+        let terms = self.trimmed(e)?;
+        let place = |t: &Term| {
+            let Term::Of(e, i) = *t else { return None };
+            let (object, name) = self.state(e)?;
+            match name.what {
+                What::Bytes { from } => Some((object, name.entry, from + i)),
+                _ => None,
+            }
+        };
+        let (object, entry, from) = place(terms.first()?)?;
+        let run = (from..)
+            .zip(&terms)
+            .all(|(at, t)| place(t) == Some((object, entry, at)));
+        run.then(|| (object, entry, from..from + terms.len() as u32))
+    }
+
+    /// The bytes of a number without the upper ones that are 0.
+    fn trimmed(&self, e: ExprId) -> Option<Vec<Term>> {
+        let mut terms = self.terms(e)?;
+        let n = terms.iter().rposition(|t| *t != Term::Const(0))? + 1;
+        terms.truncate(n);
+        Some(terms)
     }
 }

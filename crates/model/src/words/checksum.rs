@@ -1,6 +1,6 @@
 //! Internet checksums (RFC 1071) recognised by what they compute, not by how it is written: an expression
 //! is evaluated for random packets and held against the definition. A wrong guess would have to agree in 16
-//! bits with each of a dozen of them.
+//! bits with each of several of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::expr::walk::cone;
 use crate::expr::{ExprId, Node};
 
 /// Packets that are tried.
-const TRIALS: u64 = 12;
+const TRIALS: u64 = 8;
 /// Bytes of a packet that are drawn.
 const DRAWN: u64 = 400;
 /// Beyond so many nodes nobody tries.
@@ -124,17 +124,26 @@ impl Printer<'_> {
         None
     }
 
-    /// The values of two expressions for a random packet and random symbols.
-    pub(super) fn tried(&self, trial: u64, x: ExprId, y: ExprId) -> (u64, u64) {
+    /// Whether a byte, or a few bits, are the lowest of a number, as far as random packets and symbols tell.
+    pub(super) fn is_low(&self, whole: ExprId, low: ExprId) -> bool {
+        let key = (whole, low);
+        if let Some(known) = self.memory.lows.borrow().get(&key) {
+            return *known;
+        }
         let a = self.arena;
-        let symbols = cone(a, &[x, y], |_| false)
-            .into_iter()
-            .filter_map(|id| match a.node(id) {
+        let mask = crate::expr::mask(a.width(low));
+        let cone = cone(a, &[whole, low], |_| false);
+        let same = |trial: u64| {
+            let symbols = cone.iter().filter_map(|id| match a.node(*id) {
                 Node::Sym(s) => Some((*s, mix(trial ^ u64::from(s.0) << 20 ^ 1 << 60))),
                 _ => None,
             });
-        let with = Assignment::new(symbols.collect(), drawn(trial));
-        (with.value(a, x), with.value(a, y))
+            let with = Assignment::new(symbols.collect(), drawn(trial));
+            with.value(a, whole) & mask == with.value(a, low)
+        };
+        let is = cone.len() <= MOST && (0..TRIALS).all(same);
+        self.memory.lows.borrow_mut().insert(key, is);
+        is
     }
 
     /// What the two bytes written to a checksum follow, if they are the old checksum brought up to date
@@ -145,6 +154,19 @@ impl Printer<'_> {
         sum: [&Written; 2],
         others: &[(String, Vec<Written>)],
     ) -> Option<Adjusted> {
+        let mut bytes = vec![sum[0].byte, sum[1].byte];
+        bytes.extend(others.iter().flat_map(|o| o.1.iter().map(|w| w.byte)));
+        let names: Vec<String> = others.iter().map(|o| o.0.clone()).collect();
+        let key = (bytes, names);
+        let known = self.memory.adjusted.borrow().get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let found = self.follows(sum, others);
+            self.memory.adjusted.borrow_mut().insert(key, found.clone());
+            found
+        })
+    }
+
+    fn follows(&self, sum: [&Written; 2], others: &[(String, Vec<Written>)]) -> Option<Adjusted> {
         let a = self.arena;
         let bytes = [sum[0].byte, sum[1].byte];
         let cone = cone(a, &bytes, |_| false);
@@ -208,6 +230,9 @@ impl Printer<'_> {
                     .sum();
                 (more + covered) % ONES == 0
             });
+            if left.is_empty() {
+                return None;
+            }
         }
         let set = *left.first()?;
         let fields = others.iter().enumerate();

@@ -2,15 +2,14 @@
 
 use super::number::field_value;
 use super::{Printer, What};
-use crate::expr::sets::Set;
-use crate::expr::walk::cone;
+use crate::expr::sets::{Place, Set};
 use crate::expr::{Bin, ExprId, Node, Rel};
 use crate::layout::fields;
 
-/// Most parts of a condition that are shown.
-const PARTS: usize = 24;
+/// Most parts into which a condition is taken apart.
+const PARTS: usize = 600;
 /// Beyond so many nodes only what a condition depends on is shown.
-const MOST: usize = 160;
+const MOST: usize = 240;
 
 /// Beyond so many characters, too.
 const LONGEST: usize = 160;
@@ -24,11 +23,21 @@ enum Shape {
     Any(Vec<Shape>),
 }
 
+impl Shape {
+    /// The expressions that it is made of.
+    fn leaves(&self) -> Vec<ExprId> {
+        match self {
+            Shape::Plain(e, _) => vec![*e],
+            Shape::All(parts) | Shape::Any(parts) => parts.iter().flat_map(Shape::leaves).collect(),
+        }
+    }
+}
+
 impl Printer<'_> {
     /// A condition, or its contrary, on a path where a byte that it is about has one of these values.
     /// None where it then says nothing.
     #[must_use]
-    pub fn given(&self, e: ExprId, holds: bool, known: &dyn Fn(i64) -> Set) -> Option<String> {
+    pub fn given(&self, e: ExprId, holds: bool, known: &dyn Fn(Place) -> Set) -> Option<String> {
         if let Some((at, set)) = self.memory.set(self.arena, e) {
             let set = if holds { set } else { Set::all().without(&set) };
             if let Some(text) = self.values(at, &known(at), &set) {
@@ -44,22 +53,34 @@ impl Printer<'_> {
         if let Some(text) = self.holds(e, holds) {
             return text;
         }
-        if cone(self.arena, &[e], |_| false).len() > MOST {
-            let not = if holds { "" } else { "not " };
-            return format!("{not}{}", self.elided(e));
-        }
         let mut budget = PARTS;
-        match self.shape(e, holds, &mut budget) {
-            Some(shape) => {
-                let text = self.shown(&lean(shape), false);
-                if text.chars().count() <= LONGEST {
-                    return text;
-                }
+        let Some(shape) = self.shape(e, holds, &mut budget) else {
+            return self.elided(&[e]);
+        };
+        let shape = factored(lean(shape));
+        let parts = match &shape {
+            Shape::All(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        // Of the conditions that all hold those that are too long are put together.
+        let (mut texts, mut long) = (Vec::new(), Vec::new());
+        for p in parts {
+            let of = p.leaves();
+            let heavy = of.len() > 24 || of.iter().any(|e| self.weight(*e) > MOST);
+            let text = if heavy {
+                None
+            } else {
+                Some(self.shown(p, parts.len() > 1)).filter(|t| t.chars().count() <= LONGEST)
+            };
+            match text {
+                Some(text) => texts.push(text),
+                None => long.extend(of),
             }
-            None => {}
         }
-        let not = if holds { "" } else { "not " };
-        format!("{not}{}", self.elided(e))
+        if !long.is_empty() {
+            texts.push(self.elided(&long));
+        }
+        texts.join(" and ")
     }
 
     fn shape(&self, e: ExprId, holds: bool, budget: &mut usize) -> Option<Shape> {
@@ -206,13 +227,13 @@ impl Printer<'_> {
 
     /// That a byte has one of these values, of those that it can have. None where nothing short says so;
     /// within, none where it says nothing.
-    fn values(&self, at: i64, known: &Set, set: &Set) -> Option<Option<String>> {
+    fn values(&self, (base, at): Place, known: &Set, set: &Set) -> Option<Option<String>> {
         let set = set.both(known);
         let other = known.without(&set);
         if other.values().next().is_none() {
             return Some(None);
         }
-        let (name, byte, all) = self.layout.field(self.arena, None, at)?;
+        let (name, byte, all) = self.layout.field(self.arena, base, at)?;
         // Part of the byte: all of what it does not say may be anything.
         for (low, width) in [(4, 4), (0, 4), (0, 1)] {
             let Some(part) = fields::part(&name, byte, low, width) else {
@@ -307,6 +328,48 @@ fn lean(shape: Shape) -> Shape {
         _ if any => Shape::Any(seen),
         _ => Shape::All(seen),
     }
+}
+
+/// What all alternatives have in common, once.
+fn factored(shape: Shape) -> Shape {
+    let Shape::Any(parts) = shape else {
+        return shape;
+    };
+    let list = |s: &Shape| match s {
+        Shape::All(inner) => inner.clone(),
+        other => vec![other.clone()],
+    };
+    let common: Vec<Shape> = match parts.as_slice() {
+        [first, rest @ ..] => list(first)
+            .into_iter()
+            .filter(|s| rest.iter().all(|r| list(r).contains(s)))
+            .collect(),
+        [] => Vec::new(),
+    };
+    if common.is_empty() {
+        return Shape::Any(parts);
+    }
+    let left = parts.iter().map(|p| {
+        let mut own: Vec<Shape> = list(p)
+            .into_iter()
+            .filter(|s| !common.contains(s))
+            .collect();
+        match own.len() {
+            1 => own.remove(0),
+            _ => Shape::All(own),
+        }
+    });
+    let left: Vec<Shape> = left.collect();
+    // What was asked last stands first.
+    let mut all: Vec<Shape> = common.into_iter().rev().collect();
+    // An alternative that asks for no more makes the others say nothing.
+    if !left
+        .iter()
+        .any(|s| matches!(s, Shape::All(own) if own.is_empty()))
+    {
+        all.push(lean(Shape::Any(left)));
+    }
+    lean(Shape::All(all))
 }
 
 fn rest(inner: Vec<Shape>, told: &[(ExprId, bool)], all: bool) -> Shape {

@@ -11,16 +11,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::expr::sets::{self, Set};
+use crate::expr::sets::{self, Place, Set};
 use crate::expr::walk::{children, cone};
 use crate::expr::{Arena, ExprId, Node, Origin};
+use crate::known;
 use crate::layout::Layout;
 use crate::names::{self, Names, What, member};
 
 pub use bytes::Order;
+pub(crate) use number::field_value;
 
 /// Beyond so many nodes only what an expression depends on is shown.
-const MOST: usize = 64;
+const MOST: usize = 96;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
 /// How deep keys of keys are shown.
@@ -77,14 +79,20 @@ fn letter(at: usize) -> String {
 /// What is worked out once an expression.
 #[derive(Default)]
 pub struct Memory {
-    sets: RefCell<HashMap<ExprId, Option<(i64, Set)>>>,
+    /// what conditions fix
+    pub(crate) known: known::Memory,
+    sets: RefCell<HashMap<ExprId, Option<(Place, Set)>>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
     checksums: RefCell<HashMap<(ExprId, i64), Option<bool>>>,
+    /// whether the second is the lowest bits of the first
+    lows: RefCell<HashMap<(ExprId, ExprId), bool>>,
+    /// what a checksum that is written follows, by the bytes of it and of the other updates, and their fields
+    adjusted: RefCell<HashMap<(Vec<ExprId>, Vec<String>), Option<checksum::Adjusted>>>,
 }
 
 impl Memory {
     /// As [`sets::of`].
-    pub fn set(&self, arena: &Arena, e: ExprId) -> Option<(i64, Set)> {
+    pub(crate) fn set(&self, arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         let mut sets = self.sets.borrow_mut();
         sets.entry(e).or_insert_with(|| sets::of(arena, e)).clone()
     }
@@ -112,14 +120,27 @@ impl Printer<'_> {
     /// An expression as a number.
     #[must_use]
     pub fn text(&self, e: ExprId) -> String {
-        if cone(self.arena, &[e], |_| false).len() > MOST {
-            return self.elided(e);
+        if self.weight(e) > MOST {
+            return self.elided(&[e]);
         }
         self.term(e)
     }
 
+    /// How many nodes there are to print: those that are shared count each time.
+    pub(crate) fn weight(&self, e: ExprId) -> usize {
+        let mut all: HashMap<ExprId, usize> = HashMap::new();
+        let mut last = 0;
+        for id in cone(self.arena, &[e], |_| false) {
+            let below = children(self.arena.node(id));
+            let below = below.iter().filter_map(|c| all.get(c).copied());
+            last = below.fold(1, usize::saturating_add);
+            all.insert(id, last);
+        }
+        last
+    }
+
     /// Only what it depends on.
-    pub(crate) fn elided(&self, e: ExprId) -> String {
+    pub(crate) fn elided(&self, e: &[ExprId]) -> String {
         let of = self.sources(e);
         match of.as_slice() {
             [a, b, c, d, f, g, more @ ..] if more.len() > 2 => {
@@ -163,11 +184,11 @@ impl Printer<'_> {
         last
     }
 
-    /// The fields, ports, state and other inputs that an expression is made of, by name.
+    /// The fields, ports, state and other inputs that expressions are made of, by name.
     #[must_use]
-    pub fn sources(&self, e: ExprId) -> Vec<String> {
+    pub fn sources(&self, of: &[ExprId]) -> Vec<String> {
         let mut names = Vec::new();
-        for id in cone(self.arena, &[e], |_| false) {
+        for id in cone(self.arena, of, |_| false) {
             match self.arena.node(id) {
                 Node::Byte { base, at } => {
                     names.push(match (self.layout.field(self.arena, *base, *at), base) {
@@ -268,6 +289,9 @@ impl Printer<'_> {
     /// What a member of a key or value is set to.
     #[must_use]
     pub fn member(&self, m: &names::Member, bytes: &[ExprId]) -> String {
+        if bytes.iter().all(|b| self.arena.constant(*b) == Some(0)) {
+            return "0".to_owned();
+        }
         let network = m.network && m.bytes > 1;
         let parts = match (network, m.bytes) {
             (true, _) => self.bytes(bytes, Order::Wire),

@@ -202,12 +202,8 @@ impl Printer<'_> {
         };
         let top = from + a.width(upper);
         let complete = top == a.width(of) || (top < 64 && a.bounds(of).1 >> top == 0);
-        let same = |trial: u64| {
-            let (whole, part) = self.tried(trial, of, low);
-            whole & crate::expr::mask(from) == part
-        };
-        (rest.next().is_none() && complete && a.width(low) == from && (0..8).all(same))
-            .then_some(of)
+        let plausible = rest.next().is_none() && complete && a.width(low) == from;
+        (plausible && self.is_low(of, low)).then_some(of)
     }
 
     /// Bytes of a number, the lowest first.
@@ -387,7 +383,14 @@ impl Printer<'_> {
             if let Some((name, mask, _)) = self.masked(x)
                 && c == 0
             {
-                return format!("{name} & {mask:#x} {sign} 0");
+                let all = self
+                    .terms(x)
+                    .is_some_and(|t| mask == crate::expr::mask(8 * bytes_in(&t)));
+                return if all {
+                    format!("{name} {sign} 0")
+                } else {
+                    format!("{name} & {mask:#x} {sign} 0")
+                };
             }
             if let Node::Concat(parts) = a.node(x)
                 && let Some(whole) = self.whole_of(parts)
@@ -495,8 +498,14 @@ impl Printer<'_> {
     }
 }
 
+/// How many of these are bytes of the packet.
+fn bytes_in(terms: &[Term]) -> u32 {
+    let packet = terms.iter().filter(|t| matches!(t, Term::Packet(..)));
+    packet.count() as u32
+}
+
 /// A field's value as its readers write it.
-pub(super) fn field_value(field: &str, value: u64) -> String {
+pub(crate) fn field_value(field: &str, value: u64) -> String {
     if field.ends_with(".type") && !field.ends_with("icmp.type") {
         return format!("{value:#06x}");
     }
