@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use millrace_object::program::Program;
 use millrace_object::types::{EntryTypes, Type};
 
+use crate::report::clean;
+
 /// What a symbol of state stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
@@ -138,7 +140,7 @@ impl Names {
         });
         Self {
             objects: objects.collect(),
-            ports: program.ports.clone(),
+            ports: program.ports.iter().map(|p| clean(p)).collect(),
         }
     }
 }
@@ -172,7 +174,7 @@ fn walk(ty: &Type, name: String, from: usize, out: &mut Vec<Member>) {
             );
             if bytes > 0 {
                 out.push(Member {
-                    name,
+                    name: clean(&name),
                     from,
                     bytes,
                     network,

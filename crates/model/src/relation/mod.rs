@@ -40,7 +40,7 @@ pub(crate) fn all(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
 
 /// The name of a port.
 fn port_name(context: &Context<'_>, port: u64) -> String {
-    let name = context.program.ports.get(port as usize).cloned();
+    let name = context.names.ports.get(port as usize).cloned();
     name.unwrap_or_else(|| format!("port {port}"))
 }
 

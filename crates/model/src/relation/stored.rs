@@ -10,8 +10,8 @@ use crate::exec::Access;
 use crate::expr::{Bin, ExprId, Node, Rel};
 use crate::layout::Layout;
 use crate::model::{Effect, Entry, Model, Path};
-use crate::report::Context;
 use crate::report::verdict::{passes, verdict};
+use crate::report::{Context, clean};
 use crate::words::Printer;
 
 /// A field and the byte of the value that it is held against.
@@ -114,9 +114,10 @@ fn relations(
                 kind: "stored",
                 object: name.clone(),
                 sentence: format!(
-                    "a {on} packet that looks up {name} changes or passes only if its {what} equal{} \
+                    "a {on} packet that looks up {} changes or passes only if its {what} equal{} \
                      stored by the {writer} packet that opened the mapping; a mismatch behaves as a \
                      miss ({})",
+                    clean(&name),
                     if what.contains(" and ") { " those" } else { "s the one" },
                     ends.join("; "),
                 ),

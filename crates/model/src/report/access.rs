@@ -6,7 +6,7 @@ use millrace_object::program::Line as Source;
 
 use super::document::{AccessReport, Summary};
 use super::tree::Line;
-use super::{Context, state_condition};
+use super::{Context, clean, state_condition};
 use crate::exec::Access;
 use crate::expr::ExprId;
 use crate::layout::Layout;
@@ -15,6 +15,9 @@ use crate::names::member;
 use crate::relation::port;
 use crate::words::{Keys, Order, Printer};
 
+/// Beyond so many characters only what a value depends on is shown.
+const LONGEST: usize = 160;
+
 /// FILE:LINE
 pub(crate) fn place(line: &Source) -> String {
     let file = std::path::Path::new(&*line.file);
@@ -22,11 +25,11 @@ pub(crate) fn place(line: &Source) -> String {
         || line.file.to_string(),
         |f| f.to_string_lossy().into_owned(),
     );
-    format!("{name}:{}", line.line)
+    format!("{}:{}", clean(&name), line.line)
 }
 
 fn source(a: &Access) -> Option<String> {
-    let text = a.line.as_ref().map(|l| l.text.to_string());
+    let text = a.line.as_ref().map(|l| clean(&l.text));
     text.filter(|t| !t.is_empty())
 }
 
@@ -69,7 +72,14 @@ fn written(printer: &Printer<'_>, a: &Access) -> Vec<String> {
         let bytes = a.value.get(at..end.max(at + 1)).unwrap_or(&[]);
         let text = match m {
             Some(m) => printer.member(m, bytes),
+            // A store is of one number.
+            None if a.offset.is_some() => printer.whole(bytes),
             None => printer.bytes(bytes, Order::Memory).join(" ++ "),
+        };
+        let text = if text.chars().count() > LONGEST {
+            printer.elided(bytes)
+        } else {
+            text
         };
         out.push(match m {
             Some(m) => format!("{} = {text}", m.name),

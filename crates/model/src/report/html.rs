@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::clean;
 use super::document::{ObjectReport, Report};
 use super::text::{declared, effect, ending, heading, summary, usage, when};
 use super::tree::{Branch, Line, Node, Then, Tree};
@@ -28,19 +29,13 @@ a { color: inherit; } :target { background: #fd06; }
 /// Text in a page.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in clean(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Other control characters, and what turns the direction of text, show as what they are not.
-            c if (c.is_control() && c != '\n')
-                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
-            {
-                out.push('\u{fffd}');
-            }
             c => out.push(c),
         }
     }

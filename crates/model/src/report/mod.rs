@@ -65,6 +65,15 @@ impl Context<'_> {
     }
 }
 
+/// Text from an object file as text: control characters, and what turns the direction of text, are shown
+/// as what they are not.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    let bad =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(bad, "\u{fffd}")
+}
+
 /// What makes an entry run, in words.
 fn role(role: Role) -> String {
     match role {

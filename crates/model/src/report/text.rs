@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::clean;
 use super::document::{ObjectReport, Report, Summary};
 use super::tree::{Branch, End, Line, Node, Then, Tree};
 use crate::model::{Effect, Use};
@@ -98,7 +99,11 @@ pub fn heading(report: &Report) -> String {
     } else {
         "not all, or not all possible"
     };
-    format!("{}: {} paths, {all}", report.name, report.paths.len())
+    format!(
+        "{}: {} paths, {all}",
+        clean(&report.name),
+        report.paths.len()
+    )
 }
 
 struct Text {
@@ -115,7 +120,7 @@ pub fn text(report: &Report, colours: bool) -> String {
     };
     let _ = writeln!(t.out, "{}", heading(report));
     for why in &report.bounded {
-        let _ = writeln!(t.out, "  not exhaustive: {why}");
+        let _ = writeln!(t.out, "  not exhaustive: {}", clean(why));
         let _ = writeln!(
             t.out,
             "    objects are reported from the proof of safety, which saw every access"
@@ -136,7 +141,7 @@ pub fn text(report: &Report, colours: bool) -> String {
         };
         let _ = writeln!(t.out, "\nrelations{of}");
         for r in &report.relations {
-            let _ = writeln!(t.out, "  {}: {}", r.object, r.sentence);
+            let _ = writeln!(t.out, "  {}: {}", clean(&r.object), r.sentence);
             for d in &r.details {
                 let _ = writeln!(t.out, "    {d}");
             }
@@ -159,7 +164,7 @@ impl Text {
 
     fn object(&mut self, i: usize, o: &ObjectReport) {
         let most = if o.approximate { ", at most" } else { "" };
-        let name = self.coloured(i, &o.name);
+        let name = self.coloured(i, &clean(&o.name));
         let _ = writeln!(self.out, "  {name} ({}): {}{most}", declared(o), usage(o));
         for key in &o.keys {
             let letter = o.letters.iter().find(|l| l.1 == key);
@@ -189,7 +194,12 @@ impl Text {
         } else {
             format!("{} paths", tree.paths)
         };
-        let _ = writeln!(self.out, "\n{} ({}): {paths}", tree.entry, tree.role);
+        let _ = writeln!(
+            self.out,
+            "\n{} ({}): {paths}",
+            clean(&tree.entry),
+            tree.role
+        );
         self.node(&tree.root, 1);
     }
 

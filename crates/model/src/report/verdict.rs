@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use millrace_object::program::{Dialect, Program, Role};
 
+use super::clean;
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{ExprId, Node};
@@ -38,10 +39,10 @@ pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, rol
     match n >> 24 {
         0 => {
             let reason = program.reasons.get(low as usize);
-            format!("drop: {}", reason.map_or("dropped", |r| r))
+            format!("drop: {}", clean(reason.map_or("dropped", |r| r)))
         }
         1 => {
-            let name = program.ports.get(low as usize);
+            let name = printer.names.ports.get(low as usize);
             format!(
                 "forward to {}",
                 name.cloned().unwrap_or_else(|| low.to_string())

@@ -82,11 +82,30 @@ impl Printer<'_> {
         (all && self.is_low(of, first)).then_some(of)
     }
 
+    /// Bytes of which each is one or another by the same condition.
+    fn choice(&self, bytes: &[ExprId]) -> Option<(ExprId, Vec<ExprId>, Vec<ExprId>)> {
+        let ways = bytes.iter().map(|e| match *self.arena.node(*e) {
+            Node::Ite(c, x, y) => Some((c, x, y)),
+            _ => None,
+        });
+        let ways: Vec<_> = ways.collect::<Option<_>>()?;
+        let (c, ..) = *ways.first()?;
+        let same = ways.len() > 1 && ways.iter().all(|w| w.0 == c);
+        same.then(|| {
+            let (yes, no) = ways.iter().map(|w| (w.1, w.2)).unzip();
+            (c, yes, no)
+        })
+    }
+
     /// Bytes in memory order that are one number of the machine's.
     #[must_use]
     pub fn whole(&self, bytes: &[ExprId]) -> String {
         if let Some(e) = self.joined(bytes) {
             return self.text(e);
+        }
+        if let Some((c, yes, no)) = self.choice(bytes) {
+            let (yes, no) = (self.whole(&yes), self.whole(&no));
+            return format!("({} ? {yes} : {no})", self.condition(c, true));
         }
         let mut terms = Vec::new();
         for e in bytes {

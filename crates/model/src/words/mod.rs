@@ -17,6 +17,7 @@ use crate::expr::{Arena, ExprId, Node, Origin};
 use crate::known;
 use crate::layout::Layout;
 use crate::names::{self, Names, What, member};
+use crate::report::clean;
 
 pub use bytes::Order;
 pub(crate) use number::field_value;
@@ -226,19 +227,19 @@ impl Printer<'_> {
         };
         let symbol = self.arena.symbol(*s);
         let Some((object, name)) = self.state(e) else {
-            return symbol.name.clone();
+            return clean(&symbol.name);
         };
         match name.what {
             What::Present => format!("{} there", self.entry(object, name.entry)),
             What::Full => format!("{} full", self.object(object)),
             What::Bytes { from } => self.value(object, name.entry, from, self.arena.width(e) / 8),
-            What::Number => symbol.name.clone(),
+            What::Number => clean(&symbol.name),
         }
     }
 
     pub(crate) fn object(&self, object: usize) -> String {
         let parts = self.names.objects.get(object);
-        parts.map_or_else(String::new, |p| p.object.clone())
+        parts.map_or_else(String::new, |p| clean(&p.object))
     }
 
     /// An entry by its key.
@@ -275,7 +276,7 @@ impl Printer<'_> {
         if parts.numbered {
             return vec![deeper.whole(key)];
         }
-        if parts.key.len() < 2 || !members_are(&parts.key, key.len()) {
+        if parts.key.is_empty() || !members_are(&parts.key, key.len()) {
             return deeper.bytes(key, Order::Memory);
         }
         // Member by member, so that constants of two are told apart.

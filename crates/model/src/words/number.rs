@@ -378,7 +378,11 @@ impl Printer<'_> {
                 && a.symbol(*s).name == "port"
                 && let Some(name) = self.names.ports.get(c as usize)
             {
-                return format!("port {sign} {name}");
+                // Of two ports, the one that is not the other.
+                return match (self.names.ports.as_slice(), holds) {
+                    ([a, b], false) => format!("port == {}", if c == 0 { b } else { a }),
+                    _ => format!("port {sign} {name}"),
+                };
             }
             if let Some((name, mask, _)) = self.masked(x)
                 && c == 0
