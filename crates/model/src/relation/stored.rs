@@ -163,6 +163,11 @@ fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]
         if !what.contains(&spoken) {
             what.push(spoken);
         }
+        // Of the same transport, if one is told.
+        let of = |f: &str| f.split('.').next().unwrap_or_default().to_owned();
+        if stored.iter().any(|s| of(&s.0) == of(field)) {
+            stored.retain(|s| of(&s.0) == of(field));
+        }
         for (from, line) in stored {
             details.push(format!("{field} == the stored {from} ({line})"));
         }

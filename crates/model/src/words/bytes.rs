@@ -83,16 +83,20 @@ impl Printer<'_> {
     }
 
     /// Bytes of which each is one or another by the same condition.
-    fn choice(&self, bytes: &[ExprId]) -> Option<(ExprId, Vec<ExprId>, Vec<ExprId>)> {
+    pub(super) fn choice(&self, bytes: &[ExprId]) -> Option<(ExprId, Vec<ExprId>, Vec<ExprId>)> {
+        let way = |e: &ExprId| match *self.arena.node(*e) {
+            Node::Ite(c, ..) => Some(c),
+            _ => None,
+        };
+        let c = bytes.iter().find_map(way)?;
         let ways = bytes.iter().map(|e| match *self.arena.node(*e) {
-            Node::Ite(c, x, y) => Some((c, x, y)),
+            Node::Ite(d, x, y) if d == c => Some((x, y)),
+            Node::Const(_) => Some((*e, *e)),
             _ => None,
         });
         let ways: Vec<_> = ways.collect::<Option<_>>()?;
-        let (c, ..) = *ways.first()?;
-        let same = ways.len() > 1 && ways.iter().all(|w| w.0 == c);
-        same.then(|| {
-            let (yes, no) = ways.iter().map(|w| (w.1, w.2)).unzip();
+        (ways.len() > 1).then(|| {
+            let (yes, no) = ways.into_iter().unzip();
             (c, yes, no)
         })
     }
@@ -114,7 +118,35 @@ impl Printer<'_> {
                 None => return self.bytes(bytes, Order::Memory).join(" ++ "),
             }
         }
-        self.number(&terms)
+        let text = self.number(&terms);
+        if text.contains("f(") && text.contains(" ++ ") {
+            return self.elided(bytes);
+        }
+        text
+    }
+
+    /// In words, if bytes are all of an entry's value.
+    pub(super) fn all_of_value(&self, bytes: &[ExprId]) -> Option<String> {
+        let mut terms = Vec::new();
+        for e in bytes {
+            terms.extend(self.terms(*e)?);
+        }
+        let place = |t: &Term| {
+            let Term::Of(e, i) = *t else { return None };
+            let (object, name) = self.state(e)?;
+            match name.what {
+                What::Bytes { from } => Some((object, name.entry, from + i)),
+                _ => None,
+            }
+        };
+        let (object, entry, 0) = place(terms.first()?)? else {
+            return None;
+        };
+        let all = self.names.objects.get(object)?.value_bytes as usize == terms.len();
+        let run = (0..)
+            .zip(&terms)
+            .all(|(at, t)| place(t) == Some((object, entry, at)));
+        (all && run && terms.len() > 8).then(|| format!("{}.*", self.entry(object, entry)))
     }
 
     /// Runs of bytes that belong together, in memory order.

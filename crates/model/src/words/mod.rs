@@ -26,6 +26,8 @@ pub(crate) use number::field_value;
 const MOST: usize = 96;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
+/// Choices longer than this are shown by what they depend on.
+const LONGEST: usize = 80;
 /// How deep keys of keys are shown.
 const DEEPEST: u32 = 4;
 
@@ -273,6 +275,9 @@ impl Printer<'_> {
         let Some(parts) = self.names.objects.get(object) else {
             return deeper.bytes(key, Order::Memory);
         };
+        if let Some(text) = deeper.all_of_value(key) {
+            return vec![text];
+        }
         if parts.numbered {
             return vec![deeper.whole(key)];
         }
@@ -293,6 +298,15 @@ impl Printer<'_> {
         if bytes.iter().all(|b| self.arena.constant(*b) == Some(0)) {
             return "0".to_owned();
         }
+        if let Some((c, yes, no)) = self.choice(bytes) {
+            let (yes, no) = (self.member(m, &yes), self.member(m, &no));
+            let text = format!("({} ? {yes} : {no})", self.condition(c, true));
+            return if text.chars().count() > LONGEST {
+                self.elided(bytes)
+            } else {
+                text
+            };
+        }
         let network = m.network && m.bytes > 1;
         let parts = match (network, m.bytes) {
             (true, _) => self.bytes(bytes, Order::Wire),
@@ -302,6 +316,7 @@ impl Printer<'_> {
         match parts.as_slice() {
             // An IPv4 address as IPv6 writes it.
             [prefix, rest] if prefix == "::ffff" => format!("::ffff:{rest}"),
+            [_, _, ..] if parts.iter().any(|p| p.starts_with("f(")) => self.elided(bytes),
             all => all.join(" ++ "),
         }
     }
