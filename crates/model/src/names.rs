@@ -107,8 +107,8 @@ impl Names {
             let members = |ty: Option<&Type>| {
                 let mut out = Vec::new();
                 match ty {
-                    Some(t @ Type::Struct { .. }) => walk(t, String::new(), 0, &mut out),
-                    Some(t) => walk(t, "value".to_owned(), 0, &mut out),
+                    Some(t @ Type::Struct { .. }) => walk(t, "", 0, &mut out),
+                    Some(t) => walk(t, "value", 0, &mut out),
                     None => {}
                 }
                 out
@@ -148,7 +148,7 @@ impl Names {
 /// Most members of a value that have names.
 const MOST: usize = 256;
 
-fn walk(ty: &Type, name: String, from: usize, out: &mut Vec<Member>) {
+fn walk(ty: &Type, name: &str, from: usize, out: &mut Vec<Member>) {
     if out.len() >= MOST {
         return;
     }
@@ -160,7 +160,7 @@ fn walk(ty: &Type, name: String, from: usize, out: &mut Vec<Member>) {
                 } else {
                     format!("{name}.{}", f.name)
                 };
-                walk(&f.ty, name, from + f.offset, out);
+                walk(&f.ty, &name, from + f.offset, out);
             }
         }
         other => {
@@ -174,7 +174,7 @@ fn walk(ty: &Type, name: String, from: usize, out: &mut Vec<Member>) {
             );
             if bytes > 0 {
                 out.push(Member {
-                    name: clean(&name),
+                    name: clean(name),
                     from,
                     bytes,
                     network,

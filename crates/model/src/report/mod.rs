@@ -5,6 +5,7 @@ mod document;
 pub mod dot;
 pub mod html;
 mod rewrite;
+mod share;
 pub mod text;
 pub mod tree;
 pub(crate) mod verdict;

@@ -202,7 +202,7 @@ impl Printer<'_> {
             let at = sum.map(|w| offset(&first, self, w));
             let mut packet = first.packet.clone();
             packet.extend(at.map(|at| (at, 0)));
-            Assignment::new(first.symbols.clone(), packet)
+            Assignment::new(first.symbols, packet)
         };
         let mut left: Vec<u32> = (1..1_u32 << others.len()).collect();
         for trial in 0..TRIALS {
@@ -228,7 +228,7 @@ impl Printer<'_> {
                     .filter(|(i, _)| set >> i & 1 == 1)
                     .map(|c| *c.1)
                     .sum();
-                (more + covered) % ONES == 0
+                (more + covered).is_multiple_of(ONES)
             });
             if left.is_empty() {
                 return None;

@@ -1,6 +1,6 @@
 //! Conditions: their contraries, alternatives without what the others imply, sets of values.
 
-use super::number::field_value;
+use super::compare::field_value;
 use super::{Printer, What};
 use crate::expr::sets::{Place, Set};
 use crate::expr::{Bin, ExprId, Node, Rel};

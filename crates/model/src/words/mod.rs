@@ -3,6 +3,7 @@
 
 mod bytes;
 pub mod checksum;
+mod compare;
 mod condition;
 mod number;
 
@@ -20,7 +21,7 @@ use crate::names::{self, Names, What, member};
 use crate::report::clean;
 
 pub use bytes::Order;
-pub(crate) use number::field_value;
+pub(crate) use compare::field_value;
 
 /// Beyond so many nodes only what an expression depends on is shown.
 const MOST: usize = 96;
@@ -79,6 +80,9 @@ fn letter(at: usize) -> String {
     }
 }
 
+/// The bytes that a path writes, and the fields that they are.
+type Update = (Vec<ExprId>, Vec<String>);
+
 /// What is worked out once an expression.
 #[derive(Default)]
 pub struct Memory {
@@ -90,7 +94,7 @@ pub struct Memory {
     /// whether the second is the lowest bits of the first
     lows: RefCell<HashMap<(ExprId, ExprId), bool>>,
     /// what a checksum that is written follows, by the bytes of it and of the other updates, and their fields
-    adjusted: RefCell<HashMap<(Vec<ExprId>, Vec<String>), Option<checksum::Adjusted>>>,
+    adjusted: RefCell<HashMap<Update, Option<checksum::Adjusted>>>,
 }
 
 impl Memory {
