@@ -55,16 +55,22 @@ pub fn section(turns: usize, record: bool) -> Result<Section> {
         let (ms, mib) = (Figure::of(&ms), Figure::of(&mib));
         let before = recorded.get(&nf);
         // Where the time ran out, the counts say how fast the machine is.
-        let same = before.is_none_or(|b| {
-            b == &counts || (!b.exhaustive && !counts.exhaustive)
-        });
-        let outcome = if counts.exhaustive { "all paths" } else { "falls back" };
+        let same = before.is_none_or(|b| b == &counts || (!b.exhaustive && !counts.exhaustive));
+        let outcome = if counts.exhaustive {
+            "all paths"
+        } else {
+            "falls back"
+        };
         let change = match before {
             None => "not recorded".to_owned(),
             Some(_) if same => "as recorded".to_owned(),
             Some(b) => format!(
                 "recorded: {}, {} paths, {} questions",
-                if b.exhaustive { "all paths" } else { "falls back" },
+                if b.exhaustive {
+                    "all paths"
+                } else {
+                    "falls back"
+                },
                 b.paths,
                 b.questions
             ),
@@ -166,15 +172,26 @@ fn read() -> Result<BTreeMap<String, Counts>> {
         Err(e) => return Err(e).context(RECORD),
     };
     let mut all = BTreeMap::new();
-    for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.starts_with('#')) {
+    for (i, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, l)| !l.starts_with('#'))
+    {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [nf, outcome, paths, questions] = words.as_slice() else {
-            bail!("{RECORD}:{}: a line is NF, outcome, paths, questions", i + 1);
+            bail!(
+                "{RECORD}:{}: a line is NF, outcome, paths, questions",
+                i + 1
+            );
         };
         let counts = Counts {
             exhaustive: *outcome == "all",
-            paths: paths.parse().with_context(|| format!("{RECORD}:{}", i + 1))?,
-            questions: questions.parse().with_context(|| format!("{RECORD}:{}", i + 1))?,
+            paths: paths
+                .parse()
+                .with_context(|| format!("{RECORD}:{}", i + 1))?,
+            questions: questions
+                .parse()
+                .with_context(|| format!("{RECORD}:{}", i + 1))?,
         };
         all.insert((*nf).to_owned(), counts);
     }
