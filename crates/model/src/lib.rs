@@ -67,7 +67,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
     for (entry, flow) in program.entries.iter().zip(&checked.flows) {
         let began = Instant::now();
         let z3 = solver::Z3::new(limits.solver.clone(), limits.question, limits.dump.clone());
-        let oracle = solver::Oracle::new(Box::new(z3));
+        let oracle = solver::Oracle::new(Box::new(z3), until);
         let mut engine = exec::Engine::new(program, flow, entry.role, limits, until, oracle);
         let done = engine.run();
         let function = program.functions.get(entry.function.0);
