@@ -23,8 +23,8 @@ struct KeyUse {
     swapped: Option<String>,
 }
 
-/// One sentence for each object and pair of ports where every key of the one port that has a source and a
-/// destination is a key of the other port swapped.
+/// One sentence for each object and pair of ports where a key of the one port is a key of the other swapped;
+/// its details name the keys of which that cannot be said.
 pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
     let mut uses: Vec<KeyUse> = Vec::new();
     for entry in &mut model.entries {
@@ -61,16 +61,14 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
     }
     let mut out = Vec::new();
     for ((object, p, q), pairs) in pairs {
-        // A key of the first port without its like on the other: the sentence would say too much.
-        let alone = uses.iter().any(|u| {
-            u.object == object
-                && u.port == p
-                && u.swapped.is_some()
-                && !pairs.iter().any(|k| k.0 == u.text)
-        });
-        if alone {
-            continue;
-        }
+        // Keys of the first port without their like on the other, as those of an echo, which has one
+        // number for both ports.
+        let alone: Vec<String> = uses
+            .iter()
+            .filter(|u| u.object == object && u.port == p && u.swapped.is_some())
+            .filter(|u| !pairs.iter().any(|k| k.0 == u.text))
+            .map(|u| format!("not said of {}", u.text))
+            .collect();
         let (p, q) = (port_name(context, p), port_name(context, q));
         let details = pairs.iter();
         out.push(Relation {
@@ -83,7 +81,10 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
             sentence: format!(
                 "the {q} path's key is the {p} path's key with source and destination swapped"
             ),
-            details: details.map(|(a, b)| format!("{p} {a}; {q} {b}")).collect(),
+            details: details
+                .map(|(a, b)| format!("{p} {a}; {q} {b}"))
+                .chain(alone)
+                .collect(),
         });
     }
     out
