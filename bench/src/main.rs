@@ -11,6 +11,7 @@ mod agreement;
 mod contender;
 mod kernel;
 mod measure;
+mod model;
 mod report;
 mod start;
 mod workload;
@@ -29,12 +30,15 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start
+    /// Only this section: reference, table, gate, kernel, start, model
     #[arg(long)]
     only: Option<String>,
     /// Only this function
     #[arg(long)]
     function: Option<String>,
+    /// Keep the counts of the section `model` in bench/model.txt, for later runs to be compared with
+    #[arg(long)]
+    record: bool,
     /// Print the figures as one JSON document on stdout
     #[arg(long)]
     json: bool,
@@ -47,6 +51,7 @@ const SKEWS: [Skew; 2] = [Skew::Uniform, Skew::Zipf(1.1)];
 struct Bench {
     cache: Cache,
     turns: usize,
+    record: bool,
     ns_per_tick: f64,
     functions: Vec<Function>,
 }
@@ -69,6 +74,7 @@ fn run() -> Result<()> {
     let bench = Bench {
         cache: Cache::at(&folder.path().join("cache"))?,
         turns: arguments.turns.max(1),
+        record: arguments.record,
         ns_per_tick: {
             std::thread::sleep(std::time::Duration::from_millis(200));
             rate.ns_per_tick()
@@ -91,7 +97,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 5] = [
+    let all: [(&str, Measure); 6] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
@@ -99,6 +105,7 @@ fn run() -> Result<()> {
             kernel::section(&b.cache, b.turns, b.ns_per_tick)
         }),
         ("start", |b| start::section(b.turns)),
+        ("model", |b| model::section(b.turns, b.record)),
     ];
     for (name, measure) in all {
         if arguments.only.as_deref().is_none_or(|only| only == name) {

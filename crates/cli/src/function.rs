@@ -12,7 +12,7 @@ use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{self, ModuleOptions};
 use millrace_emit::{Built, Timings, alone};
 use millrace_object::program::{Program, Role};
-use millrace_object::types::entry_types;
+use millrace_object::types::{EntryTypes, entry_types};
 
 use crate::failure::Failure;
 use crate::progress::Stages;
@@ -209,8 +209,20 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
 /// The program that a word names, compiled if need be, not proved; of an object that holds several, only
 /// the wanted one or the one in the word.
 pub fn program(word: &str, capacity: &[String], wanted: Option<&str>) -> Result<Program, Failure> {
+    typed(word, capacity, wanted).map(|p| p.0)
+}
+
+/// The types of entries, by the name of the object.
+pub type Types = BTreeMap<String, EntryTypes>;
+
+/// The same, and what keys and values are made of, where that is known.
+pub fn typed(
+    word: &str,
+    capacity: &[String],
+    wanted: Option<&str>,
+) -> Result<(Program, Types), Failure> {
     let capacities = capacities(capacity)?;
-    let mut program = declared(word, &capacities)?;
+    let (mut program, types) = declared(word, &capacities)?;
     let found = word::find(word)?;
     if let Some(wanted) = wanted.or(found.program.as_deref()) {
         packet_entry(&program, Some(wanted))?;
@@ -222,16 +234,21 @@ pub fn program(word: &str, capacity: &[String], wanted: Option<&str>) -> Result<
                 .help("`millrace check` lists the objects")
         })?;
     }
-    Ok(program)
+    Ok((program, types))
 }
 
-fn declared(word: &str, capacities: &[(String, u64)]) -> Result<Program, Failure> {
+fn declared(word: &str, capacities: &[(String, u64)]) -> Result<(Program, Types), Failure> {
     let found = word::find(word)?;
     match &found.source {
         Source::Object(path) => {
-            millrace_object::load_file_with(path, capacities).map_err(|e| trouble::load(&e))
+            let program = millrace_object::load_file_with(path, capacities);
+            let types = std::fs::read(path).map(|bytes| entry_types(&bytes));
+            Ok((
+                program.map_err(|e| trouble::load(&e))?,
+                types.unwrap_or_default(),
+            ))
         }
-        Source::Bundle(folder) => Ok(bundle::open(folder)?.0),
+        Source::Bundle(folder) => Ok((bundle::open(folder)?.0, Types::new())),
         Source::Module(path) => Err(Failure::wrong(format!(
             "{}: a module alone cannot be examined",
             path.display()
@@ -241,7 +258,7 @@ fn declared(word: &str, capacities: &[(String, u64)]) -> Result<Program, Failure
     }
 }
 
-fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<Program, Failure> {
+fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<(Program, Types), Failure> {
     let io = |e: std::io::Error| Failure::wrong(format!("{}: {e}", source.display()));
     let cache = Cache::of_user().map_err(trouble::emit)?;
     let toolchain = toolchain::find(&cache).map_err(trouble::emit)?;
@@ -257,7 +274,8 @@ fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<Program, Fail
     let name = source
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    millrace_object::load_with(&bytes, &name, capacities).map_err(|e| trouble::load(&e))
+    let program = millrace_object::load_with(&bytes, &name, capacities);
+    Ok((program.map_err(|e| trouble::load(&e))?, entry_types(&bytes)))
 }
 
 /// Whether a program is safe, and what the proof learned.

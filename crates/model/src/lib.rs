@@ -9,11 +9,14 @@ pub mod exec;
 pub mod expr;
 mod facts;
 pub mod kinds;
+pub mod known;
 pub mod layout;
 pub mod model;
+pub mod names;
 pub mod relation;
 pub mod report;
 pub mod solver;
+pub mod words;
 pub mod writers;
 
 use std::path::PathBuf;

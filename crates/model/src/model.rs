@@ -125,8 +125,12 @@ pub struct Took {
     /// questions that a walk from an earlier assignment settled
     pub found: u64,
     /// time
-    #[serde(skip)]
+    #[serde(rename = "ms", serialize_with = "milliseconds")]
     pub time: Duration,
+}
+
+fn milliseconds<S: serde::Serializer>(time: &Duration, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_f64(time.as_secs_f64() * 1e3)
 }
 
 /// How an object is used.

@@ -1,5 +1,6 @@
 //! `millrace model`: what a function can do.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,6 +55,14 @@ pub struct Model {
     #[arg(long, value_name = "FOLDER")]
     dump: Option<PathBuf>,
 
+    /// Write the report to a file as one page with the decisions as a tree, for a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the decisions to a file as a graph, for Graphviz
+    #[arg(long, value_name = "FILE")]
+    dot: Option<PathBuf>,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -67,7 +76,7 @@ impl Model {
 
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
+        let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
         let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
         if let Some(folder) = &self.dump {
             std::fs::create_dir_all(folder)
@@ -83,11 +92,19 @@ impl Model {
             dump: self.dump.clone(),
         };
         let mut model = millrace_model::model(&program, &checked, &limits);
-        let report = report::report(&mut model, &program);
+        let report = report::report(&mut model, &program, &types);
+        let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
+            Some(f) => std::fs::write(f, text())
+                .map_err(|e| Failure::wrong(format!("{}: {e}", f.display()))),
+            None => Ok(()),
+        };
+        write(&self.html, &|| report::html::html(&report))?;
+        write(&self.dot, &|| report::dot::dot(&report))?;
         if self.json {
             screen::document(&report);
         } else {
-            screen::out(report::text(&report).trim_end());
+            let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            screen::out(report::text::text(&report, colours).trim_end());
         }
         Ok(DONE)
     }

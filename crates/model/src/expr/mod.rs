@@ -8,7 +8,7 @@
 mod build;
 pub mod eval;
 pub mod ids;
-pub mod print;
+pub mod sets;
 pub mod walk;
 
 use std::collections::HashMap;
@@ -202,6 +202,12 @@ impl Arena {
             Node::Const(c) => Some(c),
             _ => None,
         }
+    }
+
+    /// The expression of a number, if it was made.
+    #[must_use]
+    pub fn find_constant(&self, value: u64, width: u32) -> Option<ExprId> {
+        self.known.get(&(Node::Const(value), width)).copied()
     }
 
     /// How many expressions there are.

@@ -21,6 +21,14 @@ fn each_child(node: &Node, mut f: impl FnMut(ExprId)) {
     }
 }
 
+/// The operands of a node.
+#[must_use]
+pub fn children(node: &Node) -> Vec<ExprId> {
+    let mut all = Vec::new();
+    each_child(node, |c| all.push(c));
+    all
+}
+
 /// Everything that these are made of, themselves included, operands first; nothing below what is
 /// `known`.
 #[must_use]

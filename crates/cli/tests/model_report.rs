@@ -1,0 +1,261 @@
+//! `millrace model`, the report for people: what it says of state, in which words, and that names which
+//! anybody may have chosen stay text in a page and in a graph.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use common::{json, millrace, output, root};
+use millrace_model::{Limits, model, report};
+use serde_json::Value;
+
+fn has_z3() -> bool {
+    let found = std::process::Command::new("z3").arg("--version").output();
+    if found.is_err() {
+        eprintln!("skipped: there is no z3 (Debian: apt-get install z3)");
+    }
+    found.is_ok()
+}
+
+const RELATIONS: &str = "crates/cli/tests/relations/relations.c";
+
+/// The function of relations/, with one thing changed, in a folder of its own.
+fn changed(folder: &Path, from: &str, to: &str) -> PathBuf {
+    let text = std::fs::read_to_string(root().join(RELATIONS)).unwrap();
+    assert_eq!(text.matches(from).count(), 1, "{from}");
+    let file = folder.join("relations.c");
+    std::fs::write(&file, text.replace(from, to)).unwrap();
+    file
+}
+
+/// The sentences of one kind about one object.
+fn sentences(source: &Path, kind: &str, object: &str) -> Vec<String> {
+    let mut command = millrace();
+    let (document, status) = json(command.arg("model").arg(source));
+    assert_eq!(status, 0);
+    assert_eq!(document["exhaustive"], true, "{}", document["bounded"]);
+    let all = document["relations"].as_array().unwrap();
+    let of = |r: &&Value| r["kind"] == kind && r["object"] == object;
+    let found = all.iter().filter(of);
+    found
+        .map(|r| r["sentence"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+const SWAPPED: &str =
+    "the WAN path's key is the LAN path's key with source and destination swapped";
+const STORED: &str = "a WAN packet that looks up mappings changes or passes only if its source address \
+    and port equal those stored by the LAN packet that opened the mapping; a mismatch behaves as a \
+    miss (drop: unknown)";
+
+#[test]
+fn relations_are_said_where_they_hold() {
+    if !has_z3() {
+        return;
+    }
+    let source = root().join(RELATIONS);
+    assert_eq!(sentences(&source, "swapped", "flows"), [SWAPPED]);
+    assert_eq!(sentences(&source, "stored", "mappings"), [STORED]);
+    assert!(sentences(&source, "stored", "flows").is_empty());
+}
+
+#[test]
+fn a_key_that_differs_in_one_field_is_not_the_other_one_swapped() {
+    if !has_z3() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = changed(
+        folder.path(),
+        "udp->dport, udp->sport };\n\tif",
+        "udp->dport, udp->dport };\n\tif",
+    );
+    assert!(sentences(&source, "swapped", "flows").is_empty());
+}
+
+#[test]
+fn a_mismatch_that_differs_from_a_miss_is_not_said_to_behave_as_one() {
+    if !has_z3() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mismatch = "DROP_BECAUSE(unknown); /* a mismatch */";
+    // Another reason; forwarded all the same; dropped, but the entry is changed.
+    for to in [
+        "DROP_BECAUSE(forged);",
+        "FORWARD(LAN);",
+        "(peer->zero = 1, DROP_BECAUSE(unknown));",
+    ] {
+        let source = changed(folder.path(), mismatch, to);
+        assert!(sentences(&source, "stored", "mappings").is_empty(), "{to}");
+    }
+}
+
+#[test]
+fn what_no_packet_stored_is_not_said_to_be_stored() {
+    if !has_z3() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // A packet of the same port stores it; what is stored is no field.
+    for (from, to) in [
+        (
+            "if (p->port == LAN) {",
+            "if (p->port == WAN || p->port == LAN) {",
+        ),
+        ("kept.address = ip->dst;", "kept.address = ip->dst + 1;"),
+    ] {
+        let source = changed(folder.path(), from, to);
+        assert!(sentences(&source, "stored", "mappings").is_empty(), "{to}");
+    }
+}
+
+/// The time that the translation of addresses gets, in seconds: far more than it takes, so that nothing
+/// depends on how fast the machine is.
+const LONG: &str = "150";
+
+/// What the report says of a bundled function before the first decision; none where it is not followed to
+/// its last path in time.
+fn state(nf: &str) -> Option<String> {
+    let (out, _) = output(millrace().args(["model", nf, "--time", LONG]));
+    assert_eq!(out.status.code(), Some(0));
+    let text = String::from_utf8(out.stdout).unwrap();
+    if !text.lines().next().unwrap().ends_with("all of them") {
+        let why: Vec<&str> = text.lines().take(2).collect();
+        eprintln!(
+            "skipped: {nf} is not followed to its last path: {}",
+            why.join(" ")
+        );
+        return None;
+    }
+    // Numbers of paths are the engine's business, not the reader's.
+    let state = text.split_once("\nstate\n").unwrap().1;
+    Some(state.split("\nmillrace_on_").next().unwrap().to_owned())
+}
+
+/// These were held against the source by hand, line by line.
+#[test]
+fn the_state_report_is_what_a_reader_would_write() {
+    if !has_z3() {
+        return;
+    }
+    for nf in ["sbridge", "bridge", "policer"] {
+        insta::assert_snapshot!(format!("state_{nf}"), state(nf).unwrap());
+    }
+    if let Some(nat) = state("nat") {
+        insta::assert_snapshot!("state_nat", nat);
+    }
+}
+
+#[test]
+fn the_firewall_answers_what_the_lan_opened() {
+    if !has_z3() {
+        return;
+    }
+    let (document, _) = json(millrace().args(["model", "firewall", "--time", "60"]));
+    let all = document["relations"].as_array().unwrap();
+    let said = |r: &Value| r["object"] == "flows" && r["sentence"] == SWAPPED;
+    if document["exhaustive"] != true && !all.iter().any(said) {
+        let why = &document["bounded"];
+        eprintln!("skipped: firewall is not followed as far as its lookups: {why}");
+        return;
+    }
+    assert!(all.iter().any(said), "{all:?}");
+}
+
+#[test]
+fn the_translation_of_addresses_holds_answers_against_what_was_sent() {
+    if !has_z3() {
+        return;
+    }
+    let (document, _) = json(millrace().args(["model", "nat", "--time", LONG]));
+    if document["exhaustive"] != true {
+        eprintln!(
+            "skipped: nat is not followed to its last path: {}",
+            document["bounded"]
+        );
+        return;
+    }
+    let all = document["relations"].as_array().unwrap();
+    let said = "a WAN packet that looks up leases changes or passes only if its source address, port \
+        and protocol equal those stored by the LAN packet that opened the mapping; a mismatch behaves \
+        as a miss (drop: no_flow)";
+    assert!(
+        all.iter()
+            .any(|r| r["object"] == "leases" && r["sentence"] == said),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn a_page_and_a_graph_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, graph) = (folder.path().join("r.html"), folder.path().join("r.dot"));
+    let mut command = millrace();
+    command.args(["model", "sbridge", "--html"]).arg(&page);
+    let (out, text) = output(command.arg("--dot").arg(&graph));
+    assert_eq!(out.status.code(), Some(0), "{text}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("default-src 'none'"));
+    assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
+    // What hovering shows is the author's line.
+    assert!(
+        page.contains("title=\"sbridge.c:19: port = map_get(&amp;stations, &amp;dst);\""),
+        "{page}"
+    );
+    assert_eq!(
+        page.matches("<details").count(),
+        page.matches("</details>").count()
+    );
+    let graph = std::fs::read_to_string(graph).unwrap();
+    assert!(graph.starts_with("digraph \"sbridge\" {") && graph.ends_with("}\n"));
+    assert!(graph.contains("map_get stations[eth.dst]"));
+
+    let mut command = millrace();
+    command.args(["model", "sbridge", "--html", "/nonexistent/x.html"]);
+    let (out, text) = output(&mut command);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text.contains("/nonexistent/x.html"), "{text}");
+}
+
+#[test]
+fn names_that_anybody_chose_stay_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = millrace_emit::cache::Cache::at(&folder.path().join("cache")).unwrap();
+    let toolchain = millrace_emit::toolchain::find(&cache).unwrap();
+    let include = cache.headers().unwrap().join("include");
+    let object = folder.path().join("nf.o");
+    let source = root().join("nfs/sbridge/sbridge.c");
+    millrace_emit::toolchain::compile_nf(&toolchain, &source, &include, &object).unwrap();
+    let mut program = millrace_object::load_file(&object).unwrap();
+    let hostile = "</span><script>alert('1')</script>\"];\n} \\\u{1b}[2J#1.present[0..4]\u{202e}";
+    for o in &mut program.objects {
+        o.name = hostile.to_owned();
+    }
+    program.name = hostile.to_owned();
+    for r in &mut program.reasons {
+        *r = hostile.to_owned();
+    }
+    let checked = millrace_check::check(&program, &millrace_check::Options::default()).unwrap();
+    let mut model = model(&program, &checked, &Limits::default());
+    let report = report::report(&mut model, &program, &BTreeMap::new());
+    let page = report::html::html(&report);
+    assert!(page.contains("&lt;script&gt;"), "{page}");
+    for bad in ["<script", "\u{1b}", "\u{202e}", "</span><"] {
+        let of_mine = bad == "</span><" && page.contains("</span></span>");
+        assert!(of_mine || !page.contains(bad), "{bad:?} in {page}");
+    }
+    let graph = report::dot::dot(&report);
+    // Each line is one statement of the graph's own, with its strings closed.
+    for line in graph.lines() {
+        let bare = line.replace("\\\\", "").replace("\\\"", "");
+        assert!(bare.matches('"').count().is_multiple_of(2), "{line}");
+        let known = ["digraph ", "  rankdir=", "  n", "}"];
+        assert!(known.iter().any(|k| line.starts_with(k)), "{line}");
+    }
+    assert!(!graph.contains('\u{1b}'));
+    let text = report::text::text(&report, false);
+    assert!(!text.contains('\u{1b}'), "{text}");
+}

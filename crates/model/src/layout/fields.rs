@@ -1,0 +1,88 @@
+//! The fields of headers (IEEE 802.3, 802.1Q; RFC 791, 8200, 9293, 768, 792).
+
+/// A field: name, first byte from the header's, bytes.
+pub(super) type Field = (&'static str, i64, i64);
+
+pub(super) const ETHERNET: &[Field] = &[("eth.dst", 0, 6), ("eth.src", 6, 6), ("eth.type", 12, 2)];
+pub(super) const TAG: &[Field] = &[("vlan.tci", 0, 2), ("vlan.type", 2, 2)];
+pub(super) const IPV4: &[Field] = &[
+    ("ip.version_ihl", 0, 1),
+    ("ip.tos", 1, 1),
+    ("ip.length", 2, 2),
+    ("ip.id", 4, 2),
+    ("ip.fragment", 6, 2),
+    ("ip.ttl", 8, 1),
+    ("ip.protocol", 9, 1),
+    ("ip.checksum", 10, 2),
+    ("ip.src", 12, 4),
+    ("ip.dst", 16, 4),
+];
+pub(super) const IPV6: &[Field] = &[
+    ("ip6.version_class_label", 0, 4),
+    ("ip6.length", 4, 2),
+    ("ip6.next", 6, 1),
+    ("ip6.hops", 7, 1),
+    ("ip6.src", 8, 16),
+    ("ip6.dst", 24, 16),
+];
+pub(super) const TCP: &[Field] = &[
+    ("tcp.sport", 0, 2),
+    ("tcp.dport", 2, 2),
+    ("tcp.seq", 4, 4),
+    ("tcp.ack", 8, 4),
+    ("tcp.offset", 12, 1),
+    ("tcp.flags", 13, 1),
+    ("tcp.window", 14, 2),
+    ("tcp.checksum", 16, 2),
+];
+pub(super) const UDP: &[Field] = &[
+    ("udp.sport", 0, 2),
+    ("udp.dport", 2, 2),
+    ("udp.length", 4, 2),
+    ("udp.checksum", 6, 2),
+];
+pub(super) const ICMP: &[Field] = &[
+    ("icmp.type", 0, 1),
+    ("icmp.code", 1, 1),
+    ("icmp.checksum", 2, 2),
+    ("icmp.id", 4, 2),
+    ("icmp.seq", 6, 2),
+];
+/// TCP or UDP, the guard says not which.
+pub(super) const EITHER: &[Field] = &[("l4.sport", 0, 2), ("l4.dport", 2, 2)];
+
+/// Bytes before the packet that an ICMP error carries.
+pub(super) const ICMP_BYTES: i64 = 8;
+
+/// The fields of a transport header.
+pub(super) fn transport(protocol: Option<u8>) -> &'static [Field] {
+    match protocol {
+        Some(6) => TCP,
+        Some(17) => UDP,
+        Some(1) => ICMP,
+        _ => EITHER,
+    }
+}
+
+/// Fields within a byte: the byte's field, its index there, lowest bit, bits, name.
+const PARTS: &[(&str, i64, u32, u32, &str)] = &[
+    ("ip.version_ihl", 0, 4, 4, "ip.version"),
+    ("ip.version_ihl", 0, 0, 4, "ip.ihl"),
+    ("ip6.version_class_label", 0, 4, 4, "ip6.version"),
+    ("tcp.offset", 0, 4, 4, "tcp.words"),
+    ("eth.src", 0, 0, 1, "eth.src.group"),
+    ("eth.dst", 0, 0, 1, "eth.dst.group"),
+];
+
+/// The name of bits within a byte of a field.
+#[must_use]
+pub fn part(field: &str, byte: i64, low: u32, width: u32) -> Option<String> {
+    let (prefix, bare) = match field.strip_prefix("inner.") {
+        Some(rest) => ("inner.", rest),
+        None => ("", field),
+    };
+    let hit = PARTS
+        .iter()
+        .find(|p| (p.0, p.1, p.2, p.3) == (bare, byte, low, width));
+    hit.map(|p| format!("{prefix}{}", p.4))
+}

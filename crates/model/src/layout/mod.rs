@@ -1,0 +1,234 @@
+//! Names of header fields: what the bytes of a packet are, on a path whose guard says which headers
+//! there are. A byte whose header the guard does not tell has no name and is shown as `pkt[offset]`;
+//! `inner.` begins the names of fields of the packet that an ICMP error carries.
+
+pub mod fields;
+
+use crate::expr::sets::{Place, Set};
+use crate::expr::{Arena, Bin, ExprId, Node, Rel};
+use crate::known::Of;
+use crate::words::Memory;
+use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, IPV6, TAG, transport};
+
+/// Which headers stand where.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// offset of the network header and its EtherType; none where the guard does not say
+    network: Option<(i64, u16)>,
+    /// how many VLAN tags stand before it
+    tags: i64,
+    /// bytes of the IPv4 header, where the guard fixes them
+    header: Option<i64>,
+    protocol: Option<u8>,
+    /// the packet carries another one's IPv4 header behind the first eight bytes of ICMP
+    inner: bool,
+    inner_protocol: Option<u8>,
+}
+
+/// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
+fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
+    let mut todo = vec![(condition, true)];
+    let mut found = false;
+    while let Some((e, holds)) = todo.pop() {
+        match *arena.node(e) {
+            Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
+                let inner = if arena.constant(a) == Some(1) { b } else { a };
+                todo.push((inner, !holds));
+            }
+            Node::Bin(Bin::And | Bin::Or, a, b) if arena.width(e) == 1 => {
+                todo.extend([(a, holds), (b, holds)]);
+            }
+            Node::Cmp(Rel::Eq, x, c) => {
+                let Some(c) = arena.constant(c) else {
+                    return false;
+                };
+                let word = match arena.node(x) {
+                    Node::Concat(parts) => match parts.as_ref() {
+                        // Loaded as the machine's: the later byte is the higher.
+                        [high, low] => (arena.node(*high).clone(), arena.node(*low).clone()),
+                        _ => return false,
+                    },
+                    _ => return false,
+                };
+                let here = |n: &Node, at: i64| *n == Node::Byte { base: None, at };
+                let kind = if here(&word.0, at + 1) && here(&word.1, at) {
+                    (c as u16).swap_bytes()
+                } else if here(&word.0, at) && here(&word.1, at + 1) {
+                    c as u16
+                } else {
+                    return false;
+                };
+                let tag = matches!(kind, 0x8100 | 0x88a8 | 0x9100);
+                if holds && !tag {
+                    return false;
+                }
+                found |= holds;
+            }
+            _ => return false,
+        }
+    }
+    found
+}
+
+/// Four times the lower half of a byte: the length of an IPv4 header; which byte.
+fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
+    let Node::Concat(parts) = arena.node(e) else {
+        return None;
+    };
+    let [high, length, low] = parts.as_ref() else {
+        return None;
+    };
+    let Node::Extract { of, low: 0 } = arena.node(*length) else {
+        return None;
+    };
+    let Node::Byte { base, at } = *arena.node(*of) else {
+        return None;
+    };
+    let zeros = (arena.constant(*high), arena.constant(*low)) == (Some(0), Some(0));
+    (zeros && arena.width(*length) == 4 && arena.width(*low) == 2).then_some((base, at))
+}
+
+impl Layout {
+    /// What a guard says.
+    #[must_use]
+    pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
+        let known = memory.known.all(arena, guard);
+        let at = |place: Place| known.get(&Of::Byte(place)).and_then(Set::only);
+        let byte = |offset: i64| at((None, offset));
+        let word = |at: i64| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
+        let network = [12, 16, 20].into_iter().find_map(|at| {
+            let kind = word(at)?;
+            matches!(kind, 0x0800 | 0x86dd).then_some((at + 2, kind))
+        });
+        let tags = match network {
+            Some((at, _)) => (at - 14) / 4,
+            None => [12, 16]
+                .into_iter()
+                .take_while(|at| guard.iter().any(|e| says_tag(arena, *e, *at)))
+                .count() as i64,
+        };
+        let mut layout = Self {
+            network,
+            tags,
+            ..Self::default()
+        };
+        let Some((at_network, kind)) = network else {
+            return layout;
+        };
+        layout.header = byte(at_network)
+            .filter(|v| kind == 0x0800 && v >> 4 == 4)
+            .map(|v| 4 * i64::from(v & 15));
+        layout.protocol = byte(at_network + if kind == 0x0800 { 9 } else { 6 });
+        if layout.protocol == Some(1) && kind == 0x0800 {
+            let at_inner = at_network + ICMP_BYTES;
+            let carried = |offset: i64| {
+                let mut places = known.iter().filter_map(|(of, set)| match of {
+                    Of::Byte((Some(b), t)) if *t == at_inner + offset => {
+                        layout.is_transport(arena, *b).then_some(set)
+                    }
+                    _ => None,
+                });
+                places.next()
+            };
+            let version = carried(0).is_some_and(|set| set.values().all(|v| v >> 4 == 4));
+            let protocol = carried(9).and_then(Set::only);
+            (layout.inner, layout.inner_protocol) = (version, protocol);
+        }
+        layout
+    }
+
+    /// Offset of the network header, and its name; none where the guard does not say.
+    #[must_use]
+    pub fn network(&self) -> Option<(i64, &'static str)> {
+        let (at, kind) = self.network?;
+        Some((at, if kind == 0x0800 { "ip" } else { "ip6" }))
+    }
+
+    /// Whether a base is the length of the IPv4 header: what follows is the transport header.
+    fn is_transport(&self, arena: &Arena, base: ExprId) -> bool {
+        let Some((network, 0x0800)) = self.network else {
+            return false;
+        };
+        header_bytes(arena, base) == Some((None, network))
+    }
+
+    /// Whether a base is the length of the IPv4 header and of the one that the packet carries.
+    fn is_inner_transport(&self, arena: &Arena, base: ExprId) -> bool {
+        let Some((network, 0x0800)) = self.network else {
+            return false;
+        };
+        let Node::Bin(Bin::Add, a, b) = *arena.node(base) else {
+            return false;
+        };
+        let second = |e: ExprId| {
+            header_bytes(arena, e).is_some_and(|(base, at)| {
+                at == network + ICMP_BYTES && base.is_some_and(|b| self.is_transport(arena, b))
+            })
+        };
+        (self.is_transport(arena, a) && second(b)) || (self.is_transport(arena, b) && second(a))
+    }
+
+    /// The name of a field, where in it a byte is, and how long it is.
+    #[must_use]
+    pub fn field(
+        &self,
+        arena: &Arena,
+        base: Option<ExprId>,
+        at: i64,
+    ) -> Option<(String, i64, i64)> {
+        let find = |fields: &[Field], from: i64, prefix: &str| {
+            let hit = fields
+                .iter()
+                .find(|f| (f.1..f.1 + f.2).contains(&(at - from)));
+            hit.map(|f| (format!("{prefix}{}", f.0), at - from - f.1, f.2))
+        };
+        let Some(b) = base else {
+            if at < 14 {
+                return find(ETHERNET, 0, "");
+            }
+            if at < 14 + 4 * self.tags {
+                return find(TAG, 14 + (at - 14) / 4 * 4, "");
+            }
+            let (network, kind) = self.network?;
+            if kind == 0x0800 {
+                return find(IPV4, network, "").or_else(|| {
+                    let from = network + self.header?;
+                    find(transport(self.protocol), from, "")
+                });
+            }
+            return find(IPV6, network, "").or_else(|| match self.protocol {
+                Some(p @ (6 | 17)) => find(transport(Some(p)), network + 40, ""),
+                _ => None,
+            });
+        };
+        let (network, _) = self.network?;
+        if self.is_transport(arena, b) {
+            let own = find(transport(self.protocol), network, "");
+            return match own {
+                None if self.inner => find(IPV4, network + ICMP_BYTES, "inner."),
+                own => own,
+            };
+        }
+        if self.inner && self.is_inner_transport(arena, b) {
+            let kind = transport(self.inner_protocol);
+            return find(kind, network + ICMP_BYTES, "inner.");
+        }
+        None
+    }
+
+    /// Where a byte of a source field has its like in the destination field, and the other way round.
+    #[must_use]
+    pub fn swapped(&self, arena: &Arena, base: Option<ExprId>, at: i64) -> Option<i64> {
+        let (name, _, bytes) = self.field(arena, base, at)?;
+        let ethernet = name.starts_with("eth");
+        // Of Ethernet the destination comes first.
+        let by = if name.ends_with("src") || name.ends_with("sport") {
+            if ethernet { -bytes } else { bytes }
+        } else if name.ends_with("dst") || name.ends_with("dport") {
+            if ethernet { bytes } else { -bytes }
+        } else {
+            return None;
+        };
+        Some(at + by)
+    }
+}

@@ -1,0 +1,350 @@
+//! What an entry keeps of the packet that made it, and a later packet is held against: what a translation
+//! of addresses shows. On one port packets look an entry up and go on only if fields of theirs equal what
+//! it holds; what it holds was written by packets of another port; and one that does not match ends as one
+//! that finds nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Relation, port, port_name};
+use crate::exec::Access;
+use crate::expr::{Bin, ExprId, Node, Rel};
+use crate::layout::Layout;
+use crate::model::{Effect, Entry, Model, Path};
+use crate::report::verdict::{passes, verdict};
+use crate::report::{Context, clean};
+use crate::words::Printer;
+
+/// A field and the byte of the value that it is held against.
+type Match = (u32, String);
+
+/// One path that looked an entry of the object up.
+struct Asked {
+    port: u64,
+    found: bool,
+    /// what must be equal, by the first byte of the value: fields
+    equal: BTreeSet<Match>,
+    /// that something is not
+    differs: bool,
+    passes: bool,
+    /// what it does to packet and state, and its verdict
+    effect: String,
+}
+
+/// A writer of bytes of the value: its port, and which field comes to which byte.
+struct Wrote {
+    port: Option<u64>,
+    line: String,
+    /// by byte of the value: field and byte in it; none for anything else
+    bytes: BTreeMap<u32, Option<(String, i64)>>,
+}
+
+pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
+    let mut out = Vec::new();
+    for object in 0..context.program.objects.len() {
+        let (mut asked, mut wrote) = (Vec::new(), Vec::new());
+        let mut portless = false;
+        for entry in &model.entries {
+            for path in &entry.paths {
+                let touches = path.accesses.iter().any(|a| a.object.0 == object);
+                if !touches {
+                    continue;
+                }
+                let layout = Layout::of(&entry.arena, &path.guard, &context.memory);
+                let keys = context.keys(path);
+                let printer = context.printer(&entry.arena, &layout, &keys);
+                wrote.extend(writers(context, &printer, entry, path, object));
+                match port(context, entry, path) {
+                    Some(on) => asked.extend(one(context, &printer, entry, path, object, on)),
+                    None => portless = true,
+                }
+            }
+        }
+        if !portless {
+            out.extend(relations(context, object, &asked, &wrote));
+        }
+    }
+    out
+}
+
+fn relations(
+    context: &Context<'_>,
+    object: usize,
+    asked: &[Asked],
+    wrote: &[Wrote],
+) -> Vec<Relation> {
+    let ports: BTreeSet<u64> = asked.iter().map(|a| a.port).collect();
+    let mut out = Vec::new();
+    for on in ports {
+        let here = || asked.iter().filter(|a| a.port == on);
+        let going: Vec<&Asked> = here().filter(|a| a.passes).collect();
+        let misses: BTreeSet<&str> = here()
+            .filter(|a| !a.found)
+            .map(|a| a.effect.as_str())
+            .collect();
+        let mut mismatches = here().filter(|a| a.found && a.differs).peekable();
+        let all_held = going.iter().all(|a| a.found && !a.equal.is_empty());
+        if going.is_empty() || !all_held || misses.is_empty() || mismatches.peek().is_none() {
+            continue;
+        }
+        if !mismatches.all(|m| misses.contains(m.effect.as_str())) {
+            continue;
+        }
+        // Packets of different transports are held against fields of different names.
+        let sets: BTreeSet<&BTreeSet<Match>> = going.iter().map(|a| &a.equal).collect();
+        let Some(told) = sets
+            .iter()
+            .map(|equal| told(context, equal, on, wrote))
+            .collect::<Option<Vec<Told>>>()
+        else {
+            continue;
+        };
+        let mut sentences: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+        for t in told {
+            sentences
+                .entry((t.what, t.writer))
+                .or_default()
+                .extend(t.details);
+        }
+        let ends: Vec<&str> = misses.into_iter().collect();
+        let name = context.program.objects.get(object).map(|o| o.name.clone());
+        let name = name.unwrap_or_default();
+        for ((what, writer), details) in sentences {
+            let on = port_name(context, on);
+            out.push(Relation {
+                kind: "stored",
+                object: name.clone(),
+                sentence: format!(
+                    "a {on} packet that looks up {} changes or passes only if its {what} equal{} \
+                     stored by the {writer} packet that opened the mapping; a mismatch behaves as a \
+                     miss ({})",
+                    clean(&name),
+                    if what.contains(" and ") { " those" } else { "s the one" },
+                    ends.join("; "),
+                ),
+                details: details.into_iter().collect(),
+            });
+        }
+    }
+    out
+}
+
+struct Told {
+    what: String,
+    writer: String,
+    details: Vec<String>,
+}
+
+/// Which fields are held against which stored ones, if all were stored by packets of one other port.
+fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]) -> Option<Told> {
+    let mut what: Vec<String> = Vec::new();
+    let mut details = Vec::new();
+    let mut writers: BTreeSet<u64> = BTreeSet::new();
+    for (byte, field) in equal {
+        let mut stored: BTreeSet<(String, String)> = BTreeSet::new();
+        for w in wrote {
+            match w.bytes.get(byte) {
+                // Other bytes of the value.
+                None => continue,
+                Some(Some((from, 0))) => {
+                    writers.insert(w.port?);
+                    stored.insert((from.clone(), w.line.clone()));
+                }
+                // A constant, as the protocol where a path knows it, or the absent port of an echo.
+                Some(None) => {
+                    writers.insert(w.port?);
+                }
+                Some(Some(_)) => return None,
+            }
+        }
+        if stored.is_empty() {
+            return None;
+        }
+        let spoken = spoken(field);
+        if !what.contains(&spoken) {
+            what.push(spoken);
+        }
+        // Of the same transport, if one is told.
+        let of = |f: &str| f.split('.').next().unwrap_or_default().to_owned();
+        if stored.iter().any(|s| of(&s.0) == of(field)) {
+            stored.retain(|s| of(&s.0) == of(field));
+        }
+        for (from, line) in stored {
+            details.push(format!("{field} == the stored {from} ({line})"));
+        }
+    }
+    let writer = match writers.iter().copied().collect::<Vec<_>>().as_slice() {
+        [one] if *one != on => port_name(context, *one),
+        _ => return None,
+    };
+    let rank = |w: &String| {
+        ["address", "port", "protocol"]
+            .iter()
+            .position(|k| w.ends_with(k))
+    };
+    what.sort_by_key(|w| (rank(w).unwrap_or(9), w.clone()));
+    let what = match what.as_slice() {
+        [a, p, rest @ ..] if a == "source address" && p == "source port" => {
+            let mut all = vec!["source address".to_owned(), "port".to_owned()];
+            all.extend(rest.iter().cloned());
+            listed(&all)
+        }
+        all => listed(all),
+    };
+    Some(Told {
+        what,
+        writer,
+        details,
+    })
+}
+
+fn listed(all: &[String]) -> String {
+    match all {
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+        [] => String::new(),
+    }
+}
+
+/// What people call a field.
+fn spoken(field: &str) -> String {
+    let (inner, bare) = match field.strip_prefix("inner.") {
+        Some(rest) => ("carried ", rest),
+        None => ("", field),
+    };
+    let name = match bare.rsplit('.').next() {
+        Some("src") => "source address",
+        Some("dst") => "destination address",
+        Some("sport") => "source port",
+        Some("dport") => "destination port",
+        Some("protocol") => "protocol",
+        _ => return field.to_owned(),
+    };
+    format!("{inner}{name}")
+}
+
+/// What a path did that looked an entry up.
+fn one(
+    context: &Context<'_>,
+    printer: &Printer<'_>,
+    entry: &Entry,
+    path: &Path,
+    object: usize,
+    on: u64,
+) -> Option<Asked> {
+    let lookup = path.accesses.iter().find(|a| {
+        a.object.0 == object
+            && matches!(a.effect, Effect::Read | Effect::Refresh)
+            && matches!(a.outcome, Some("there" | "absent"))
+    })?;
+    let found = lookup.outcome == Some("there");
+    let (mut equal, mut differs) = (BTreeSet::new(), false);
+    for e in &path.guard {
+        let Some((holds, x, y)) = equality(entry, *e) else {
+            continue;
+        };
+        let Some((byte, field)) = held(printer, (object, lookup.entry), x, y)
+            .or_else(|| held(printer, (object, lookup.entry), y, x))
+        else {
+            continue;
+        };
+        if !holds {
+            differs = true;
+        } else if let Some(field) = field {
+            equal.insert((byte, field));
+        }
+    }
+    let words = verdict(printer, path, context.program, entry.role);
+    let writes = |a: &&Access| a.effect != Effect::Read;
+    let changes: Vec<String> = path
+        .accesses
+        .iter()
+        .filter(writes)
+        .map(|a| format!("{} {}", a.operation, printer.object(a.object.0)))
+        .collect();
+    let changed = !path.rewrites.is_empty();
+    let mut effect = words.clone();
+    if changed {
+        effect.push_str(", the packet changed");
+    }
+    if !changes.is_empty() && !found {
+        effect.push_str(&format!(", {}", changes.join(", ")));
+    }
+    // Of an entry that is there refreshing alone is no change that a miss could make.
+    if found && changes.iter().any(|c| !c.is_empty()) {
+        effect.push_str(&format!(", {}", changes.join(", ")));
+    }
+    Some(Asked {
+        port: on,
+        found,
+        equal,
+        differs,
+        passes: passes(&words) || changed,
+        effect,
+    })
+}
+
+/// An equality of a guard, or its contrary.
+fn equality(entry: &Entry, e: ExprId) -> Option<(bool, ExprId, ExprId)> {
+    let a = &entry.arena;
+    match *a.node(e) {
+        Node::Cmp(Rel::Eq, x, y) => Some((true, x, y)),
+        Node::Bin(Bin::Xor, x, y) if a.width(e) == 1 => {
+            let inner = if a.constant(x) == Some(1) { y } else { x };
+            match *a.node(inner) {
+                Node::Cmp(Rel::Eq, x, y) => Some((false, x, y)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Where the first expression is bytes of the entry's value: the first of them, and the field that the
+/// second is, if it is one.
+fn held(
+    printer: &Printer<'_>,
+    (object, number): (usize, u32),
+    x: ExprId,
+    y: ExprId,
+) -> Option<(u32, Option<String>)> {
+    let (o, n, bytes) = printer.memory_value(x)?;
+    if (o, n) != (object, number) {
+        return None;
+    }
+    let field = match printer.arena.node(y) {
+        Node::Const(_) => None,
+        _ => Some(printer.memory_field(y)?),
+    };
+    Some((bytes.start, field))
+}
+
+/// The accesses of a path that write the value.
+fn writers(
+    context: &Context<'_>,
+    printer: &Printer<'_>,
+    entry: &Entry,
+    path: &Path,
+    object: usize,
+) -> Vec<Wrote> {
+    let all = path.accesses.iter().filter(|a| {
+        a.object.0 == object
+            && a.effect == Effect::Write
+            && !a.value.is_empty()
+            && !matches!(a.outcome, Some("full" | "none free" | "beyond the last"))
+    });
+    all.map(|a| Wrote {
+        port: port(context, entry, path),
+        line: a.line.as_ref().map_or(String::new(), crate::report::place),
+        bytes: (a.offset.unwrap_or(0)..)
+            .zip(&a.value)
+            .map(|(at, e)| {
+                let field = match *printer.arena.node(*e) {
+                    Node::Byte { base, at } => printer.layout.field(printer.arena, base, at),
+                    _ => None,
+                };
+                (at, field.map(|f| (f.0, f.1)))
+            })
+            .collect(),
+    })
+    .collect()
+}

@@ -1,0 +1,127 @@
+//! Keys of one object on two ports, one the other with source and destination swapped: what a program
+//! that answers flows shows.
+
+use std::collections::BTreeMap;
+
+use super::{Relation, port, port_name};
+use crate::exec::Access;
+use crate::expr::walk::{cone, rename};
+use crate::expr::{ExprId, Node};
+use crate::layout::Layout;
+use crate::model::{Entry, Model};
+use crate::report::Context;
+use crate::words::Keys;
+
+/// A key as it is used on a port.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct KeyUse {
+    object: usize,
+    port: u64,
+    /// the key as a person reads it
+    text: String,
+    /// the same with source and destination swapped, if there is anything to swap
+    swapped: Option<String>,
+}
+
+/// One sentence for each object and pair of ports where a key of the one port is a key of the other swapped;
+/// its details name the keys of which that cannot be said.
+pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
+    let mut uses: Vec<KeyUse> = Vec::new();
+    for entry in &mut model.entries {
+        for path in entry.paths.clone() {
+            let Some(on) = port(context, entry, &path) else {
+                continue;
+            };
+            let layout = Layout::of(&entry.arena, &path.guard, &context.memory);
+            let keys = context.keys(&path);
+            for access in path.accesses.iter().filter(|a| !a.key.is_empty()) {
+                let used = key_use(context, entry, (&layout, &keys), access, on);
+                if !uses.contains(&used) {
+                    uses.push(used);
+                }
+            }
+        }
+    }
+    uses.sort();
+    let mut pairs: BTreeMap<(usize, u64, u64), Vec<(String, String)>> = BTreeMap::new();
+    for a in &uses {
+        for b in &uses {
+            if a.port < b.port
+                && a.object == b.object
+                && a.text != b.text
+                && b.swapped.as_ref() == Some(&a.text)
+            {
+                let pair = (a.text.clone(), b.text.clone());
+                pairs
+                    .entry((a.object, a.port, b.port))
+                    .or_default()
+                    .push(pair);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for ((object, p, q), pairs) in pairs {
+        // Keys of the first port without their like on the other, as those of an echo, which has one
+        // number for both ports.
+        let alone: Vec<String> = uses
+            .iter()
+            .filter(|u| u.object == object && u.port == p && u.swapped.is_some())
+            .filter(|u| !pairs.iter().any(|k| k.0 == u.text))
+            .map(|u| format!("not said of {}", u.text))
+            .collect();
+        let (p, q) = (port_name(context, p), port_name(context, q));
+        let details = pairs.iter();
+        out.push(Relation {
+            kind: "swapped",
+            object: context
+                .program
+                .objects
+                .get(object)
+                .map_or(String::new(), |o| o.name.clone()),
+            sentence: format!(
+                "the {q} path's key is the {p} path's key with source and destination swapped"
+            ),
+            details: details
+                .map(|(a, b)| format!("{p} {a}; {q} {b}"))
+                .chain(alone)
+                .collect(),
+        });
+    }
+    out
+}
+
+/// The key of an access as text, and with source and destination swapped.
+fn key_use(
+    context: &Context<'_>,
+    entry: &mut Entry,
+    (layout, keys): (&Layout, &Keys),
+    access: &Access,
+    port: u64,
+) -> KeyUse {
+    let mut changed = false;
+    let mut swapped: Vec<ExprId> = Vec::new();
+    for e in &access.key {
+        // Where each byte goes is looked up before the arena changes.
+        let mut moves = BTreeMap::new();
+        for id in cone(&entry.arena, &[*e], |_| false) {
+            if let Node::Byte { base, at } = *entry.arena.node(id)
+                && let Some(to) = layout.swapped(&entry.arena, base, at)
+            {
+                moves.insert((base, at), to);
+            }
+        }
+        let new = rename(&mut entry.arena, *e, &|base, at| {
+            moves.get(&(base, at)).copied()
+        });
+        changed |= new != *e;
+        swapped.push(new);
+    }
+    let printer = context.printer(&entry.arena, layout, keys);
+    let text = |key: &[ExprId]| printer.key_parts(access.object.0, key).join(" ++ ");
+    KeyUse {
+        object: access.object.0,
+        port,
+        text: text(&access.key),
+        swapped: changed.then(|| text(&swapped)),
+    }
+}

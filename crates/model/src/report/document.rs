@@ -1,0 +1,136 @@
+//! The report as a value: what `--json` prints, and what the other forms are made of.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::tree::Tree;
+use crate::model::{Effect, Took, Use};
+use crate::relation::Relation;
+
+/// A model in words.
+#[derive(Serialize)]
+pub struct Report {
+    /// the program
+    pub name: String,
+    /// whether all entries' paths are all
+    pub exhaustive: bool,
+    /// what stood in the way, by entry
+    pub bounded: Vec<String>,
+    /// the objects
+    pub objects: Vec<ObjectReport>,
+    /// what holds between accesses to one object on different paths
+    pub relations: Vec<Relation>,
+    /// the paths of all entries
+    pub paths: Vec<PathReport>,
+    /// what it took, by entry
+    pub took: BTreeMap<String, Took>,
+    /// the paths once more, as decisions
+    #[serde(skip)]
+    pub trees: Vec<Tree>,
+}
+
+/// One object.
+#[derive(Serialize)]
+pub struct ObjectReport {
+    /// its name
+    pub name: String,
+    /// its kind
+    pub kind: &'static str,
+    /// most entries
+    pub capacity: u64,
+    /// nanoseconds until an entry that is not refreshed is absent; 0 means never
+    pub expire_after: u64,
+    /// how it is used
+    pub access: Use,
+    /// from the proof of safety alone
+    pub approximate: bool,
+    /// the keys that paths use, each once
+    pub keys: Vec<String>,
+    /// letters that stand for long keys in the other fields
+    pub letters: BTreeMap<String, String>,
+    /// what touches it, by source line
+    pub accesses: Vec<Summary>,
+}
+
+/// What one line of the source does to an object, on all paths that come there.
+#[derive(Clone, Serialize)]
+pub struct Summary {
+    /// FILE:LINE
+    pub line: Option<String>,
+    /// the line's text
+    pub source: Option<String>,
+    /// the helper, `load`, `store` or `atomic`
+    pub operation: &'static str,
+    /// what it does
+    pub effect: Effect,
+    /// the parts of the value that loads and stores touch
+    pub parts: Vec<String>,
+    /// the keys, letters for long ones
+    pub keys: Vec<String>,
+    /// what is written
+    pub values: Vec<String>,
+    /// the fields, ports, state and other inputs that keys and values come from
+    pub sources: Vec<String>,
+    /// what came of it
+    pub outcomes: Vec<&'static str>,
+    /// the ports on which it happens; empty where the paths do not say
+    pub ports: Vec<String>,
+    /// conditions on port, state and parameters that hold on all these paths
+    pub when: Vec<String>,
+    /// how many paths
+    pub paths: usize,
+}
+
+/// One access.
+#[derive(Serialize)]
+pub struct AccessReport {
+    /// the object
+    pub object: String,
+    /// the helper, `load`, `store` or `atomic`
+    pub operation: &'static str,
+    /// what it does
+    pub effect: Effect,
+    /// the key's parts, in memory order
+    pub key: Vec<String>,
+    /// what is written
+    pub value: Vec<String>,
+    /// first byte of the value that is touched
+    pub offset: Option<u32>,
+    /// what came of it
+    pub outcome: Option<&'static str>,
+    /// FILE:LINE
+    pub line: Option<String>,
+}
+
+/// Bytes of the packet that are written.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Rewrite {
+    /// the field
+    pub field: String,
+    /// the value
+    pub value: String,
+}
+
+/// One path.
+#[derive(Serialize)]
+pub struct PathReport {
+    /// the entry's function
+    pub entry: String,
+    /// conditions, all of which hold
+    pub guard: Vec<String>,
+    /// accesses to state in order
+    pub accesses: Vec<AccessReport>,
+    /// packet writes
+    pub rewrites: Vec<Rewrite>,
+    /// the verdict
+    pub verdict: String,
+    /// whether anything that it does depends on the time
+    pub time: bool,
+    /// or on a random draw
+    pub random: bool,
+    /// or on what other packets wrote to state before
+    pub order: bool,
+    /// the solver could not say whether it is possible
+    pub undecided: bool,
+}

@@ -1,0 +1,148 @@
+//! What a path ends with, in words.
+
+use std::collections::BTreeMap;
+
+use millrace_object::program::{Dialect, ObjectId, Program, Role};
+
+use super::clean;
+use crate::exec::Target;
+use crate::expr::eval::Assignment;
+use crate::expr::ids::IdMap;
+use crate::expr::walk::cone;
+use crate::expr::{ExprId, Node};
+use crate::model::{Path, Verdict};
+use crate::words::{Order, Printer};
+
+pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) -> String {
+    let object = |o: &ObjectId| clean(program.objects.get(o.0).map_or("", |o| &o.name));
+    let e = match path.verdict {
+        Verdict::Number(e) => e,
+        Verdict::None => return "none".to_owned(),
+        Verdict::GoesOn(array, index) => {
+            return format!("tail call to {}[{}]", object(&array), printer.text(index));
+        }
+    };
+    if !matches!(role, Role::Xdp | Role::OnPacket) {
+        return "none".to_owned();
+    }
+    let a = printer.arena;
+    let Some(n) = a.constant(e) else {
+        return forward(printer, path, e).unwrap_or_else(|| printer.text(e));
+    };
+    if program.dialect == Dialect::Xdp {
+        let to = path.target.as_ref().map_or_else(String::new, |t| match t {
+            Target::Interface(e) => format!(" to interface {}", printer.text(*e)),
+            Target::Entry(o, key) => {
+                format!(
+                    " to {}[{}]",
+                    object(o),
+                    printer.bytes(key, Order::Memory).join(" ++ ")
+                )
+            }
+            Target::All(o) => format!(" to all of {}", object(o)),
+        });
+        return match n {
+            0 => "XDP_ABORTED".to_owned(),
+            1 => "XDP_DROP".to_owned(),
+            2 => "XDP_PASS".to_owned(),
+            3 => "XDP_TX".to_owned(),
+            4 => format!("XDP_REDIRECT{to}"),
+            other => format!("{other}, which is no verdict"),
+        };
+    }
+    let low = n & 0xff_ffff;
+    match n >> 24 {
+        0 => {
+            let reason = program.reasons.get(low as usize);
+            format!("drop: {}", clean(reason.map_or("dropped", |r| r)))
+        }
+        1 => {
+            let name = printer.names.ports.get(low as usize);
+            format!(
+                "forward to {}",
+                name.cloned().unwrap_or_else(|| low.to_string())
+            )
+        }
+        2 => "flood".to_owned(),
+        3 => "consume".to_owned(),
+        4 => "pass to the host".to_owned(),
+        _ => format!("{n:#x}, which is no verdict"),
+    }
+}
+
+/// A forward to a port that is computed.
+fn forward(printer: &Printer<'_>, path: &Path, e: ExprId) -> Option<String> {
+    let Node::Concat(parts) = printer.arena.node(e) else {
+        return None;
+    };
+    let (high, low) = parts.split_first()?;
+    let is = printer.arena.width(*high) == 8 && printer.arena.constant(*high) == Some(1);
+    if !is {
+        return None;
+    }
+    if let Some(text) = by_port(printer, path, e) {
+        return Some(text);
+    }
+    let rest: Vec<String> = match low {
+        // The lower 24 bits of a number.
+        [one] => match *printer.arena.node(*one) {
+            Node::Extract { of, low: 0 } => vec![printer.text(of)],
+            _ => vec![printer.text(*one)],
+        },
+        all => all.iter().map(|p| printer.text(*p)).collect(),
+    };
+    Some(format!("forward to port {}", rest.join(" ++ ")))
+}
+
+/// Where the port that a packet leaves by depends on nothing but the one that it came by.
+fn by_port(printer: &Printer<'_>, path: &Path, e: ExprId) -> Option<String> {
+    let a = printer.arena;
+    let ports = &printer.names.ports;
+    let mut port = None;
+    for id in cone(a, &[e], |_| false) {
+        match a.node(id) {
+            Node::Sym(s) if a.symbol(*s).name == "port" => port = Some(*s),
+            Node::Sym(_) | Node::Byte { .. } => return None,
+            _ => {}
+        }
+    }
+    let port = port?;
+    let only = |g: &ExprId| {
+        let all = cone(a, &[*g], |_| false);
+        all.iter().all(|id| match a.node(*id) {
+            Node::Sym(s) => *s == port,
+            Node::Byte { .. } => false,
+            _ => true,
+        })
+    };
+    let guard: Vec<ExprId> = path.guard.iter().copied().filter(only).collect();
+    let mut to: Vec<(usize, u64)> = Vec::new();
+    for p in 0..ports.len() {
+        let with = Assignment::new(IdMap::from_iter([(port, p as u64)]), BTreeMap::new());
+        if guard.iter().all(|g| with.value(a, *g) == 1) {
+            to.push((p, with.value(a, e) & 0xff_ffff));
+        }
+    }
+    let name = |p: u64| ports.get(p as usize);
+    match to.as_slice() {
+        [(_, first), rest @ ..] if rest.iter().all(|t| t.1 == *first) => {
+            Some(format!("forward to {}", name(*first)?))
+        }
+        all if all.iter().all(|(p, q)| *q == *p as u64) => {
+            Some("forward to its own port".to_owned())
+        }
+        all if ports.len() == 2 && all.iter().all(|(p, q)| *q == 1 - *p as u64) => {
+            Some("forward to the other port".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a verdict lets the packet, or a copy of it, go on.
+#[must_use]
+pub(crate) fn passes(verdict: &str) -> bool {
+    !(verdict.starts_with("drop: ")
+        || verdict == "XDP_DROP"
+        || verdict == "XDP_ABORTED"
+        || verdict == "none")
+}

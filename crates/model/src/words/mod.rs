@@ -1,0 +1,373 @@
+//! Expressions as a person reads them: fields of headers in network order, members of keys and values,
+//! names of ports; `le(x)` is a field read in the machine's byte order, `ntohs(x)` one that was swapped.
+
+mod bytes;
+pub mod checksum;
+mod compare;
+mod condition;
+mod number;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::expr::sets::{self, Place, Set};
+use crate::expr::walk::{children, cone};
+use crate::expr::{Arena, ExprId, Node, Origin};
+use crate::known;
+use crate::layout::Layout;
+use crate::names::{self, Names, What, member};
+use crate::report::clean;
+
+pub use bytes::Order;
+pub(crate) use compare::field_value;
+
+/// Beyond so many nodes only what an expression depends on is shown.
+const MOST: usize = 96;
+/// Keys longer than this are shown by a letter.
+const SHORT: usize = 36;
+/// Choices longer than this are shown by what they depend on.
+const LONGEST: usize = 80;
+/// How deep keys of keys are shown.
+const DEEPEST: u32 = 4;
+
+/// The keys of the entries that a path touches, by object and entry.
+pub type Keys = BTreeMap<(usize, u32), Vec<ExprId>>;
+
+/// Letters for long keys, by object; the same key has the same letter throughout a report.
+#[derive(Default, Debug)]
+pub struct Letters(RefCell<BTreeMap<usize, Vec<String>>>);
+
+impl Letters {
+    /// The key itself, or its letter.
+    fn short(&self, object: usize, key: &str) -> String {
+        if key.chars().count() <= SHORT {
+            return key.to_owned();
+        }
+        let mut all = self.0.borrow_mut();
+        let of = all.entry(object).or_default();
+        let at = of.iter().position(|k| k == key).unwrap_or_else(|| {
+            of.push(key.to_owned());
+            of.len() - 1
+        });
+        letter(at)
+    }
+
+    /// The letters of an object's keys.
+    #[must_use]
+    pub fn of(&self, object: usize) -> Vec<(String, String)> {
+        let all = self.0.borrow();
+        let keys = all.get(&object).into_iter().flatten().enumerate();
+        keys.map(|(i, k)| (letter(i), k.clone())).collect()
+    }
+}
+
+/// Whether members follow each other without gaps and fill so many bytes.
+fn members_are(members: &[names::Member], bytes: usize) -> bool {
+    let end = members.iter().try_fold(0, |at, m| {
+        (m.from == at).then(|| at.saturating_add(m.bytes))
+    });
+    end.is_some_and(|e| e as usize == bytes)
+}
+
+/// A, B … Z, A1, B1 …
+fn letter(at: usize) -> String {
+    let name = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => name.to_string(),
+        n => format!("{name}{n}"),
+    }
+}
+
+/// The bytes that a path writes, and the fields that they are.
+type Update = (Vec<ExprId>, Vec<String>);
+
+/// What is worked out once an expression.
+#[derive(Default)]
+pub struct Memory {
+    /// what conditions fix
+    pub(crate) known: known::Memory,
+    sets: RefCell<HashMap<ExprId, Option<(Place, Set)>>>,
+    /// whether it says that the header's checksum holds, or that it does not, by the header's offset
+    checksums: RefCell<HashMap<(ExprId, i64), Option<bool>>>,
+    /// whether the second is the lowest bits of the first
+    lows: RefCell<HashMap<(ExprId, ExprId), bool>>,
+    /// what a checksum that is written follows, by the bytes of it and of the other updates, and their fields
+    adjusted: RefCell<HashMap<Update, Option<checksum::Adjusted>>>,
+}
+
+impl Memory {
+    /// As [`sets::of`].
+    pub(crate) fn set(&self, arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
+        let mut sets = self.sets.borrow_mut();
+        sets.entry(e).or_insert_with(|| sets::of(arena, e)).clone()
+    }
+}
+
+/// What a path's words are made with.
+pub struct Printer<'a> {
+    /// the expressions
+    pub arena: &'a Arena,
+    /// what the packet's bytes are
+    pub layout: &'a Layout,
+    /// what the author calls things
+    pub names: &'a Names,
+    /// the keys of the entries that the path touches
+    pub keys: &'a Keys,
+    /// letters of long keys
+    pub letters: &'a Letters,
+    /// what was worked out before
+    pub memory: &'a Memory,
+    /// how deep in keys of keys this is
+    pub depth: u32,
+}
+
+impl Printer<'_> {
+    /// An expression as a number.
+    #[must_use]
+    pub fn text(&self, e: ExprId) -> String {
+        if self.weight(e) > MOST {
+            return self.elided(&[e]);
+        }
+        self.term(e)
+    }
+
+    /// How many nodes there are to print: those that are shared count each time.
+    pub(crate) fn weight(&self, e: ExprId) -> usize {
+        let mut all: HashMap<ExprId, usize> = HashMap::new();
+        let mut last = 0;
+        for id in cone(self.arena, &[e], |_| false) {
+            let below = children(self.arena.node(id));
+            let below = below.iter().filter_map(|c| all.get(c).copied());
+            last = below.fold(1, usize::saturating_add);
+            all.insert(id, last);
+        }
+        last
+    }
+
+    /// Only what it depends on.
+    pub(crate) fn elided(&self, e: &[ExprId]) -> String {
+        let of = self.sources(e);
+        match of.as_slice() {
+            [a, b, c, d, f, g, more @ ..] if more.len() > 2 => {
+                format!("f({a}, {b}, {c}, {d}, {f}, {g}, … {} more)", more.len())
+            }
+            _ => format!("f({})", of.join(", ")),
+        }
+    }
+
+    /// A number that is equal where two expressions, shown as what they depend on only, are the same
+    /// function of the same fields; 0 for those that are shown whole.
+    #[must_use]
+    pub fn salt(&self, text: &str, e: ExprId) -> u64 {
+        if !text.contains("f(") {
+            return 0;
+        }
+        let mut all: HashMap<ExprId, u64> = HashMap::new();
+        let mut last = 0;
+        for id in cone(self.arena, &[e], |_| false) {
+            let mut h = DefaultHasher::new();
+            let node = self.arena.node(id);
+            match node {
+                Node::Byte { base, at } => match self.layout.field(self.arena, *base, *at) {
+                    Some((name, byte, _)) => (name, byte).hash(&mut h),
+                    None => self.offset(*at).hash(&mut h),
+                },
+                Node::Const(c) => c.hash(&mut h),
+                Node::Sym(_) => self.symbol(id).hash(&mut h),
+                Node::Extract { low, .. } => low.hash(&mut h),
+                Node::Bin(op, ..) => op.hash(&mut h),
+                Node::Cmp(rel, ..) => rel.hash(&mut h),
+                Node::Concat(_) | Node::SignExtend(_) | Node::Ite(..) => {}
+            }
+            std::mem::discriminant(node).hash(&mut h);
+            for c in children(node) {
+                all.get(&c).hash(&mut h);
+            }
+            last = h.finish();
+            all.insert(id, last);
+        }
+        last
+    }
+
+    /// The fields, ports, state and other inputs that expressions are made of, by name.
+    #[must_use]
+    pub fn sources(&self, of: &[ExprId]) -> Vec<String> {
+        let mut names = Vec::new();
+        for id in cone(self.arena, of, |_| false) {
+            match self.arena.node(id) {
+                Node::Byte { base, at } => {
+                    names.push(match (self.layout.field(self.arena, *base, *at), base) {
+                        (Some((name, ..)), _) => name,
+                        (None, None) => format!("pkt[{}]", self.offset(*at)),
+                        (None, Some(_)) => "pkt[…]".to_owned(),
+                    });
+                }
+                Node::Sym(_) => names.push(self.symbol(id)),
+                _ => {}
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// What a symbol of state is of.
+    pub(crate) fn state(&self, e: ExprId) -> Option<(usize, names::StateName<'_>)> {
+        let Node::Sym(s) = self.arena.node(e) else {
+            return None;
+        };
+        let symbol = self.arena.symbol(*s);
+        let Origin::State(object) = symbol.origin else {
+            return None;
+        };
+        let name = &self.names.objects.get(object)?.object;
+        Some((object, names::state(name, &symbol.name)?))
+    }
+
+    /// A symbol's name.
+    pub(crate) fn symbol(&self, e: ExprId) -> String {
+        let Node::Sym(s) = self.arena.node(e) else {
+            return String::new();
+        };
+        let symbol = self.arena.symbol(*s);
+        let Some((object, name)) = self.state(e) else {
+            return clean(&symbol.name);
+        };
+        match name.what {
+            What::Present => format!("{} there", self.entry(object, name.entry)),
+            What::Full => format!("{} full", self.object(object)),
+            What::Bytes { from } => self.value(object, name.entry, from, self.arena.width(e) / 8),
+            What::Number => clean(&symbol.name),
+        }
+    }
+
+    pub(crate) fn object(&self, object: usize) -> String {
+        let parts = self.names.objects.get(object);
+        parts.map_or_else(String::new, |p| clean(&p.object))
+    }
+
+    /// An entry by its key.
+    #[must_use]
+    pub fn entry(&self, object: usize, entry: u32) -> String {
+        let name = self.object(object);
+        match self.keys.get(&(object, entry)) {
+            _ if entry == 0 => name,
+            Some(key) if self.depth < DEEPEST => {
+                format!("{name}[{}]", self.short_key(object, key))
+            }
+            _ if entry == 1 => format!("{name}[…]"),
+            _ => format!("{name}[…{entry}]"),
+        }
+    }
+
+    /// A key, or the letter of a long one.
+    #[must_use]
+    pub fn short_key(&self, object: usize, key: &[ExprId]) -> String {
+        let text = self.key_parts(object, key).join(" ++ ");
+        self.letters.short(object, &text)
+    }
+
+    /// A key's parts in memory order.
+    #[must_use]
+    pub fn key_parts(&self, object: usize, key: &[ExprId]) -> Vec<String> {
+        let deeper = Printer {
+            depth: self.depth + 1,
+            ..*self
+        };
+        let Some(parts) = self.names.objects.get(object) else {
+            return deeper.bytes(key, Order::Memory);
+        };
+        if let Some(text) = deeper.all_of_value(key) {
+            return vec![text];
+        }
+        if parts.numbered {
+            return vec![deeper.whole(key)];
+        }
+        if parts.key.is_empty() || !members_are(&parts.key, key.len()) {
+            return deeper.bytes(key, Order::Memory);
+        }
+        // Member by member, so that constants of two are told apart.
+        let members = parts.key.iter().filter_map(|m| {
+            let bytes = key.get(m.from as usize..(m.from + m.bytes) as usize)?;
+            Some(deeper.member(m, bytes))
+        });
+        members.collect()
+    }
+
+    /// What a member of a key or value is set to.
+    #[must_use]
+    pub fn member(&self, m: &names::Member, bytes: &[ExprId]) -> String {
+        if bytes.iter().all(|b| self.arena.constant(*b) == Some(0)) {
+            return "0".to_owned();
+        }
+        if let Some((c, yes, no)) = self.choice(bytes) {
+            let (yes, no) = (self.member(m, &yes), self.member(m, &no));
+            let text = format!("({} ? {yes} : {no})", self.condition(c, true));
+            return if text.chars().count() > LONGEST {
+                self.elided(bytes)
+            } else {
+                text
+            };
+        }
+        let network = m.network && m.bytes > 1;
+        let parts = match (network, m.bytes) {
+            (true, _) => self.bytes(bytes, Order::Wire),
+            (false, 1 | 2 | 4 | 8) => return self.whole(bytes),
+            (false, _) => self.bytes(bytes, Order::Memory),
+        };
+        match parts.as_slice() {
+            // An IPv4 address as IPv6 writes it.
+            [prefix, rest] if prefix == "::ffff" => format!("::ffff:{rest}"),
+            [_, _, ..] if parts.iter().any(|p| p.starts_with("f(")) => self.elided(bytes),
+            all => all.join(" ++ "),
+        }
+    }
+
+    /// Bytes of a value, by the names of its members.
+    pub(crate) fn value(&self, object: usize, entry: u32, from: u32, bytes: u32) -> String {
+        let of = self.entry(object, entry);
+        let members = self.names.objects.get(object).map_or(&[][..], |p| &p.value);
+        let mut out = String::new();
+        let mut at = from;
+        let to = from.saturating_add(bytes);
+        while at < to {
+            if !out.is_empty() {
+                out.push_str(" ++ ");
+            }
+            let Some(m) = member(members, at) else {
+                // A value that is one number needs no name.
+                let whole = self.whole_value(object) == Some((from, bytes));
+                let _ = if whole && members.is_empty() {
+                    write!(out, "{of}.value")
+                } else {
+                    write!(out, "{of}[{at}..{to}]")
+                };
+                break;
+            };
+            let end = (m.from + m.bytes).min(to);
+            let _ = if m.from == at && end == m.from + m.bytes {
+                write!(out, "{of}.{}", m.name)
+            } else {
+                write!(out, "{of}.{}[{}..{}]", m.name, at - m.from, end - m.from)
+            };
+            at = end;
+        }
+        out
+    }
+
+    fn whole_value(&self, object: usize) -> Option<(u32, u32)> {
+        let parts = self.names.objects.get(object)?;
+        Some((0, parts.value_bytes))
+    }
+
+    /// An offset in the packet, from the network header's where that is known.
+    pub(crate) fn offset(&self, at: i64) -> String {
+        match self.layout.network() {
+            Some((from, name)) if at > from => format!("at({name}) + {}", at - from),
+            Some((from, name)) if at == from => format!("at({name})"),
+            _ => at.to_string(),
+        }
+    }
+}
