@@ -6,7 +6,7 @@ use std::time::Duration;
 use millrace_object::program::{ObjectId, Role};
 use serde::Serialize;
 
-use crate::exec::{Access, Written};
+use crate::exec::{Access, Place, Written};
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
 
@@ -54,6 +54,8 @@ pub struct Path {
     pub guard: Vec<ExprId>,
     /// accesses to state, in order
     pub accesses: Vec<Access>,
+    /// entries of state objects that it touched, in the order of their first access, as they are at its end
+    pub places: Vec<Place>,
     /// bytes of the packet that were written
     pub rewrites: Vec<Written>,
     /// the interface of a redirect

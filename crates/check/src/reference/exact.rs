@@ -10,6 +10,7 @@ mod cookie;
 mod entries;
 mod events;
 mod frame;
+mod handlers;
 mod lru;
 mod prefix;
 mod target;
@@ -19,7 +20,7 @@ pub use target::Target;
 use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
-use millrace_object::program::{Nesting, ObjectId, Program, StateObject};
+use millrace_object::program::{Dialect, Nesting, ObjectId, Program, StateObject};
 
 use super::{APART, Machine, Violation, timer, violation};
 
@@ -61,6 +62,7 @@ pub struct Exact {
     pub(super) clock: timer::Clock,
     /// of each LRU map, whose turn it is
     clocks: BTreeMap<ObjectId, lru::Clock>,
+    handlers: handlers::Handlers,
     /// the number of the next packet, that of this one, and its random draws so far
     next: u64,
     number: u64,
@@ -151,10 +153,14 @@ impl<'a> Machine<'a> {
     /// The context's fields that do not depend on chance.
     pub(super) fn exact_field(&self, offset: u64, len: usize) -> Option<u64> {
         let exact = self.exact.as_ref()?;
+        let handlers = self.program.dialect == Dialect::Handlers;
         match (offset, len) {
             (0, 4) => Some(self.packet + exact.meta as u64),
+            (12, 4) if handlers => Some(u64::from(exact.port)),
             (12, 4) => Some(u64::from(exact.port) + 1),
             (16, 4) => Some(0),
+            (24, 8) => Some(self.now()),
+            (32, 4) => Some(u64::from(exact.ports)),
             _ => None,
         }
     }
@@ -185,6 +191,9 @@ impl<'a> Machine<'a> {
         let id = Self::named(which.unwrap_or(a[0]));
         let object = self.declaration(id);
         match (h.name, object) {
+            (name, Some(o)) if handlers::is_of_handlers(o) => self.on_handlers(name, id, o, a),
+            ("crc32c", _) => Ok(u64::from(handlers::crc32c(a[0] as u32, a[1]))),
+            ("multiply_high", _) => Ok((u128::from(a[0]) * u128::from(a[1]) >> 64) as u64),
             (name, Some(o)) if o.kind.name == "lpm_trie" => self.prefixes(name, id, o, a),
             ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
                 self.sequence(h, id, o, a)

@@ -85,7 +85,9 @@ impl Machine<'_> {
         }
         if self.exact.is_some() {
             let arguments = [arg(0), arg(1), arg(2), arg(3), arg(4)].map(Option::unwrap_or_default);
+            let touch = self.before_call(h, arguments)?;
             let result = self.exactly(h, arguments)?;
+            self.after_call(h, touch, result);
             c.regs[1..=5].fill(None);
             c.regs[0] = Some(result);
             return Ok(());

@@ -10,6 +10,7 @@ mod callback;
 mod exact;
 mod helpers;
 mod iterate;
+mod log;
 mod nested;
 mod print;
 mod routes;
@@ -27,6 +28,7 @@ use millrace_object::program::{FunctionId, ObjectId, Program, Role};
 
 use arithmetic::{arithmetic, compare};
 pub use exact::Target;
+pub use log::{Log, Touch, index_key};
 
 /// What an admitted program never does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ pub struct Machine<'a> {
     records: Vec<u64>,
     draws: u64,
     exact: Option<exact::Exact>,
+    log: Option<Log>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -96,6 +99,7 @@ impl<'a> Machine<'a> {
             records: Vec::new(),
             draws: seed,
             exact: None,
+            log: None,
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -370,6 +374,7 @@ impl<'a> Machine<'a> {
                 let mut value = if at / APART == self.context / APART {
                     Some(self.field(at, len)?)
                 } else {
+                    self.touch("load", at, Vec::new());
                     self.read(at, len)?
                 };
                 if signed {
@@ -386,7 +391,9 @@ impl<'a> Machine<'a> {
             } => {
                 let v = operand(c, src)?;
                 let at = get(c, base)?.wrapping_add(offset as u64);
-                self.write(at, size.bytes() as usize, Some(v))?;
+                let len = size.bytes() as usize;
+                self.touch("store", at, log::bytes_of(v, len));
+                self.write(at, len, Some(v))?;
             }
             Insn::Atomic {
                 op,
@@ -422,6 +429,7 @@ impl<'a> Machine<'a> {
                         (if same { v } else { old }, Reg(0))
                     }
                 };
+                self.touch("atomic", at, log::bytes_of(new, len));
                 self.write(at, len, Some(new))?;
                 if fetch {
                     c.regs[usize::from(to.0)] = Some(old);

@@ -166,13 +166,17 @@ impl Engine<'_> {
             key: key.clone(),
             value,
             offset: None,
+            answer: None,
             outcome: None,
             line: self.flow.steps.get(s.at).and_then(|s| s.line.clone()),
         };
         if m.answer == Answer::Estimate {
             let name = self.fresh(&mut s, &format!("{}.estimate", object.name));
             let e = self.arena.sym(&name, 64, Origin::State(id.0));
-            s.accesses.push(access);
+            s.accesses.push(Access {
+                answer: Some(e),
+                ..access
+            });
             return Ok(vec![self.after(s, Value::Num(e))]);
         }
         let mut out = Vec::new();

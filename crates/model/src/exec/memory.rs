@@ -320,6 +320,7 @@ impl Engine<'_> {
             key: p.key.clone(),
             value: value.to_vec(),
             offset: Some(from as u32),
+            answer: None,
             outcome: None,
             line: line.cloned(),
         });

@@ -28,7 +28,7 @@ use crate::expr::{Arena, ExprId, Node, Origin, Rel};
 use crate::model::{Outcome, Path, Verdict};
 use crate::solver::{Answer, Oracle};
 
-pub use state::{Access, Region, State, Value, Written};
+pub use state::{Access, Place, Presence, Region, State, Value, Written};
 use step::Next;
 
 /// Why a path cannot be followed.
@@ -120,6 +120,13 @@ impl<'a> Engine<'a> {
             guard.push(self.arena.compare(Rel::Less, port, most));
             let ports = self.arena.sym("ports", 32, Origin::Port);
             guard.push(self.arena.compare(Rel::Eq, ports, most));
+        }
+        if self.program.dialect == Dialect::Xdp {
+            // Interfaces are numbered from 1.
+            let port = self.arena.sym("port", 32, Origin::Port);
+            let zero = self.arena.number(0, 32);
+            let none = self.arena.compare(Rel::Eq, port, zero);
+            guard.push(self.arena.not(none));
         }
         let model = match self.oracle.holds(&self.arena, &guard) {
             Answer::Holds(m) => Some(m),
@@ -321,6 +328,7 @@ impl<'a> Engine<'a> {
         Path {
             guard: s.guard,
             accesses: s.accesses,
+            places: s.places,
             rewrites: s.packet,
             target: s.target,
             verdict,

@@ -88,6 +88,8 @@ pub struct Access {
     pub value: Vec<ExprId>,
     /// first byte of the value that is touched, for loads and stores
     pub offset: Option<u32>,
+    /// the number that a call answered, where it is a symbol of its own
+    pub answer: Option<ExprId>,
     /// what came of it: `there`, `absent`, `stored`, `full` …
     pub outcome: Option<&'static str>,
     /// where

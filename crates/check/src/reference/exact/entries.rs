@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
+use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, handlers, is_array, prefix};
 use crate::reference::APART;
 
 const EAGAIN: i64 = 11;
@@ -30,6 +30,13 @@ impl Machine<'_> {
             "lpm_trie" => prefix::masked(key),
             _ => key.to_vec(),
         };
+        if declaration.kind.name == "allocator" {
+            self.lease_number(object, declaration, &key, value);
+            return true;
+        }
+        if handlers::is_of_handlers(declaration) {
+            return self.put_value(object, &key, value) != 0;
+        }
         if is_lru(declaration) {
             return self.put_entry(object, declaration, key, value.to_vec(), 0) == 0;
         }
@@ -157,7 +164,8 @@ impl Machine<'_> {
     ) -> u64 {
         let found = self.value_of(id, &key);
         let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
-        let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+        let crowd = self.crowd_of(id);
+        let full = entries.is_some_and(|e| e.len() as u64 + crowd >= o.capacity);
         match (flags, found) {
             (3.., _) => return error(EINVAL),
             (_, None) if is_array(o) => return error(E2BIG),

@@ -1,0 +1,38 @@
+//! `--check`: the model against executions of its program.
+
+use millrace_validate::{Options, text, validate};
+
+use super::Model;
+use crate::failure::{DONE, Failure, NO};
+use crate::function::{self, Function, Make};
+use crate::{screen, trouble};
+
+impl Model {
+    /// Prints what came of it; exit status 1 if something is not as the model says.
+    pub(super) fn check(&self) -> Result<u8, Failure> {
+        let make = Make {
+            program: self.program.clone(),
+            ..Make::default()
+        };
+        let function = Function::load(&self.nf, &make)?;
+        let Some(program) = &function.program else {
+            return Err(
+                Failure::wrong("a module alone has no model").help("give its source or its object")
+            );
+        };
+        let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let model = millrace_model::model(program, &checked, &self.limits()?);
+        let options = Options {
+            packets: self.packets,
+            seed: self.seed,
+            ..Options::default()
+        };
+        let findings = validate(program, &model, &function.module, &options);
+        if self.json {
+            screen::document(&findings);
+        } else {
+            screen::out(text(&findings).trim_end());
+        }
+        Ok(if findings.agree() { DONE } else { NO })
+    }
+}

@@ -1,0 +1,367 @@
+//! Which path's guard holds of what is really there.
+//!
+//! Symbols of a path are looked up in the packet, the state before and the answers of helpers: the n-th entry
+//! that a path touches has the key that the path says, evaluated, and what is under that key decides
+//! `OBJECT#n.present` and `OBJECT#n[from..to]`. What no state decides, a leased number and an estimate, is
+//! taken from what the execution answered at that place.
+
+use std::collections::{BTreeMap, HashMap};
+
+use millrace_check::reference::{Log, index_key};
+use millrace_model::exec::Place;
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::walk::{children, cone};
+use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
+use millrace_model::model::{Entry, Path, Verdict};
+use millrace_object::program::{ObjectId, Program};
+
+use crate::trial::{Trial, number, param};
+
+/// What a symbol of a path stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum Stands {
+    /// whether the entry of a place is there
+    Present(usize),
+    /// whether there was no room for the entry of a place
+    Full(usize),
+    /// bytes of what a place held before
+    Bytes(usize, usize, usize),
+    /// the number that the n-th lease of an object gave
+    Leased(ObjectId, usize),
+    /// the n-th estimate of an object
+    Estimate(ObjectId, usize),
+    /// the n-th answer of a helper
+    Answer(String, usize),
+}
+
+/// A path and its symbols.
+pub(crate) struct Charted {
+    /// conditions on the packet, port, time and parameters alone
+    plain: Vec<ExprId>,
+    /// the others
+    rest: Vec<ExprId>,
+    pub(crate) symbols: Vec<(SymId, Stands)>,
+}
+
+/// The paths of one entry, ready to be looked up.
+pub struct Chart<'a> {
+    /// the entry
+    pub entry: &'a Entry,
+    pub(crate) base: Vec<SymId>,
+    pub(crate) charted: Vec<Charted>,
+}
+
+/// What was there before an execution.
+pub struct Before<'a> {
+    /// the value under a key
+    pub value: &'a dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>>,
+    /// whether no further entry fits into an object
+    pub full: &'a dyn Fn(ObjectId) -> bool,
+    /// what happened
+    pub log: &'a Log,
+}
+
+impl Before<'_> {
+    /// What was under a key.
+    #[must_use]
+    pub fn at(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
+        match self.log.before.get(&(object, key.to_vec())) {
+            Some(before) => before.clone(),
+            None => (self.value)(object, key),
+        }
+    }
+}
+
+/// A place's key as the object stores it; none if no entry can have it.
+#[must_use]
+pub fn stored_key(
+    program: &Program,
+    arena: &Arena,
+    place: &Place,
+    under: &Assignment,
+) -> Option<Vec<u8>> {
+    let key: Vec<u8> = (place.key.iter())
+        .map(|e| under.value(arena, *e) as u8)
+        .collect();
+    let object = program.objects.get(place.object.0)?;
+    if by_number(object.kind.name) {
+        index_key(number(&key), object.key_bytes)
+    } else {
+        Some(key)
+    }
+}
+
+fn by_number(kind: &str) -> bool {
+    matches!(kind, "vector" | "allocator")
+}
+
+/// The symbols in these expressions, in ascending order.
+#[must_use]
+pub fn symbols(arena: &Arena, roots: &[ExprId]) -> Vec<SymId> {
+    let mut all: Vec<SymId> = (cone(arena, roots, |_| false).into_iter())
+        .filter_map(|e| match arena.node(e) {
+            Node::Sym(s) => Some(*s),
+            _ => None,
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Everything that a path says.
+#[must_use]
+pub fn roots(path: &Path) -> Vec<ExprId> {
+    let mut all = path.guard.clone();
+    for w in &path.rewrites {
+        all.extend(w.base);
+        all.push(w.byte);
+    }
+    for a in &path.accesses {
+        all.extend(a.key.iter().chain(&a.value).chain(&a.answer));
+    }
+    for p in &path.places {
+        all.extend(p.key.iter().chain(p.bytes.values()));
+    }
+    all.extend(path.target);
+    if let Verdict::Number(e) = path.verdict {
+        all.push(e);
+    }
+    all
+}
+
+/// Whether a symbol is the same for all paths.
+fn is_plain(origin: Origin) -> bool {
+    matches!(
+        origin,
+        Origin::Length | Origin::Port | Origin::Time | Origin::Param
+    )
+}
+
+impl<'a> Chart<'a> {
+    /// Of an entry's paths.
+    #[must_use]
+    pub fn new(entry: &'a Entry) -> Self {
+        let arena = &entry.arena;
+        let mut plain = vec![false; arena.len()];
+        let mut base = Vec::new();
+        let mut charted = Vec::new();
+        for path in &entry.paths {
+            let roots = roots(path);
+            let mut own = Vec::new();
+            // Operands have smaller numbers.
+            for e in cone(arena, &roots, |_| false) {
+                let here = match arena.node(e) {
+                    Node::Sym(s) => {
+                        let is = is_plain(arena.symbol(*s).origin);
+                        if is { &mut base } else { &mut own }.push(*s);
+                        is
+                    }
+                    node => {
+                        let known = |c: &ExprId| plain.get(c.0 as usize).copied();
+                        children(node).iter().all(|c| known(c).unwrap_or(false))
+                    }
+                };
+                if let Some(slot) = plain.get_mut(e.0 as usize) {
+                    *slot = here;
+                }
+            }
+            let is_plain = |e: &ExprId| plain.get(e.0 as usize).copied().unwrap_or(false);
+            let (on_packet, rest) = path.guard.iter().partition(|e| is_plain(e));
+            charted.push(Charted {
+                plain: on_packet,
+                rest,
+                symbols: stand(arena, path, &own),
+            });
+        }
+        base.sort_unstable();
+        base.dedup();
+        Self {
+            entry,
+            base,
+            charted,
+        }
+    }
+
+    /// What comes in, as numbers.
+    #[must_use]
+    pub fn base(&self, program: &Program, trial: &Trial) -> Assignment {
+        let arena = &self.entry.arena;
+        let mut symbols = HashMap::new();
+        let xdp = program.dialect == millrace_object::program::Dialect::Xdp;
+        for s in &self.base {
+            let symbol = arena.symbol(*s);
+            let value = match (symbol.origin, symbol.name.as_str()) {
+                (Origin::Length, _) => trial.packet.len() as u64,
+                // An interface's number is its port's, from 1.
+                (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
+                (Origin::Port, "ports") => u64::from(trial.ports),
+                (Origin::Time, name) if name.starts_with("jiffies64#") => trial.time / 4_000_000,
+                (Origin::Time, _) => trial.time,
+                (Origin::Param, name) => param(program, name).unwrap_or(0),
+                _ => 0,
+            };
+            symbols.insert(*s, value);
+        }
+        let packet: BTreeMap<u64, u8> = (0..).zip(trial.packet.iter().copied()).collect();
+        Assignment::new(symbols, packet)
+    }
+
+    /// The paths whose guards hold, and under what.
+    #[must_use]
+    pub fn holding(
+        &self,
+        program: &Program,
+        base: &Assignment,
+        before: &Before<'_>,
+    ) -> Vec<(usize, Assignment)> {
+        let arena = &self.entry.arena;
+        let mut out = Vec::new();
+        for (i, (path, charted)) in self.entry.paths.iter().zip(&self.charted).enumerate() {
+            if charted.plain.iter().any(|e| base.value(arena, *e) != 1) {
+                continue;
+            }
+            let under = bound(program, arena, path, charted, base, before);
+            if charted.rest.iter().all(|e| under.value(arena, *e) == 1) {
+                out.push((i, under));
+            }
+        }
+        out
+    }
+}
+
+/// A path's symbols looked up.
+fn bound(
+    program: &Program,
+    arena: &Arena,
+    path: &Path,
+    charted: &Charted,
+    base: &Assignment,
+    before: &Before<'_>,
+) -> Assignment {
+    let mut symbols = base.symbols.clone();
+    let touches = &before.log.touches;
+    let of = |object: ObjectId, helpers: &[&str], n: usize| {
+        let all = touches.iter();
+        let mut all = all.filter(|t| t.object == object && helpers.contains(&t.operation));
+        all.nth(n).map(|t| t.result)
+    };
+    for (s, stands) in &charted.symbols {
+        let value = match stands {
+            Stands::Leased(object, n) => of(*object, &["allocator_lease"], *n).unwrap_or(u64::MAX),
+            Stands::Estimate(object, n) => {
+                of(*object, &["sketch_count", "sketch_add"], *n).unwrap_or(0)
+            }
+            Stands::Answer(helper, n) => {
+                let mut answers = before.log.answers.iter().filter(|a| a.0 == helper);
+                answers.nth(*n).map_or(0, |a| a.1)
+            }
+            _ => continue,
+        };
+        symbols.insert(*s, value);
+    }
+    for (i, place) in path.places.iter().enumerate() {
+        let mut own = charted.symbols.iter().filter(|(_, stands)| {
+            matches!(stands, Stands::Present(p) | Stands::Full(p) | Stands::Bytes(p, ..) if *p == i)
+        });
+        let Some(first) = own.next() else { continue };
+        // The key may depend on what earlier places held.
+        let under = Assignment::new(symbols.clone(), base.packet.clone());
+        let key = stored_key(program, arena, place, &under);
+        let was = key.as_ref().and_then(|key| before.at(place.object, key));
+        for (s, stands) in std::iter::once(first).chain(own) {
+            let value = match stands {
+                Stands::Present(_) => u64::from(was.is_some()),
+                Stands::Full(_) => u64::from(was_full(place, key.as_deref(), before)),
+                Stands::Bytes(_, from, to) => {
+                    let bytes = was.as_ref().and_then(|w| w.get(*from..(*to).min(w.len())));
+                    bytes.map_or(0, number)
+                }
+                _ => continue,
+            };
+            symbols.insert(*s, value);
+        }
+    }
+    Assignment::new(symbols, base.packet.clone())
+}
+
+/// Whether there was no room for an entry: what the call said that would have added it, or what is there
+/// now if there was no call.
+fn was_full(place: &Place, key: Option<&[u8]>, before: &Before<'_>) -> bool {
+    let mut touches = before
+        .log
+        .touches
+        .iter()
+        .filter(|t| t.object == place.object);
+    let added = touches.find(|t| match t.operation {
+        "allocator_lease" => true,
+        "map_put" | "map_update_elem" => !t.there && Some(t.key.as_slice()) == key,
+        _ => false,
+    });
+    match added.map(|t| (t.operation, t.result)) {
+        Some(("allocator_lease", result)) => result == u64::MAX,
+        Some(("map_put", result)) => result == 0,
+        Some((_, result)) => result != 0,
+        None => (before.full)(place.object),
+    }
+}
+
+/// What the symbols of a path stand for.
+fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
+    let mut out = Vec::new();
+    let answers = |object: ObjectId| {
+        path.accesses
+            .iter()
+            .filter(move |a| a.object == object && a.answer.is_some())
+    };
+    // Symbols of one helper are numbered in the order of its calls.
+    let mut calls: BTreeMap<&str, Vec<(u32, SymId)>> = BTreeMap::new();
+    let mut leases: BTreeMap<ObjectId, Vec<(u32, SymId)>> = BTreeMap::new();
+    for s in own {
+        let symbol = arena.symbol(*s);
+        let Origin::State(object) = symbol.origin else {
+            if let Some((helper, n)) = symbol.name.rsplit_once('#') {
+                let calls = calls.entry(helper).or_default();
+                calls.push((n.parse().unwrap_or(u32::MAX), *s));
+            }
+            continue;
+        };
+        let object = ObjectId(object);
+        let is_symbol = |e: &ExprId| matches!(arena.node(*e), Node::Sym(t) if t == s);
+        if let Some(n) = answers(object).position(|a| a.answer.as_ref().is_some_and(is_symbol)) {
+            out.push((*s, Stands::Estimate(object, n)));
+            continue;
+        }
+        let place = path.places.iter().enumerate().find_map(|(i, p)| {
+            let rest = symbol.name.strip_prefix(p.stem.as_str())?;
+            (p.object == object).then_some(())?;
+            match rest {
+                ".present" => Some(Stands::Present(i)),
+                ".full" => Some(Stands::Full(i)),
+                _ => {
+                    let range = rest.strip_prefix('[')?.strip_suffix(']')?;
+                    let (from, to) = range.split_once("..")?;
+                    Some(Stands::Bytes(i, from.parse().ok()?, to.parse().ok()?))
+                }
+            }
+        });
+        if let Some(stands) = place {
+            out.push((*s, stands));
+        } else if let Some((_, n)) = symbol.name.rsplit_once(".leased#") {
+            let leases = leases.entry(object).or_default();
+            leases.push((n.parse().unwrap_or(u32::MAX), *s));
+        }
+    }
+    let numbered = |mut all: Vec<(u32, SymId)>| {
+        all.sort_unstable();
+        all.into_iter().map(|a| a.1).enumerate()
+    };
+    for (helper, all) in calls {
+        let stands = |n| Stands::Answer(helper.to_owned(), n);
+        out.extend(numbered(all).map(|(n, s)| (s, stands(n))));
+    }
+    for (object, all) in leases {
+        out.extend(numbered(all).map(|(n, s)| (s, Stands::Leased(object, n))));
+    }
+    out
+}
