@@ -82,13 +82,26 @@ impl Findings {
     }
 }
 
+/// Conditions of a guard that people are shown: its last ones, which tell it from others that begin alike.
+const CONDITIONS: usize = 4;
+/// Characters of a condition.
+const LONG: usize = 120;
+
 /// A guard in one line.
 fn short(guard: &[String]) -> String {
     if guard.is_empty() {
-        "always".to_owned()
-    } else {
-        guard.join(" and ")
+        return "always".to_owned();
     }
+    let skipped = guard.len().saturating_sub(CONDITIONS);
+    let cut = |text: &String| match text.char_indices().nth(LONG) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.clone(),
+    };
+    let mut all: Vec<String> = guard.iter().skip(skipped).map(cut).collect();
+    if skipped > 0 {
+        all.insert(0, "…".to_owned());
+    }
+    all.join(" and ")
 }
 
 /// The findings for people.

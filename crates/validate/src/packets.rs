@@ -19,7 +19,7 @@ const STEPS: &[(u64, u32)] = &[
 const NETWORK: [usize; 3] = [14, 18, 22];
 
 /// Packets sent lately that may be sent again or answered.
-const LATELY: usize = 16;
+const LATELY: usize = 8;
 
 /// A source of packets.
 pub struct Packets<R> {
@@ -54,28 +54,32 @@ impl<R: Rng> Packets<R> {
                 this.pool.get(at).cloned().unwrap_or_default()
             }
         };
-        let mut frame = match (self.random.random_range(0..8), recent.flatten()) {
+        let mut frame = match (self.random.random_range(0..16), recent.flatten()) {
             // Again.
-            (0 | 1, Some((frame, from))) => {
+            (0..=1, Some((frame, from))) => {
                 port = from;
                 frame
             }
             // An answer, from another port.
-            (2 | 3, Some((mut frame, from))) => {
+            (2..=4, Some((mut frame, from))) => {
                 swap(&mut frame);
                 port = (from + 1) % self.ports;
                 frame
             }
-            // The same endpoints in another packet.
-            (4, Some((old, from))) => {
+            // Another packet between the same endpoints, or hosts; either way round.
+            (n @ 5..=11, Some((old, from))) => {
                 let mut frame = fresh(self);
-                endpoints(&old, &mut frame);
+                endpoints(&old, &mut frame, n < 9);
                 port = from;
+                if self.random.random_range(0..3) == 0 {
+                    swap(&mut frame);
+                    port = (from + 1) % self.ports;
+                }
                 frame
             }
             _ => fresh(self),
         };
-        if self.random.random_range(0..3) == 0 {
+        if self.random.random_range(0..4) == 0 {
             for _ in 0..self.random.random_range(1..=2) {
                 let most = frame.len().min(80);
                 if most > 0 {
@@ -106,6 +110,13 @@ impl<R: Rng> Packets<R> {
         });
         let most = step.map_or(1, |s| s.0);
         (frame, port, self.random.random_range(0..=most))
+    }
+
+    /// Makes later packets from this one, too: it did something new.
+    pub fn keep(&mut self, frame: &[u8]) {
+        if !frame.is_empty() {
+            self.pool.push(frame.to_vec());
+        }
     }
 
     /// A trial of the next frame after this time.
@@ -155,9 +166,10 @@ fn swap(frame: &mut [u8]) {
     }
 }
 
-/// Copies the endpoints of one frame to another one with headers of the same kind.
-fn endpoints(from: &[u8], to: &mut [u8]) {
-    for ((a, length), (b, other)) in pairs(from).into_iter().zip(pairs(to)) {
+/// Copies the addresses, and perhaps the ports, of one frame to another one with headers of the same kind.
+fn endpoints(from: &[u8], to: &mut [u8], ports: bool) {
+    let pairs = pairs(from).into_iter().zip(pairs(to));
+    for ((a, length), (b, other)) in pairs.take(if ports { 3 } else { 2 }) {
         let bytes = from.get(a..a + 2 * length).filter(|_| length == other);
         if let (Some(bytes), Some(slot)) = (bytes, to.get_mut(b..b + 2 * length)) {
             slot.copy_from_slice(bytes);

@@ -243,8 +243,17 @@ pub fn compare(
             });
         }
     }
-    // What changed without being foretold.
+    // What changed without being foretold. What a sketch says is its own affair.
+    let sketch = |o: ObjectId| {
+        program
+            .objects
+            .get(o.0)
+            .is_some_and(|o| o.kind.name == "sketch")
+    };
     for ((object, key), before) in &happened.log.before {
+        if sketch(*object) {
+            continue;
+        }
         let foretold = predicted
             .entries
             .iter()

@@ -23,7 +23,7 @@ use crate::witness::{Case, START, case};
 /// Differences that are told; the others are counted.
 const TOLD: usize = 20;
 /// Most settings of parameters under which packets are sent.
-const SETTINGS: usize = 8;
+const SETTINGS: usize = 4;
 /// How many packets come between two firings of each timer.
 const TIMER: u64 = 64;
 
@@ -337,17 +337,14 @@ impl Validation<'_> {
             Ok(pair) => pair,
             Err(_) => return,
         };
-        let mut trials: Vec<Trial> = of_role(|r| r == Role::OnStart)
-            .into_iter()
-            .map(|e| idle(e, now))
-            .collect();
+        let mut waiting = of_role(|r| r == Role::OnStart);
         let mut sent = 0;
         while sent < most {
-            let trial = if let Some(trial) = trials.pop() {
-                trial
+            let trial = if let Some(entry) = waiting.pop() {
+                idle(entry, now)
             } else {
                 if sent % TIMER == TIMER - 1 {
-                    trials.extend(timers.iter().map(|e| idle(*e, now)));
+                    waiting.extend(&timers);
                 }
                 sent += 1;
                 let Some(entry) = takers.get((sent % takers.len().max(1) as u64) as usize) else {
@@ -360,7 +357,11 @@ impl Validation<'_> {
                 break;
             };
             self.tell("packets", &trial, &judged);
-            reached.extend(judged.path.map(|p| (trial.entry, p)));
+            if let Some(path) = judged.path
+                && reached.insert((trial.entry, path))
+            {
+                packets.keep(&trial.packet);
+            }
         }
         self.findings.packets += sent;
         if let Err(why) = pair.same_state() {

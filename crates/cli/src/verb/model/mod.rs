@@ -49,6 +49,10 @@ pub struct Model {
     #[arg(long, value_name = "N", default_value_t = 4000, requires = "check")]
     packets: u64,
 
+    /// With --check: a capture whose frames packets are made from, besides those of the paths
+    #[arg(long = "in", value_name = "FILE", requires = "check")]
+    input: Vec<PathBuf>,
+
     /// With --check: what the packets are drawn from
     #[arg(long, value_name = "N", default_value_t = 1, requires = "check")]
     seed: u64,
