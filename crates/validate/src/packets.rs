@@ -84,9 +84,15 @@ impl<R: Rng> Packets<R> {
                 let most = frame.len().min(80);
                 if most > 0 {
                     let at = self.random.random_range(0..most);
+                    let how = self.random.random_range(0..4);
                     let byte = self.random.random();
                     if let Some(slot) = frame.get_mut(at) {
-                        *slot = byte;
+                        // What is compared with a number is often one off another.
+                        *slot = match how {
+                            0 => slot.wrapping_add(1),
+                            1 => slot.wrapping_sub(1),
+                            _ => byte,
+                        };
                     }
                 }
             }
