@@ -79,6 +79,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
                 asked: engine.oracle.asked,
                 unanswered: engine.oracle.unanswered,
                 remembered: engine.oracle.remembered,
+                found: engine.oracle.found,
                 time: began.elapsed(),
             },
             arena: engine.arena,

@@ -95,8 +95,10 @@ pub struct Took {
     pub asked: u64,
     /// questions that it did not answer
     pub unanswered: u64,
-    /// questions that an earlier assignment answered
+    /// questions that an earlier assignment or answer settled
     pub remembered: u64,
+    /// questions that a walk from an earlier assignment settled
+    pub found: u64,
     /// time
     #[serde(skip)]
     pub time: Duration,

@@ -23,9 +23,8 @@ impl Engine<'_> {
             let c = self.arena.number(value, 64);
             let same = self.arena.compare(Rel::Eq, e, c);
             let other = self.arena.not(same);
-            let mut all = s.guard.clone();
-            all.push(other);
-            if matches!(self.oracle.holds(&self.arena, &all), Answer::Fails) {
+            let answer = self.oracle.and(&self.arena, &s.guard, other, Some(&model));
+            if matches!(answer, Answer::Fails) {
                 return Ok(value as i64);
             }
         }
@@ -132,9 +131,10 @@ impl Engine<'_> {
 
     /// Whether a condition can hold; yes if nobody can say.
     fn possible(&mut self, s: &State, condition: ExprId) -> bool {
-        let mut all = s.guard.clone();
-        all.push(condition);
-        !matches!(self.oracle.holds(&self.arena, &all), Answer::Fails)
+        let answer = self
+            .oracle
+            .and(&self.arena, &s.guard, condition, s.model.as_ref());
+        !matches!(answer, Answer::Fails)
     }
 
     /// So many bytes in memory order.

@@ -357,7 +357,7 @@ impl<'a> Engine<'a> {
             if known {
                 return Some(t);
             }
-            match self.oracle.holds(&self.arena, &t.guard) {
+            match self.oracle.and(&self.arena, &s.guard, e, s.model.as_ref()) {
                 Answer::Holds(m) => {
                     t.model = Some(m);
                     Some(t)

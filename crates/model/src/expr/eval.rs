@@ -39,27 +39,35 @@ impl Assignment {
             let get = |id: &ExprId| known.get(id).copied().unwrap_or(0);
             let width = arena.width(id);
             let value = match arena.node(id) {
-                Node::Const(c) => *c,
                 Node::Sym(s) => self.symbols.get(s).copied().unwrap_or(0),
                 Node::Byte { base, at } => {
                     let offset = base.as_ref().map_or(0, get).wrapping_add(*at as u64);
                     u64::from(self.packet.get(&(offset & 0xffff)).copied().unwrap_or(0))
                 }
-                Node::Concat(parts) => parts.iter().fold(0_u64, |n, p| {
-                    n.checked_shl(arena.width(*p)).unwrap_or(0) | get(p)
-                }),
-                Node::Extract { of, low } => get(of) >> low,
-                Node::SignExtend(x) => {
-                    let up = 64 - arena.width(*x);
-                    ((get(x) << up) as i64 >> up) as u64
-                }
-                Node::Bin(op, a, b) => apply(*op, width, get(a), get(b)),
-                Node::Cmp(rel, a, b) => u64::from(relation(*rel, arena.width(*a), get(a), get(b))),
-                Node::Ite(c, a, b) => get(if get(c) == 1 { a } else { b }),
+                node => apply_node(arena, node, width, |x| get(&x)),
             };
             known.insert(id, value & mask(width));
         }
         known.get(&e).copied().unwrap_or(0)
+    }
+}
+
+/// The value of a node whose operands have these values; 0 for symbols and bytes, which have none.
+pub fn apply_node(arena: &Arena, node: &Node, width: u32, get: impl Fn(ExprId) -> u64) -> u64 {
+    match node {
+        Node::Const(c) => *c,
+        Node::Sym(_) | Node::Byte { .. } => 0,
+        Node::Concat(parts) => parts.iter().fold(0_u64, |n, p| {
+            n.checked_shl(arena.width(*p)).unwrap_or(0) | get(*p)
+        }),
+        Node::Extract { of, low } => get(*of) >> low,
+        Node::SignExtend(x) => {
+            let up = 64 - arena.width(*x);
+            ((get(*x) << up) as i64 >> up) as u64
+        }
+        Node::Bin(op, a, b) => apply(*op, width, get(*a), get(*b)),
+        Node::Cmp(rel, a, b) => u64::from(relation(*rel, arena.width(*a), get(*a), get(*b))),
+        Node::Ite(c, a, b) => get(if get(*c) == 1 { *a } else { *b }),
     }
 }
 

@@ -1,19 +1,26 @@
-//! Can a guard hold? First what is known without asking: the simplifier, and assignments that held
-//! before; then a solver, through the trait [`Solve`].
+//! Can a guard hold? First what is known without asking: the simplifier, assignments that held before,
+//! answers to the same question; then a solver, through the trait [`Solve`], about no more of the guard than
+//! has to do with the new condition.
 
+mod far;
 mod repair;
+mod search;
+mod slice;
 pub mod smt;
 mod z3;
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId};
 
+use far::{Lemma, Values, assignment};
+use slice::{Leaves, conjuncts};
 pub use z3::Z3;
 
-/// What a solver says.
+/// What became of a question.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// it can hold: so
@@ -24,29 +31,50 @@ pub enum Answer {
     Unknown(String),
 }
 
-/// A decision procedure for conjunctions of expressions of width 1.
+/// What a solver says.
+#[derive(Clone, Debug)]
+pub enum Said {
+    /// it can hold, with these values of symbols and packet bytes
+    Holds(HashMap<ExprId, u64>),
+    /// it cannot
+    Fails,
+    /// nothing was found within the time allowed, or there is no solver
+    Unknown(String),
+}
+
+/// A decision procedure for conjunctions of expressions of width 1 over symbols and packet bytes, all of them
+/// variables of their own; the two bytes of a lemma are equal if their offsets are.
 pub trait Solve {
     /// Whether all can hold at once.
-    fn solve(&mut self, arena: &Arena, all: &[ExprId]) -> Answer;
+    fn solve(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[(ExprId, ExprId)]) -> Said;
 }
 
 /// Most nodes of a condition that the first question of two contains.
 const LIGHT: usize = 150;
 /// Most assignments that are remembered.
 const REMEMBERED: usize = 48;
+/// Most answers that are remembered.
+const ANSWERS: usize = 1 << 16;
+/// How often a question is asked again with more lemmas.
+const ROUNDS: usize = 16;
 
 /// The layers before the solver, and counts of what each answered.
 pub struct Oracle {
     solver: Box<dyn Solve>,
-    recent: std::collections::VecDeque<Rc<Assignment>>,
-    sizes: std::collections::HashMap<ExprId, usize>,
-    /// questions that a remembered assignment answered
+    recent: VecDeque<Rc<Assignment>>,
+    sizes: HashMap<ExprId, usize>,
+    leaves: Leaves,
+    answers: HashMap<Vec<ExprId>, Option<Values>>,
+    lemmas: Vec<Lemma>,
+    /// questions that a remembered assignment or answer settled
     pub remembered: u64,
+    /// questions that a walk from an earlier assignment settled
+    pub found: u64,
     /// questions that the solver got
     pub asked: u64,
-    /// questions that it did not answer, and what it said last
+    /// questions that it did not answer
     pub unanswered: u64,
-    /// the last reason
+    /// what it said last
     pub reason: Option<String>,
 }
 
@@ -56,9 +84,13 @@ impl Oracle {
     pub fn new(solver: Box<dyn Solve>) -> Self {
         Self {
             solver,
-            recent: std::collections::VecDeque::new(),
-            sizes: std::collections::HashMap::new(),
+            recent: VecDeque::new(),
+            sizes: HashMap::new(),
+            leaves: Leaves::default(),
+            answers: HashMap::new(),
+            lemmas: Vec::new(),
             remembered: 0,
+            found: 0,
             asked: 0,
             unanswered: 0,
             reason: None,
@@ -66,7 +98,7 @@ impl Oracle {
     }
 
     /// Keeps an assignment to try first.
-    pub fn remember(&mut self, model: Rc<Assignment>) {
+    fn remember(&mut self, model: Rc<Assignment>) {
         if self.recent.len() >= REMEMBERED {
             self.recent.pop_back();
         }
@@ -82,6 +114,28 @@ impl Oracle {
 
     /// Whether all can hold at once.
     pub fn holds(&mut self, arena: &Arena, all: &[ExprId]) -> Answer {
+        self.decide(arena, all, None)
+    }
+
+    /// Whether a condition can hold beside a guard, which holds under the assignment, if there is one.
+    pub fn and(
+        &mut self,
+        arena: &Arena,
+        guard: &[ExprId],
+        condition: ExprId,
+        under: Option<&Rc<Assignment>>,
+    ) -> Answer {
+        let mut all = guard.to_vec();
+        all.push(condition);
+        self.decide(arena, &all, under.map(|m| (condition, m.clone())))
+    }
+
+    fn decide(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        new: Option<(ExprId, Rc<Assignment>)>,
+    ) -> Answer {
         if all.iter().any(|e| arena.constant(*e) == Some(0)) {
             return Answer::Fails;
         }
@@ -93,44 +147,136 @@ impl Oracle {
             self.recent.push_front(m.clone());
             return Answer::Holds(m);
         }
-        // Large conditions, checksums mostly, are left out at first. If the rest cannot hold, neither can
-        // all; if it can, a packet with its checksum put right may already be the answer.
+        let mut why = None;
+        if let Some((condition, under)) = new {
+            let slice = self.leaves.slice(arena, all, condition);
+            if !self.answers.contains_key(&slice)
+                && let Some(m) = search::search(arena, &slice, &under, &|m| {
+                    let candidates = [m.clone(), repair::checksums(m)];
+                    candidates.into_iter().find(|m| fits(m))
+                })
+            {
+                let m = Rc::new(m);
+                self.found += 1;
+                self.remember(m.clone());
+                return Answer::Holds(m);
+            }
+            match self.light_first(arena, &slice, Some(&under), &fits) {
+                Answer::Unknown(reason) => why = Some(reason),
+                decided => return decided,
+            }
+        }
+        let whole = conjuncts(arena, all);
+        match self.light_first(arena, &whole, None, &fits) {
+            Answer::Unknown(reason) => {
+                let why = why.unwrap_or(reason);
+                self.unanswered += 1;
+                self.reason = Some(why.clone());
+                Answer::Unknown(why)
+            }
+            decided => decided,
+        }
+    }
+
+    /// Large conditions, checksums mostly, are left out at first. If the rest cannot hold, neither can all; if
+    /// it can, a packet with its checksum put right may already be the answer.
+    fn light_first(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        under: Option<&Rc<Assignment>>,
+        fits: &dyn Fn(&Assignment) -> bool,
+    ) -> Answer {
         let light: Vec<ExprId> = all
             .iter()
             .copied()
             .filter(|e| self.size(arena, *e) <= LIGHT)
             .collect();
         if light.len() < all.len() {
-            self.asked += 1;
-            match self.solver.solve(arena, &light) {
-                Answer::Fails => return Answer::Fails,
-                Answer::Holds(m) => {
-                    let m = Rc::new(repair::checksums(&m));
-                    if fits(&m) {
-                        self.remember(m.clone());
-                        return Answer::Holds(m);
-                    }
-                }
+            let repaired = |m: &Assignment| fits(m);
+            match self.lazily(arena, &light, under, &repaired, true) {
                 Answer::Unknown(_) => {}
+                decided => return decided,
             }
+        }
+        self.lazily(arena, all, under, fits, false)
+    }
+
+    /// Asks, and asks again with what the answer overlooked of bytes at computed offsets.
+    fn lazily(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        under: Option<&Rc<Assignment>>,
+        fits: &dyn Fn(&Assignment) -> bool,
+        repair: bool,
+    ) -> Answer {
+        let mut mine: HashSet<ExprId> = HashSet::new();
+        for e in all {
+            mine.extend(self.leaves.of(arena, *e).iter());
+        }
+        let mut lemmas: Vec<Lemma> = self
+            .lemmas
+            .iter()
+            .copied()
+            .filter(|(a, b)| mine.contains(a) && mine.contains(b))
+            .collect();
+        for _ in 0..ROUNDS {
+            let values = match self.answer(arena, all, &lemmas) {
+                Said::Holds(values) => values,
+                Said::Fails => return Answer::Fails,
+                Said::Unknown(why) => return Answer::Unknown(why),
+            };
+            let (made, clashes) = assignment(arena, &values, under.map(|m| &**m));
+            let made = if repair {
+                repair::checksums(&made)
+            } else {
+                made
+            };
+            if fits(&made) {
+                let made = Rc::new(made);
+                self.remember(made.clone());
+                return Answer::Holds(made);
+            }
+            let before = lemmas.len();
+            for clash in clashes {
+                if !lemmas.contains(&clash) {
+                    lemmas.push(clash);
+                    self.lemmas.push(clash);
+                }
+            }
+            if lemmas.len() == before {
+                break;
+            }
+        }
+        // An assignment is taken only if it is one: the solver is not trusted with that.
+        Answer::Unknown("no assignment of the solver satisfies the guard".to_owned())
+    }
+
+    fn answer(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[Lemma]) -> Said {
+        let mut key = all.to_vec();
+        key.sort_unstable();
+        key.extend(lemmas.iter().flat_map(|l| [l.0, l.1]));
+        if let Some(known) = self.answers.get(&key) {
+            self.remembered += 1;
+            return match known {
+                Some(values) => Said::Holds(values.clone()),
+                None => Said::Fails,
+            };
         }
         self.asked += 1;
-        let answer = self.solver.solve(arena, all);
-        match &answer {
-            // An assignment is taken only if it is one: the solver is not trusted with that.
-            Answer::Holds(m) if fits(m) => self.remember(m.clone()),
-            Answer::Holds(_) => {
-                self.unanswered += 1;
-                let why = "the solver's assignment does not satisfy the guard".to_owned();
-                self.reason = Some(why.clone());
-                return Answer::Unknown(why);
+        let said = self.solver.solve(arena, all, lemmas);
+        if self.answers.len() < ANSWERS {
+            match &said {
+                Said::Holds(values) => {
+                    self.answers.insert(key, Some(values.clone()));
+                }
+                Said::Fails => {
+                    self.answers.insert(key, None);
+                }
+                Said::Unknown(_) => {}
             }
-            Answer::Unknown(why) => {
-                self.unanswered += 1;
-                self.reason = Some(why.clone());
-            }
-            Answer::Fails => {}
         }
-        answer
+        said
     }
 }

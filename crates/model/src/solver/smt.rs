@@ -1,92 +1,76 @@
 //! A question as SMT-LIB 2 text.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::expr::walk::cone;
-use crate::expr::{Arena, Bin, ExprId, Node, Rel, SymId};
+use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 
 /// A question, and what to ask for when it holds.
 pub struct Query {
     /// declarations, definitions and assertions
     pub text: String,
-    /// symbols in it
-    pub symbols: Vec<SymId>,
-    /// constant offsets of packet bytes in it
-    pub bytes: Vec<i64>,
-    /// bytes at offsets that are no constants: the base's and the byte's definitions
-    pub far: Vec<ExprId>,
+    /// the symbols and packet bytes in it
+    pub leaves: Vec<ExprId>,
 }
 
-impl Query {
-    /// The logic that it is in: arrays only where a byte's offset is no constant.
-    #[must_use]
-    pub fn logic(&self) -> &'static str {
-        if self.far.is_empty() {
-            "QF_BV"
-        } else {
-            "QF_ABV"
-        }
-    }
-}
-
-/// Writes a question.
+/// Writes a question in the logic of bit-vectors (QF_BV): all of these hold, and the bytes of each pair
+/// are equal if their offsets are.
 #[must_use]
-pub fn query(arena: &Arena, all: &[ExprId]) -> Query {
-    let ids = cone(arena, all, |_| false);
-    let mut symbols = BTreeSet::new();
-    let mut bytes = BTreeSet::new();
-    let mut far = Vec::new();
-    for id in &ids {
-        match arena.node(*id) {
-            Node::Sym(s) => {
-                symbols.insert(*s);
-            }
-            Node::Byte { base: None, at } => {
-                bytes.insert(*at);
-            }
-            Node::Byte { .. } => far.push(*id),
-            _ => {}
-        }
-    }
+pub fn query(arena: &Arena, all: &[ExprId], lemmas: &[(ExprId, ExprId)]) -> Query {
+    let roots: Vec<ExprId> = all
+        .iter()
+        .copied()
+        .chain(lemmas.iter().flat_map(|l| [l.0, l.1]))
+        .collect();
+    let ids = cone(arena, &roots, |_| false);
     let mut text = String::new();
-    for s in &symbols {
-        let symbol = arena.symbol(*s);
-        // Names hold those of maps, which are whatever an object says: a line of theirs would be a command.
-        let _ = writeln!(text, "; {}", symbol.name.escape_default());
-        let _ = writeln!(text, "(declare-const s{} (_ BitVec {}))", s.0, symbol.width);
-    }
-    if far.is_empty() {
-        for at in &bytes {
-            let _ = writeln!(text, "(declare-const p{at} (_ BitVec 8))");
-        }
-    } else {
-        text.push_str("(declare-const pkt (Array (_ BitVec 16) (_ BitVec 8)))\n");
-        for at in &bytes {
-            let _ = writeln!(
-                text,
-                "(define-fun p{at} () (_ BitVec 8) (select pkt (_ bv{} 16)))",
-                *at as u64 & 0xffff
-            );
-        }
-    }
+    let mut leaves = Vec::new();
     for id in &ids {
-        let _ = writeln!(
-            text,
-            "(define-fun e{} () (_ BitVec {}) {})",
-            id.0,
-            arena.width(*id),
-            definition(arena, *id)
-        );
+        let (width, n) = (arena.width(*id), id.0);
+        let leaf = match arena.node(*id) {
+            Node::Sym(s) => {
+                // Names hold those of maps, which are whatever an object says: a line of theirs would be a
+                // command.
+                let name = arena.symbol(*s).name.escape_default();
+                Some(format!("; {name}"))
+            }
+            Node::Byte { base: None, at } => Some(format!("; byte {at}")),
+            Node::Byte { base: Some(b), at } => Some(format!("; byte {at} after e{}", b.0)),
+            _ => None,
+        };
+        if let Some(comment) = leaf {
+            leaves.push(*id);
+            let _ = writeln!(text, "{comment}\n(declare-const e{n} (_ BitVec {width}))");
+        } else {
+            let as_what = definition(arena, *id);
+            let _ = writeln!(text, "(define-fun e{n} () (_ BitVec {width}) {as_what})");
+        }
     }
     for e in all {
         let _ = writeln!(text, "(assert (= e{} #b1))", e.0);
     }
-    Query {
-        text,
-        symbols: symbols.into_iter().collect(),
-        bytes: bytes.into_iter().collect(),
-        far,
+    for (a, b) in lemmas {
+        let _ = writeln!(
+            text,
+            "(assert (=> (= {} {}) (= e{} e{})))",
+            offset(arena, *a),
+            offset(arena, *b),
+            a.0,
+            b.0
+        );
+    }
+    Query { text, leaves }
+}
+
+/// Where a packet byte is, in 16 bits.
+fn offset(arena: &Arena, byte: ExprId) -> String {
+    match arena.node(byte) {
+        Node::Byte { base: Some(b), at } => format!(
+            "((_ extract 15 0) (bvadd e{} (_ bv{} 64)))",
+            b.0, *at as u64
+        ),
+        Node::Byte { base: None, at } => format!("(_ bv{} 16)", *at as u64 & 0xffff),
+        _ => "(_ bv0 16)".to_owned(),
     }
 }
 
@@ -94,12 +78,8 @@ fn definition(arena: &Arena, id: ExprId) -> String {
     let width = arena.width(id);
     match arena.node(id) {
         Node::Const(c) => format!("(_ bv{c} {width})"),
-        Node::Sym(s) => format!("s{}", s.0),
-        Node::Byte { base: None, at } => format!("p{at}"),
-        Node::Byte { base: Some(b), at } => format!(
-            "(select pkt ((_ extract 15 0) (bvadd e{} (_ bv{} 64))))",
-            b.0, *at as u64
-        ),
+        // Declared, not defined.
+        Node::Sym(_) | Node::Byte { .. } => format!("e{}", id.0),
         Node::Concat(parts) => {
             let names: Vec<String> = parts.iter().map(|p| format!("e{}", p.0)).collect();
             format!("(concat {})", names.join(" "))
@@ -154,7 +134,7 @@ mod tests {
         let mut arena = Arena::default();
         let hostile = "map\n(set-option :regular-output-channel \"/tmp/x\")\r#1";
         let flag = arena.sym(hostile, 1, Origin::Random);
-        let text = query(&arena, &[flag]).text;
+        let text = query(&arena, &[flag], &[]).text;
         let commands = ["; ", "(declare-const ", "(define-fun ", "(assert "];
         for line in text.split(['\n', '\r']).filter(|line| !line.is_empty()) {
             assert!(commands.iter().any(|c| line.starts_with(c)), "{text}");

@@ -4,17 +4,15 @@
 //! unanswered, and what is asked can be kept as a file. The process lives on between questions, but
 //! each has a scope of its own, so that no answer depends on the ones before.
 
-use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::rc::Rc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use super::far::{Lemma, Values};
 use super::smt::{Query, query};
-use super::{Answer, Solve};
-use crate::expr::eval::Assignment;
+use super::{Said, Solve};
 use crate::expr::{Arena, ExprId};
 
 /// How long the first of two attempts may take.
@@ -128,12 +126,12 @@ impl Z3 {
         }
     }
 
-    fn ask(&mut self, arena: &Arena, all: &[ExprId]) -> Result<Answer, String> {
-        let q = query(arena, all);
+    fn ask(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[Lemma]) -> Result<Said, String> {
+        let q = query(arena, all, lemmas);
         self.questions += 1;
         if let Some(folder) = &self.dump {
             let file = folder.join(format!("{:05}.smt2", self.questions));
-            let text = format!("(set-logic {})\n{}(check-sat)\n", q.logic(), q.text);
+            let text = format!("(set-logic QF_BV)\n{}(check-sat)\n", q.text);
             std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
         }
         // Most questions are small: a scope is ten times cheaper than a reset, and the solver of a reset
@@ -144,8 +142,8 @@ impl Z3 {
             q.text
         ))?;
         let first = match self.hear()?.trim() {
-            "sat" => Some(self.model(arena, &q)?),
-            "unsat" => Some(Answer::Fails),
+            "sat" => Some(self.values(&q)?),
+            "unsat" => Some(Said::Fails),
             _ => None,
         };
         self.tell("(pop)\n")?;
@@ -154,13 +152,12 @@ impl Z3 {
         }
         let timeout = self.timeout.as_millis();
         self.tell(&format!(
-            "(reset)\n(set-option :timeout {timeout})\n(set-logic {})\n{}(check-sat)\n",
-            q.logic(),
+            "(reset)\n(set-option :timeout {timeout})\n(set-logic QF_BV)\n{}(check-sat)\n",
             q.text
         ))?;
         let answer = match self.hear()?.trim() {
-            "sat" => self.model(arena, &q),
-            "unsat" => Ok(Answer::Fails),
+            "sat" => self.values(&q),
+            "unsat" => Ok(Said::Fails),
             "unknown" | "timeout" => Err(format!("the solver found nothing within {timeout} ms")),
             other => {
                 self.running = None;
@@ -172,42 +169,18 @@ impl Z3 {
         answer
     }
 
-    fn model(&mut self, arena: &Arena, q: &Query) -> Result<Answer, String> {
-        let mut terms: Vec<String> = q.symbols.iter().map(|s| format!("s{}", s.0)).collect();
-        terms.extend(q.bytes.iter().map(|at| format!("p{at}")));
-        terms.extend(q.far.iter().map(|e| format!("e{}", e.0)));
-        if terms.is_empty() {
-            return Ok(Answer::Holds(Rc::new(Assignment::default())));
+    fn values(&mut self, q: &Query) -> Result<Said, String> {
+        if q.leaves.is_empty() {
+            return Ok(Said::Holds(Values::new()));
         }
+        let terms: Vec<String> = q.leaves.iter().map(|e| format!("e{}", e.0)).collect();
         self.tell(&format!("(get-value ({}))\n", terms.join(" ")))?;
-        let text = self.hear()?;
-        let values = values(&text);
-        let symbols: HashMap<_, _> = q
-            .symbols
-            .iter()
-            .filter_map(|s| Some((*s, *values.get(&format!("s{}", s.0))?)))
-            .collect();
-        let mut packet: BTreeMap<u64, u8> = q
-            .bytes
-            .iter()
-            .filter_map(|at| Some((*at as u64 & 0xffff, *values.get(&format!("p{at}"))? as u8)))
-            .collect();
-        // Operands come before what is made of them, so each offset is known when its turn comes.
-        for e in &q.far {
-            if let crate::expr::Node::Byte { base: Some(b), at } = arena.node(*e) {
-                let so_far = Assignment::new(symbols.clone(), packet.clone());
-                let offset = so_far.value(arena, *b).wrapping_add(*at as u64) & 0xffff;
-                if let Some(v) = values.get(&format!("e{}", e.0)) {
-                    packet.insert(offset, *v as u8);
-                }
-            }
-        }
-        Ok(Answer::Holds(Rc::new(Assignment::new(symbols, packet))))
+        Ok(Said::Holds(values(&self.hear()?)))
     }
 }
 
-/// `((s1 #x0f) (p2 #b1) …)`
-fn values(text: &str) -> HashMap<String, u64> {
+/// `((e1 #x0f) (e2 #b1) …)`
+fn values(text: &str) -> Values {
     let clean = text.replace(['(', ')'], " ");
     let words: Vec<&str> = clean.split_whitespace().collect();
     let number = |w: &str| match (w.strip_prefix("#x"), w.strip_prefix("#b")) {
@@ -215,27 +188,28 @@ fn values(text: &str) -> HashMap<String, u64> {
         (_, Some(bits)) => u64::from_str_radix(bits, 2).ok(),
         _ => None,
     };
+    let leaf = |w: &str| w.strip_prefix('e')?.parse().ok().map(ExprId);
     words
         .chunks(2)
         .filter_map(|w| match w {
-            [name, value] => Some(((*name).to_owned(), number(value)?)),
+            [name, value] => Some((leaf(name)?, number(value)?)),
             _ => None,
         })
         .collect()
 }
 
 impl Solve for Z3 {
-    fn solve(&mut self, arena: &Arena, all: &[ExprId]) -> Answer {
+    fn solve(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[Lemma]) -> Said {
         if let Some(why) = &self.missing {
-            return Answer::Unknown(why.clone());
+            return Said::Unknown(why.clone());
         }
-        match self.ask(arena, all) {
+        match self.ask(arena, all, lemmas) {
             Ok(answer) => answer,
             Err(why) => {
                 if self.running.is_none() && why.contains("cannot be started") {
                     self.missing = Some(why.clone());
                 }
-                Answer::Unknown(why)
+                Said::Unknown(why)
             }
         }
     }
