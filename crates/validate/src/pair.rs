@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millrace_check::reference::{End, Log, Machine, Target};
+use millrace_check::reference::{End, Log, Machine, Target, index_key};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
@@ -107,6 +107,23 @@ impl<'a> Pair<'a> {
                     missing -= 1;
                 }
                 self.machine.crowd(*object, added);
+            }
+            Seed::Next { object, number } => {
+                let Some(o) = self.program.objects.get(object.0) else {
+                    return Err("there is no such object".into());
+                };
+                // Numbers that were never leased come first, in ascending order.
+                let below = number.checked_sub(1).filter(|n| *n >= o.first);
+                let key = below.and_then(|n| index_key(n, o.key_bytes));
+                let Some(key) = key.filter(|key| self.machine.peek(*object, key).is_none()) else {
+                    return Ok(());
+                };
+                let value = vec![0; o.value_bytes as usize];
+                let set = self.instance.set(object.0, &key, &value, self.now);
+                let set = set.and_then(|()| self.instance.remove(object.0, &key, self.now));
+                set.map_err(|e| e.to_string())?;
+                self.machine.set(*object, &key, &value);
+                self.machine.free(*object, &key);
             }
             Seed::Estimate { object, key, sum } => {
                 let set = self

@@ -36,6 +36,13 @@ pub enum Seed {
         /// keys that none of them has
         but: Vec<Vec<u8>>,
     },
+    /// the number that an allocator leases next, as far as others do not stand above it already
+    Next {
+        /// whose
+        object: ObjectId,
+        /// the number
+        number: u64,
+    },
     /// what a sketch says of a key
     Estimate {
         /// whose

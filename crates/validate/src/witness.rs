@@ -158,6 +158,14 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
         Seed::Entry { object, key, .. } => (object.0, key.iter().rev().copied().collect()),
         _ => (usize::MAX, Vec::new()),
     });
+    for (s, stands) in &charted.symbols {
+        if let Stands::Leased(object, 0) = stands {
+            entries.push(Seed::Next {
+                object: *object,
+                number: value(s),
+            });
+        }
+    }
     full.sort_unstable();
     full.dedup();
     let full = full.into_iter().map(|object| Seed::Full {

@@ -76,6 +76,18 @@ impl Machine<'_> {
         self.put_value(id, key, value);
     }
 
+    /// Gives a leased number back.
+    pub fn free(&mut self, object: ObjectId, key: &[u8]) {
+        let now = self.now();
+        let first = self.declaration(object).map_or(0, |o| o.first);
+        let number = key.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+        self.drop_entry(object, key);
+        if let Some(exact) = &mut self.exact {
+            let leases = exact.handlers.leases.entry(object).or_default();
+            leases.freed.push_back((number - first, now));
+        }
+    }
+
     /// Says what the estimate of a key is.
     pub fn estimate(&mut self, object: ObjectId, key: &[u8], sum: u32) {
         let now = self.now();
@@ -252,12 +264,7 @@ impl Machine<'_> {
                     "allocator_get" => {}
                     "allocator_refresh" if found.is_some() => self.refresh(id, &key),
                     "allocator_free" if found.is_some() => {
-                        let now = self.now();
-                        self.drop_entry(id, &key);
-                        if let Some(exact) = &mut self.exact {
-                            let leases = exact.handlers.leases.entry(id).or_default();
-                            leases.freed.push_back((a[1] - o.first, now));
-                        }
+                        self.free(id, &key);
                         return Ok(1);
                     }
                     _ => {}
