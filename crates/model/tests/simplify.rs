@@ -42,7 +42,7 @@ fn build(arena: &mut Arena, given: &Assignment, steps: &[Step]) -> Vec<(ExprId, 
     for (what, i, j, c) in steps {
         let (a, x) = all[i % all.len()];
         let (b, y) = all[j % all.len()];
-        let made = match what % 22 {
+        let made = match what % 26 {
             op @ 0..13 => {
                 let op = OPS[usize::from(op)];
                 let (b, y) = if matches!(op, Bin::Shl | Bin::Shr | Bin::Sar) {
@@ -76,6 +76,33 @@ fn build(arena: &mut Arena, given: &Assignment, steps: &[Step]) -> Vec<(ExprId, 
             20 => {
                 let less = arena.compare(Rel::Less, a, b);
                 (arena.ite(less, a, b), x.min(y))
+            }
+            21 => {
+                let sixty_three = arena.number(63, 64);
+                let by = arena.binary(Bin::And, b, sixty_three);
+                let set = arena.number(*c, 64);
+                let shifted = arena.binary(Bin::Shr, set, by);
+                let bit = arena.extract(shifted, 0, 1);
+                (arena.resize(bit, 64), c >> (y & 63) & 1)
+            }
+            22 => {
+                let less = arena.compare(Rel::Less, a, b);
+                let (p, q) = (arena.number(*c, 64), arena.number(c.rotate_left(7), 64));
+                let value = if x < y { *c } else { c.rotate_left(7) };
+                (arena.ite(less, p, q), value)
+            }
+            23 => {
+                let less = arena.compare(Rel::Less, a, b);
+                (
+                    arena.sign_extend(less, 64),
+                    if x < y { u64::MAX } else { 0 },
+                )
+            }
+            24 => {
+                let sixty_three = arena.number(63, 64);
+                let by = arena.binary(Bin::And, b, sixty_three);
+                let op = [Bin::Shl, Bin::Shr, Bin::Sar][(c % 3) as usize];
+                (arena.binary(op, a, by), apply(op, 64, x, y & 63))
             }
             _ => {
                 let m = arena.number(0xffff, 64);
