@@ -8,6 +8,7 @@ use millrace_object::program::{FunctionId, ObjectId};
 use crate::domain::{Region, Value};
 use crate::facts::{Access, ArgFact, Flow, Kind, StepId};
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 
 /// A kind, with the number 0 apart: it is also the null pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,7 +167,7 @@ impl Collector {
         let context = |a: Access| matches!(a, Access::Context { .. });
         if joined == Access::Several && (context(access) || a.access.is_some_and(context)) {
             return Err(Fault::new(
-                "several-regions",
+                Rule::SeveralRegions,
                 "this load reads the context in some executions and other memory in others",
                 "Read the field of the context into a variable before the branch that chooses.",
             ));

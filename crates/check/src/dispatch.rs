@@ -33,12 +33,13 @@ use millrace_object::program::{ObjectId, Program};
 use crate::expand::blank;
 use crate::facts::{Flow, Op, Step, StepId};
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 
 /// What remains refused.
 #[must_use]
 pub fn fault() -> Fault {
     Fault::new(
-        "several-objects",
+        Rule::SeveralObjects,
         "this call works on one state object in some executions and on another in others, and their addresses do not tell which",
         "Write one call for each, inside the branch that chooses it.",
     )
@@ -98,7 +99,7 @@ pub fn split(flow: &mut Flow, at: StepId, objects: &[ObjectId], limit: usize) ->
     let calls = first + 2 * objects.len() + 2;
     if calls + 3 * objects.len() > limit {
         return Err(Fault::new(
-            "too-large",
+            Rule::TooLarge,
             format!(
                 "with every call expanded, and one for each state object that it may work on, the program has more than {limit} instructions"
             ),

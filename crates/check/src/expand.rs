@@ -14,6 +14,7 @@ use crate::driver::resolve::{self, Known};
 use crate::driver::{self, Driver};
 use crate::facts::{ArgFact, Flow, Frame, FrameId, Kind, Op, Outcomes, Refusal, Step, StepId};
 use crate::refuse::{Fault, refusal_at};
+use crate::rule::Rule;
 
 /// The helper that leaves a function, if it finds a program to go on with.
 const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
@@ -82,7 +83,13 @@ pub fn expand_timed(
     };
     let driver = driver::timer::driver(program, object, function).map_err(|what| {
         let what = format!("a timer's function is set {what}");
-        e.fault(function, 0, "callback", what, "Give the map smaller keys.")
+        e.fault(
+            function,
+            0,
+            Rule::Callback,
+            what,
+            "Give the map smaller keys.",
+        )
     })?;
     let lines = program.functions.get(function.0).map(|f| &f.lines);
     let line = lines.and_then(|l| l.first()).cloned().flatten();
@@ -133,7 +140,7 @@ impl<'a> Expander<'a> {
         &self,
         id: FunctionId,
         pc: usize,
-        rule: &'static str,
+        rule: Rule,
         reason: String,
         remedy: &str,
     ) -> Box<Refusal> {
@@ -147,7 +154,7 @@ impl<'a> Expander<'a> {
             return Err(self.fault(
                 FunctionId(0),
                 0,
-                "unknown-function",
+                Rule::UnknownFunction,
                 "an entry or a call names a function that does not exist".to_owned(),
                 "Compile the object again.",
             ));
@@ -156,7 +163,7 @@ impl<'a> Expander<'a> {
             return Err(self.fault(
                 id,
                 0,
-                "falls-off",
+                Rule::FallsOff,
                 format!("the function `{}` has no instructions", function.name),
                 "End every function with a return.",
             ));
@@ -203,11 +210,11 @@ impl<'a> Expander<'a> {
                             step.op = Op::Leave { target };
                         }
                     }
-                    None if helper >= helper::EXPANSION => {
+                    None if helper >= helper::EXPANSION && helper != helper::ABSENT => {
                         return Err(self.fault(
                             id,
                             pc,
-                            "unknown-helper",
+                            Rule::UnknownHelper,
                             format!("this instruction calls helper number {helper}, which XDP programs cannot call"),
                             "Use a helper that docs/support.md or docs/dialect.md lists.",
                         ));
@@ -230,7 +237,7 @@ impl<'a> Expander<'a> {
         self.fault(
             site.0,
             site.1,
-            "callback",
+            Rule::Callback,
             format!("`{name}` is called with {what}"),
             "Name the function, and the map, in the call itself; one call for each.",
         )
@@ -304,7 +311,7 @@ impl<'a> Expander<'a> {
             return Err(self.fault(
                 id,
                 pc,
-                "recursion",
+                Rule::Recursion,
                 format!(
                     "`{name}` calls itself, directly or through others, so the depth of its stack has no bound"
                 ),
@@ -315,7 +322,7 @@ impl<'a> Expander<'a> {
             return Err(self.fault(
                 id,
                 pc,
-                "call-depth",
+                Rule::CallDepth,
                 format!("calls nest deeper than {MAX_DEPTH}"),
                 "Mark the innermost functions `static __always_inline`.",
             ));
@@ -398,7 +405,7 @@ impl<'a> Expander<'a> {
             return Err(self.fault(
                 id,
                 place(0).0,
-                "too-large",
+                Rule::TooLarge,
                 format!(
                     "with every local call expanded the program has more than {} instructions",
                     self.limit
@@ -414,7 +421,7 @@ impl<'a> Expander<'a> {
                 return Err(self.fault(
                     id,
                     at,
-                    "bad-instruction",
+                    Rule::BadInstruction,
                     "this instruction names a register that does not exist".to_owned(),
                     "Compile the object again.",
                 ));
@@ -426,7 +433,7 @@ impl<'a> Expander<'a> {
                     Err(self.fault(
                         id,
                         at,
-                        "jump-outside",
+                        Rule::JumpOutside,
                         format!("this jump leaves the function `{}`", name()),
                         "Compile the object again; compilers do not write such a jump.",
                     ))
@@ -449,7 +456,7 @@ impl<'a> Expander<'a> {
                 return Err(self.fault(
                     id,
                     at,
-                    "falls-off",
+                    Rule::FallsOff,
                     format!("execution runs off the end of the function `{}`", name()),
                     "End every function with a return.",
                 ));

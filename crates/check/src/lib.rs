@@ -18,6 +18,7 @@ pub mod part;
 pub mod prove;
 pub mod reference;
 pub mod refuse;
+pub mod rule;
 pub mod rules;
 pub mod state;
 pub mod timed;
@@ -27,6 +28,7 @@ use std::time::{Duration, Instant};
 use millrace_object::program::Program;
 
 pub use facts::{Checked, Refusal};
+pub use rule::Rule;
 
 /// How far to go.
 #[derive(Clone, Debug)]
@@ -35,9 +37,9 @@ pub struct Options {
     pub max_steps: usize,
     /// most steps followed for one entry
     pub max_visits: u64,
-    /// rules that are switched off, by name: only for tests that show a rule to be needed
+    /// rules that are switched off: only for tests that show a rule to be needed
     #[doc(hidden)]
-    pub disabled: Vec<&'static str>,
+    pub disabled: Vec<Rule>,
 }
 
 impl Default for Options {

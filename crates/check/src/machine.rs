@@ -9,6 +9,7 @@ use crate::Options;
 use crate::collect::Collector;
 use crate::facts::{Flow, StepId};
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 
 /// The surroundings of one step's rules.
 pub struct Machine<'a> {
@@ -38,10 +39,27 @@ impl Machine<'_> {
             return Ok(());
         }
         let fault = fault();
-        if self.options.disabled.contains(&fault.rule) {
+        if self.off(fault.rule) {
             Ok(())
         } else {
             Err(fault)
+        }
+    }
+
+    /// Whether a test has switched a rule off.
+    #[must_use]
+    pub fn off(&self, rule: Rule) -> bool {
+        self.options.disabled.contains(&rule)
+    }
+
+    /// A result of which, with its rule switched off, nothing is known but that it goes on.
+    ///
+    /// # Errors
+    /// The fault, unless a test has switched its rule off.
+    pub fn or<T>(&self, result: Verdict<T>, otherwise: impl FnOnce() -> T) -> Verdict<T> {
+        match result {
+            Err(fault) if self.off(fault.rule) => Ok(otherwise()),
+            other => other,
         }
     }
 
@@ -59,7 +77,7 @@ impl Machine<'_> {
     pub fn object(&self, id: ObjectId) -> Verdict<&StateObject> {
         self.program.objects.get(id.0).ok_or_else(|| {
             Fault::new(
-                "unknown-object",
+                Rule::UnknownObject,
                 "this instruction names a state object that does not exist",
                 "Compile the object again.",
             )

@@ -8,6 +8,7 @@ use crate::explore::{Explored, Explorer, Failure, Why};
 use crate::facts::{Access, Flow, Op, Refusal, StepId};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
+use crate::rule::Rule;
 use crate::{Options, Statistics, dispatch, expand, part};
 
 /// All explorations together may take so many times what one may.
@@ -144,7 +145,7 @@ fn search(
         }
         let last = fault(flow, plan, options, *failure);
         return Err(match first {
-            Some(f) if matches!(last.1.rule, "unbounded-loop" | "too-complex") => f,
+            Some(f) if matches!(last.1.rule, Rule::UnboundedLoop | Rule::TooComplex) => f,
             _ => last,
         });
     }
@@ -184,7 +185,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
         Why::Rounds => (
             loop_step(flow, plan, failure.step),
             Fault::new(
-                "too-many-rounds",
+                Rule::TooManyRounds,
                 format!(
                     "the rounds of this loop, with those of the loops in it and around it, may be more than {} for one packet",
                     crate::explore::terminate::MOST_ROUNDS
@@ -215,7 +216,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
         Why::Budget(None) => (
             failure.step,
             Fault::new(
-                "too-complex",
+                Rule::TooComplex,
                 format!(
                     "after {} instructions not every way through the program had been followed to its end",
                     options.max_visits
@@ -228,7 +229,7 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
 
 fn unbounded(what: &str) -> Fault {
     Fault::new(
-        "unbounded-loop",
+        Rule::UnboundedLoop,
         format!("this loop {what}"),
         "Count its rounds up to a constant: `for (int i = 0; i < 64; i++)`, with every other way out as a `break`.",
     )

@@ -3,12 +3,13 @@
 use millrace_object::program::{FunctionId, Program};
 
 use crate::facts::{Flow, Refusal, StepId};
+use crate::rule::Rule;
 
 /// A broken rule, before it is known where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// stable kebab-case name
-    pub rule: &'static str,
+    /// which rule
+    pub rule: Rule,
     /// what is wrong, with the value range
     pub reason: String,
     /// the smallest change that mends it
@@ -17,7 +18,7 @@ pub struct Fault {
 
 impl Fault {
     /// A broken rule.
-    pub fn new(rule: &'static str, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(rule: Rule, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Fault {
             rule,
             reason: reason.into(),
@@ -43,7 +44,7 @@ pub fn refusal_at(
         instruction: f.and_then(|f| f.slots.get(pc).copied()).unwrap_or(0),
         text: program.text(function, pc),
         line: f.and_then(|f| f.lines.get(pc).cloned().flatten()),
-        rule: fault.rule,
+        rule: fault.rule.name(),
         reason: fault.reason,
         remedy: fault.remedy,
     })

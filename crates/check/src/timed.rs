@@ -5,6 +5,7 @@ use millrace_object::program::Program;
 
 use crate::facts::{Flow, Refusal, Timed};
 use crate::refuse::{Fault, refusal_at};
+use crate::rule::Rule;
 use crate::{Options, Statistics, prove};
 
 /// Most functions of timers, of a program; each is emitted once for each map.
@@ -29,7 +30,7 @@ pub fn prove(
         }
         if timers.len() == MOST {
             let fault = Fault::new(
-                "callback",
+                Rule::Callback,
                 format!("timers call more than {MOST} functions, counted for each map"),
                 "Let fewer functions serve the timers.",
             );

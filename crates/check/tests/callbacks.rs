@@ -5,7 +5,7 @@
 mod support;
 
 use millrace_check::reference::{End, Machine};
-use millrace_check::{Options, check, check_with_statistics};
+use millrace_check::{Options, Rule, check, check_with_statistics};
 use millrace_object::program::{FunctionId, Role};
 use support::assemble;
 
@@ -125,7 +125,7 @@ fn without_the_rule_something_else_is_called() {
     let text = "r1 = function f\n*(u64 *)(r10 - 8) = r1\nr5 = r10\nr5 += -8\n*(u64 *)(r5 + 0) = 7\nr1 = 4\nr2 = *(u64 *)(r10 - 8)\nr3 = r10\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\nr0 = 0\nexit";
     let program = assemble(text);
     let options = Options {
-        disabled: vec!["callback"],
+        disabled: vec![Rule::Callback],
         ..Options::default()
     };
     check(&program, &options).unwrap();

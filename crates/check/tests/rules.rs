@@ -597,3 +597,18 @@ fn formats_that_read_memory() {
         refuses("format", &with(format));
     }
 }
+
+#[test]
+fn what_is_absent() {
+    use millrace_object::helper::ABSENT;
+    let call = Insn::Call { helper: ABSENT };
+    // Where it can be executed.
+    let mut program = assemble("r0 = 0\nexit");
+    program.functions[0].insns[0] = call;
+    let refusals = check(&program, &Options::default()).unwrap_err();
+    assert_eq!(refusals[0].rule, "absent-field");
+    // Where it cannot.
+    let mut program = assemble("r0 = 0\nif r0 == 0 goto out\nr0 = 1\nout:\nexit");
+    program.functions[0].insns[2] = call;
+    check(&program, &Options::default()).unwrap();
+}

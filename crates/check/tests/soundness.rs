@@ -6,7 +6,7 @@
 mod support;
 
 use millrace_check::reference::{End, Machine, Violation};
-use millrace_check::{Options, check};
+use millrace_check::{Options, Rule, check};
 use rand::{RngExt, SeedableRng};
 use support::generate;
 
@@ -16,7 +16,7 @@ struct Tally {
     violations: Vec<(Violation, String)>,
 }
 
-fn try_programs(programs: u64, disabled: Vec<&'static str>) -> Tally {
+fn try_programs(programs: u64, disabled: Vec<Rule>) -> Tally {
     let options = Options {
         disabled,
         max_visits: 20_000,
@@ -96,19 +96,20 @@ fn admitted_programs_stay_inside() {
 #[test]
 fn a_missing_rule_is_noticed() {
     for rule in [
-        "packet-bounds",
-        "stack-bounds",
-        "value-bounds",
-        "record-bounds",
-        "unchecked-null",
-        "uninitialised-stack",
-        "record-leak",
-        "atomic",
+        Rule::PacketBounds,
+        Rule::StackBounds,
+        Rule::ValueBounds,
+        Rule::RecordBounds,
+        Rule::UncheckedNull,
+        Rule::UninitialisedStack,
+        Rule::RecordLeak,
+        Rule::Atomic,
     ] {
         let t = try_programs(3000, vec![rule]);
         assert!(
             !t.violations.is_empty(),
-            "without {rule} nothing was noticed ({} admitted)",
+            "without {} nothing was noticed ({} admitted)",
+            rule.name(),
             t.admitted
         );
     }

@@ -91,7 +91,7 @@ impl<'a> Pair<'a> {
                 let mut next = o.first;
                 let mut added = 0;
                 let value = vec![0; o.value_bytes as usize];
-                let mut missing = o.capacity.saturating_sub(self.machine.count(*object));
+                let mut missing = o.capacity.saturating_sub(self.machine.how_many(*object));
                 while missing > 0 {
                     let mut key = next.to_le_bytes().to_vec();
                     key.resize(o.key_bytes as usize, 0);
@@ -251,7 +251,7 @@ impl<'a> Pair<'a> {
             if !counted || o.capacity > LISTED {
                 continue;
             }
-            let mine = self.machine.count(ObjectId(i));
+            let mine = self.machine.how_many(ObjectId(i));
             let theirs = self.instance.entries(i, usize::MAX, self.now);
             let theirs = theirs.map_err(|e| e.to_string())?;
             if mine != theirs.len() as u64 {

@@ -17,10 +17,27 @@ use rand::{Rng, RngExt};
 
 use super::{CALLEES, TRACE};
 
+/// Ports that a packet may go to.
+const PORTS: u32 = 2;
+/// The time of the first packet, and from one to the next, ns.
+const BEGIN: u64 = 1000;
+const STEP: u64 = 50;
+
 /// Instructions that an admitted program of these shapes never needs.
 const MOST_STEPS: u64 = 2_000_000;
 
-type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+/// The values under each key, in ascending order: prefix tables show several by address alone.
+type Entries = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
+
+/// Entries of these pairs.
+fn gather(pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Entries {
+    let mut all = Entries::new();
+    for (key, value) in pairs {
+        all.entry(key).or_default().push(value);
+    }
+    all.values_mut().for_each(|values| values.sort());
+    all
+}
 
 /// A packet and who gets it.
 #[derive(Clone, Debug)]
@@ -53,6 +70,8 @@ pub struct Trial {
     pub difference: Option<String>,
     /// packets that both executed alike
     pub compared: u64,
+    /// timers that fired between them
+    pub fired: u64,
 }
 
 impl Trial {
@@ -143,7 +162,10 @@ impl Bench {
         };
         let mut expected = None;
         match interpret(&program, &packets) {
-            Ok(both) => expected = Some(both),
+            Ok((outcomes, entries, fired)) => {
+                trial.fired = fired;
+                expected = Some((outcomes, entries));
+            }
             Err((program, what)) => trial.interpreter = with_text(what, program),
         }
         let text = match alone::emit(&program, &checked, "batch.c") {
@@ -179,10 +201,14 @@ impl Bench {
             trial.difference = with_text(what, packet.program);
             return Ok(trial);
         }
-        if machine_entries != entries {
-            trial.difference = Some(format!(
-                "objects at the end\ninterpreter {machine_entries:x?}\nemitted     {entries:x?}"
-            ));
+        let both = machine_entries.iter().zip(&entries);
+        for (object, (expected, found)) in program.objects.iter().zip(both) {
+            if expected != found {
+                trial.difference = Some(format!(
+                    "`{}` at the end\ninterpreter {expected:x?}\nemitted     {found:x?}",
+                    object.name
+                ));
+            }
         }
         Ok(trial)
     }
@@ -212,7 +238,8 @@ impl Bench {
         let none = |e: std::io::Error| (0, e.to_string());
         let mut input = Vec::new();
         let word = |n: usize| (n as u32).to_le_bytes();
-        input.extend([word(TRACE.0), word(packets.len())].concat());
+        let head = [TRACE.0, packets.len(), BEGIN as usize, STEP as usize];
+        input.extend(head.map(word).concat());
         for object in &program.objects {
             let initial = object.initial.as_deref().unwrap_or_default();
             input.extend(word(initial.len()));
@@ -262,7 +289,7 @@ impl Bench {
                 let key = reader.take((before + o.key_bytes) as usize)?.to_vec();
                 Some((key, reader.take(o.value_bytes as usize)?.to_vec()))
             };
-            (0..count).map_while(pair).collect()
+            gather((0..count).map_while(pair))
         });
         let entries = entries.collect();
         Ok((outcomes, entries))
@@ -300,6 +327,13 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether the interpreter alone sees a program do what no admitted program may, on so many packets.
+pub fn trips(insns: &[Insn], random: &mut impl Rng, packets: usize) -> bool {
+    let program = super::program(&[insns.to_vec()]);
+    let packets: Vec<Packet> = (0..packets).map(|_| packet(random, 0)).collect();
+    interpret(&program, &packets).is_err()
+}
+
 fn packet(random: &mut impl Rng, program: usize) -> Packet {
     let length: usize = random.random_range(0..72);
     // Small numbers as often as large ones, so that both sides of comparisons are taken.
@@ -320,18 +354,21 @@ fn packet(random: &mut impl Rng, program: usize) -> Packet {
         port: random.random_range(0..2),
         // Without headroom a sanitizer sees the first byte before the packet, too.
         headroom: [0, 24][random.random_range(0..2)],
-        bytes: (0..length).map(|_| random.random_range(0..=most)).collect(),
+        bytes,
     }
 }
 
-/// What the interpreter makes of the packets. The error says which program did what.
+/// What the interpreter makes of the packets, and how many timers fired. The error says which program did what.
 fn interpret(
     program: &Program,
     packets: &[Packet],
-) -> Result<(Vec<Outcome>, Vec<Entries>), (usize, String)> {
+) -> Result<(Vec<Outcome>, Vec<Entries>, u64), (usize, String)> {
     let mut machine = Machine::exact(program);
-    let mut outcomes = Vec::new();
-    for p in packets {
+    machine.ports(PORTS);
+    let (mut outcomes, mut fired) = (Vec::new(), 0);
+    for (number, p) in (0..).zip(packets) {
+        let now = machine.advance(BEGIN + STEP * number, MOST_STEPS);
+        fired += now.map_err(|violation| (p.program, violation.0))?;
         machine.packet(&p.bytes, p.headroom, p.port);
         let verdict = match machine.run(FunctionId(CALLEES + p.program), Role::Xdp, MOST_STEPS) {
             Ok(End::Verdict(verdict)) => verdict,
@@ -353,35 +390,35 @@ fn interpret(
                 .collect(),
         });
     }
-    // Constants are compiled in: emitted code has no control functions for them.
+    // Constants are compiled in: emitted code has no control functions for them, nor any that read arrays of
+    // programs.
     let entries = program.objects.iter().enumerate().map(|(i, o)| {
         let id = ObjectId(i);
         match &o.nesting {
-            _ if o.read_only => Entries::new(),
+            _ if o.read_only || o.kind.name == "prog_array" => Entries::new(),
             Some(Nesting::Holds { .. }) => {
                 let number = |map: ObjectId| (map.0 as u32 + 1).to_le_bytes().to_vec();
                 let inner = machine.inner_maps(id).into_iter();
-                inner.map(|(key, map)| (key, number(map))).collect()
+                gather(inner.map(|(key, map)| (key, number(map))))
             }
             Some(Nesting::Shape(holder)) => {
-                let mut all = Entries::new();
-                for (outer, map) in machine.inner_maps(*holder) {
-                    for (key, value) in machine.entries(map) {
-                        all.insert([&outer[..], &key[..]].concat(), value);
-                    }
-                }
-                all
+                let inner = machine.inner_maps(*holder).into_iter();
+                gather(inner.flat_map(|(outer, map)| {
+                    let entries = machine.entries(map).into_iter();
+                    entries.map(move |(key, value)| ([&outer[..], &key[..]].concat(), value))
+                }))
             }
-            // Without keys it is the newest that is compared, last in the list.
-            None if o.kind.name == "queue" => {
-                let newest = machine.held(id).pop();
-                newest
-                    .map(|value| (Vec::new(), value))
-                    .into_iter()
-                    .collect()
+            None if ["queue", "stack"].contains(&o.kind.name) => {
+                let held = machine.held(id).into_iter();
+                gather(held.map(|value| (Vec::new(), value)))
             }
-            None => machine.entries(id),
+            // Addresses without the lengths before them.
+            None if o.kind.name == "lpm" => {
+                let entries = machine.entries(id).into_iter();
+                gather(entries.map(|(key, value)| (key[4..].to_vec(), value)))
+            }
+            None => gather(machine.entries(id).into_iter()),
         }
     });
-    Ok((outcomes, entries.collect()))
+    Ok((outcomes, entries.collect(), fired))
 }

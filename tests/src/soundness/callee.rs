@@ -1,17 +1,35 @@
 //! What generated programs may call.
 
-use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Size, Width};
+use millrace_object::helper::{map_delete_elem, tail_call, timer_cancel, timer_start};
+use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
+use millrace_object::program::ObjectId;
 
 use super::CALLEES;
+use super::objects::{ALARMS, ONWARD};
 
 /// What `bpf_loop` may call back.
 pub const ROUND: usize = 2;
 /// What `bpf_for_each_map_elem` may call back.
 pub const ELEMENT: usize = 3;
 
+/// What `bpf_loop` may not call back: it makes a tail call.
+pub const LEAVE: usize = 4;
+/// What timers of [`ALARMS`] call.
+pub const TICK: usize = 5;
+/// What timers of [`TICKS`](super::objects::TICKS) call.
+pub const TOCK: usize = 6;
+
 /// The functions, by number.
 pub fn all() -> [Vec<Insn>; CALLEES] {
-    [through_the_stack(), of_the_packet(), round(), element()]
+    [
+        through_the_stack(),
+        of_the_packet(),
+        round(),
+        element(),
+        leave(),
+        tick(),
+        tock(),
+    ]
 }
 
 fn alu(op: AluOp, dst: u8, src: Operand) -> Insn {
@@ -40,6 +58,85 @@ fn store(size: Size, base: u8, offset: i16, src: u8) -> Insn {
         offset,
         src: Operand::Reg(Reg(src)),
     }
+}
+
+fn object(dst: u8, object: ObjectId) -> Insn {
+    Insn::LoadImm {
+        dst: Reg(dst),
+        value: Imm64::Object(object),
+    }
+}
+
+fn call(helper: &millrace_object::helper::Helper) -> Insn {
+    Insn::Call {
+        helper: helper.number,
+    }
+}
+
+/// r2: the context. Makes a tail call, which a function that a helper calls back may not.
+fn leave() -> Vec<Insn> {
+    vec![
+        alu(AluOp::Mov, 1, Operand::Reg(Reg(2))),
+        object(2, ONWARD),
+        alu(AluOp::Mov, 3, Operand::Imm(1)),
+        call(&tail_call::HELPER),
+        alu(AluOp::Mov, 0, Operand::Imm(0)),
+        Insn::Exit,
+    ]
+}
+
+/// A timer's function. r2: a key of 8 bytes, r3: its value of 32 with the timer at byte 8. Writes the value,
+/// and every other time starts the timer again.
+fn tick() -> Vec<Insn> {
+    vec![
+        alu(AluOp::Mov, 6, Operand::Reg(Reg(3))),
+        load(Size::B8, 7, 2, 0),
+        load(Size::B8, 0, 6, 0),
+        alu(AluOp::Mul, 0, Operand::Imm(7)),
+        alu(AluOp::Add, 0, Operand::Reg(Reg(7))),
+        store(Size::B8, 6, 0, 0),
+        Insn::Branch {
+            condition: Condition::Test,
+            width: Width::W64,
+            left: Reg(0),
+            right: Operand::Imm(1),
+            target: 13,
+        },
+        alu(AluOp::Mov, 1, Operand::Reg(Reg(6))),
+        alu(AluOp::Add, 1, Operand::Imm(8)),
+        alu(AluOp::Mov, 2, Operand::Reg(Reg(0))),
+        alu(AluOp::And, 2, Operand::Imm(127)),
+        alu(AluOp::Mov, 3, Operand::Imm(0)),
+        call(&timer_start::HELPER),
+        alu(AluOp::Mov, 0, Operand::Imm(0)),
+        Insn::Exit,
+    ]
+}
+
+/// A timer's function. r3: a value of 24 bytes with the timer at its start. Tries to cancel its own timer, which
+/// it may not, deletes an entry of the other map, whose timer may run, and starts its own again.
+fn tock() -> Vec<Insn> {
+    vec![
+        alu(AluOp::Mov, 6, Operand::Reg(Reg(3))),
+        alu(AluOp::Mov, 1, Operand::Reg(Reg(6))),
+        call(&timer_cancel::HELPER),
+        load(Size::B8, 1, 6, 16),
+        alu(AluOp::Mul, 1, Operand::Imm(3)),
+        alu(AluOp::Add, 1, Operand::Reg(Reg(0))),
+        store(Size::B8, 6, 16, 1),
+        alu(AluOp::And, 1, Operand::Imm(3)),
+        store(Size::B8, 10, -8, 1),
+        object(1, ALARMS),
+        alu(AluOp::Mov, 2, Operand::Reg(Reg(10))),
+        alu(AluOp::Add, 2, Operand::Imm(-8)),
+        call(&map_delete_elem::HELPER),
+        alu(AluOp::Mov, 1, Operand::Reg(Reg(6))),
+        alu(AluOp::Mov, 2, Operand::Imm(150)),
+        alu(AluOp::Mov, 3, Operand::Imm(0)),
+        call(&timer_start::HELPER),
+        alu(AluOp::Mov, 0, Operand::Imm(0)),
+        Insn::Exit,
+    ]
 }
 
 /// r1: 16 bytes of the caller's stack, r2: a number. Uses a stack of its own, too.

@@ -1,6 +1,7 @@
 /* Loads a module and feeds it packets one by one, all by pipes, so that it can run under sanitizers.
  *
- * In: u32 object whose value is told after each packet, u32 packets; per object u32 length of its
+ * In: u32 object whose value is told after each packet, u32 packets, u32 time of the first and u32 time from
+ * one to the next; per object u32 length of its
  * initial value, bytes; per packet u32 program, u32 port, u32 headroom, u32 length, bytes.
  * Out: per packet u32 fate, u32 out, u32 length, bytes, that object's value (8 bytes), u32 records, and
  * per record u32 object, u32 length, bytes; then per object u32 entries, each its key and value.
@@ -53,9 +54,9 @@ static void record(void *context, u32 object, const u8 *bytes, u64 length)
 	give(records, bytes, length);
 }
 
-static void one(const struct mr_module *module, struct mr_instance *self, u32 number, u32 trace)
+static void one(const struct mr_module *module, struct mr_instance *self, u32 number, u32 trace, u64 time)
 {
-	struct mr_packet packet = { .ports = 2, .number = number, .time = 1000 + number, .fate = 77 };
+	struct mr_packet packet = { .ports = 2, .number = number, .time = time, .fate = 77 };
 	struct mr_packet *pointer = &packet;
 	u32 program, headroom, length, count = 0;
 	u64 value = 0;
@@ -115,10 +116,10 @@ int main(int argc, char **argv)
 {
 	void *library = must(argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL, "dlopen");
 	const struct mr_module *(*entry)(void);
-	struct mr_config config = { .hash_seed = 11, .sketch_seed = 22 };
+	struct mr_config config = { .hash_seed = 11, .sketch_seed = 0 };
 	const struct mr_module *module;
 	struct mr_instance *self;
-	u32 head[2];
+	u32 head[4];
 	u8 **initial;
 
 	*(void **)&entry = must(dlsym(library, "millrace_module"), "dlsym");
@@ -141,9 +142,9 @@ int main(int argc, char **argv)
 		return 6;
 	}
 	for (u32 i = 0; i < head[1]; i++)
-		one(module, self, i, head[0]);
+		one(module, self, i, head[0], head[2] + (u64)head[3] * i);
 	for (u32 i = 0; i < module->objects; i++)
-		entries(&module->object[i], self, 1000 + head[1]);
+		entries(&module->object[i], self, head[2] + (u64)head[3] * (head[1] - 1));
 	module->destroy(self);
 	for (u32 i = 0; i < module->objects; i++)
 		free(initial[i]);

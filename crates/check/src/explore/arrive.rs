@@ -8,6 +8,7 @@ use super::subsume::includes;
 use super::{Explorer, Round, Way, Why, forget, widen};
 use crate::domain::Link;
 use crate::flow::loops::LoopId;
+use crate::rule::Rule;
 use crate::state::State;
 
 /// A node is placed at the first joining of ways after so many steps; at loop heads always.
@@ -191,6 +192,10 @@ impl Explorer<'_> {
                     unfinished += 1;
                     let same_entry = at.entry.is_none() || at.entry == Some(node.entry);
                     if at.head && same_entry && unfinished == 1 && includes(&old, &way.state, &[]) {
+                        if self.m.off(Rule::UnboundedLoop) {
+                            self.graph.edge(way.node, id, at.entering, true);
+                            return Ok(true);
+                        }
                         return Err(Why::Endless);
                     }
                     continue;

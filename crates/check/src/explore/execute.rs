@@ -5,6 +5,7 @@ use millrace_object::insn::Insn;
 use crate::facts::{Op, StepId};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::rules::{alu, atomic, callback, calls, control, memory};
 use crate::state::State;
 
@@ -26,7 +27,7 @@ pub fn step(m: &mut Machine<'_>, mut st: State) -> Verdict<Next> {
     let following = StepId(m.at.0 + 1);
     let Some(step) = m.flow.steps.get(m.at.0) else {
         return Err(Fault::new(
-            "falls-off",
+            Rule::FallsOff,
             "execution runs off the end of the program",
             "End every function with a return.",
         ));
@@ -55,7 +56,7 @@ pub fn step(m: &mut Machine<'_>, mut st: State) -> Verdict<Next> {
             ))
         }
         Op::Branch { .. } => Err(Fault::new(
-            "bad-instruction",
+            Rule::BadInstruction,
             "this branch has no condition",
             "Compile the object again.",
         )),
@@ -114,22 +115,26 @@ fn plain(m: &mut Machine<'_>, st: &mut State, insn: Insn) -> Verdict<()> {
             src,
         } => atomic::atomic(m, st, op, fetch, size, base, offset, src),
         Insn::Call { helper } => calls::call(m, st, helper),
-        Insn::CallRegister { target } => Err(Fault::new(
-            "call-register",
-            format!(
-                "this instruction calls the function whose address is in r{}",
-                target.0
-            ),
-            "Call functions by name, and choose between them with `switch`.",
-        )),
-        Insn::LegacyPacketLoad => Err(Fault::new(
-            "legacy-packet-load",
-            "this is a classic packet load (BPF_ABS or BPF_IND), which XDP programs do not have",
-            "Read the packet through `data` and `data_end`.",
-        )),
+        Insn::CallRegister { target } => m.enforce(false, || {
+            Fault::new(
+                Rule::CallRegister,
+                format!(
+                    "this instruction calls the function whose address is in r{}",
+                    target.0
+                ),
+                "Call functions by name, and choose between them with `switch`.",
+            )
+        }),
+        Insn::LegacyPacketLoad => m.enforce(false, || {
+            Fault::new(
+                Rule::LegacyPacketLoad,
+                "this is a classic packet load (BPF_ABS or BPF_IND), which XDP programs do not have",
+                "Read the packet through `data` and `data_end`.",
+            )
+        }),
         Insn::Jump { .. } | Insn::Branch { .. } | Insn::CallLocal { .. } | Insn::Exit => {
             Err(Fault::new(
-                "bad-instruction",
+                Rule::BadInstruction,
                 "control flow where an ordinary instruction is expected",
                 "Compile the object again.",
             ))

@@ -26,6 +26,7 @@ use crate::facts::{Flow, StepId};
 use crate::flow::loops::LoopId;
 use crate::machine::Machine;
 use crate::refuse::Fault;
+use crate::rule::Rule;
 use crate::state::State;
 use arrive::STRIDE;
 use execute::Next;
@@ -179,6 +180,8 @@ impl<'a> Explorer<'a> {
         }
         match terminate::check(&self.graph, self.plan, &self.progress) {
             Ok(()) => {}
+            Err(Endless::Loop(..)) if self.m.off(Rule::UnboundedLoop) => {}
+            Err(Endless::Rounds(_)) if self.m.off(Rule::TooManyRounds) => {}
             Err(Endless::Loop(l, step)) => {
                 return Err(self.fail(step, Why::Uncounted(l), None, 0));
             }

@@ -13,6 +13,7 @@ mod frame;
 mod handlers;
 mod lru;
 mod prefix;
+mod seed;
 mod target;
 
 pub use target::Target;
@@ -60,9 +61,14 @@ pub struct Exact {
     target: Option<Target>,
     tail_calls: u32,
     pub(super) clock: timer::Clock,
+    /// what the handlers' kinds keep
+    own: handlers::Own,
+    /// bytes that records have taken of each ring buffer, before this packet and with it
+    produced: BTreeMap<ObjectId, (u64, u64)>,
     /// of each LRU map, whose turn it is
     clocks: BTreeMap<ObjectId, lru::Clock>,
-    handlers: handlers::Handlers,
+    /// entries that take room and have no key
+    crowds: BTreeMap<ObjectId, u64>,
     /// the number of the next packet, that of this one, and its random draws so far
     next: u64,
     number: u64,
@@ -71,7 +77,14 @@ pub struct Exact {
 
 /// Whether a map has an element for every index from the start.
 fn is_array(object: &StateObject) -> bool {
-    object.kind.c == "array" || object.kind.name == "prog_array"
+    object.kind.c == "array" || ["prog_array", "vector"].contains(&object.kind.name)
+}
+
+/// An index or a leased number as a key.
+fn index(object: &StateObject, number: u64) -> Vec<u8> {
+    let mut key = number.to_le_bytes().to_vec();
+    key.resize(object.key_bytes as usize, 0);
+    key
 }
 
 pub(super) fn error(number: i64) -> u64 {
@@ -99,6 +112,7 @@ impl<'a> Machine<'a> {
             for (index, value) in (0_u32..).zip(initial.chunks(object.value_bytes.max(1) as usize))
             {
                 let at = self.map(value.to_vec(), true, true);
+                self.forbid_timer(object, at);
                 entries.insert(index.to_le_bytes().to_vec(), at);
             }
         }
@@ -129,6 +143,10 @@ impl<'a> Machine<'a> {
             exact.number = exact.next;
             exact.next += 1;
             exact.draws = 0;
+            // The host has taken all records.
+            for produced in exact.produced.values_mut() {
+                produced.0 = produced.1;
+            }
         }
     }
 
@@ -191,9 +209,6 @@ impl<'a> Machine<'a> {
         let id = Self::named(which.unwrap_or(a[0]));
         let object = self.declaration(id);
         match (h.name, object) {
-            (name, Some(o)) if handlers::is_of_handlers(o) => self.on_handlers(name, id, o, a),
-            ("crc32c", _) => Ok(u64::from(handlers::crc32c(a[0] as u32, a[1]))),
-            ("multiply_high", _) => Ok((u128::from(a[0]) * u128::from(a[1]) >> 64) as u64),
             (name, Some(o)) if o.kind.name == "lpm_trie" => self.prefixes(name, id, o, a),
             ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
                 self.sequence(h, id, o, a)
@@ -214,6 +229,7 @@ impl<'a> Machine<'a> {
                 if a[2] != 0 || a[1] + 8 > o.capacity {
                     return Ok(0);
                 }
+                self.produce(id, a[1]);
                 let at = self.map(vec![0; a[1] as usize], true, true);
                 self.records.push(at);
                 if let Some(exact) = &mut self.exact {
@@ -283,6 +299,15 @@ impl<'a> Machine<'a> {
             ("timer_init" | "timer_set_callback" | "timer_start" | "timer_cancel", _) => {
                 Ok(self.timer(h.name, a))
             }
+            (
+                "map_get" | "map_refresh" | "map_put" | "map_delete" | "vector_at"
+                | "allocator_lease" | "allocator_get" | "allocator_refresh" | "allocator_free"
+                | "sketch_count" | "sketch_add" | "lpm_get" | "lpm_put" | "lpm_delete",
+                Some(o),
+            ) => self.handlers(h.name, id, o, a),
+            ("crc32c", _) => Ok(handlers::crc32c(a[0], a[1])),
+            ("multiply_high", _) => Ok((u128::from(a[0]) * u128::from(a[1]) >> 64) as u64),
+            ("ringbuf_query", Some(o)) => Ok(self.query(id, o, a[1])),
             // All clocks are one, one thread runs, and nothing is printed.
             (
                 "ktime_get_ns" | "ktime_get_boot_ns" | "ktime_get_coarse_ns" | "ktime_get_tai_ns",
@@ -294,7 +319,8 @@ impl<'a> Machine<'a> {
             ("tcp_raw_check_syncookie_ipv4", _) => self.check_cookie(a, 20),
             ("tcp_raw_check_syncookie_ipv6", _) => self.check_cookie(a, 40),
             ("xdp_metadata_rx_timestamp", _) => {
-                self.put(a[1], &[0; 8])?;
+                let now = self.now();
+                self.put(a[1], &now.to_le_bytes())?;
                 Ok(0)
             }
             ("get_prandom_u32", _) => Ok(self.random()),

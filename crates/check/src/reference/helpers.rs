@@ -1,12 +1,12 @@
 //! Helper calls, by their contracts: arguments are checked, results drawn.
 
 use millrace_object::helper::{self, Arg, Helper, Return};
-use millrace_object::program::TIMER_BYTES;
 
 use super::{APART, Call, Machine, Violation, violation};
 
 impl Machine<'_> {
     pub(super) fn help(&mut self, c: &mut Call, h: &Helper) -> Result<(), Violation> {
+        self.mind_the_lock(h.number, c.regs[1])?;
         let arg = |i: usize| c.regs.get(i + 1).copied().flatten();
         let object = h.object_argument().and_then(arg).and_then(|n| {
             let id = Self::named(n);
@@ -41,7 +41,7 @@ impl Machine<'_> {
                         self.readable(v, n)?;
                     }
                 }
-                Arg::Timer => self.readable(v, TIMER_BYTES as usize)?,
+                Arg::Timer => self.is_timer(v)?,
                 Arg::Callback if !self.is_function(v) => return violation("not a function"),
                 Arg::In(n) => self.readable(v, n as usize)?,
                 Arg::Text => {
@@ -62,6 +62,8 @@ impl Machine<'_> {
                 // It may leave bytes as they are.
                 Arg::Write if self.exact.is_some() && h.name == "snprintf" => {}
                 Arg::Write => self.fill(v, size(i)?)?,
+                // What such a helper leaves as it is stays; it writes the rest itself.
+                Arg::Out(n) if self.exact.is_some() => self.touch(v, n as usize)?,
                 Arg::Out(n) => self.fill(v, n as usize)?,
                 Arg::Iterator => return self.iterate(c, h),
                 Arg::KeyOut | Arg::Function | Arg::Any => {
@@ -145,6 +147,16 @@ impl Machine<'_> {
                 None => return violation("a helper reads bytes never written"),
             }
         }
+    }
+
+    /// Bytes that a helper may write, whatever they are.
+    fn touch(&mut self, at: u64, len: usize) -> Result<(), Violation> {
+        let (memory, from) = self.place(at, len)?;
+        if !memory.writable {
+            return violation(format!("{at:#x} is read-only"));
+        }
+        memory.written[from..from + len].fill(true);
+        Ok(())
     }
 
     fn fill(&mut self, at: u64, len: usize) -> Result<(), Violation> {

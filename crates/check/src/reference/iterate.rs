@@ -20,6 +20,16 @@ impl Machine<'_> {
         if at % 8 != 0 {
             return violation("an iterator that is not aligned");
         }
+        let begun = self.iterators.iter().position(|i| *i == at);
+        match (h.name, begun) {
+            ("iter_num_new", None) => self.iterators.push(at),
+            ("iter_num_new", Some(_)) => return violation("an iterator begins twice"),
+            (_, None) => return violation("an iterator that has not begun"),
+            ("iter_num_destroy", Some(index)) => {
+                self.iterators.swap_remove(index);
+            }
+            _ => {}
+        }
         c.regs[1..=5].fill(None);
         c.regs[0] = Some(match h.name {
             "iter_num_new" => {

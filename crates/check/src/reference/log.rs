@@ -160,7 +160,7 @@ impl Machine<'_> {
     }
 
     /// Notes a load or store, before it happens, if it is of a value.
-    pub(super) fn touch(&mut self, operation: &'static str, at: u64, value: Vec<u8>) {
+    pub(super) fn note_touch(&mut self, operation: &'static str, at: u64, value: Vec<u8>) {
         let owner = self
             .log
             .as_ref()

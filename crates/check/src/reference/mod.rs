@@ -10,6 +10,7 @@ mod callback;
 mod exact;
 mod helpers;
 mod iterate;
+mod lock;
 mod log;
 mod nested;
 mod print;
@@ -24,8 +25,9 @@ use millrace_object::helper;
 use millrace_object::insn::{
     AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, REGISTERS, Reg, Width,
 };
-use millrace_object::program::{FunctionId, ObjectId, Program, Role};
+use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
 
+use crate::facts::written;
 use arithmetic::{arithmetic, compare};
 pub use exact::Target;
 pub use log::{Log, Touch, index_key};
@@ -56,6 +58,8 @@ struct Memory {
     written: Vec<bool>,
     writable: bool,
     stack: bool,
+    /// where the timer is that only helpers may touch
+    timer: Option<usize>,
 }
 
 struct Call {
@@ -76,6 +80,10 @@ pub struct Machine<'a> {
     context: u64,
     values: HashMap<ObjectId, u64>,
     records: Vec<u64>,
+    /// the lock that is held
+    lock: Option<u64>,
+    /// where iterators have begun
+    iterators: Vec<u64>,
     draws: u64,
     exact: Option<exact::Exact>,
     log: Option<Log>,
@@ -97,6 +105,8 @@ impl<'a> Machine<'a> {
             context: 0,
             values: HashMap::new(),
             records: Vec::new(),
+            lock: None,
+            iterators: Vec::new(),
             draws: seed,
             exact: None,
             log: None,
@@ -110,6 +120,7 @@ impl<'a> Machine<'a> {
                 .unwrap_or_else(|| vec![0; o.value_bytes as usize]);
             let at = m.map(bytes, true, !o.read_only);
             m.values.insert(ObjectId(i), at);
+            m.forbid_timer(o, at);
         }
         m
     }
@@ -133,6 +144,7 @@ impl<'a> Machine<'a> {
                 written,
                 writable,
                 stack: false,
+                timer: None,
             },
         );
         at
@@ -154,6 +166,12 @@ impl<'a> Machine<'a> {
             .and_then(|o| usize::try_from(o).ok());
         match (found, offset) {
             (Some(m), Some(o)) if o.checked_add(len).is_some_and(|end| end <= m.bytes.len()) => {
+                let timer = m
+                    .timer
+                    .filter(|t| o < t + TIMER_BYTES as usize && *t < o + len);
+                if timer.is_some() {
+                    return violation(format!("{len} bytes at {at:#x} are of a timer"));
+                }
                 Ok((m, o))
             }
             _ => violation(format!("{len} bytes at {at:#x} are in no region")),
@@ -233,9 +251,7 @@ impl<'a> Machine<'a> {
                         }
                         continue;
                     }
-                    if !self.records.is_empty() {
-                        return violation("ended with a record held");
-                    }
+                    self.nothing_held()?;
                     return match (r0, role) {
                         (Some(v), _) => Ok(End::Verdict(v)),
                         (None, Role::Xdp | Role::OnPacket) => violation("ended without a verdict"),
@@ -249,6 +265,7 @@ impl<'a> Machine<'a> {
                     calls.push(callee);
                 }
                 Insn::Call { helper } if callback::calls_back(helper) => {
+                    self.mind_the_lock(helper, c.regs[1])?;
                     let first = self.first_round(helper, c)?;
                     calls.extend(first);
                 }
@@ -308,6 +325,9 @@ impl<'a> Machine<'a> {
             Operand::Reg(r) => get(c, r),
             Operand::Imm(i) => Ok(i as u64),
         };
+        if written(&insn) == Some(Reg(10)) {
+            return violation("the frame pointer is written");
+        }
         match insn {
             Insn::Alu {
                 op: AluOp::Mov,
@@ -374,7 +394,7 @@ impl<'a> Machine<'a> {
                 let mut value = if at / APART == self.context / APART {
                     Some(self.field(at, len)?)
                 } else {
-                    self.touch("load", at, Vec::new());
+                    self.note_touch("load", at, Vec::new());
                     self.read(at, len)?
                 };
                 if signed {
@@ -392,7 +412,7 @@ impl<'a> Machine<'a> {
                 let v = operand(c, src)?;
                 let at = get(c, base)?.wrapping_add(offset as u64);
                 let len = size.bytes() as usize;
-                self.touch("store", at, log::bytes_of(v, len));
+                self.note_touch("store", at, log::bytes_of(v, len));
                 self.write(at, len, Some(v))?;
             }
             Insn::Atomic {
@@ -429,7 +449,7 @@ impl<'a> Machine<'a> {
                         (if same { v } else { old }, Reg(0))
                     }
                 };
-                self.touch("atomic", at, log::bytes_of(new, len));
+                self.note_touch("atomic", at, log::bytes_of(new, len));
                 self.write(at, len, Some(new))?;
                 if fetch {
                     c.regs[usize::from(to.0)] = Some(old);

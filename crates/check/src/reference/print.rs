@@ -1,7 +1,7 @@
 //! `bpf_snprintf`, after kernel/bpf/helpers.c and lib/vsprintf.c, by way of strings.
 
 use super::exact::{EINVAL, error};
-use super::{APART, Machine, Violation};
+use super::{APART, Machine, Violation, violation};
 
 /// The text of one conversion, or none if there is no such.
 fn convert(flags: &str, width: usize, wide: bool, conversion: char, value: u64) -> Option<String> {
@@ -87,6 +87,16 @@ fn render(format: &[u8], values: &[u64]) -> Option<String> {
     Some(text)
 }
 
+/// Whether some conversion takes its value for an address.
+fn reads_memory(format: &[u8]) -> bool {
+    let text: String = format.iter().map(|b| char::from(*b)).collect();
+    let plain = text.replace("%%", "");
+    let conversions = plain.split('%').skip(1);
+    conversions
+        .map(|c| c.trim_start_matches(|c: char| "0123456789+- ".contains(c)))
+        .any(|c| c.starts_with(['s', 'p']))
+}
+
 impl Machine<'_> {
     pub(super) fn print(&mut self, a: [u64; 5]) -> Result<u64, Violation> {
         let (at, size, bytes) = (a[0], a[1] as usize, a[4]);
@@ -100,6 +110,9 @@ impl Machine<'_> {
         let word = |c: &[u8]| c.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
         let values: Vec<u64> = values.chunks(8).map(word).collect();
         let format = self.text(a[2])?;
+        if reads_memory(&format) {
+            return violation("a format that reads memory");
+        }
         let Some(text) = render(&format, &values) else {
             return Ok(error(EINVAL));
         };

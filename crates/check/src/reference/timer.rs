@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use millrace_object::program::{ObjectId, Role, TIMER_BYTES};
+use millrace_object::program::{ObjectId, Role, StateObject, TIMER_BYTES};
 
 use super::callback::FUNCTIONS;
 use super::exact::{EINVAL, error};
-use super::{APART, End, Machine, Violation, violation};
+use super::{APART, End, INSET, Machine, Violation, violation};
 
 const EBUSY: i64 = 16;
 const EDEADLK: i64 = 35;
@@ -40,12 +40,32 @@ impl Machine<'_> {
         self.exact.as_ref().map_or(0, |e| e.clock.now)
     }
 
+    /// The timer in the value at this address is the helpers' alone.
+    pub(super) fn forbid_timer(&mut self, object: &StateObject, value: u64) {
+        if let Some(memory) = self.memory.get_mut(&(value / APART)) {
+            memory.timer = object.timer.map(|at| at as usize);
+        }
+    }
+
+    /// Checks that this is the address of a timer.
+    pub(super) fn is_timer(&self, at: u64) -> Result<(), Violation> {
+        let memory = self.memory.get(&(at / APART));
+        let timer = memory.and_then(|m| m.timer);
+        if timer.is_some_and(|t| at % APART == INSET + t as u64) {
+            return Ok(());
+        }
+        violation(format!("{at:#x} is not the address of a timer"))
+    }
+
     /// The entry whose value is at this address has gone, come or been overwritten.
     pub(super) fn timer_as_new(&mut self, object: ObjectId, value: u64) {
         let declaration = self.declaration(object);
         let Some(at) = declaration.and_then(|o| o.timer) else {
             return;
         };
+        if let Some(declaration) = declaration {
+            self.forbid_timer(declaration, value);
+        }
         if let Some(memory) = self.memory.get_mut(&(value / APART)) {
             let (at, end) = (at as usize, (at + TIMER_BYTES) as usize);
             memory.bytes[at..end].fill(0);

@@ -7,6 +7,7 @@ use super::read;
 use crate::domain::{Link, Pointer, Region, Scalar, Value, alu};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::{Base, State};
 
 /// The farthest from its region's start that a pointer may be moved; the kernel's figure.
@@ -17,13 +18,13 @@ pub const REACH: i64 = 1 << 29;
 /// # Errors
 /// `frame-pointer`.
 pub fn write(m: &mut Machine<'_>, st: &mut State, dst: Reg, value: Value) -> Verdict<()> {
-    if dst == Reg(10) {
-        return Err(Fault::new(
-            "frame-pointer",
+    m.enforce(dst != Reg(10), || {
+        Fault::new(
+            Rule::FramePointer,
             "this instruction writes to r10, the frame pointer",
             "Compile the object again; compilers do not write this.",
-        ));
-    }
+        )
+    })?;
     m.facts.after(m.at, &value);
     st.set(dst, value);
     Ok(())
@@ -50,18 +51,30 @@ pub fn binary(
         Operand::Imm(i) => Value::constant(i as u64),
     };
     let left = read(m, st, dst)?;
-    let result = match (left, right) {
-        (Value::Scalar(a, i), Value::Scalar(b, j)) => {
-            let same = matches!(src, Operand::Reg(r) if r == dst);
-            if same && matches!(op, AluOp::Xor | AluOp::Sub) {
-                Value::constant(0)
-            } else {
-                Value::Scalar(
-                    alu::alu(op, width, &a, &b),
-                    moved(op, width, (&a, i), (&b, j)),
-                )
-            }
+    let same = matches!(src, Operand::Reg(r) if r == dst);
+    let result = combined(m, st, op, width, same, left, right);
+    let result = number_instead(m, result)?;
+    write(m, st, dst, result)
+}
+
+/// What an operation on two values gives; `same` if they are of one register.
+fn combined(
+    m: &Machine<'_>,
+    st: &mut State,
+    op: AluOp,
+    width: Width,
+    same: bool,
+    left: Value,
+    right: Value,
+) -> Verdict<Value> {
+    Ok(match (left, right) {
+        (Value::Scalar(..), Value::Scalar(..)) if same && matches!(op, AluOp::Xor | AluOp::Sub) => {
+            Value::constant(0)
         }
+        (Value::Scalar(a, i), Value::Scalar(b, j)) => Value::Scalar(
+            alu::alu(op, width, &a, &b),
+            moved(op, width, (&a, i), (&b, j)),
+        ),
         (Value::Pointer(p), Value::Scalar(s, _)) if op == AluOp::Add => {
             Value::Pointer(shift(m, st, width, p, s)?)
         }
@@ -74,8 +87,17 @@ pub fn binary(
         }
         (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub => distance(st, &p, &q, width)?,
         _ => return Err(arithmetic(&format!("{op:?}"))),
-    };
-    write(m, st, dst, result)
+    })
+}
+
+/// With `pointer-arithmetic` switched off its result is a number.
+fn number_instead(m: &Machine<'_>, result: Verdict<Value>) -> Verdict<Value> {
+    match result {
+        Err(fault) if fault.rule == Rule::PointerArithmetic => {
+            m.or(Err(fault), || Value::number(Scalar::unknown()))
+        }
+        other => other,
+    }
 }
 
 /// How a sum is related to its terms: a number plus a constant keeps its name. At 32 bits only if
@@ -112,7 +134,7 @@ fn moved(op: AluOp, width: Width, a: (&Scalar, Link), b: (&Scalar, Link)) -> Lin
 
 fn arithmetic(op: &str) -> Fault {
     Fault::new(
-        "pointer-arithmetic",
+        Rule::PointerArithmetic,
         format!(
             "`{}` on a pointer gives something that is no longer known to be inside its memory",
             op.to_lowercase()
@@ -156,10 +178,11 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
             }
         }
         Value::Pointer(p) if width == Width::W32 => {
-            if !p.of_packet() {
-                return Err(arithmetic("a 32-bit copy"));
+            if p.of_packet() {
+                Value::Pointer(Pointer { half: true, ..p })
+            } else {
+                number_instead(m, Err(arithmetic("a 32-bit copy")))?
             }
-            Value::Pointer(Pointer { half: true, ..p })
         }
         other => other,
     };
@@ -179,7 +202,7 @@ fn shift(
     }
     m.enforce(!p.nullable, || {
         Fault::new(
-            "unchecked-null",
+            Rule::UncheckedNull,
             "this instruction moves a pointer that may be null",
             "Before it, insert `if (!pointer) return …;`.",
         )
@@ -211,7 +234,7 @@ fn shift(
     let reach = |x: i64| (-REACH..=REACH).contains(&x);
     m.enforce(reach(lo) && reach(hi) && reach(p.least().saturating_add(lo)) && reach(p.most().saturating_add(hi)), || {
         Fault::new(
-            "pointer-reach",
+            Rule::PointerReach,
             format!("a number that is not bounded ({s}) is added to a pointer"),
             format!("Bound it first, e.g. `if (n > LIMIT) return …;` or `n &= LIMIT;`; in a packet the limit is {FARTHEST}."),
         )
@@ -243,7 +266,7 @@ fn shift(
         };
         m.enforce(reach(base.lo) && reach(base.hi), || {
             Fault::new(
-                "pointer-reach",
+                Rule::PointerReach,
                 "this position in the packet is not bounded",
                 "Bound the number that is added first.",
             )
@@ -337,7 +360,7 @@ pub fn byte_order(
 ) -> Verdict<()> {
     if !matches!(bits, 16 | 32 | 64) {
         return Err(Fault::new(
-            "bad-instruction",
+            Rule::BadInstruction,
             "a byte-order instruction works on 16, 32 or 64 bits",
             "Compile the object again.",
         ));
@@ -354,7 +377,10 @@ fn unary(
 ) -> Verdict<()> {
     match read(m, st, src)? {
         Value::Scalar(s, _) => write(m, st, dst, Value::number(f(&s))),
-        _ => Err(arithmetic("this operation")),
+        _ => {
+            let result = number_instead(m, Err(arithmetic("this operation")))?;
+            write(m, st, dst, result)
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::{memory, read, stack};
 use crate::domain::{Region, Scalar, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// `*(size *)(base + off) op= src`
@@ -23,7 +24,7 @@ pub fn atomic(
     off: i16,
     src: Reg,
 ) -> Verdict<()> {
-    let fault = |reason: &str, remedy: &str| Fault::new("atomic", reason, remedy);
+    let fault = |reason: &str, remedy: &str| Fault::new(Rule::Atomic, reason, remedy);
     let number = |m: &Machine<'_>, st: &State, r: Reg| match read(m, st, r)? {
         Value::Scalar(..) => Ok(()),
         _ => Err(fault(

@@ -8,6 +8,7 @@ use crate::domain::{Pointer, Region, Value};
 use crate::facts::FrameId;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// Checks the arguments of the call that enters a frame, if it is one of a helper's.
@@ -39,7 +40,7 @@ pub fn enter(m: &Machine<'_>, st: &mut State, frame: FrameId) -> Verdict<()> {
                 };
                 m.enforce(fits, || {
                     Fault::new(
-                        "helper-argument",
+                        Rule::HelperArgument,
                         format!(
                             "argument {} of `{}` is not the number that it was taken for",
                             i + 1,
@@ -61,7 +62,7 @@ pub fn enter(m: &Machine<'_>, st: &mut State, frame: FrameId) -> Verdict<()> {
         };
         m.enforce(is_that, || {
             Fault::new(
-                "callback",
+                Rule::Callback,
                 format!(
                     "argument {} of `{}` is not always the same function or map",
                     i + 1,

@@ -9,6 +9,7 @@ use crate::domain::{Gone, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, ArgFact};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// What the arguments of one call have been found to be.
@@ -29,22 +30,11 @@ struct Found {
 /// `unknown-helper`, `helper-argument`, and those of the memory that its pointers name.
 pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let Some(helper) = helper::by_number(number) else {
-        if number == helper::ABSENT {
-            return Err(Fault::new(
-                "absent-field",
-                "this instruction needs a field, type or enumerator that does not exist here",
-                "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
-            ));
+        m.enforce(false, || unknown(number))?;
+        for r in 1..=5 {
+            st.set(Reg(r), Value::Gone(Gone::Call(m.at)));
         }
-        let what = match helper::refused::by_number(number) {
-            Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
-            None => format!("helper number {number}, which XDP programs cannot call"),
-        };
-        return Err(Fault::new(
-            "unknown-helper",
-            format!("this instruction calls {what}"),
-            "Use a helper that docs/support.md or docs/dialect.md lists.",
-        ));
+        return super::alu::write(m, st, Reg(0), Value::number(Scalar::unknown()));
     };
     let mut found = Found::default();
     for (i, &arg) in helper.args.iter().enumerate() {
@@ -70,6 +60,8 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let at = m.at;
     if let Some(id) = found.given_back {
         st.records.retain(|r| r.0 != id);
+    }
+    if let Some(id) = found.given_back.filter(|_| !m.off(Rule::RecordUsedAfter)) {
         st.rewrite(|v| match v {
             Value::Pointer(p) if p.id == id && matches!(p.region, Region::Record { .. }) => {
                 Some(Value::Gone(Gone::GivenBack(at)))
@@ -77,7 +69,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
             _ => None,
         });
     }
-    if helper.effects.moves_packet {
+    if helper.effects.moves_packet && !m.off(Rule::StalePacketPointer) {
         st.rewrite(|v| match v {
             Value::Pointer(p) if p.of_packet() => Some(Value::Gone(Gone::PacketMoved(at))),
             _ => None,
@@ -96,9 +88,29 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     super::alu::write(m, st, Reg(0), result)
 }
 
+/// The fault of a call of what is not there.
+fn unknown(number: u32) -> Fault {
+    if number == helper::ABSENT {
+        return Fault::new(
+            Rule::AbsentField,
+            "this instruction needs a field, type or enumerator that does not exist here",
+            "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
+        );
+    }
+    let what = match helper::refused::by_number(number) {
+        Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
+        None => format!("helper number {number}, which XDP programs cannot call"),
+    };
+    Fault::new(
+        Rule::UnknownHelper,
+        format!("this instruction calls {what}"),
+        "Use a helper that docs/support.md or docs/dialect.md lists.",
+    )
+}
+
 pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault {
     Fault::new(
-        "helper-argument",
+        Rule::HelperArgument,
         format!("argument {} of `{}` {what}", i + 1, helper.name),
         remedy,
     )
@@ -420,7 +432,7 @@ fn object(
     let o = m.object(id)?;
     m.enforce(!nullable, || {
         Fault::new(
-            "unchecked-null",
+            Rule::UncheckedNull,
             format!(
                 "this call of `{}` works on one of `{}`, the result of a lookup, which may be null",
                 helper.name, o.name

@@ -7,6 +7,7 @@ use crate::domain::{Pointer, Region, Scalar, Value};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::{META_START, PACKET_START};
 
 struct Field {
@@ -105,8 +106,8 @@ pub fn load(
         let at = at.map_or("an offset that varies".to_owned(), |o| {
             format!("offset {o}")
         });
-        return Err(Fault::new(
-            "context-field",
+        let fault = Fault::new(
+            Rule::ContextField,
             format!(
                 "this load reads {} bytes at {at} of the context, where no field is",
                 size.bytes()
@@ -115,7 +116,12 @@ pub fn load(
                 "Load one of the fields there are, whole: {}.",
                 known.join(", ")
             ),
-        ));
+        );
+        return m.or(Err(fault), || {
+            let offset = p.least().saturating_add(off).clamp(0, 64) as u32;
+            let number = Value::number(Scalar::of_bits(size.bytes() * 8));
+            (Access::Context { offset }, number)
+        });
     };
     let value = match field.what {
         What::Data => Value::Pointer(Pointer::to(Region::Packet(PACKET_START))),
@@ -135,7 +141,7 @@ pub fn load(
 #[must_use]
 pub fn write_fault() -> Fault {
     Fault::new(
-        "context-write",
+        Rule::ContextWrite,
         "this instruction writes to the context, which is read-only",
         "Change the packet's bytes, or move its ends with `bpf_xdp_adjust_head` or `bpf_xdp_adjust_tail`.",
     )

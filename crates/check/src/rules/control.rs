@@ -12,6 +12,7 @@ use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::FrameId;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::{FrameState, State};
 
 /// What is known where a branch's condition holds, and where it fails; none where that cannot be.
@@ -72,16 +73,16 @@ pub fn branch(
             match same_object(m, &p, &q) {
                 Some(same) if same == (condition == Condition::Eq) => Ok((Some(st), None)),
                 Some(_) => Ok((None, Some(st))),
-                None => Err(unrelated()),
+                None => m.or(Err(unrelated()), || (Some(st.clone()), Some(st))),
             }
         }
-        _ => Err(unrelated()),
+        _ => m.or(Err(unrelated()), || (Some(st.clone()), Some(st))),
     }
 }
 
 fn unrelated() -> Fault {
     Fault::new(
-        "pointer-comparison",
+        Rule::PointerComparison,
         "this branch compares a pointer with something that is not a pointer into the same memory",
         "Compare packet pointers with `data_end`, and results of lookups with null.",
     )
@@ -191,7 +192,7 @@ pub fn leave(m: &mut Machine<'_>, st: &mut State) -> Verdict<()> {
     if let Value::Pointer(p) = value {
         m.enforce(p.region != Region::Stack(own), || {
             Fault::new(
-                "pointer-return",
+                Rule::PointerReturn,
                 "a function returns the address of its own local variable",
                 "Let the caller own the variable.",
             )
@@ -220,16 +221,13 @@ pub fn exit(m: &Machine<'_>, st: &State) -> Verdict<()> {
         Role::OnStart | Role::OnStop | Role::Every { .. } | Role::Timer => Value::constant(0),
         Role::Xdp | Role::OnPacket => read(m, st, Reg(0))?,
     };
-    match verdict {
-        Value::Scalar(..) => {}
-        _ => {
-            return Err(Fault::new(
-                "pointer-return",
-                "the program returns a pointer",
-                "Return a verdict.",
-            ));
-        }
-    }
+    m.enforce(matches!(verdict, Value::Scalar(..)), || {
+        Fault::new(
+            Rule::PointerReturn,
+            "the program returns a pointer",
+            "Return a verdict.",
+        )
+    })?;
     nothing_held(m, st, "ends here")
 }
 
@@ -242,7 +240,7 @@ pub fn nothing_held(m: &Machine<'_>, st: &State, verb: &str) -> Verdict<()> {
     if st.records.first().is_some_and(|r| r.0 == super::lock::LOCK) {
         m.enforce(false, || {
             Fault::new(
-                "lock-pairing",
+                Rule::LockPairing,
                 format!(
                     "the program {verb} with the lock that it took at {}",
                     held.clone().unwrap_or_default()
@@ -259,7 +257,7 @@ pub fn nothing_held(m: &Machine<'_>, st: &State, verb: &str) -> Verdict<()> {
     {
         return m.enforce(false, || {
             Fault::new(
-                "iterator",
+                Rule::Iterator,
                 format!(
                     "the program {verb} with the iterator that it began at {}",
                     held.clone().unwrap_or_default()
@@ -270,7 +268,7 @@ pub fn nothing_held(m: &Machine<'_>, st: &State, verb: &str) -> Verdict<()> {
     }
     m.enforce(held.is_none(), || {
         Fault::new(
-            "record-leak",
+            Rule::RecordLeak,
             format!(
                 "the program {verb} with the record that it reserved at {}",
                 held.unwrap_or_default()

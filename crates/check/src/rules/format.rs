@@ -6,6 +6,7 @@ use millrace_object::helper::Helper;
 use crate::domain::{Pointer, Region};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 
 /// Checks a constant format.
 ///
@@ -26,7 +27,7 @@ pub fn reads_no_memory(m: &Machine<'_>, helper: &Helper, p: &Pointer) -> Verdict
         let conversion = bytes.find(field);
         m.enforce(!matches!(conversion, Some(b's' | b'p')), || {
             Fault::new(
-                "format",
+                Rule::Format,
                 format!(
                     "the format of this call of `{}` has a `%{}`, which reads memory at an address",
                     helper.name,

@@ -10,6 +10,7 @@ use crate::domain::value::Id;
 use crate::domain::{Gone, Pointer, Region, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::{STACK, State};
 
 /// Ids from here up to the lock's are of places; no record has them.
@@ -28,7 +29,7 @@ pub fn is_iterator(id: Id) -> bool {
 pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper, value: Value) -> Verdict<()> {
     let fault = |what: &str, remedy: &str| {
         Fault::new(
-            "iterator",
+            Rule::Iterator,
             format!("this call of `{}` {what}", helper.name),
             remedy,
         )

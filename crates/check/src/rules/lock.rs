@@ -9,6 +9,7 @@ use crate::domain::value::Id;
 use crate::domain::{Pointer, Region, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// What stands for the lock among the records that are held; no record has it.
@@ -91,5 +92,5 @@ fn named(m: &Machine<'_>, st: &State) -> Verdict<Pointer> {
 }
 
 fn fault(reason: String, remedy: &str) -> Fault {
-    Fault::new("lock-pairing", reason, remedy)
+    Fault::new(Rule::LockPairing, reason, remedy)
 }

@@ -7,7 +7,8 @@ use crate::domain::{Pointer, Region, Scalar, Value, alu};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
-use crate::state::State;
+use crate::rule::Rule;
+use crate::state::{PACKET_START, State};
 
 /// The address in a register, if it is one that may be followed.
 ///
@@ -16,11 +17,14 @@ use crate::state::State;
 pub fn address(m: &Machine<'_>, st: &State, base: Reg, verb: &str) -> Verdict<Pointer> {
     match read(m, st, base)? {
         Value::Pointer(p) => follow(m, p, verb),
-        Value::Scalar(s, _) => Err(Fault::new(
-            "not-a-pointer",
-            format!("this {verb} uses a number ({s}) as an address"),
-            "Derive the address from the context, a map value or a variable; numbers cannot become pointers.",
-        )),
+        Value::Scalar(s, _) => {
+            let fault = Fault::new(
+                Rule::NotAPointer,
+                format!("this {verb} uses a number ({s}) as an address"),
+                "Derive the address from the context, a map value or a variable; numbers cannot become pointers.",
+            );
+            m.or(Err(fault), || Pointer::to(Region::Packet(PACKET_START)))
+        }
         Value::Gone(why) => Err(super::gone(m, "the address", why)),
     }
 }
@@ -46,35 +50,39 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
             _ => "a helper".to_owned(),
         };
         Fault::new(
-            "unchecked-null",
+            Rule::UncheckedNull,
             format!("this {verb} follows the result of {what}, which may be null"),
             "Before it, insert `if (!pointer) return …;`.",
         )
     })?;
     if p.half {
         return Err(Fault::new(
-            "not-a-pointer",
+            Rule::NotAPointer,
             format!("this {verb} uses the lower half of an address"),
             "Keep addresses in 64-bit variables (pointers, or `long`).",
         ));
     }
-    match p.region {
+    let followed = match p.region {
         Region::Object(_) | Region::Inner(_) => Err(Fault::new(
-            "opaque-pointer",
+            Rule::OpaquePointer,
             format!("this {verb} follows the address of a state object itself"),
             "Look an entry up first; the object's own memory cannot be seen.",
         )),
         Region::Function(_) => Err(Fault::new(
-            "opaque-pointer",
+            Rule::OpaquePointer,
             format!("this {verb} follows the address of a function"),
             "Pass the function to `bpf_loop` or `bpf_for_each_map_elem`; its code cannot be seen.",
         )),
         Region::PacketEnd => Err(Fault::new(
-            "packet-bounds",
+            Rule::PacketBounds,
             format!("this {verb} follows `data_end`, which is one past the packet's last byte"),
             "Start from `data`.",
         )),
         _ => Ok(p),
+    };
+    match followed {
+        Err(fault) if fault.rule == Rule::OpaquePointer => m.or(Err(fault), || p),
+        other => other,
     }
 }
 
@@ -114,8 +122,9 @@ pub fn load(
             let e = stack::extent(m, &p, frame, off, len, "load")?;
             (e.access(), stack::load(m, st, &e, size.bytes() as u8)?)
         }
+        // Only a switched-off rule gets here.
         Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
-            return Ok(());
+            (Access::Several, number)
         }
     };
     let found = match found {
@@ -126,7 +135,8 @@ pub fn load(
         )),
         other => other,
     };
-    m.facts.access(m.at, access)?;
+    let noted = m.facts.access(m.at, access);
+    m.or(noted, || ())?;
     super::alu::write(m, st, dst, found)
 }
 
@@ -151,7 +161,7 @@ pub fn store(
     if !matches!(p.region, Region::Stack(_) | Region::Context) {
         m.enforce(!matches!(value, Value::Pointer(_)), || {
             Fault::new(
-                "pointer-leak",
+                Rule::PointerLeak,
                 "a pointer is stored into memory that outlives the packet or leaves with it",
                 "Store the value that it points to, or a key that finds it again.",
             )
@@ -179,7 +189,7 @@ pub fn writable(
     verb: &str,
 ) -> Verdict<Access> {
     match p.region {
-        Region::Context => Err(context::write_fault()),
+        Region::Context => m.or(Err(context::write_fault()), || Access::Several),
         Region::Packet(b) | Region::Meta(b) => packet::check(m, st, p, b, off, len, verb),
         Region::Value(o) => value::check(m, p, o, off, len, true, verb),
         Region::Record { object, bytes } => {
@@ -207,7 +217,7 @@ pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) 
             Ok(e.access())
         }
         Region::Context => Err(Fault::new(
-            "helper-argument",
+            Rule::HelperArgument,
             format!("this {verb} would read the context as bytes"),
             "Pass a pointer to the stack, a map value or the packet.",
         )),

@@ -19,9 +19,10 @@ pub mod value;
 
 use millrace_object::insn::Reg;
 
-use crate::domain::{Gone, Value};
+use crate::domain::{Gone, Scalar, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// What a register holds, if it may be read.
@@ -30,7 +31,9 @@ use crate::state::State;
 /// `uninitialised-register`, `stale-packet-pointer`, `record-used-after`.
 pub fn read(m: &Machine<'_>, st: &State, reg: Reg) -> Verdict<Value> {
     match st.reg(reg) {
-        Value::Gone(why) => Err(gone(m, &format!("r{}", reg.0), why)),
+        Value::Gone(why) => m.or(Err(gone(m, &format!("r{}", reg.0), why)), || {
+            Value::number(Scalar::unknown())
+        }),
         v => Ok(v),
     }
 }
@@ -40,14 +43,14 @@ pub fn read(m: &Machine<'_>, st: &State, reg: Reg) -> Verdict<Value> {
 pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
     match why {
         Gone::Never => Fault::new(
-            "uninitialised-register",
+            Rule::UninitialisedRegister,
             format!(
                 "{what} is read, but on this way through the program nothing has been written to it"
             ),
             "Give the variable a value where it is declared.",
         ),
         Gone::Call(at) => Fault::new(
-            "uninitialised-register",
+            Rule::UninitialisedRegister,
             format!(
                 "{what} is read, but the call at {} has overwritten it",
                 m.place(at)
@@ -55,7 +58,7 @@ pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
             "Declare the called function with its true result and arguments.",
         ),
         Gone::PacketMoved(at) => Fault::new(
-            "stale-packet-pointer",
+            Rule::StalePacketPointer,
             format!(
                 "{what} is a pointer into the packet of before the call at {}, which may have moved the packet",
                 m.place(at)
@@ -63,7 +66,7 @@ pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
             "After the call, load `data` and `data_end` from the context again and repeat the bounds check.",
         ),
         Gone::GivenBack(at) => Fault::new(
-            "record-used-after",
+            Rule::RecordUsedAfter,
             format!(
                 "{what} is a pointer into a record that was given back at {}",
                 m.place(at)
@@ -71,7 +74,7 @@ pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
             "Use the record only before it is submitted or discarded.",
         ),
         Gone::Stack(byte, at) => Fault::new(
-            "uninitialised-stack",
+            Rule::UninitialisedStack,
             format!(
                 "{what} was loaded at {} from the stack, where byte {byte} had not been written on this way",
                 m.place(at)
@@ -79,7 +82,7 @@ pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
             "Give the variable a value where it is declared.",
         ),
         Gone::Join => Fault::new(
-            "uninitialised-register",
+            Rule::UninitialisedRegister,
             format!("{what} holds different kinds of value in different rounds of a loop"),
             "Give the variable a value of one kind before the loop.",
         ),

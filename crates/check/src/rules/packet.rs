@@ -8,6 +8,7 @@ use crate::domain::{Pointer, Region};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
+use crate::rule::Rule;
 use crate::rules::alu::REACH;
 use crate::state::{Base, PACKET_START, State};
 
@@ -29,7 +30,7 @@ pub fn check(
 ) -> Verdict<Access> {
     let Some(b) = st.base(base).copied() else {
         return Err(Fault::new(
-            "packet-bounds",
+            Rule::PacketBounds,
             "this pointer's position in the packet is not known",
             "Compute it from `data` again.",
         ));
@@ -38,7 +39,7 @@ pub fn check(
     let meta = matches!(p.region, Region::Meta(_));
     m.enforce(b.lo + from >= 0, || {
         Fault::new(
-            "packet-bounds",
+            Rule::PacketBounds,
             format!(
                 "this {verb} begins {} bytes before the start of the packet",
                 -(b.lo + from)
@@ -53,14 +54,14 @@ pub fn check(
         if b.lo == b.hi {
             let (from, to, known) = (from + b.lo, to + b.lo, proven.saturating_add(b.lo).max(0));
             Fault::new(
-                "packet-bounds",
+                Rule::PacketBounds,
                 format!("this {verb} touches {} of the {whole}, {}", bytes(from, to), known_to_be_there(known)),
                 format!("Before it, insert `if ({start} + {to} > {end}) return …;`."),
             )
         } else {
             let known = if proven <= 0 { "nothing".to_owned() } else { format!("only {proven} bytes") };
             Fault::new(
-                "packet-bounds",
+                Rule::PacketBounds,
                 format!(
                     "this {verb} touches {} after a position that is {} to {} bytes into the {whole}, and {known} after that position is known to be there",
                     bytes(from, to),

@@ -5,6 +5,7 @@ use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, FrameId};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
+use crate::rule::Rule;
 use crate::state::{STACK, State};
 
 /// A range of a frame's stack, in bounds.
@@ -21,14 +22,14 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// As a fact.
+    /// As a fact. Where no byte is touched, one of those beside the address: it is of this frame all the same.
     #[must_use]
     pub fn access(&self) -> Access {
-        let from = i32::from(self.at) - STACK as i32;
+        let from = (i32::from(self.at) - STACK as i32).min(if self.len == 0 { -1 } else { 0 });
         Access::Stack {
             frame: self.frame,
             from,
-            to: from + i32::from(self.len),
+            to: from + i32::from(self.len.max(1)),
         }
     }
 }
@@ -54,7 +55,7 @@ pub fn extent(
             "Bound the index before it is used, e.g. `if (index >= COUNT) return …;`."
         };
         Fault::new(
-            "stack-bounds",
+            Rule::StackBounds,
             format!(
                 "this {verb} touches {} of the stack, which has bytes -{STACK} to -1",
                 bytes(from, to)
@@ -89,7 +90,7 @@ pub fn load(m: &Machine<'_>, st: &State, e: &Extent, size: u8) -> Verdict<Value>
             return Ok(Value::Gone(why));
         }
         if let Some(byte) = frame.first_uninitialised(e.at, e.len) {
-            if m.options.disabled.contains(&"uninitialised-stack") {
+            if m.off(Rule::UninitialisedStack) {
                 return Ok(Value::number(Scalar::of_bits(u32::from(size) * 8)));
             }
             return Ok(Value::Gone(Gone::Stack(
@@ -97,7 +98,8 @@ pub fn load(m: &Machine<'_>, st: &State, e: &Extent, size: u8) -> Verdict<Value>
                 m.at,
             )));
         }
-        return frame.load(e.at, size).ok_or_else(partial);
+        let number = || Value::number(Scalar::of_bits(u32::from(size) * 8));
+        return m.or(frame.load(e.at, size).ok_or_else(partial), number);
     }
     require_initialised(m, frame, e)?;
     require_numbers(m, frame, e)?;
@@ -126,7 +128,7 @@ fn require_initialised(
         let from = i64::from(e.at) - STACK;
         let at = missing.map_or(0, |b| i64::from(b) - STACK);
         Fault::new(
-            "uninitialised-stack",
+            Rule::UninitialisedStack,
             format!(
                 "{} of the stack are read here, but byte {at} (byte {} of the {} read, counted from 0) has not been written on this way",
                 bytes(from, from + i64::from(e.len)),
@@ -147,7 +149,7 @@ fn require_numbers(m: &Machine<'_>, frame: &crate::state::FrameState, e: &Extent
 
 fn partial() -> Fault {
     Fault::new(
-        "partial-pointer",
+        Rule::PartialPointer,
         "part of a pointer that is kept on the stack is read as a number",
         "Load the pointer as a whole (8 bytes), and keep it out of keys and values.",
     )
@@ -155,7 +157,7 @@ fn partial() -> Fault {
 
 fn dead_frame() -> Fault {
     Fault::new(
-        "stack-bounds",
+        Rule::StackBounds,
         "this pointer refers to the stack of a function that has returned",
         "Return the value itself, not its address.",
     )
@@ -169,12 +171,12 @@ pub fn store(m: &Machine<'_>, st: &mut State, e: &Extent, size: u8, value: Value
     let depth = |st: &State, id: FrameId| st.frames.iter().position(|f| f.id == id);
     if let Value::Pointer(p) = value {
         m.enforce(size == 8 && e.exact && e.at.is_multiple_of(8), || {
-            Fault::new("pointer-leak", "a pointer is stored to a place on the stack that is not 8 aligned bytes, always the same", "Keep pointers in variables of their own.")
+            Fault::new(Rule::PointerLeak, "a pointer is stored to a place on the stack that is not 8 aligned bytes, always the same", "Keep pointers in variables of their own.")
         })?;
         if let Region::Stack(of) = p.region {
             m.enforce(depth(st, of) <= depth(st, e.frame), || {
                 Fault::new(
-                    "pointer-leak",
+                    Rule::PointerLeak,
                     "the address of a local variable is stored where it outlives the function",
                     "Let the caller own the variable.",
                 )

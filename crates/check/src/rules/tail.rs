@@ -4,6 +4,7 @@
 use super::control;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
+use crate::rule::Rule;
 use crate::state::State;
 
 /// Checks that the program may end here. The program that it goes on with is an entry of its own,
@@ -20,7 +21,7 @@ pub fn leave(m: &Machine<'_>, st: &State) -> Verdict<()> {
     });
     m.enforce(!called_back, || {
         Fault::new(
-            "tail-call-in-function",
+            Rule::TailCallInFunction,
             "a tail call in a function that a helper calls back: the helper would still have to go on",
             "Return from the function, and make the tail call after the helper's.",
         )

@@ -8,6 +8,7 @@ use super::calls::bad;
 use crate::domain::{Pointer, Region, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
+use crate::rule::Rule;
 
 /// The map in a value of which this is the timer.
 ///
@@ -81,7 +82,7 @@ pub fn untouched(
     let end = at + i64::from(TIMER_BYTES);
     m.enforce(to <= at || from >= end, || {
         Fault::new(
-            "timer-field",
+            Rule::TimerField,
             format!(
                 "this {verb} touches {} of a value of `{}`, whose bytes {at} to {} are its timer",
                 bytes(from, to),

@@ -6,6 +6,7 @@ use crate::domain::{Pointer, Value};
 use crate::facts::Access;
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
+use crate::rule::Rule;
 
 /// Checks that `len` bytes at `off` from `p` lie in a value of the object.
 ///
@@ -23,7 +24,7 @@ pub fn check(
     let o = m.object(object)?;
     inside(
         m,
-        "value-bounds",
+        Rule::ValueBounds,
         p,
         off,
         len,
@@ -34,7 +35,7 @@ pub fn check(
     super::timer::untouched(m, o, p.least() + off, p.most() + off + len, verb)?;
     m.enforce(!(write && o.read_only), || {
         Fault::new(
-            "constant-write",
+            Rule::ConstantWrite,
             format!("this {verb} writes to `{}`, which is constant", o.name),
             "Declare the variable without `const`.",
         )
@@ -58,7 +59,7 @@ pub fn check_record(
     let name = &m.object(object)?.name;
     inside(
         m,
-        "record-bounds",
+        Rule::RecordBounds,
         p,
         off,
         len,
@@ -75,7 +76,7 @@ pub fn check_record(
 )]
 fn inside(
     m: &Machine<'_>,
-    rule: &'static str,
+    rule: Rule,
     p: &Pointer,
     off: i64,
     len: i64,

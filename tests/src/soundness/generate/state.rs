@@ -4,13 +4,15 @@ use millrace_object::insn::{AluOp, AtomicOp, Condition, Imm64, Insn, Operand, Re
 use millrace_object::program::FunctionId;
 use rand::{Rng, RngExt};
 
-use super::super::callee::{ELEMENT, ROUND};
-use super::super::{CONSTANT, ELEMENTS, FILTER, HOLDER, LARGE, PAGE, QUEUE, RING, SECOND, TABLE};
 use super::{Generator, SIZES};
+use crate::soundness::callee::{ELEMENT, ROUND};
+use crate::soundness::objects::{
+    CONSTANT, ELEMENTS, FILTER, HOLDER, LARGE, ONWARD, PAGE, QUEUE, RING, SECOND, TABLE, TABLES,
+};
 
 impl<R: Rng> Generator<'_, R> {
     /// A key of few different values at r10 - 16.
-    fn key(&mut self, mask: i64, size: Size) {
+    pub(super) fn key(&mut self, mask: i64, size: Size) {
         let r = self.number();
         self.alu(AluOp::And, Width::W64, r, Operand::Imm(mask));
         self.store(size, 10, -16, Operand::Reg(Reg(r)));
@@ -80,6 +82,65 @@ impl<R: Rng> Generator<'_, R> {
         self.change(3);
     }
 
+    /// Another program goes on, if there is one.
+    pub(super) fn tail_call(&mut self) {
+        let r = self.number();
+        self.alu(AluOp::And, Width::W64, r, Operand::Imm(15));
+        self.copy(3, r);
+        self.copy(1, 6);
+        self.object(2, ONWARD);
+        self.put(Insn::Call { helper: 12 });
+        self.copy(9, 0);
+        self.numbers();
+    }
+
+    /// An element of a map in a hash of maps.
+    pub(super) fn nested_element(&mut self) {
+        self.key(7, Size::B4);
+        self.object(1, TABLES);
+        self.copy(2, 10);
+        self.add(2, -16);
+        self.put(Insn::Call { helper: 1 });
+        self.out_if(Condition::Eq, 0, Operand::Imm(0));
+        self.copy(1, 0);
+        self.copy(2, 10);
+        self.add(2, -16);
+        self.put(Insn::Call { helper: 1 });
+        self.use_value();
+    }
+
+    /// A lock in a value or a global, held for an access or two.
+    pub(super) fn locked(&mut self) {
+        let global = self.chance(3);
+        if global {
+            self.value(0, PAGE, 0);
+        } else {
+            self.key(7, Size::B4);
+            self.object(1, ELEMENTS);
+            self.copy(2, 10);
+            self.add(2, -16);
+            self.put(Insn::Call { helper: 1 });
+            self.out_if(Condition::Eq, 0, Operand::Imm(0));
+        }
+        self.store(Size::B8, 10, -120, Operand::Reg(Reg(0)));
+        for (helper, one_in) in [(93, 40), (0, 2), (8, 20), (94, 20)] {
+            // A call in between is a mistake, as is a lock that is not taken or not given back.
+            let there = self.chance(one_in) == (helper == 8);
+            if !there {
+                continue;
+            }
+            self.load_plain(Size::B8, 1, 10, -120);
+            if helper == 0 {
+                self.store(Size::B8, 1, 8, Operand::Reg(Reg(9)));
+                continue;
+            }
+            let at = if self.chance(30) { 4 } else { 0 };
+            self.add(1, at);
+            self.put(Insn::Call { helper });
+        }
+        self.numbers();
+    }
+
     /// Values without a key.
     pub(super) fn sequence(&mut self) {
         let r = self.number();
@@ -103,7 +164,7 @@ impl<R: Rng> Generator<'_, R> {
         self.load(size, 3, 10, -28);
     }
 
-    fn use_value(&mut self) {
+    pub(super) fn use_value(&mut self) {
         if !self.chance(8) {
             self.out_if(Condition::Eq, 0, Operand::Imm(0));
         }

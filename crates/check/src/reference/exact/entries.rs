@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, handlers, is_array, prefix};
+use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
 use crate::reference::APART;
 
 const EAGAIN: i64 = 11;
@@ -30,12 +30,16 @@ impl Machine<'_> {
             "lpm_trie" => prefix::masked(key),
             _ => key.to_vec(),
         };
-        if declaration.kind.name == "allocator" {
-            self.lease_number(object, declaration, &key, value);
-            return true;
-        }
-        if handlers::is_of_handlers(declaration) {
-            return self.put_value(object, &key, value) != 0;
+        match declaration.kind.name {
+            "allocator" => {
+                self.put_lease(object, declaration, &key, value);
+                return true;
+            }
+            "map" => {
+                self.put_aging(object, &key, value);
+                return true;
+            }
+            _ => {}
         }
         if is_lru(declaration) {
             return self.put_entry(object, declaration, key, value.to_vec(), 0) == 0;
@@ -62,10 +66,15 @@ impl Machine<'_> {
         let mut all = BTreeMap::new();
         if let Some(o) = declaration.filter(|o| is_array(o)) {
             let zero = vec![0; o.value_bytes as usize];
-            let keys = (0..o.capacity).map(|i| (i as u32).to_le_bytes().to_vec());
+            let keys = (0..o.capacity).map(|i| super::index(o, i));
             all.extend(keys.map(|key| (key, zero.clone())));
         }
+        if let Some(o) = declaration.filter(|o| o.kind.name == "allocator") {
+            return self.leased(object, o);
+        }
         let there = entries.into_iter().flatten();
+        let there =
+            there.filter(|(key, _)| declaration.is_none_or(|o| !self.expired(object, o, key)));
         all.extend(there.map(|(key, at)| (key.clone(), value(at))));
         all
     }
@@ -101,11 +110,15 @@ impl Machine<'_> {
 
     /// An element of an array that nobody has asked for before.
     fn element(&mut self, id: ObjectId, o: &StateObject, key: &[u8]) -> Option<u64> {
-        let index = u32::from_le_bytes(key.try_into().ok()?);
-        if u64::from(index) >= o.capacity {
+        let number = key
+            .iter()
+            .rev()
+            .try_fold(0_u64, |n, b| n.checked_mul(256)?.checked_add(u64::from(*b)));
+        if number.is_none_or(|n| n >= o.capacity) {
             return None;
         }
         let at = self.map(vec![0; o.value_bytes as usize], true, true);
+        self.forbid_timer(o, at);
         let map = self.exact.as_mut()?.maps.get_mut(&id)?;
         map.insert(key.to_vec(), at);
         Some(at)
@@ -205,6 +218,27 @@ impl Machine<'_> {
         0
     }
 
+    /// A record of so many bytes takes its part of a ring buffer.
+    pub(super) fn produce(&mut self, id: ObjectId, length: u64) {
+        if let Some(exact) = &mut self.exact {
+            let produced = exact.produced.entry(id).or_default();
+            produced.1 += (HEADER + length).next_multiple_of(8);
+        }
+    }
+
+    /// `bpf_ringbuf_query`.
+    pub(super) fn query(&self, id: ObjectId, o: &StateObject, what: u64) -> u64 {
+        let produced = self.exact.as_ref().and_then(|e| e.produced.get(&id));
+        let (consumer, producer) = produced.copied().unwrap_or_default();
+        match what {
+            0 => producer - consumer,
+            1 => o.capacity,
+            2 => consumer,
+            3 => producer,
+            _ => 0,
+        }
+    }
+
     /// Submits a record of these bytes. Buffers are drained after each packet, and a program writes little of
     /// one.
     pub(super) fn output(
@@ -224,6 +258,7 @@ impl Machine<'_> {
         if (HEADER + length).next_multiple_of(8) >= o.capacity {
             return error(EAGAIN);
         }
+        self.produce(id, length);
         // The address keeps the order among records; nobody has it.
         let at = self.map(Vec::new(), true, false);
         self.memory.remove(&(at / APART));

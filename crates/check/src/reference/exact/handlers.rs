@@ -1,351 +1,293 @@
-//! The handlers' state objects: maps whose entries expire, vectors, leases, sketches, as docs/dialect.md
-//! says. An entry that has expired is removed when somebody looks for it; nobody can tell when.
-//!
-//! A sketch counts exactly here. One that shares its counters may say more, so that two implementations
-//! agree as long as no two keys share all of theirs.
+//! The handlers' own kinds of state (docs/dialect.md): maps whose entries expire, vectors, allocators, sketches,
+//! prefix tables by address. Lists that are searched, where the fast path has heaps and tries.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::super::{APART, Machine, Violation, index_key, violation};
+use super::super::{APART, Machine, Violation, violation};
+use super::prefix;
 
-/// What the handlers' objects hold besides the bytes of entries.
+const NONE: u64 = u64::MAX;
+
+/// What these kinds keep beside their values.
 #[derive(Default)]
-pub struct Handlers {
-    /// when each entry was last refreshed
-    stamps: BTreeMap<(ObjectId, Vec<u8>), u64>,
-    leases: BTreeMap<ObjectId, Leases>,
-    /// window and sum
-    sums: BTreeMap<(ObjectId, Vec<u8>), (u64, u32)>,
-    /// entries that take room and have no key (`Machine::crowd`)
-    crowds: BTreeMap<ObjectId, u64>,
+pub(super) struct Own {
+    /// when an entry of a map was last refreshed
+    pub(super) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    pub(super) leases: BTreeMap<ObjectId, Leases>,
+    /// by key: the window, and the sum in it
+    pub(super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
 }
 
-/// Which numbers of an allocator are free; those that are leased are entries.
+/// The numbers of an allocator, from 0.
 #[derive(Default)]
-struct Leases {
-    /// how many of the numbers, from the first on, have ever been leased
-    fresh: u64,
-    /// the numbers that were given back and when, the first of them first
-    freed: VecDeque<(u64, u64)>,
+pub(super) struct Leases {
+    /// those that were ever leased: where the value is
+    pub(super) values: Vec<u64>,
+    /// those that are leased, perhaps expired: the stamp
+    pub(super) leased: BTreeMap<usize, u64>,
+    /// those that were given back, and when, in that order
+    pub(super) freed: Vec<(u64, usize)>,
 }
 
-/// Whether an object is one of these.
-pub(super) fn is_of_handlers(object: &StateObject) -> bool {
-    matches!(object.kind.name, "map" | "vector" | "allocator" | "sketch")
+/// Whether what was stamped then is over now.
+pub(super) fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
+    o.expire_after > 0 && now >= stamp && now - stamp >= o.expire_after
 }
 
-/// CRC-32C of a word, continuing `seed` (RFC 3720 B.4), without the inversions before and after.
-pub(super) fn crc32c(seed: u32, word: u64) -> u32 {
-    word.to_le_bytes().iter().fold(seed, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg())
-        })
-    })
+/// A key of a prefix table in the kernel's form: the length in bits before the address.
+fn prefixed(bits: u64, address: &[u8]) -> Vec<u8> {
+    let key = [&(bits as u32).to_le_bytes(), address].concat();
+    prefix::masked(&key)
+}
+
+/// CRC-32C of eight bytes, a bit at a time (RFC 3720, appendix B.4).
+pub(super) fn crc32c(seed: u64, word: u64) -> u64 {
+    let mut crc = word ^ u64::from(seed as u32);
+    for _ in 0..64 {
+        crc = crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
+    }
+    u64::from(crc as u32)
 }
 
 impl Machine<'_> {
-    /// Fills an object with so many entries whose keys nobody will ask for. They do not expire.
-    pub fn crowd(&mut self, object: ObjectId, entries: u64) {
-        if let Some(exact) = &mut self.exact {
-            exact.handlers.crowds.insert(object, entries);
-        }
-    }
-
-    /// Entries without a key that fill an object.
-    pub(super) fn crowd_of(&self, id: ObjectId) -> u64 {
-        let crowds = self.exact.as_ref().map(|e| &e.handlers.crowds);
-        crowds.and_then(|c| c.get(&id)).copied().unwrap_or(0)
-    }
-
-    /// Leases a number with this value, whether it is free or not: free numbers below it that were never
-    /// leased count as given back now, in their order.
-    pub(super) fn lease_number(&mut self, id: ObjectId, o: &StateObject, key: &[u8], value: &[u8]) {
-        let now = self.now();
-        let number = key.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-        let Some(at) = number.checked_sub(o.first).filter(|i| *i < o.capacity) else {
-            return;
-        };
-        if let Some(exact) = &mut self.exact {
-            let leases = exact.handlers.leases.entry(id).or_default();
-            leases.freed.retain(|(i, _)| *i != at);
-            leases.freed.extend((leases.fresh..at).map(|i| (i, now)));
-            leases.fresh = leases.fresh.max(at + 1);
-        }
-        self.put_value(id, key, value);
-    }
-
-    /// Gives a leased number back.
-    pub fn free(&mut self, object: ObjectId, key: &[u8]) {
-        let now = self.now();
-        let first = self.declaration(object).map_or(0, |o| o.first);
-        let number = key.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-        self.drop_entry(object, key);
-        if let Some(exact) = &mut self.exact {
-            let leases = exact.handlers.leases.entry(object).or_default();
-            leases.freed.push_back((number - first, now));
-        }
-    }
-
-    /// Says what the estimate of a key is.
-    pub fn estimate(&mut self, object: ObjectId, key: &[u8], sum: u32) {
-        let now = self.now();
-        let window = self.declaration(object).map_or(0, |o| o.window);
-        if let Some(exact) = &mut self.exact {
-            let window = now.checked_div(window).unwrap_or(0);
-            let sums = &mut exact.handlers.sums;
-            sums.insert((object, key.to_vec()), (window, sum));
-        }
-    }
-
-    /// The value under a key as it is now; none if there is no entry, or it has expired. Unlike a lookup this
-    /// changes nothing.
-    #[must_use]
-    pub fn peek(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
-        let o = self.declaration(object)?;
-        if o.kind.name == "global" {
-            return self.value(object).map(<[u8]>::to_vec);
-        }
-        let exact = self.exact.as_ref()?;
-        if o.kind.name == "sketch" {
-            let window = self.now().checked_div(o.window).unwrap_or(0);
-            let sum = exact.handlers.sums.get(&(object, key.to_vec()));
-            let sum = sum.filter(|s| s.0 >= window).map_or(0, |s| s.1);
-            return (o.value_bytes == 4).then(|| sum.to_le_bytes().to_vec());
-        }
-        match exact.maps.get(&object)?.get(key) {
-            Some(at) if !self.expired(object, o, key) => {
-                self.memory.get(&(at / APART)).map(|m| m.bytes.clone())
-            }
-            Some(_) => None,
-            None => {
-                let elements = o.kind.c == "array" || o.kind.name == "vector";
-                let number = key.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-                (elements && number < o.capacity).then(|| vec![0; o.value_bytes as usize])
-            }
-        }
-    }
-
-    /// How many live entries an object has.
-    #[must_use]
-    pub fn count(&self, object: ObjectId) -> u64 {
-        let Some(o) = self.declaration(object) else {
-            return 0;
-        };
-        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
-        let live = entries.map_or(0, |entries| {
-            let live = entries.keys().filter(|key| !self.expired(object, o, key));
-            live.count() as u64
-        });
-        live + self.crowd_of(object)
-    }
-
-    /// Whether no further entry fits.
-    #[must_use]
-    pub fn is_full(&self, object: ObjectId) -> bool {
-        let capacity = self.declaration(object).map_or(u64::MAX, |o| o.capacity);
-        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
-        // Those that have expired are counted only where it matters.
-        let held = entries.map_or(0, |e| e.len() as u64) + self.crowd_of(object);
-        held >= capacity && self.count(object) >= capacity
-    }
-
-    pub(super) fn expired(&self, id: ObjectId, o: &StateObject, key: &[u8]) -> bool {
-        let stamps = self.exact.as_ref().map(|e| &e.handlers.stamps);
-        let stamp = stamps.and_then(|s| s.get(&(id, key.to_vec())).copied());
-        o.expire_after > 0 && stamp.is_some_and(|s| self.now().saturating_sub(s) >= o.expire_after)
-    }
-
-    /// The value of a live entry.
-    fn live(&mut self, id: ObjectId, o: &StateObject, key: &[u8]) -> Option<u64> {
-        if self.expired(id, o, key) && o.kind.name == "map" {
-            self.drop_entry(id, key);
-        }
-        let found = self.exact.as_ref()?.maps.get(&id)?.get(key).copied();
-        found.filter(|_| !self.expired(id, o, key))
-    }
-
-    fn drop_entry(&mut self, id: ObjectId, key: &[u8]) {
-        if let Some(exact) = &mut self.exact {
-            exact.maps.get_mut(&id).and_then(|m| m.remove(key));
-            exact.handlers.stamps.remove(&(id, key.to_vec()));
-        }
-    }
-
-    fn refresh(&mut self, id: ObjectId, key: &[u8]) {
-        let now = self.now();
-        if let Some(exact) = &mut self.exact {
-            let stamp = exact.handlers.stamps.entry((id, key.to_vec()));
-            let stamp = stamp.or_insert(now);
-            *stamp = now.max(*stamp);
-        }
-    }
-
-    /// Writes a value where it is, or in a new place; the entry's age is 0.
-    pub(super) fn put_value(&mut self, id: ObjectId, key: &[u8], value: &[u8]) -> u64 {
-        self.refresh(id, key);
-        let maps = self.exact.as_ref().map(|e| &e.maps);
-        let known = maps.and_then(|m| m.get(&id)?.get(key).copied());
-        if let Some(at) = known {
-            if let Some(m) = self.memory.get_mut(&(at / APART)) {
-                m.bytes = value.to_vec();
-            }
-            return at;
-        }
-        let at = self.map(value.to_vec(), true, true);
-        let maps = self.exact.as_mut().map(|e| &mut e.maps);
-        maps.and_then(|m| m.get_mut(&id)?.insert(key.to_vec(), at));
-        at
-    }
-
-    /// A call on one of these objects.
-    pub(super) fn on_handlers(
+    /// A call of one of the handlers' helpers that work on an object.
+    pub(super) fn handlers(
         &mut self,
-        helper: &str,
+        name: &str,
         id: ObjectId,
         o: &StateObject,
         a: [u64; 5],
     ) -> Result<u64, Violation> {
-        match helper {
-            "map_get" | "map_refresh" | "map_put" | "map_delete" => {
-                let key = self.bytes_at(a[1], o.key_bytes)?;
-                let found = self.live(id, o, &key);
-                match helper {
-                    "map_get" => Ok(found.unwrap_or(0)),
-                    "map_refresh" => {
-                        if found.is_some() {
-                            self.refresh(id, &key);
-                        }
-                        Ok(found.unwrap_or(0))
-                    }
-                    "map_delete" => {
-                        if found.is_some() {
-                            self.drop_entry(id, &key);
-                        }
-                        Ok(u64::from(found.is_some()))
-                    }
-                    _ => {
-                        let value = self.bytes_at(a[2], o.value_bytes)?;
-                        if found.is_none() && !self.has_room(id, o) {
-                            return Ok(0);
-                        }
-                        Ok(self.put_value(id, &key, &value))
-                    }
-                }
+        match o.kind.name {
+            "map" => self.aging(name, id, o, a),
+            "vector" if a[1] < o.capacity => {
+                let key = super::index(o, a[1]);
+                Ok(self.value_of(id, &key).unwrap_or(0))
             }
-            "vector_at" => {
-                let Some(key) = index_key(a[1], o.key_bytes).filter(|_| a[1] < o.capacity) else {
-                    return Ok(0);
-                };
-                match self.live(id, o, &key) {
-                    Some(at) => Ok(at),
-                    None => Ok(self.put_value(id, &key, &vec![0; o.value_bytes as usize])),
-                }
-            }
-            "allocator_lease" => {
-                let value = self.bytes_at(a[1], o.value_bytes)?;
-                let Some(number) = self.claim(id, o) else {
-                    return Ok(u64::MAX);
-                };
-                let Some(key) = index_key(o.first + number, o.key_bytes) else {
-                    return violation("a lease that its keys have no room for");
-                };
-                self.drop_entry(id, &key);
-                self.put_value(id, &key, &value);
-                Ok(o.first + number)
-            }
-            "allocator_get" | "allocator_refresh" | "allocator_free" => {
-                let Some(key) = index_key(a[1], o.key_bytes) else {
-                    return Ok(0);
-                };
-                let found = self.live(id, o, &key);
-                match helper {
-                    "allocator_get" => {}
-                    "allocator_refresh" if found.is_some() => self.refresh(id, &key),
-                    "allocator_free" if found.is_some() => {
-                        self.free(id, &key);
-                        return Ok(1);
-                    }
-                    _ => {}
-                }
-                Ok(found.unwrap_or(0))
-            }
-            "sketch_count" | "sketch_add" => {
-                let key = self.bytes_at(a[1], o.key_bytes)?;
-                let window = self.now().checked_div(o.window).unwrap_or(0);
-                let Some(exact) = &mut self.exact else {
-                    return Ok(0);
-                };
-                let sum = exact.handlers.sums.entry((id, key)).or_default();
-                // Time that went back counts in the newest window.
-                if window > sum.0 {
-                    *sum = (window, 0);
-                }
-                if helper == "sketch_add" {
-                    let amount = u32::try_from(a[2]).unwrap_or(u32::MAX);
-                    sum.1 = sum.1.saturating_add(amount);
-                }
-                Ok(u64::from(sum.1))
-            }
-            other => violation(format!("{other} has no exact meaning here")),
+            "vector" => Ok(0),
+            "allocator" => self.lease(name, id, o, a),
+            "sketch" => self.count(name, id, o, a),
+            "lpm" => self.address(name, id, o, a),
+            kind => violation(format!("{name} of a {kind}")),
         }
     }
 
-    /// Whether another entry fits; what has expired makes room.
-    fn has_room(&mut self, id: ObjectId, o: &StateObject) -> bool {
-        let held = |m: &Self| {
-            let entries = m.exact.as_ref().and_then(|e| e.maps.get(&id));
-            entries.map_or(0, |e| e.len() as u64) + m.crowd_of(id)
+    /// Whether an entry of a map that expires is there now.
+    pub(super) fn expired(&self, id: ObjectId, o: &StateObject, key: &[u8]) -> bool {
+        let stamps = self.exact.as_ref().and_then(|e| e.own.stamps.get(&id));
+        let stamp = stamps.and_then(|s| s.get(key));
+        stamp.is_some_and(|stamp| over(o, *stamp, self.now()))
+    }
+
+    fn aging(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let now = self.now();
+        let crowd = self.crowd_of(id);
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        let value = if name == "map_put" {
+            self.bytes_at(a[2], o.value_bytes)?
+        } else {
+            Vec::new()
         };
-        if held(self) >= o.capacity {
-            let maps = self.exact.as_ref().and_then(|e| e.maps.get(&id));
-            let keys: Vec<Vec<u8>> = maps.into_iter().flat_map(|m| m.keys().cloned()).collect();
-            for key in keys
-                .iter()
-                .filter(|key| self.expired(id, o, key))
-                .collect::<Vec<_>>()
-            {
-                self.drop_entry(id, key);
+        let Some(exact) = &mut self.exact else {
+            return Ok(0);
+        };
+        let (entries, stamps) = (
+            exact.maps.entry(id).or_default(),
+            exact.own.stamps.entry(id).or_default(),
+        );
+        stamps.retain(|_, stamp| !over(o, *stamp, now));
+        entries.retain(|key, _| stamps.contains_key(key));
+        let found = entries.get(&key).copied();
+        match (name, found) {
+            ("map_get", _) => {}
+            ("map_refresh", Some(_)) => {
+                stamps.entry(key).and_modify(|s| *s = now.max(*s));
             }
+            ("map_delete", _) => {
+                entries.remove(&key);
+                stamps.remove(&key);
+                return Ok(u64::from(found.is_some()));
+            }
+            ("map_put", None) if entries.len() as u64 + crowd >= o.capacity => {}
+            ("map_put", found) => {
+                stamps.insert(key.clone(), now);
+                if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
+                    memory.bytes = value;
+                    return Ok(found.unwrap_or(0));
+                }
+                let at = self.map(value, true, true);
+                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                maps.map(|m| m.insert(key, at));
+                return Ok(at);
+            }
+            _ => {}
         }
-        held(self) < o.capacity
+        Ok(found.unwrap_or(0))
     }
 
-    /// The next number of an allocator, from 0 (fastpath/state/allocator.h).
-    fn claim(&mut self, id: ObjectId, o: &StateObject) -> Option<u64> {
-        if self.crowd_of(id) > 0 {
-            return None;
+    fn lease(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let now = self.now();
+        let value = if name == "allocator_lease" {
+            self.bytes_at(a[1], o.value_bytes)?
+        } else {
+            Vec::new()
+        };
+        if name == "allocator_lease" && self.crowd_of(id) > 0 {
+            return Ok(NONE);
         }
-        let over = (self.exact.as_ref()?.maps.get(&id)?.keys())
-            .filter(|key| self.expired(id, o, key))
-            .filter_map(|key| {
-                let number = key.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-                let stamp = *self
-                    .exact
-                    .as_ref()?
-                    .handlers
-                    .stamps
-                    .get(&(id, key.clone()))?;
-                Some((stamp.saturating_add(o.expire_after), number - o.first))
-            })
-            .min();
-        let exact = self.exact.as_mut()?;
-        let leases = exact.handlers.leases.entry(id).or_default();
-        if leases.fresh < o.capacity {
-            leases.fresh += 1;
-            return Some(leases.fresh - 1);
-        }
-        let freed = leases.freed.front().copied();
-        match (over, freed) {
-            (Some((due, number)), Some((first, since))) if (due, number) < (since, first) => {
-                Some(number)
+        let fresh = self.map(vec![0; o.value_bytes as usize], true, true);
+        let Some(exact) = &mut self.exact else {
+            return Ok(0);
+        };
+        let leases = exact.own.leases.entry(id).or_default();
+        if name == "allocator_lease" {
+            let number = if (leases.values.len() as u64) < o.capacity {
+                leases.values.push(fresh);
+                leases.values.len() - 1
+            } else {
+                // Whichever became free first, of those given back and those whose lease is over.
+                let ended = leases.leased.iter().filter(|(_, s)| over(o, **s, now));
+                let ended = ended.map(|(n, s)| (s + o.expire_after, *n)).min();
+                match (leases.freed.first().copied(), ended) {
+                    (None, None) => return Ok(NONE),
+                    (Some(freed), ended) if ended.is_none_or(|e| freed < e) => {
+                        leases.freed.remove(0);
+                        freed.1
+                    }
+                    (_, ended) => ended.map_or(0, |e| e.1),
+                }
+            };
+            leases.leased.insert(number, now);
+            let at = leases.values.get(number).copied().unwrap_or(0);
+            if let Some(memory) = self.memory.get_mut(&(at / APART)) {
+                memory.bytes = value;
             }
-            (Some((_, number)), None) => Some(number),
-            (_, freed) => {
-                leases.freed.pop_front();
-                freed.map(|f| f.0)
-            }
+            return Ok(o.first + number as u64);
         }
+        let number = usize::try_from(a[1].wrapping_sub(o.first)).unwrap_or(usize::MAX);
+        let stamp = leases.leased.get(&number).copied();
+        let Some(stamp) = stamp.filter(|s| !over(o, *s, now)) else {
+            return Ok(0);
+        };
+        match name {
+            "allocator_free" => {
+                leases.leased.remove(&number);
+                leases.freed.push((now, number));
+                return Ok(1);
+            }
+            "allocator_refresh" => {
+                leases.leased.insert(number, now.max(stamp));
+            }
+            _ => {}
+        }
+        Ok(leases.values.get(number).copied().unwrap_or(0))
+    }
+
+    /// The leased numbers of an allocator, in as many bytes as it says, with their values.
+    pub(super) fn leased(&self, id: ObjectId, o: &StateObject) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let now = self.now();
+        let leases = self.exact.as_ref().and_then(|e| e.own.leases.get(&id));
+        let entry = |l: &Leases, number: usize| {
+            let at = l.values.get(number)?;
+            let value = self.memory.get(&(at / APART))?.bytes.clone();
+            Some((super::index(o, o.first + number as u64), value))
+        };
+        let mut all = BTreeMap::new();
+        if let Some(leases) = leases {
+            let there = leases.leased.iter().filter(|(_, s)| !over(o, **s, now));
+            all.extend(there.filter_map(|(number, _)| entry(leases, *number)));
+        }
+        all
+    }
+
+    /// A sketch that never errs: exact counts, where the fast path's may lie above.
+    fn count(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let now = self.now();
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        let window = now.checked_div(o.window).unwrap_or(0);
+        let Some(exact) = &mut self.exact else {
+            return Ok(0);
+        };
+        let counts = exact.own.counts.entry(id).or_default();
+        let count = counts.entry(key).or_insert((window, 0));
+        if count.0 != window {
+            *count = (window, 0);
+        }
+        if name == "sketch_add" {
+            let most = u64::from(u32::MAX);
+            count.1 = (count.1 + a[2].min(most)).min(most);
+        }
+        Ok(count.1)
+    }
+
+    /// A prefix table whose keys are addresses; lengths come apart.
+    fn address(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let key = self.bytes_at(a[1], o.key_bytes)?;
+        let all = 8 * u64::from(o.key_bytes);
+        match name {
+            "lpm_get" => Ok(self.longest(id, &prefixed(all, &key)).unwrap_or(0)),
+            "lpm_put" if a[2] <= all => {
+                let key = prefixed(a[2], &key);
+                let value = self.bytes_at(a[3], o.value_bytes)?;
+                let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
+                let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+                let found = entries.and_then(|e| e.get(&key)).copied();
+                if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
+                    memory.bytes = value;
+                    return Ok(found.unwrap_or(0));
+                }
+                if full {
+                    return Ok(0);
+                }
+                let at = self.map(value, true, true);
+                let maps = self.exact.as_mut().map(|e| e.maps.entry(id).or_default());
+                maps.map(|m| m.insert(key, at));
+                Ok(at)
+            }
+            "lpm_delete" if a[2] <= all => {
+                let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
+                let gone = maps.and_then(|m| m.remove(&prefixed(a[2], &key)));
+                Ok(u64::from(gone.is_some()))
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc_of_rfc_3720() {
+        // Appendix B.4: 32 bytes of zeros, complemented before and after, are 0x8a9136aa.
+        let crc = (0..4).fold(0xffff_ffff, |crc, _| crc32c(crc, 0));
+        assert_eq!(crc ^ 0xffff_ffff, 0x8a91_36aa);
     }
 }

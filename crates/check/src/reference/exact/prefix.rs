@@ -25,6 +25,19 @@ pub(super) fn masked(key: &[u8]) -> Vec<u8> {
 }
 
 impl Machine<'_> {
+    /// The value of the longest prefix that covers a key and is no longer than it.
+    pub(super) fn longest(&self, id: ObjectId, key: &[u8]) -> Option<u64> {
+        let stored = self.exact.as_ref().and_then(|e| e.maps.get(&id))?;
+        let covers = |prefix: &Vec<u8>| {
+            let mut cut = key.to_vec();
+            cut[..4].copy_from_slice(&prefix[..4]);
+            bits(prefix) <= bits(key) && masked(&cut) == *prefix
+        };
+        let all = stored.iter().filter(|(prefix, _)| covers(prefix));
+        all.max_by_key(|(prefix, _)| bits(prefix))
+            .map(|(_, at)| *at)
+    }
+
     pub(super) fn prefixes(
         &mut self,
         helper: &str,
@@ -40,16 +53,8 @@ impl Machine<'_> {
         };
         let own = stored.get(&masked(&key)).copied();
         match helper {
-            "map_lookup_elem" => {
-                let covers = |prefix: &Vec<u8>| {
-                    let mut cut = key.clone();
-                    cut[..4].copy_from_slice(&prefix[..4]);
-                    bits(prefix) <= bits(&key) && masked(&cut) == *prefix
-                };
-                let all = stored.iter().filter(|(prefix, _)| covers(prefix));
-                let longest = all.max_by_key(|(prefix, _)| bits(prefix));
-                Ok(longest.filter(|_| fits).map_or(0, |(_, at)| *at))
-            }
+            "map_lookup_elem" if !fits => Ok(0),
+            "map_lookup_elem" => Ok(self.longest(id, &key).unwrap_or(0)),
             "map_update_elem" => {
                 let full = stored.len() as u64 >= object.capacity;
                 let value = self.bytes_at(a[2], object.value_bytes)?;
