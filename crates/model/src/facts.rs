@@ -1,18 +1,18 @@
 //! How objects are used, from the paths where they are all, else from what the proof of safety saw: every
 //! access of every execution, without its key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
-use millrace_check::facts::{Access as Touch, ArgFact, Op};
-use millrace_object::helper;
+use millrace_check::facts::{Access as At, ArgFact, Flow, Op};
+use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::{ObjectId, Program, Role};
 
 use crate::expr::walk::cone;
 use crate::expr::{Bin, ExprId, Node, Origin};
-use crate::kinds;
-use crate::model::{Effect, Entry, Object, Outcome, Use, Verdict};
+use crate::model::{Effect, Entry, Object, Outcome, Touch, Use, Verdict};
+use crate::{kinds, writers};
 
 /// What may happen to an object.
 #[derive(Clone, Copy, Default)]
@@ -35,6 +35,14 @@ impl Seen {
         }
     }
 
+    fn absorb(&mut self, other: Seen) {
+        self.read |= other.read;
+        self.added |= other.added;
+        self.written |= other.written;
+        self.written_at_start |= other.written_at_start;
+        self.decisive |= other.decisive;
+    }
+
     fn usage(self) -> Use {
         if self.written || (self.added && self.decisive) {
             Use::ReadWrite
@@ -50,60 +58,124 @@ impl Seen {
     }
 }
 
+/// Every access that the proof of safety admits: each of an execution is among them, with an effect that is
+/// at least its own.
+pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
+    let mut all = Vec::new();
+    for step in flow.steps.iter().filter(|s| s.reached) {
+        let Op::Plain(insn) = step.op else { continue };
+        let mut touch = |object: ObjectId, effect, operation| {
+            let bytes = program.objects.get(object.0).map_or(0, |o| {
+                // Records are as long as the ring at most, whose capacity is in bytes.
+                let ring = u32::try_from(o.capacity).unwrap_or(u32::MAX);
+                if o.value_bytes == 0 {
+                    ring
+                } else {
+                    o.value_bytes
+                }
+            });
+            all.push(Touch {
+                object,
+                operation,
+                effect,
+                bytes,
+                line: step.line.clone(),
+            });
+        };
+        let mut into = |access: At, effect, operation| match access {
+            At::Value(id) | At::Record(id) => touch(id, effect, operation),
+            // It may be any object's.
+            At::Several => {
+                for i in 0..program.objects.len() {
+                    touch(ObjectId(i), effect, operation);
+                }
+            }
+            _ => {}
+        };
+        match insn {
+            Insn::Call { helper: number } => {
+                let Some(h) = helper::by_number(number) else {
+                    continue;
+                };
+                for (i, arg) in step.args.iter().enumerate() {
+                    if let ArgFact::Memory { access, .. } = arg {
+                        let effect = match h.args.get(i) {
+                            Some(
+                                Arg::Key
+                                | Arg::Value
+                                | Arg::Read { .. }
+                                | Arg::In(_)
+                                | Arg::Text
+                                | Arg::Any,
+                            ) => Effect::Read,
+                            _ => Effect::Write,
+                        };
+                        into(*access, effect, h.name);
+                    }
+                }
+                for arg in &step.args {
+                    match arg {
+                        ArgFact::Object(id) => {
+                            let kind = program.objects.get(id.0).map_or("", |o| o.kind.name);
+                            touch(*id, kinds::at_most(kind, h.name), h.name);
+                        }
+                        ArgFact::Timer(id) => touch(*id, Effect::Write, h.name),
+                        _ => {}
+                    }
+                }
+                if let Some(kind) = helper::implied(h) {
+                    let named = program.objects.iter().position(|o| o.kind == kind);
+                    if let Some(i) = named {
+                        touch(ObjectId(i), kinds::at_most(kind.name, h.name), h.name);
+                    }
+                }
+            }
+            Insn::Load { .. } => {
+                if let Some(access) = step.access {
+                    into(access, Effect::Read, "load");
+                }
+            }
+            Insn::Atomic { .. } => {
+                if let Some(access) = step.access {
+                    into(access, Effect::Write, "atomic");
+                }
+            }
+            Insn::Store { .. } => {
+                if let Some(access) = step.access {
+                    into(access, Effect::Write, "store");
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The objects that an entry may change.
+pub(crate) fn changed(program: &Program, flow: &Flow) -> BTreeSet<ObjectId> {
+    let all = at_most(program, flow).into_iter();
+    let changes = all.filter(|t| t.effect != Effect::Read);
+    changes.map(|t| t.object).collect()
+}
+
 /// One report an object.
 pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -> Vec<Object> {
     let mut seen: BTreeMap<usize, (Seen, bool)> = BTreeMap::new();
-    for (entry, flow) in entries.iter().zip(&checked.flows) {
+    for (entry, running) in entries.iter().zip(checked.running(program)) {
         let start = entry.role == Role::OnStart;
         if entry.outcome == Outcome::Exhaustive {
             followed(entry, start, &mut seen);
             continue;
         }
-        for step in flow.steps.iter().filter(|s| s.reached) {
-            let touch = |object: ObjectId, effect, seen: &mut BTreeMap<usize, (Seen, bool)>| {
-                let (s, approximate) = seen.entry(object.0).or_default();
-                s.add(effect, start);
-                // Nothing is known of what depends on it.
-                s.decisive = true;
-                *approximate = true;
-            };
-            let Op::Plain(insn) = step.op else { continue };
-            if let Insn::Call { helper: number } = insn {
-                let name = helper::by_number(number).map_or("", |h| h.name);
-                for arg in &step.args {
-                    match arg {
-                        ArgFact::Object(id) => {
-                            let kind = program.objects.get(id.0).map_or("", |o| o.kind.name);
-                            touch(*id, kinds::at_most(kind, name), &mut seen);
-                        }
-                        // A helper may write to what it is handed.
-                        ArgFact::Memory {
-                            access: Touch::Value(id),
-                            ..
-                        } => {
-                            touch(*id, Effect::Write, &mut seen);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            let effect = match insn {
-                Insn::Load { .. } => Effect::Read,
-                Insn::Atomic { .. } | Insn::Store { .. } => Effect::Write,
-                _ => continue,
-            };
-            match step.access {
-                Some(Touch::Value(id) | Touch::Record(id)) => touch(id, effect, &mut seen),
-                // It may be any object's.
-                Some(Touch::Several) => {
-                    for i in 0..program.objects.len() {
-                        touch(ObjectId(i), effect, &mut seen);
-                    }
-                }
-                _ => {}
-            }
+        for touch in at_most(program, running.flow) {
+            let (s, approximate) = seen.entry(touch.object.0).or_default();
+            s.add(touch.effect, start);
+            // Nothing is known of what depends on it.
+            s.decisive = true;
+            *approximate = true;
         }
     }
+    through_shapes(program, &mut seen);
     (0..program.objects.len())
         .map(|i| {
             let (s, approximate) = seen.get(&i).copied().unwrap_or_default();
@@ -116,9 +188,29 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
                 id: ObjectId(i),
                 usage,
                 approximate,
+                writers: writers::of_object(program, entries, ObjectId(i)),
             }
         })
         .collect()
+}
+
+/// What happens to a map in a map happens to any that may be in it.
+fn through_shapes(program: &Program, seen: &mut BTreeMap<usize, (Seen, bool)>) {
+    for (i, shape) in program.objects.iter().enumerate() {
+        let Some((s, _)) = seen.get(&i).copied().filter(|_| shape.is_shape()) else {
+            continue;
+        };
+        for (j, _) in program
+            .objects
+            .iter()
+            .enumerate()
+            .filter(|o| o.1.fits(shape))
+        {
+            let (other, approximate) = seen.entry(j).or_default();
+            other.absorb(s);
+            *approximate = true;
+        }
+    }
 }
 
 fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>) {
@@ -141,7 +233,7 @@ fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>
             &path.rewrites.iter().map(|w| w.byte).collect::<Vec<_>>(),
             None,
         );
-        if let Verdict::Number(e) = path.verdict {
+        if let Verdict::Number(e) | Verdict::GoesOn(_, e) = path.verdict {
             depends(&[e], None);
         }
         for access in &path.accesses {
@@ -160,7 +252,6 @@ fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>
             .add(effect, start);
     }
 }
-
 /// Whether what is stored is what was there and something more, that does not depend on state.
 fn adds(entry: &Entry, value: &[ExprId]) -> bool {
     let a = &entry.arena;

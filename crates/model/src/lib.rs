@@ -14,6 +14,7 @@ pub mod model;
 pub mod relation;
 pub mod report;
 pub mod solver;
+pub mod writers;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -61,18 +62,20 @@ impl Default for Limits {
 pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
     let until = Instant::now() + limits.time;
     let mut entries = Vec::new();
-    for (entry, flow) in program.entries.iter().zip(&checked.flows) {
+    for running in checked.running(program) {
+        let (role, flow) = (running.role, running.flow);
         let began = Instant::now();
         let z3 = solver::Z3::new(limits.solver.clone(), limits.question, limits.dump.clone());
         let oracle = solver::Oracle::new(Box::new(z3));
-        let mut engine = exec::Engine::new(program, flow, entry.role, limits, until, oracle);
+        let mut engine = exec::Engine::new(program, flow, role, limits, until, oracle);
         let done = engine.run();
-        let function = program.functions.get(entry.function.0);
+        let function = program.functions.get(running.function.0);
         entries.push(model::Entry {
             function: function.map_or(String::new(), |f| f.name.clone()),
-            role: entry.role,
+            role,
             paths: done.paths,
             outcome: done.outcome,
+            at_most: facts::at_most(program, flow),
             took: model::Took {
                 steps: done.steps,
                 expressions: engine.arena.len(),

@@ -3,12 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use millrace_object::program::{ObjectId, Role};
+use millrace_object::program::{Line, ObjectId, Role};
 use serde::Serialize;
 
-use crate::exec::{Access, Place, Written};
+use crate::exec::{Access, Borders, Place, Target, Written};
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
+use crate::writers::Writer;
 
 /// What one access does to its object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -45,6 +46,8 @@ pub enum Verdict {
     Number(ExprId),
     /// nothing: the entry takes no packet
     None,
+    /// the program in this program array under this index of 32 bits goes on
+    GoesOn(ObjectId, ExprId),
 }
 
 /// One path.
@@ -58,14 +61,34 @@ pub struct Path {
     pub places: Vec<Place>,
     /// bytes of the packet that were written
     pub rewrites: Vec<Written>,
-    /// the interface of a redirect
-    pub target: Option<ExprId>,
+    /// where the last redirect leads
+    pub target: Option<Target>,
+    /// where the packet begins and ends, after the helpers that move that
+    pub borders: Borders,
     /// the verdict
     pub verdict: Verdict,
     /// the solver could not say whether it is possible
     pub undecided: bool,
+    /// why it may be impossible although its guard can hold: something is taken for any number here that
+    /// is not
+    pub loose: Option<&'static str>,
     /// an assignment under which it is taken
     pub witness: Option<Rc<Assignment>>,
+}
+
+/// An access that the proof of safety admits, in some execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// the object; a shape for the maps in maps of maps
+    pub object: ObjectId,
+    /// the helper's name, `load`, `store` or `atomic`
+    pub operation: &'static str,
+    /// the most that it does
+    pub effect: Effect,
+    /// it stays within so many bytes: those of one value, for records those of the ring
+    pub bytes: u32,
+    /// where
+    pub line: Option<Line>,
 }
 
 /// One entry's paths.
@@ -80,6 +103,8 @@ pub struct Entry {
     pub paths: Vec<Path>,
     /// whether these are all
     pub outcome: Outcome,
+    /// every access of any execution, paths or not: more than there are, never fewer
+    pub at_most: Vec<Touch>,
     /// what it took
     pub took: Took,
 }
@@ -129,6 +154,8 @@ pub struct Object {
     pub usage: Use,
     /// from the proof of safety alone, not from the paths: an entry was not exhaustive
     pub approximate: bool,
+    /// what writes to its values, on the paths that were followed
+    pub writers: Vec<Writer>,
 }
 
 /// What a program can do.

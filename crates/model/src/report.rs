@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use millrace_object::program::{Dialect, Program, Role};
+use millrace_object::program::{Dialect, ObjectId, Program, Role};
 use serde::Serialize;
 
-use crate::exec::Written;
+use crate::exec::{Target, Written};
 use crate::expr::print::Printer;
 use crate::expr::walk::cone;
 use crate::expr::{ExprId, Node, Origin};
@@ -262,8 +262,13 @@ fn rewrites(printer: &Printer<'_>, written: &[Written]) -> Vec<Rewrite> {
 }
 
 fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) -> String {
-    let Verdict::Number(e) = path.verdict else {
-        return "none".to_owned();
+    let e = match path.verdict {
+        Verdict::Number(e) => e,
+        Verdict::None => return "none".to_owned(),
+        Verdict::GoesOn(array, index) => {
+            let array = program.objects.get(array.0).map_or("", |o| &o.name);
+            return format!("tail call to {array}[{}]", printer.text(index));
+        }
     };
     if !matches!(role, Role::Xdp | Role::OnPacket) {
         return "none".to_owned();
@@ -273,8 +278,15 @@ fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) ->
         return forward(printer, e).unwrap_or_else(|| printer.text(e));
     };
     if program.dialect == Dialect::Xdp {
-        let to = path.target.map_or_else(String::new, |t| {
-            format!(" to interface {}", printer.text(t))
+        let to = path.target.as_ref().map_or_else(String::new, |t| {
+            let name = |o: &ObjectId| program.objects.get(o.0).map_or("", |o| &o.name);
+            match t {
+                Target::Interface(e) => format!(" to interface {}", printer.text(*e)),
+                Target::Entry(o, key) => {
+                    format!(" to {}[{}]", name(o), printer.bytes(key).join(" ++ "))
+                }
+                Target::All(o) => format!(" to all of {}", name(o)),
+            }
         });
         return match n {
             0 => "XDP_ABORTED".to_owned(),

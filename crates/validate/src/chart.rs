@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use millrace_check::reference::{Log, index_key};
-use millrace_model::exec::Place;
+use millrace_check::reference::{Log, Touch, index_key};
+use millrace_model::exec::{Place, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::walk::{children, cone};
 use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
@@ -28,6 +28,8 @@ pub(crate) enum Stands {
     Bytes(usize, usize, usize),
     /// the number that the n-th lease of an object gave
     Leased(ObjectId, usize),
+    /// whether there was no room for the n-th record of an object
+    NoRoom(ObjectId, usize),
     /// the n-th estimate of an object
     Estimate(ObjectId, usize),
     /// the n-th answer of a helper
@@ -123,7 +125,12 @@ pub fn roots(path: &Path) -> Vec<ExprId> {
     for p in &path.places {
         all.extend(p.key.iter().chain(p.bytes.values()));
     }
-    all.extend(path.target);
+    match &path.target {
+        Some(Target::Interface(e)) => all.push(*e),
+        Some(Target::Entry(_, key)) => all.extend(key),
+        Some(Target::All(_)) | None => {}
+    }
+    all.extend([path.borders.start, path.borders.end]);
     if let Verdict::Number(e) = path.verdict {
         all.push(e);
     }
@@ -196,7 +203,6 @@ impl<'a> Chart<'a> {
                 // An interface's number is its port's, from 1.
                 (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
                 (Origin::Port, "ports") => u64::from(trial.ports),
-                (Origin::Time, name) if name.starts_with("jiffies64#") => trial.time / 4_000_000,
                 (Origin::Time, _) => trial.time,
                 (Origin::Param, name) => param(program, name).unwrap_or(0),
                 _ => 0,
@@ -251,6 +257,13 @@ fn bound(
             Stands::Leased(object, n) => of(*object, &["allocator_lease"], *n).unwrap_or(u64::MAX),
             Stands::Estimate(object, n) => {
                 of(*object, &["sketch_count", "sketch_add"], *n).unwrap_or(0)
+            }
+            Stands::NoRoom(object, n) => {
+                let calls = ["ringbuf_reserve", "ringbuf_output", "perf_event_output"];
+                let records = (touches.iter())
+                    .filter(|t| t.object == *object && calls.contains(&t.operation));
+                let refused = |t: &Touch| (t.result == 0) == (t.operation == "ringbuf_reserve");
+                u64::from(records.skip(*n).take(1).any(refused))
             }
             Stands::Answer(helper, n) => {
                 let mut answers = before.log.answers.iter().filter(|a| a.0 == helper);
@@ -317,6 +330,7 @@ fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
     // Symbols of one helper are numbered in the order of its calls.
     let mut calls: BTreeMap<&str, Vec<(u32, SymId)>> = BTreeMap::new();
     let mut leases: BTreeMap<ObjectId, Vec<(u32, SymId)>> = BTreeMap::new();
+    let mut records: BTreeMap<ObjectId, Vec<(u32, SymId)>> = BTreeMap::new();
     for s in own {
         let symbol = arena.symbol(*s);
         let Origin::State(object) = symbol.origin else {
@@ -327,8 +341,8 @@ fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
             continue;
         };
         let object = ObjectId(object);
-        let is_symbol = |e: &ExprId| matches!(arena.node(*e), Node::Sym(t) if t == s);
-        if let Some(n) = answers(object).position(|a| a.answer.as_ref().is_some_and(is_symbol)) {
+        let is_in = |e: &ExprId| symbols(arena, &[*e]).contains(s);
+        if let Some(n) = answers(object).position(|a| a.answer.as_ref().is_some_and(is_in)) {
             out.push((*s, Stands::Estimate(object, n)));
             continue;
         }
@@ -350,6 +364,9 @@ fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
         } else if let Some((_, n)) = symbol.name.rsplit_once(".leased#") {
             let leases = leases.entry(object).or_default();
             leases.push((n.parse().unwrap_or(u32::MAX), *s));
+        } else if let Some((_, n)) = symbol.name.rsplit_once(".full#") {
+            let records = records.entry(object).or_default();
+            records.push((n.parse().unwrap_or(u32::MAX), *s));
         }
     }
     let numbered = |mut all: Vec<(u32, SymId)>| {
@@ -359,6 +376,9 @@ fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
     for (helper, all) in calls {
         let stands = |n| Stands::Answer(helper.to_owned(), n);
         out.extend(numbered(all).map(|(n, s)| (s, stands(n))));
+    }
+    for (object, all) in records {
+        out.extend(numbered(all).map(|(n, s)| (s, Stands::NoRoom(object, n))));
     }
     for (object, all) in leases {
         out.extend(numbered(all).map(|(n, s)| (s, Stands::Leased(object, n))));

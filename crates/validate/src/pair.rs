@@ -7,10 +7,12 @@ use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
-use crate::trial::{Seed, Trial, takes_packets};
+use crate::trial::{Case, Seed, Trial, takes_packets};
 
 /// More steps than an admitted program executes.
 const STEPS: u64 = 4_000_000;
+/// The least that a record takes of a ring buffer, bytes.
+const RECORD: u64 = 16;
 /// Objects of more entries are compared only where something happened to them.
 const LISTED: u64 = 1 << 17;
 
@@ -32,6 +34,8 @@ pub struct Pair<'a> {
     instance: Instance,
     packets: u64,
     now: u64,
+    /// the ring that has been filled
+    filled: Option<usize>,
 }
 
 impl<'a> Pair<'a> {
@@ -54,6 +58,7 @@ impl<'a> Pair<'a> {
             instance,
             packets: 0,
             now,
+            filled: None,
         };
         pair.advance(now)?;
         Ok(pair)
@@ -136,6 +141,37 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
+    /// Fills a ring buffer with what this case leaves in it, as often as it takes; all else that it leaves is
+    /// taken away again.
+    ///
+    /// # Errors
+    /// The case cannot be run.
+    pub fn fill(&mut self, ring: ObjectId, by: &Case) -> Result<(), String> {
+        let bytes = self.program.objects.get(ring.0).map_or(0, |o| o.capacity);
+        for _ in 0..=bytes / RECORD {
+            for seed in &by.seeds {
+                if let Seed::Entry { object, key, value } = seed {
+                    let set = self.instance.set(object.0, key, value, self.now);
+                    set.map_err(|e| e.to_string())?;
+                }
+            }
+            self.emitted(&by.trial)?;
+        }
+        for i in 0..self.program.objects.len() {
+            // What has no entries, or none that can go, is as it was.
+            for (key, _) in self
+                .instance
+                .entries(i, usize::MAX, self.now)
+                .unwrap_or_default()
+            {
+                let _ = self.instance.remove(i, &key, self.now);
+            }
+        }
+        self.machine.crowd(ring, 1);
+        self.filled = Some(ring.0);
+        Ok(())
+    }
+
     /// Runs both.
     ///
     /// # Errors
@@ -176,6 +212,7 @@ impl<'a> Pair<'a> {
             self.handler(trial.entry, entry.role);
             (Fate::Aborted, Vec::new())
         };
+        self.records()?;
         for (object, key) in log.before.keys() {
             let by_machine = self.machine.peek(*object, key);
             if let Ok(emitted) = self.instance.get(object.0, key, self.now)
@@ -193,13 +230,34 @@ impl<'a> Pair<'a> {
         Ok(Happened { fate, packet, log })
     }
 
+    /// The host takes all records; both must have left the same.
+    fn records(&mut self) -> Result<(), String> {
+        let mut emitted = Vec::new();
+        self.instance.drain(|r| emitted.push((r.object, r.bytes)));
+        let mine = self.machine.take_records().into_iter();
+        let mut mine: Vec<_> = mine.map(|(object, bytes)| (object.0, bytes)).collect();
+        // The module is drained object by object.
+        mine.sort_by_key(|r| r.0);
+        // What filled a ring is not the packet's, for which there was no room.
+        let filled = self.filled.take();
+        emitted.retain(|r| filled != Some(r.0));
+        if emitted != mine {
+            return Err(format!(
+                "{} records by the interpreter, {} in emitted code, or other bytes in them",
+                mine.len(),
+                emitted.len()
+            ));
+        }
+        Ok(())
+    }
+
     fn emitted(&mut self, trial: &Trial) -> Result<(Fate, Vec<u8>), String> {
         let entries = self.program.entries.iter().take(trial.entry);
         let program = entries.filter(|e| takes_packets(e.role)).count();
         let mut burst = Burst::new(1, trial.ports, Layout::Pooled);
         let arrival = Arrival {
             // The interpreter counts from 0.
-            number: self.packets - 1,
+            number: self.packets.saturating_sub(1),
             port: trial.port,
             time: trial.time,
             stamp: trial.time,

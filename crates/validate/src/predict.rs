@@ -1,7 +1,7 @@
 //! What a path says that happens, in numbers; and whether it did.
 
 use millrace_dataplane::packet::Fate;
-use millrace_model::exec::Presence;
+use millrace_model::exec::{Presence, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{Dialect, ObjectId, Program};
@@ -9,6 +9,9 @@ use millrace_object::program::{Dialect, ObjectId, Program};
 use crate::chart::stored_key;
 use crate::pair::{self, Happened, hex, shown};
 use crate::trial::{Trial, takes_packets};
+
+/// The longest frame.
+const MOST: i64 = 0xffff;
 
 /// One access.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,10 +33,12 @@ pub struct Access {
 /// What a path says.
 #[derive(Clone, Debug)]
 pub struct Prediction {
-    /// none for an entry that takes no packet
+    /// none for an entry that takes no packet, and where another object decides
     pub fate: Option<Fate>,
-    /// the frame afterwards
-    pub packet: Vec<u8>,
+    /// the frame afterwards; none for an entry that takes no packet
+    pub packet: Option<Vec<u8>>,
+    /// the path is all of the execution: no other program goes on with the packet
+    pub whole: bool,
     /// accesses to state in order
     pub accesses: Vec<Access>,
     /// entries that it touches, as they are afterwards; none: absent
@@ -64,25 +69,47 @@ pub fn predict(
     let arena = &entry.arena;
     let value = |e| under.value(arena, e);
     let bytes = |all: &[_]| all.iter().map(|e| value(*e) as u8).collect::<Vec<u8>>();
+    let whole = !matches!(path.verdict, Verdict::GoesOn(..));
     let fate = match path.verdict {
         Verdict::Number(e) if takes_packets(entry.role) => {
             let verdict = value(e) as u32;
-            Some(if program.dialect == Dialect::Handlers {
-                pair::handlers(verdict)
-            } else {
-                let to = path.target.and_then(|t| (value(t) as u32).checked_sub(1));
-                pair::xdp(verdict, trial.port, to)
-            })
+            match (program.dialect, &path.target) {
+                (Dialect::Handlers, _) => Some(pair::handlers(verdict)),
+                (Dialect::Xdp, Some(Target::Interface(to))) => {
+                    let to = (value(*to) as u32).checked_sub(1);
+                    Some(pair::xdp(verdict, trial.port, to))
+                }
+                (Dialect::Xdp, None) => Some(pair::xdp(verdict, trial.port, None)),
+                // Where an entry leads is for its map to say.
+                (Dialect::Xdp, Some(Target::Entry(..) | Target::All(_))) if verdict == 4 => None,
+                (Dialect::Xdp, Some(_)) => Some(pair::xdp(verdict, trial.port, None)),
+            }
         }
         _ => None,
     };
-    let mut packet = trial.packet.clone();
-    for w in &path.rewrites {
-        let at = w.base.map_or(0, value).wrapping_add(w.at as u64);
-        if let Some(byte) = usize::try_from(at).ok().and_then(|at| packet.get_mut(at)) {
-            *byte = value(w.byte) as u8;
+    let packet = (whole && takes_packets(entry.role)).then(|| {
+        let (start, end) = (
+            value(path.borders.start) as i64,
+            value(path.borders.end) as i64,
+        );
+        let end = end.clamp(start, start.saturating_add(MOST));
+        // What a packet grows by is zero.
+        let byte = |at: i64| {
+            usize::try_from(at)
+                .ok()
+                .and_then(|at| trial.packet.get(at).copied())
+        };
+        let mut packet: Vec<u8> = (start..end).map(|at| byte(at).unwrap_or(0)).collect();
+        for w in &path.rewrites {
+            let at = (w.base.map_or(0, value) as i64)
+                .wrapping_add(w.at)
+                .wrapping_sub(start);
+            if let Some(byte) = usize::try_from(at).ok().and_then(|at| packet.get_mut(at)) {
+                *byte = value(w.byte) as u8;
+            }
         }
-    }
+        packet
+    });
     let accesses = path.accesses.iter().map(|a| Access {
         object: a.object,
         operation: a.operation,
@@ -93,6 +120,9 @@ pub fn predict(
     });
     let mut entries = Vec::new();
     for place in &path.places {
+        if place.lapsed.is_some() || !whole {
+            continue;
+        }
         let Some(key) = stored_key(program, arena, place, under) else {
             continue;
         };
@@ -122,6 +152,7 @@ pub fn predict(
     Prediction {
         fate,
         packet,
+        whole,
         accesses: accesses.collect(),
         entries,
     }
@@ -138,7 +169,10 @@ fn outcome(helper: &str, there: bool, result: u64) -> Option<&'static str> {
         "allocator_lease" if result == u64::MAX => Some("none free"),
         "allocator_lease" => Some("leased"),
         "map_delete_elem" => Some(if there { "there" } else { "absent" }),
-        "sketch_count" | "sketch_add" | "load" | "store" | "atomic" => None,
+        "ringbuf_reserve" => found("reserved", "full"),
+        "ringbuf_output" | "perf_event_output" => found("full", "appended"),
+        "sketch_count" | "sketch_add" | "load" | "store" | "atomic" | "ringbuf_submit"
+        | "ringbuf_discard" => None,
         _ => found("there", "absent"),
     }
 }
@@ -161,8 +195,10 @@ pub fn compare(
             happened: format!("{:?}", happened.fate),
         });
     }
-    if predicted.fate.is_some() && predicted.packet != happened.packet {
-        let differs = (0..).zip(predicted.packet.iter().zip(&happened.packet));
+    if let Some(packet) = &predicted.packet
+        && *packet != happened.packet
+    {
+        let differs = (0..).zip(packet.iter().zip(&happened.packet));
         let at = differs.into_iter().find(|(_, (p, h))| p != h).map(|d| d.0);
         let around = |packet: &[u8]| match at {
             Some(at) => format!("byte {at} is {:02x}", packet.get(at).copied().unwrap_or(0)),
@@ -170,7 +206,7 @@ pub fn compare(
         };
         out.push(Disagreement {
             what: "rewrite",
-            predicted: around(&predicted.packet),
+            predicted: around(packet),
             happened: around(&happened.packet),
         });
     }
@@ -185,14 +221,19 @@ pub fn compare(
             outcome: outcome(t.operation, t.there, t.result),
         })
         .collect();
-    let longest = predicted.accesses.len().max(happened_accesses.len());
+    let longest = match predicted.whole {
+        true => predicted.accesses.len().max(happened_accesses.len()),
+        false => predicted.accesses.len(),
+    };
     let differing = (0..longest).find(|i| {
         match (predicted.accesses.get(*i), happened_accesses.get(*i)) {
             (Some(p), Some(h)) => {
                 // An array says of an index beyond the last that it is that.
-                let beyond = p.outcome == Some("beyond the last") && h.outcome == Some("full");
+                let refused = h.outcome == Some("full")
+                    && p.outcome
+                        .is_some_and(|o| o == "beyond the last" || o.starts_with("refused"));
                 let alike = Access {
-                    outcome: if beyond { p.outcome } else { h.outcome },
+                    outcome: if refused { p.outcome } else { h.outcome },
                     ..h.clone()
                 };
                 *p != alike
@@ -251,7 +292,7 @@ pub fn compare(
             .is_some_and(|o| o.kind.name == "sketch")
     };
     for ((object, key), before) in &happened.log.before {
-        if sketch(*object) {
+        if sketch(*object) || !predicted.whole {
             continue;
         }
         let foretold = predicted

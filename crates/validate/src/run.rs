@@ -17,8 +17,8 @@ use crate::judge::{Judged, judge};
 use crate::packets::Packets;
 use crate::pair::{Happened, Pair, hex};
 use crate::predict::Disagreement;
-use crate::trial::{Content, Seed, Trial, takes_packets, with_contents};
-use crate::witness::{Case, START, case};
+use crate::trial::{Case, Content, Seed, Trial, takes_packets, with_contents};
+use crate::witness::{START, case};
 
 /// Differences that are told; the others are counted.
 const TOLD: usize = 20;
@@ -191,18 +191,16 @@ impl Validation<'_> {
         let mut cases = Vec::new();
         for entry in 0..self.charts.len() {
             let paths = self.charts.get(entry).map_or(0, |c| c.entry.paths.len());
-            for path in 0..paths {
-                let Some(chart) = self.charts.get(entry) else {
-                    continue;
-                };
-                let made = case(self.program, entry, chart, path);
-                let why = match made {
-                    Err(why) => Some(why),
-                    Ok(case) => {
-                        let why = self.drive(entry, path, &case);
-                        cases.push(case);
-                        why
-                    }
+            let made: Vec<_> = match self.charts.get(entry) {
+                Some(chart) => (0..paths)
+                    .map(|p| case(self.program, entry, chart, p))
+                    .collect(),
+                None => continue,
+            };
+            for (path, case) in made.iter().enumerate() {
+                let why = match case {
+                    Err(why) => Some(why.clone()),
+                    Ok(case) => self.drive(entry, path, case, &made),
                 };
                 match why {
                     None => self.findings.driven += 1,
@@ -212,12 +210,19 @@ impl Validation<'_> {
                     }
                 }
             }
+            cases.extend(made.into_iter().flatten());
         }
         cases
     }
 
     /// Runs a case; why it did not take the path.
-    fn drive(&mut self, entry: usize, path: usize, case: &Case) -> Option<String> {
+    fn drive(
+        &mut self,
+        entry: usize,
+        path: usize,
+        case: &Case,
+        others: &[Result<Case, String>],
+    ) -> Option<String> {
         let program = with_contents(self.program, &case.contents);
         let mut seeds = case.seeds.clone();
         let mut last = None;
@@ -227,7 +232,7 @@ impl Validation<'_> {
                 Ok(pair) => pair,
                 Err(why) => return Some(why),
             };
-            if let Some(why) = seeds.iter().find_map(|s| pair.seed(s).err()) {
+            if let Some(why) = self.prepare(&mut pair, entry, case, &seeds, others) {
                 return Some(why);
             }
             let Some((judged, happened)) = self.run("seeded", &program, &mut pair, &case.trial)
@@ -251,6 +256,46 @@ impl Validation<'_> {
             }
         }
         last
+    }
+
+    /// Puts the state of a case there; why that cannot be done.
+    fn prepare(
+        &self,
+        pair: &mut Pair<'_>,
+        entry: usize,
+        case: &Case,
+        seeds: &[Seed],
+        others: &[Result<Case, String>],
+    ) -> Option<String> {
+        let is_ring = |object: ObjectId| {
+            let o = self.program.objects.get(object.0);
+            o.is_some_and(|o| o.kind.name == "ringbuf")
+        };
+        let rings = seeds.iter().filter_map(|s| match s {
+            Seed::Full { object, .. } if is_ring(*object) => Some(*object),
+            _ => None,
+        });
+        let rings: Vec<ObjectId> = rings.collect();
+        for ring in &rings {
+            // Nobody outside writes to a ring: another path of the program does.
+            let chart = self.charts.get(entry);
+            let paths = chart.into_iter().flat_map(|c| &c.entry.paths).zip(others);
+            let by = paths.filter_map(|(p, other)| {
+                let appends = p.accesses.iter().any(|a| {
+                    a.object == *ring && matches!(a.outcome, Some("reserved" | "appended"))
+                });
+                let other = other.as_ref().ok()?;
+                (appends && other.contents == case.contents).then_some(other)
+            });
+            let Some(by) = by.into_iter().next() else {
+                return Some("no other path fills the ring".to_owned());
+            };
+            if let Err(why) = pair.fill(*ring, by) {
+                return Some(why);
+            }
+        }
+        let rest = |s: &&Seed| !matches!(s, Seed::Full { object, .. } if is_ring(*object));
+        seeds.iter().filter(rest).find_map(|s| pair.seed(s).err())
     }
 
     /// Packets one after another, from empty state, under each setting.

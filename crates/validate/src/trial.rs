@@ -57,6 +57,17 @@ pub enum Seed {
 /// Content of a global at start, parameters among them.
 pub type Content = (ObjectId, Vec<u8>);
 
+/// An execution, and the state it begins in.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// what comes in
+    pub trial: Trial,
+    /// contents of globals, in the order of their objects
+    pub contents: Vec<Content>,
+    /// what else is in state, in the order in which it is put there
+    pub seeds: Vec<Seed>,
+}
+
 /// The program with other contents of its globals.
 #[must_use]
 pub fn with_contents(program: &Program, contents: &[Content]) -> Program {

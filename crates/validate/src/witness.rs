@@ -8,24 +8,13 @@ use millrace_model::expr::{Origin, SymId};
 use millrace_object::program::{Dialect, ObjectId, Program};
 
 use crate::chart::{Chart, Stands, stored_key};
-use crate::trial::{Content, Seed, Trial, content};
+use crate::trial::{Case, Seed, Trial, content};
 
 /// The time of an execution that does not depend on it: some moment in 2001.
 pub const START: u64 = 1_000_000_000_000_000_000;
 
 /// The length of a packet that nothing depends on.
 const LENGTH: usize = 60;
-
-/// An execution, and the state it begins in.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// what comes in
-    pub trial: Trial,
-    /// contents of globals, in the order of their objects
-    pub contents: Vec<Content>,
-    /// what else is in state, in the order in which it is put there
-    pub seeds: Vec<Seed>,
-}
 
 /// The case of a path of the entry at this index of the program.
 ///
@@ -92,6 +81,10 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
     let mut full = Vec::new();
     let mut keys: BTreeMap<ObjectId, Vec<Vec<u8>>> = BTreeMap::new();
     for (i, place) in p.places.iter().enumerate() {
+        if place.slot.is_some() && place.key.is_empty() {
+            // A record is none before it is reserved.
+            continue;
+        }
         let Some(object) = program.objects.get(place.object.0) else {
             continue;
         };
@@ -159,11 +152,13 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
         _ => (usize::MAX, Vec::new()),
     });
     for (s, stands) in &charted.symbols {
-        if let Stands::Leased(object, 0) = stands {
-            entries.push(Seed::Next {
+        match stands {
+            Stands::Leased(object, 0) => entries.push(Seed::Next {
                 object: *object,
                 number: value(s),
-            });
+            }),
+            Stands::NoRoom(object, 0) if value(s) == 1 => full.push(*object),
+            _ => {}
         }
     }
     full.sort_unstable();
@@ -176,10 +171,7 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
     let time = own
         .iter()
         .find(|s| arena.symbol(**s).origin == Origin::Time);
-    let time = time.map_or(START, |s| match arena.symbol(*s).name.as_str() {
-        name if name.starts_with("jiffies64#") => value(s).saturating_mul(4_000_000),
-        _ => value(s),
-    });
+    let time = time.map_or(START, value);
     Ok(Case {
         trial: Trial {
             entry: at,

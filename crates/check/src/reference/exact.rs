@@ -226,7 +226,7 @@ impl<'a> Machine<'a> {
             }
             ("ringbuf_reserve", Some(o)) => {
                 // Buffers are drained after each packet; a program reserves little of one.
-                if a[2] != 0 || a[1] + 8 > o.capacity {
+                if a[2] != 0 || a[1] + 8 > o.capacity || self.crowd_of(id) > 0 {
                     return Ok(0);
                 }
                 self.produce(id, a[1]);

@@ -94,7 +94,13 @@ impl Machine<'_> {
         h: &Helper,
         a: [u64; 5],
     ) -> Result<Option<Touch>, Violation> {
-        let Some(at) = h.object_argument().filter(|_| self.log.is_some()) else {
+        if self.log.is_none() {
+            return Ok(None);
+        }
+        if h.args.first() == Some(&Arg::Record) {
+            return Ok(self.before_giving_back(h, a[0]));
+        }
+        let Some(at) = h.object_argument() else {
             return Ok(None);
         };
         let object = Self::named(a[at]);
@@ -104,6 +110,7 @@ impl Machine<'_> {
         let argument = |want: Arg| h.args.iter().position(|g| *g == want).map(|i| a[i]);
         let value = match argument(Arg::Value) {
             Some(at) => self.bytes_at(at, o.value_bytes)?,
+            None if h.name == "ringbuf_output" => self.bytes_at(a[1], a[2] as u32)?,
             None => Vec::new(),
         };
         let (key, stored) = match argument(Arg::Key) {
@@ -130,6 +137,22 @@ impl Machine<'_> {
             there,
             result: 0,
         }))
+    }
+
+    /// A record that is handed on, with its bytes, or given up.
+    fn before_giving_back(&self, h: &Helper, at: u64) -> Option<Touch> {
+        let owner = self.log.as_ref()?.owners.get(&(at / APART))?;
+        let bytes = self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
+        let submitted = h.name == "ringbuf_submit";
+        Some(Touch {
+            object: owner.0,
+            operation: h.name,
+            key: Vec::new(),
+            value: bytes.filter(|_| submitted).unwrap_or_default(),
+            offset: None,
+            there: true,
+            result: 0,
+        })
     }
 
     /// Notes a call when its result is known.

@@ -14,7 +14,7 @@ fn gap<T>(what: impl Into<String>) -> Result<T, Gap> {
 
 impl Engine<'_> {
     /// The only value that an offset can have on this path.
-    fn fixed(&mut self, s: &State, e: ExprId) -> Result<i64, Gap> {
+    pub(super) fn fixed(&mut self, s: &State, e: ExprId) -> Result<i64, Gap> {
         if let Some(c) = self.arena.constant(e) {
             return Ok(c as i64);
         }
@@ -38,12 +38,8 @@ impl Engine<'_> {
         }
         let name = self.object_name(object);
         s.places.push(Place {
-            object,
-            key: Vec::new(),
-            stem: name,
-            bytes: std::collections::BTreeMap::new(),
             presence: Presence::There,
-            fresh: false,
+            ..Place::new(object, Vec::new(), name)
         });
         let at = s.places.len() - 1;
         s.globals.insert(object, at);
@@ -103,7 +99,7 @@ impl Engine<'_> {
         }
         let mut byte = match result {
             Some(b) => b,
-            None => self.arena.byte(offset),
+            None => self.came_in(s, offset),
         };
         for (same, other) in maybe.into_iter().rev() {
             byte = self.arena.ite(same, other, byte);
@@ -111,7 +107,20 @@ impl Engine<'_> {
         Ok(byte)
     }
 
-    fn divided(&mut self, offset: ExprId) -> (i64, Option<ExprId>) {
+    /// A byte as it came in. Room before the packet that the program has taken holds zeros.
+    fn came_in(&mut self, s: &State, offset: ExprId) -> ExprId {
+        let whole = self.arena.constant(s.borders.meta);
+        let zero = self.arena.number(0, 64);
+        let byte = self.arena.byte(offset);
+        if whole.is_some_and(|m| m as i64 >= 0) {
+            return byte;
+        }
+        let before = self.arena.compare(Rel::SignedLess, offset, zero);
+        let zero = self.arena.number(0, 8);
+        self.arena.ite(before, zero, byte)
+    }
+
+    pub(super) fn divided(&mut self, offset: ExprId) -> (i64, Option<ExprId>) {
         let (_, c) = self.arena.linear(offset);
         let minus = self.arena.number(c.wrapping_neg(), 64);
         let base = self.arena.binary(Bin::Add, offset, minus);
@@ -130,7 +139,7 @@ impl Engine<'_> {
     }
 
     /// Whether a condition can hold; yes if nobody can say.
-    fn possible(&mut self, s: &State, condition: ExprId) -> bool {
+    pub(super) fn possible(&mut self, s: &State, condition: ExprId) -> bool {
         let answer = self
             .oracle
             .and(&self.arena, &s.guard, condition, s.model.as_ref());
@@ -166,6 +175,7 @@ impl Engine<'_> {
                     let Some(place) = s.places.get(at).cloned() else {
                         return gap("a place that does not exist");
                     };
+                    self.usable(&place)?;
                     let offset = (from + i) as u32;
                     match place.bytes.get(&offset) {
                         Some(e) => *e,
@@ -211,6 +221,9 @@ impl Engine<'_> {
                     s.stack.insert((frame, at), Cell::Byte(*byte));
                 }
                 Region::Place(p) => {
+                    if let Some(place) = s.places.get(p) {
+                        self.usable(place)?;
+                    }
                     if let Some(place) = s.places.get_mut(p) {
                         place.bytes.insert(at as u32, *byte);
                     }
@@ -312,9 +325,9 @@ impl Engine<'_> {
         if constant {
             return Ok(());
         }
-        self.writable(p.object, effect)?;
         s.accesses.push(Access {
             object: p.object,
+            entry: p.number(),
             operation,
             effect,
             key: p.key.clone(),
@@ -327,21 +340,28 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// A pointer to a value is good until the entry is gone.
+    fn usable(&self, place: &Place) -> Result<(), Gap> {
+        match place.lapsed {
+            None => Ok(()),
+            Some(why) => gap(format!(
+                "a value of `{}` is used after {why}",
+                self.object_name(place.object)
+            )),
+        }
+    }
+
     /// A field of the context.
     fn field(&mut self, s: &State, offset: ExprId) -> Result<Value, Gap> {
         let at = self.fixed(s, offset)?;
-        let zero = self.arena.number(0, 64);
         let number = |engine: &mut Self, name: &str, origin| {
             let e = engine.arena.sym(name, 32, origin);
             Ok(Value::Num(engine.arena.resize(e, 64)))
         };
         match at {
-            // No packet has metadata before it when it comes in.
-            0 | 8 => Ok(Value::Ptr(Region::Packet, zero)),
-            4 => {
-                let length = self.length();
-                Ok(Value::Ptr(Region::Packet, length))
-            }
+            0 => Ok(Value::Ptr(Region::Packet, s.borders.start)),
+            4 => Ok(Value::Ptr(Region::Packet, s.borders.end)),
+            8 => Ok(Value::Ptr(Region::Packet, s.borders.meta)),
             12 => number(self, "port", Origin::Port),
             16 => number(self, "queue", Origin::Port),
             24 => Ok(Value::Num(self.arena.sym("time", 64, Origin::Time))),
@@ -350,7 +370,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The packet's length in 64 bits.
+    /// The length, in 64 bits, of the packet as it came in.
     pub(super) fn length(&mut self) -> ExprId {
         let length = self.arena.sym("length", 16, Origin::Length);
         self.arena.resize(length, 64)

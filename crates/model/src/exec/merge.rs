@@ -45,6 +45,9 @@ impl Engine<'_> {
             && a.globals == b.globals
             && a.packet == b.packet
             && a.target == b.target
+            && a.borders == b.borders
+            && a.loose == b.loose
+            && a.tail_calls == b.tail_calls
             && a.undecided == b.undecided
             && a.frames.len() == b.frames.len();
         if !same {

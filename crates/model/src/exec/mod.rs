@@ -5,13 +5,16 @@
 //! which its guard holds: at a branch it says for nothing which way is possible, and only the other way
 //! is asked for.
 
+mod answer;
 mod call;
+mod calls;
+mod entries;
 mod memory;
 mod merge;
 mod state;
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -21,14 +24,14 @@ use millrace_check::flow::graph::Blocks;
 use millrace_check::flow::points::points;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
-use crate::Limits;
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId, Node, Origin, Rel};
 use crate::model::{Outcome, Path, Verdict};
 use crate::solver::{Answer, Oracle};
+use crate::{Limits, facts};
 
-pub use state::{Access, Place, Presence, Region, State, Value, Written};
+pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
 use step::Next;
 
 /// Why a path cannot be followed.
@@ -52,6 +55,10 @@ pub struct Engine<'a> {
     blocks: Blocks,
     live: AtStart,
     reach: Vec<Vec<u64>>,
+    /// objects that the entry may change
+    changed: BTreeSet<ObjectId>,
+    /// paths that ended where another program goes on
+    left: Vec<Path>,
     steps: u64,
 }
 
@@ -97,6 +104,8 @@ impl<'a> Engine<'a> {
             blocks,
             live,
             reach,
+            changed: facts::changed(program, flow),
+            left: Vec::new(),
             steps: 0,
         }
     }
@@ -144,6 +153,14 @@ impl<'a> Engine<'a> {
             undecided: false,
             accesses: Vec::new(),
             target: None,
+            borders: Borders {
+                // No packet has metadata before it when it comes in.
+                meta: zero,
+                start: zero,
+                end: self.length(),
+            },
+            loose: None,
+            tail_calls: 0,
             steps: 0,
             draws: 0,
         }
@@ -175,6 +192,7 @@ impl<'a> Engine<'a> {
                     }
                 }
             }
+            paths.append(&mut self.left);
             let waiting: usize = pending.values().map(Vec::len).sum();
             let spent = if paths.len() + waiting > self.limits.paths {
                 Some(format!("more than {} paths", self.limits.paths))
@@ -197,6 +215,11 @@ impl<'a> Engine<'a> {
             && let Some(reason) = &self.oracle.reason
         {
             why = Some(format!("some paths may be impossible: {reason}"));
+        }
+        if why.is_none()
+            && let Some(loose) = paths.iter().find_map(|p: &Path| p.loose)
+        {
+            why = Some(format!("some paths may be impossible: {loose}"));
         }
         for p in &mut paths {
             p.guard.drain(..host.min(p.guard.len()));
@@ -233,7 +256,7 @@ impl<'a> Engine<'a> {
             return None;
         }
         let cost = |s: &State| {
-            let mut bases = std::collections::BTreeSet::new();
+            let mut bases = BTreeSet::new();
             for id in cone(&self.arena, &s.guard, |_| false) {
                 if let Node::Byte { base: Some(b), .. } = self.arena.node(id) {
                     bases.insert(*b);
@@ -320,7 +343,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn path(&mut self, s: State, verdict: Value) -> Path {
+    pub(crate) fn path(&mut self, s: State, verdict: Value) -> Path {
         let verdict = match verdict {
             Value::Num(e) => Verdict::Number(self.arena.extract(e, 0, 32)),
             _ => Verdict::None,
@@ -331,8 +354,10 @@ impl<'a> Engine<'a> {
             places: s.places,
             rewrites: s.packet,
             target: s.target,
+            borders: s.borders,
             verdict,
             undecided: s.undecided,
+            loose: s.loose,
             witness: s.model,
         }
     }

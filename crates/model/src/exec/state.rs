@@ -34,6 +34,8 @@ pub enum Value {
     Ptr(Region, ExprId),
     /// a state object
     Object(ObjectId),
+    /// a map that was found in another one: what it is like, and the 32-bit number that says which it is
+    Inner(ObjectId, ExprId),
 }
 
 /// A byte of stack.
@@ -71,6 +73,36 @@ pub struct Place {
     pub presence: Presence,
     /// what is not written is zero
     pub fresh: bool,
+    /// why a pointer to its value is good no longer, and no key leads here
+    pub lapsed: Option<&'static str>,
+    /// how often its presence became open again
+    pub doubts: u32,
+    /// the path has freed a place of the object since, so that it is not full
+    pub room: bool,
+    /// the slot of the object that it was found in
+    pub slot: Option<u64>,
+}
+
+/// Where a redirect leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// to an interface, by its index
+    Interface(ExprId),
+    /// to what an entry of this object says; the key's bytes in memory order
+    Entry(ObjectId, Vec<ExprId>),
+    /// to what all entries of this object say
+    All(ObjectId),
+}
+
+/// Where the packet is now, in 64-bit offsets from its first byte as it came in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Borders {
+    /// the metadata's first byte
+    pub meta: ExprId,
+    /// the packet's first byte
+    pub start: ExprId,
+    /// one past its last byte
+    pub end: ExprId,
 }
 
 /// One access to state.
@@ -78,6 +110,9 @@ pub struct Place {
 pub struct Access {
     /// the object
     pub object: ObjectId,
+    /// which of the object's entries that the path touches, from 1, as in the names of symbols; 0 where
+    /// there is no key
+    pub entry: u32,
     /// the helper's name, `load`, `store` or `atomic`
     pub operation: &'static str,
     /// what it does
@@ -131,11 +166,43 @@ pub struct State {
     /// accesses to state
     pub accesses: Vec<Access>,
     /// where the last redirect leads
-    pub target: Option<ExprId>,
+    pub target: Option<Target>,
+    /// where the packet begins and ends
+    pub borders: Borders,
+    /// why the path may be impossible although its guard can hold: what it takes for any number is not
+    pub loose: Option<&'static str>,
+    /// programs that tail calls have gone on with
+    pub tail_calls: u32,
     /// steps taken
     pub steps: u64,
     /// helper calls that made a symbol of their own
     pub draws: u32,
+}
+
+impl Place {
+    /// One that the path touches for the first time.
+    #[must_use]
+    pub fn new(object: ObjectId, key: Vec<ExprId>, stem: String) -> Self {
+        Self {
+            object,
+            key,
+            stem,
+            bytes: BTreeMap::new(),
+            presence: Presence::Open,
+            fresh: false,
+            lapsed: None,
+            doubts: 0,
+            room: false,
+            slot: None,
+        }
+    }
+
+    /// Which of the object's entries that the path touches, from 1; 0 where there is no key.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        let number = self.stem.rsplit_once('#').and_then(|s| s.1.parse().ok());
+        number.filter(|_| !self.key.is_empty()).unwrap_or(0)
+    }
 }
 
 impl State {

@@ -122,9 +122,10 @@ impl Engine<'_> {
         let (a, b) = match (a, b) {
             (Value::Num(a), Value::Num(b)) => (a, b),
             (Value::Ptr(r, a), Value::Ptr(q, b)) if r == q => (a, b),
+            (Value::Inner(a, m), Value::Inner(b, n)) if a == b => (m, n),
             // Pointers are not null, and no pointer is another object's.
-            (Value::Ptr(..) | Value::Object(_), Value::Num(n))
-            | (Value::Num(n), Value::Ptr(..) | Value::Object(_))
+            (Value::Ptr(..) | Value::Object(_) | Value::Inner(..), Value::Num(n))
+            | (Value::Num(n), Value::Ptr(..) | Value::Object(_) | Value::Inner(..))
                 if self.arena.constant(n) == Some(0) =>
             {
                 return match c {

@@ -26,10 +26,22 @@ pub const ARRAY: (&[&str], &[Meaning]) = (
             answer: Answer::Element,
         },
         Meaning {
+            helper: "map_lookup_percpu_elem",
+            effect: Effect::Read,
+            address: Address::Key,
+            answer: Answer::Element,
+        },
+        Meaning {
             helper: "map_update_elem",
             effect: Effect::Write,
             address: Address::Key,
             answer: Answer::Status,
+        },
+        Meaning {
+            helper: "map_delete_elem",
+            effect: Effect::Read,
+            address: Address::Key,
+            answer: Answer::Refused,
         },
     ],
 );

@@ -1,13 +1,16 @@
 //! What the calls on each kind of state object read and write, one file a family of kinds.
 //!
 //! A [`Meaning`] says of a helper which entry it is about, what it does to it and what it answers; the
-//! execution (exec/call.rs) knows no kind.
+//! execution of those (exec/answer.rs) knows no kind. What is about no entry, as records and queues are, or
+//! not about state at all, is in exec/calls/, one file each.
 
 mod allocator;
 mod elements;
 mod keyed;
+mod nested;
 mod prefixes;
 mod sketch;
+mod targets;
 
 use crate::model::Effect;
 
@@ -41,6 +44,10 @@ pub enum Answer {
     Leased,
     /// an estimate: a number that the model ties to nothing
     Estimate,
+    /// a map; null if none is under the key
+    Map,
+    /// -EINVAL, always
+    Refused,
 }
 
 /// What a helper does to an object of some kind.
@@ -66,6 +73,8 @@ const KINDS: &[(&[&str], &[Meaning])] = &[
     allocator::KINDS,
     sketch::KINDS,
     prefixes::KINDS,
+    targets::KINDS,
+    nested::KINDS,
 ];
 
 /// What a helper does to an object of this kind; none where nothing here says.

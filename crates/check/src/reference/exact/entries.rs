@@ -255,7 +255,7 @@ impl Machine<'_> {
         if length >= LONGEST {
             return error(E2BIG);
         }
-        if (HEADER + length).next_multiple_of(8) >= o.capacity {
+        if (HEADER + length).next_multiple_of(8) >= o.capacity || self.crowd_of(id) > 0 {
             return error(EAGAIN);
         }
         self.produce(id, length);

@@ -32,6 +32,7 @@ impl Model {
     pub(super) fn check(&self) -> Result<u8, Failure> {
         let make = Make {
             program: self.program.clone(),
+            capacity: self.capacity.clone(),
             ..Make::default()
         };
         let function = Function::load(&self.nf, &make)?;

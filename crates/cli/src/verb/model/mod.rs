@@ -25,6 +25,10 @@ pub struct Model {
     #[arg(long, value_name = "NAME")]
     program: Option<String>,
 
+    /// Give a state object this many entries; `*` stands for all whose author left it to the loader
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
     /// Most paths, finished or waiting
     #[arg(long, value_name = "N", default_value_t = 4096)]
     paths: usize,
@@ -32,6 +36,18 @@ pub struct Model {
     /// Most time, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     time: u64,
+
+    /// Most instructions followed, on all paths together
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    steps: u64,
+
+    /// Most expressions kept, about 200 bytes each: the bound on memory
+    #[arg(long, value_name = "N", default_value_t = 4_000_000)]
+    expressions: usize,
+
+    /// Most time for one question to the solver, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    question: u64,
 
     /// The solver: Z3's command
     #[arg(long, value_name = "COMMAND", default_value = "z3")]
@@ -73,7 +89,7 @@ impl Model {
         if self.check {
             return self.check();
         }
-        let program = function::program(&self.nf, &[], self.program.as_deref())?;
+        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
         let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
         let mut model = millrace_model::model(&program, &checked, &self.limits()?);
         let report = report::report(&mut model, &program);
@@ -93,10 +109,12 @@ impl Model {
         }
         Ok(Limits {
             paths: self.paths,
+            steps: self.steps,
+            expressions: self.expressions,
             time: Duration::from_secs(self.time),
+            question: Duration::from_millis(self.question),
             solver: self.solver.clone(),
             dump: self.dump.clone(),
-            ..Limits::default()
         })
     }
 }

@@ -1,0 +1,25 @@
+//! `bpf_map_lookup_percpu_elem`: a worker has the values of its own CPU, and none of another's.
+
+use millrace_object::helper::Helper;
+
+use super::super::call::gap;
+use super::super::{Engine, Gap, State};
+use crate::expr::Rel;
+use crate::kinds;
+
+pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<State>, Gap> {
+    let on = engine.named(&s, h)?;
+    let Some(lookup) = kinds::meaning(on.object.kind.name, "map_lookup_elem") else {
+        return gap(format!("{} on `{}`", h.name, on.object.name));
+    };
+    let cpu = engine.number_in(&s, 3)?;
+    let (cpu, own) = (engine.low32(cpu), engine.cpu());
+    let same = engine.arena.compare(Rel::Eq, cpu, own);
+    let (own, other) = engine.split(s, same);
+    let mut out = Vec::new();
+    if let Some(s) = own {
+        out.extend(engine.on_object(s, h, &on, lookup)?);
+    }
+    out.extend(other.map(|s| engine.answers(s, 0)));
+    Ok(out)
+}

@@ -1,0 +1,182 @@
+//! Programs and solvers that would take for ever: an answer comes within the budget, it names what stood in the
+//! way, and it says what state is touched.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use millrace_model::model::{Outcome, Use};
+use millrace_model::{Limits, Model, model};
+use support::Loaded;
+
+/// What an answer may take beyond its budget, on a machine that has other things to do.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The model, and that it took no longer than allowed.
+fn within(loaded: &Loaded, limits: &Limits) -> Model {
+    let began = Instant::now();
+    let model = model(&loaded.program, &loaded.checked, limits);
+    let took = began.elapsed();
+    assert!(took < limits.time + GRACE, "{took:?}");
+    model
+}
+
+fn why(model: &Model) -> String {
+    match &model.entries[0].outcome {
+        Outcome::Exhaustive => panic!("exhaustive"),
+        Outcome::Bounded { why } => why.clone(),
+    }
+}
+
+/// The report of the first object does without the paths.
+fn touched(model: &Model) {
+    let object = &model.objects[0];
+    assert!(object.approximate);
+    assert_eq!(object.usage, Use::ReadWrite);
+}
+
+/// Kilobytes that this process has had in memory at most.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn more_paths_than_there_is_time_for() {
+    let Some(loaded) = support::load("explode") else {
+        return;
+    };
+    for (limits, said) in [
+        (
+            Limits {
+                paths: 50,
+                ..Limits::default()
+            },
+            "more than 50 paths",
+        ),
+        (
+            Limits {
+                steps: 500,
+                ..Limits::default()
+            },
+            "more than 500 steps",
+        ),
+        (
+            Limits {
+                expressions: 150,
+                ..Limits::default()
+            },
+            "more than 150 expressions",
+        ),
+        (
+            Limits {
+                time: Duration::from_secs(2),
+                paths: usize::MAX,
+                steps: u64::MAX,
+                ..Limits::default()
+            },
+            "more than 2000 ms",
+        ),
+    ] {
+        let model = within(&loaded, &limits);
+        assert_eq!(why(&model), format!("the budget is spent: {said}"));
+        touched(&model);
+    }
+    assert!(peak() < 800_000, "{} KiB", peak());
+}
+
+#[test]
+fn a_question_that_is_too_hard() {
+    let Some(loaded) = support::load("hard") else {
+        return;
+    };
+    let limits = Limits {
+        question: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let model = within(&loaded, &limits);
+    assert!(
+        why(&model).contains("some paths may be impossible"),
+        "{}",
+        why(&model)
+    );
+    touched(&model);
+    // The path that nobody could decide on is there, and says so.
+    assert!(model.entries[0].paths.iter().any(|p| p.undecided));
+}
+
+#[test]
+fn a_loop_whose_number_grows() {
+    let Some(loaded) = support::load("long") else {
+        return;
+    };
+    let limits = Limits {
+        time: Duration::from_secs(3),
+        question: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let model = within(&loaded, &limits);
+    assert!(
+        why(&model).starts_with("the budget is spent"),
+        "{}",
+        why(&model)
+    );
+    assert!(peak() < 800_000, "{} KiB", peak());
+}
+
+/// A command that takes questions and answers so.
+fn solver(folder: &std::path::Path, script: &str) -> PathBuf {
+    let path = folder.join("solver");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn solvers_that_are_none() {
+    let Some(loaded) = support::load("hard") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (name, script, said) in [
+        ("silent", "exec sleep 60", "did not answer"),
+        (
+            "chatty",
+            "while :; do echo hello || exit; sleep 0.1; done",
+            "hello",
+        ),
+        ("gone", "exit 0", "the solver"),
+        (
+            "liar",
+            "while read -r line; do case $line in *check-sat*) echo sat;; *get-value*) echo '((s0 #x00))';; esac; done",
+            "assignment",
+        ),
+    ] {
+        let place = folder.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let limits = Limits {
+            solver: solver(&place, script),
+            question: Duration::from_millis(100),
+            time: Duration::from_secs(6),
+            ..Limits::default()
+        };
+        let model = within(&loaded, &limits);
+        let why = why(&model);
+        assert!(
+            why.contains(said) || why.contains("budget"),
+            "{name}: {why}"
+        );
+        touched(&model);
+    }
+    let limits = Limits {
+        solver: folder.path().join("nowhere"),
+        ..Limits::default()
+    };
+    let model = within(&loaded, &limits);
+    assert!(why(&model).contains("cannot be started"), "{}", why(&model));
+    touched(&model);
+}

@@ -1,0 +1,173 @@
+/* What calls do to the packet and to entries of maps, chosen by the packet's bytes. */
+#include "kernel.h"
+
+struct {
+	__uint(type, HASH);
+	__uint(max_entries, 3);
+	__type(key, __u32);
+	__type(value, __u64);
+} table SEC(".maps");
+
+struct {
+	__uint(type, ARRAY);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__type(value, __u64);
+} row SEC(".maps");
+
+struct {
+	__uint(type, DEVMAP);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__type(value, __u32);
+} ports SEC(".maps");
+
+/* The head moves, the frame is read and written where it is then. */
+SEC("xdp")
+int head(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+
+	if (p + 20 > END(ctx))
+		return XDP_DROP;
+	__u8 first = p[0];
+	if (adjust_head(ctx, first & 1 ? 4 : -8))
+		return XDP_ABORTED;
+	p = BEGIN(ctx);
+	if (p + 14 > END(ctx))
+		return XDP_TX;
+	p[1] = p[0] + first;
+	p[2] = p[9];
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int tail(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+
+	if (p + 20 > END(ctx))
+		return XDP_DROP;
+	if (p[0] & 1) {
+		__u8 less = p[1] & 15;
+		if (adjust_tail(ctx, -(int)less))
+			return XDP_ABORTED;
+	} else if (adjust_tail(ctx, 5)) {
+		return XDP_ABORTED;
+	}
+	p = BEGIN(ctx);
+	if (p + 16 > END(ctx))
+		return XDP_TX;
+	p[2] = buff_len(ctx);
+	return XDP_PASS;
+}
+
+/* Metadata goes with the head. */
+SEC("xdp")
+int meta(struct xdp_md *ctx)
+{
+	__u8 *p, *m;
+
+	if (adjust_meta(ctx, -8))
+		return XDP_ABORTED;
+	m = META(ctx);
+	p = BEGIN(ctx);
+	if (m + 8 > p || p + 20 > END(ctx))
+		return XDP_DROP;
+	m[0] = p[1];
+	m[7] = 9;
+	if (adjust_head(ctx, 2))
+		return XDP_TX;
+	m = META(ctx);
+	p = BEGIN(ctx);
+	if (m + 8 > p || p + 4 > END(ctx))
+		return XDP_DROP;
+	p[0] = m[0] + m[7] + m[3];
+	return adjust_meta(ctx, 3) == -13 ? XDP_PASS : XDP_TX;
+}
+
+SEC("xdp")
+int bytes(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx), part[6];
+
+	if (p + 8 > END(ctx))
+		return XDP_DROP;
+	__u32 at = p[0] | p[1] << 12;
+	if (load_bytes(ctx, at, part, 6) == -14)
+		return XDP_ABORTED;
+	part[0] ^= part[5];
+	return store_bytes(ctx, p[2], part, 3) ? XDP_TX : XDP_PASS;
+}
+
+SEC("xdp")
+int sums(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u32 from[2], to[3];
+
+	if (p + 40 > END(ctx))
+		return XDP_DROP;
+	__builtin_memcpy(from, p, 8);
+	__builtin_memcpy(to, p + 8, 12);
+	long a = csum_diff(from, 8, to, 12, p[20]);
+	long b = csum_diff(0, 0, to, 12, p[21]);
+	long c = csum_diff(from, 8, 0, 0, p[22] << 8);
+	__builtin_memcpy(p + 24, &a, 4);
+	__builtin_memcpy(p + 28, &b, 4);
+	__builtin_memcpy(p + 32, &c, 4);
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int updates(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	__u32 key = p[0] & 7;
+	__u64 value = p[1], flags = p[2] & 3;
+	long result = update(&table, &key, &value, flags);
+	p[3] = result;
+	__u32 second = p[4] & 7;
+	__u64 *found = lookup(&table, &second);
+	p[5] = found ? *found : 255;
+	if (found)
+		*found += 1;
+	if (p[6] & 1) {
+		p[7] = delete(&table, &key);
+		found = lookup(&table, &key);
+		p[8] = found ? 1 : 2;
+	}
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int elements(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	__u32 key = p[0] & 7;
+	__u64 value = p[1];
+	p[3] = update(&row, &key, &value, p[2] & 3);
+	__u32 second = p[4] & 7;
+	__u64 *found = lookup(&row, &second);
+	p[5] = found ? *found : 255;
+	if (found)
+		__sync_fetch_and_add(found, p[6]);
+	p[7] = delete(&row, &key);
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int targets(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	return redirect_map(&ports, p[0] & 7, p[1] & 35);
+}

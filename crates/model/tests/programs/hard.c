@@ -1,0 +1,29 @@
+/* Asks for the factors of a number, which no solver finds in the time that it has. */
+#include "kernel.h"
+
+struct {
+	__uint(type, ARRAY);
+	__uint(max_entries, 8);
+	__type(key, __u32);
+	__type(value, __u64);
+} hits SEC(".maps");
+
+SEC("xdp")
+int hard(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u32 key = 0;
+	__u64 a, b, *value;
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	a = *(__u32 *)p;
+	b = *(__u32 *)(p + 4);
+	/* The product of the primes 4294967291 and 4294967279. */
+	if (a < 2 || b < 2 || a > b || a * b != 18446743979220271189ull)
+		return XDP_PASS;
+	value = lookup(&hits, &key);
+	if (value)
+		__sync_fetch_and_add(value, 1);
+	return XDP_TX;
+}

@@ -1,0 +1,80 @@
+//! Programs of this folder as models.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use millrace_check::{Checked, Options, check};
+use millrace_model::model::Entry;
+use millrace_model::{Limits, Model, model};
+use millrace_object::program::Program;
+
+/// A program, and what its proof knows.
+pub struct Loaded {
+    pub program: Program,
+    pub checked: Checked,
+}
+
+/// Compiles and proves `programs/NAME.c`; none, and a line that says why, if clang or Z3 is not here.
+pub fn load(name: &str) -> Option<Loaded> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    compile(&folder.join(name).with_extension("c"))
+}
+
+/// The same of a source anywhere.
+pub fn compile(source: &Path) -> Option<Loaded> {
+    let runs = |c: &str| Command::new(c).arg("--version").output().is_ok();
+    if !runs("z3") {
+        println!("skipped: there is no z3 (Debian: apt-get install z3)");
+        return None;
+    }
+    let Some(clang) = ["clang-19", "clang"].into_iter().find(|c| runs(c)) else {
+        println!("skipped: no clang that compiles for BPF");
+        return None;
+    };
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
+    let scratch = tempfile::tempdir().unwrap();
+    let object = scratch.path().join("program.o");
+    let mut command = Command::new(clang);
+    // The BPF target has no system headers of its own; <linux/types.h> needs the host's <asm/types.h>.
+    for folder in std::fs::read_dir("/usr/include").unwrap() {
+        let folder = folder.unwrap().path();
+        if folder.to_string_lossy().ends_with("-linux-gnu") {
+            command.arg("-idirafter").arg(folder);
+        }
+    }
+    let output = command
+        .args(["-target", "bpf", "-mcpu=v4", "-O2", "-g", "-w", "-c"])
+        .arg("-I")
+        .arg(include)
+        .arg(source)
+        .arg("-o")
+        .arg(&object)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let program = millrace_object::load_file(&object).unwrap();
+    let checked = check(&program, &Options::default()).unwrap();
+    Some(Loaded { program, checked })
+}
+
+impl Loaded {
+    pub fn model(&self) -> Model {
+        self.within(Duration::from_secs(100))
+    }
+
+    pub fn within(&self, time: Duration) -> Model {
+        let limits = Limits {
+            time,
+            ..Limits::default()
+        };
+        model(&self.program, &self.checked, &limits)
+    }
+}
+
+/// The entry of this name.
+pub fn entry<'m>(model: &'m Model, name: &str) -> &'m Entry {
+    model.entries.iter().find(|e| e.function == name).unwrap()
+}
