@@ -10,13 +10,16 @@
 //! What is not compared: the ages of entries, but by their effects; the order in which an LRU map evicts;
 //! a random draw is taken as it comes.
 
+mod alone;
 pub mod chart;
+mod drive;
 pub mod findings;
 pub mod judge;
 pub mod packets;
 pub mod pair;
 pub mod predict;
 pub mod run;
+mod stands;
 pub mod trial;
 pub mod witness;
 

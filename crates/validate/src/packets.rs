@@ -41,7 +41,7 @@ impl<R: Rng> Packets<R> {
     }
 
     /// The next frame, its port, and ns since the one before.
-    pub fn next(&mut self) -> (Vec<u8>, u32, u64) {
+    fn draw(&mut self) -> (Vec<u8>, u32, u64) {
         let mut port = self.random.random_range(0..self.ports);
         let recent = (!self.lately.is_empty()).then(|| {
             let at = self.random.random_range(0..self.lately.len());
@@ -127,7 +127,7 @@ impl<R: Rng> Packets<R> {
 
     /// A trial of the next frame after this time.
     pub fn trial(&mut self, entry: usize, now: u64) -> Trial {
-        let (packet, port, step) = self.next();
+        let (packet, port, step) = self.draw();
         Trial {
             entry,
             packet,

@@ -268,7 +268,7 @@ impl<'a> Pair<'a> {
         }
         // Every other packet without the passes that prefetch.
         self.instance
-            .burst(program, self.packets % 2 == 0, &mut burst);
+            .burst(program, self.packets.is_multiple_of(2), &mut burst);
         let outcome = burst.outcome(0).ok_or("the packet is missing")?;
         Ok((outcome.fate, outcome.bytes.to_vec()))
     }

@@ -8,7 +8,7 @@ use millrace_object::program::{Dialect, ObjectId, Program};
 
 use crate::chart::stored_key;
 use crate::pair::{self, Happened, hex, shown};
-use crate::trial::{Trial, takes_packets};
+use crate::trial::{Lookup, Trial, takes_packets};
 
 /// The longest frame.
 const MOST: i64 = 0xffff;
@@ -64,7 +64,7 @@ pub fn predict(
     path: &Path,
     trial: &Trial,
     under: &Assignment,
-    was: &dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>>,
+    was: &Lookup<'_>,
 ) -> Prediction {
     let arena = &entry.arena;
     let value = |e| under.value(arena, e);
@@ -183,7 +183,7 @@ pub fn compare(
     program: &Program,
     predicted: &Prediction,
     happened: &Happened,
-    after: &dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>>,
+    after: &Lookup<'_>,
 ) -> Vec<Disagreement> {
     let mut out = Vec::new();
     if let Some(fate) = predicted.fate

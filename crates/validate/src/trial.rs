@@ -54,6 +54,9 @@ pub enum Seed {
     },
 }
 
+/// What is under a key of an object, at some moment.
+pub type Lookup<'a> = dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>> + 'a;
+
 /// Content of a global at start, parameters among them.
 pub type Content = (ObjectId, Vec<u8>);
 

@@ -7,7 +7,8 @@ use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Origin, SymId};
 use millrace_object::program::{Dialect, ObjectId, Program};
 
-use crate::chart::{Chart, Stands, stored_key};
+use crate::chart::{Chart, stored_key};
+use crate::stands::Stands;
 use crate::trial::{Case, Seed, Trial, content};
 
 /// The time of an execution that does not depend on it: some moment in 2001.
@@ -157,7 +158,9 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
                 object: *object,
                 number: value(s),
             }),
-            Stands::NoRoom(object, 0) if value(s) == 1 => full.push(*object),
+            Stands::NoRoom(object, 0) | Stands::NoneFree(object) if value(s) == 1 => {
+                full.push(*object);
+            }
             _ => {}
         }
     }

@@ -306,7 +306,7 @@ impl<'a> Machine<'a> {
                 Some(o),
             ) => self.handlers(h.name, id, o, a),
             ("crc32c", _) => Ok(handlers::crc32c(a[0], a[1])),
-            ("multiply_high", _) => Ok((u128::from(a[0]) * u128::from(a[1]) >> 64) as u64),
+            ("multiply_high", _) => Ok(((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64),
             ("ringbuf_query", Some(o)) => Ok(self.query(id, o, a[1])),
             // All clocks are one, one thread runs, and nothing is printed.
             (
