@@ -13,8 +13,8 @@ use crate::run::{Options, Validation};
 use crate::trial::{Case, Content, Trial, takes_packets, with_contents};
 use crate::witness::START;
 
-/// Most settings of parameters under which packets are sent.
-const SETTINGS: usize = 4;
+/// Most settings of parameters under which packets are sent; the defaults get half of them.
+const SETTINGS: usize = 16;
 /// How many packets come between two firings of each timer.
 const TIMER: u64 = 64;
 
@@ -35,16 +35,26 @@ impl Validation<'_> {
             .collect();
         pool.extend(options.frames.iter().cloned());
         let mut reached = BTreeSet::new();
-        let each = options.packets.div_ceil(settings.len() as u64);
+        let others = settings.len() as u64 - 1;
+        let half = options.packets.div_ceil(2);
         for (i, contents) in settings.iter().enumerate() {
             let random = ChaCha8Rng::seed_from_u64(options.seed.wrapping_add(i as u64));
-            let ports = match self.program.ports.len() {
-                0 => 3,
-                n => n as u32,
+            let packets = Packets::new(random, pool.clone(), self.ports());
+            let most = match (i, others) {
+                (0, 0) => options.packets,
+                (0, _) => half,
+                _ => (options.packets - half).div_ceil(others),
             };
-            let packets = Packets::new(random, pool.clone(), ports);
-            let most = each.min(options.packets - self.findings.packets);
+            let most = most.min(options.packets - self.findings.packets);
             self.round(contents, packets, most, &mut reached);
+        }
+        let ports = self.ports();
+        let flood = |n: u64| {
+            let random = ChaCha8Rng::seed_from_u64(options.seed.wrapping_sub(n + 1));
+            Packets::new(random, pool.clone(), ports)
+        };
+        if options.packets > 0 {
+            self.floods(cases, flood, &mut reached);
         }
         for entry in 0..self.charts.len() {
             let paths = self.charts.get(entry).map_or(0, |c| c.entry.paths.len());
@@ -54,6 +64,14 @@ impl Validation<'_> {
             }
         }
         self.findings.reached = reached.len();
+    }
+
+    /// How many ports packets come in by.
+    fn ports(&self) -> u32 {
+        match self.program.ports.len() {
+            0 => 3,
+            n => n as u32,
+        }
     }
 
     /// The contents that parameters have, other globals being as at start.

@@ -57,6 +57,8 @@ pub struct Findings {
     pub not_driven: Vec<Rest>,
     /// packets that were sent one after another, state being what those before left
     pub packets: u64,
+    /// packets besides that only filled tables
+    pub flooded: u64,
     /// the generator's seed
     pub seed: u64,
     /// paths that these took
@@ -126,8 +128,15 @@ pub fn text(f: &Findings) -> String {
     }
     let _ = writeln!(
         out,
-        "  reached by {} packets alone (seed {}): {} of {}",
-        f.packets, f.seed, f.reached, f.paths
+        "  reached by {} packets alone{} (seed {}): {} of {}",
+        f.packets,
+        match f.flooded {
+            0 => String::new(),
+            n => format!(", after {n} that filled tables"),
+        },
+        f.seed,
+        f.reached,
+        f.paths
     );
     for rest in &f.not_reached {
         let _ = writeln!(out, "    not path {} of {}", rest.path, rest.entry);

@@ -14,6 +14,7 @@ mod alone;
 pub mod chart;
 mod drive;
 pub mod findings;
+mod flood;
 pub mod judge;
 pub mod packets;
 pub mod pair;

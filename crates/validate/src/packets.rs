@@ -8,7 +8,8 @@ use crate::trial::Trial;
 /// Steps of time between packets, ns, and how often each in 32: mostly close together, sometimes beyond what
 /// the bundled functions remember.
 const STEPS: &[(u64, u32)] = &[
-    (1_000, 24),
+    (0, 8),
+    (1_000, 16),
     (1_000_000, 4),
     (1_000_000_000, 2),
     (70_000_000_000, 1),
@@ -75,6 +76,12 @@ impl<R: Rng> Packets<R> {
                     swap(&mut frame);
                     port = (from + 1) % self.ports;
                 }
+                frame
+            }
+            // The next port of the same host.
+            (12, Some((mut frame, from))) => {
+                port = from;
+                next_port(&mut frame);
                 frame
             }
             _ => fresh(self),
@@ -172,6 +179,18 @@ fn swap(frame: &mut [u8]) {
     }
 }
 
+/// One more in the destination port.
+fn next_port(frame: &mut [u8]) {
+    let Some((at, length)) = pairs(frame).get(2).copied() else {
+        return;
+    };
+    if let Some([high, low]) = frame.get_mut(at + length..at + 2 * length) {
+        [*high, *low] = u16::from_be_bytes([*high, *low])
+            .wrapping_add(1)
+            .to_be_bytes();
+    }
+}
+
 /// Copies the addresses, and perhaps the ports, of one frame to another one with headers of the same kind.
 fn endpoints(from: &[u8], to: &mut [u8], ports: bool) {
     let pairs = pairs(from).into_iter().zip(pairs(to));
@@ -184,7 +203,7 @@ fn endpoints(from: &[u8], to: &mut [u8], ports: bool) {
 }
 
 /// Puts the checksum of an IPv4 header right (RFC 791).
-fn checksum(frame: &mut [u8]) {
+pub(crate) fn checksum(frame: &mut [u8]) {
     let Some((at, true)) = network(frame) else {
         return;
     };

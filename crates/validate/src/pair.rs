@@ -172,6 +172,53 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
+    /// Sends packets that differ in these bytes through emitted code until an object is full, and gives the
+    /// interpreter the state that this leaves. How many were sent.
+    ///
+    /// # Errors
+    /// The object did not become full.
+    pub fn flood(
+        &mut self,
+        object: ObjectId,
+        trial: &Trial,
+        digits: &[usize],
+    ) -> Result<u64, String> {
+        let capacity = self.program.objects.get(object.0).map_or(0, |o| o.capacity);
+        let mut trial = trial.clone();
+        // Some numbers may be no keys: addresses that are nobody's, or of groups.
+        let most = 2 * capacity + 2;
+        for n in 0..most {
+            for (i, at) in digits.iter().rev().enumerate() {
+                if let Some(byte) = trial.packet.get_mut(*at) {
+                    *byte = (n >> (8 * i)) as u8;
+                }
+            }
+            crate::packets::checksum(&mut trial.packet);
+            self.emitted(&trial)?;
+            let checked = n % 1024 == 1023 || n + 1 == most;
+            if checked && self.instance.count(object.0, self.now) == Some(capacity) {
+                self.instance.drain(|_| {});
+                self.copy()?;
+                return Ok(n + 1);
+            }
+        }
+        Err("it did not become full".into())
+    }
+
+    /// Gives the interpreter the entries that are in emitted code.
+    fn copy(&mut self) -> Result<(), String> {
+        for (i, o) in self.program.objects.iter().enumerate() {
+            if !matches!(o.kind.name, "map" | "hash" | "allocator") {
+                continue;
+            }
+            let entries = self.instance.entries(i, usize::MAX, self.now);
+            for (key, value) in entries.map_err(|e| e.to_string())? {
+                self.machine.set(ObjectId(i), &key, &value);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs both.
     ///
     /// # Errors

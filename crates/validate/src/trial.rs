@@ -63,6 +63,8 @@ pub type Content = (ObjectId, Vec<u8>);
 /// An execution, and the state it begins in.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// index of the path in its entry
+    pub path: usize,
     /// what comes in
     pub trial: Trial,
     /// contents of globals, in the order of their objects

@@ -176,6 +176,7 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
         .find(|s| arena.symbol(**s).origin == Origin::Time);
     let time = time.map_or(START, value);
     Ok(Case {
+        path,
         trial: Trial {
             entry: at,
             packet,

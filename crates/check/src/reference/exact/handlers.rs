@@ -103,8 +103,17 @@ impl Machine<'_> {
             exact.maps.entry(id).or_default(),
             exact.own.stamps.entry(id).or_default(),
         );
-        stamps.retain(|_, stamp| !over(o, *stamp, now));
-        entries.retain(|key, _| stamps.contains_key(key));
+        let gone = |stamp: &u64| over(o, *stamp, now);
+        if stamps.get(&key).is_some_and(gone) {
+            stamps.remove(&key);
+            entries.remove(&key);
+        }
+        // What else has expired takes no room.
+        let full = entries.len() as u64 + crowd >= o.capacity;
+        if name == "map_put" && full && stamps.values().any(gone) {
+            stamps.retain(|_, stamp| !gone(stamp));
+            entries.retain(|key, _| stamps.contains_key(key));
+        }
         let found = entries.get(&key).copied();
         match (name, found) {
             ("map_get", _) => {}

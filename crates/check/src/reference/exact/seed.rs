@@ -131,13 +131,18 @@ impl Machine<'_> {
         let Some(o) = self.declaration(object) else {
             return 0;
         };
-        let live = if o.kind.name == "allocator" {
-            self.leased(object, o).len()
-        } else {
-            let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
-            let keys = entries.into_iter().flatten();
-            keys.filter(|(key, _)| !self.expired(object, o, key))
-                .count()
+        let own = self.exact.as_ref().map(|e| &e.own);
+        let stamps = own.and_then(|own| own.stamps.get(&object));
+        let live = match (o.kind.name, stamps) {
+            ("allocator", _) => self.leased(object, o).len(),
+            (_, Some(stamps)) => {
+                let now = self.now();
+                stamps.values().filter(|s| !over(o, **s, now)).count()
+            }
+            _ => {
+                let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
+                entries.map_or(0, std::collections::BTreeMap::len)
+            }
         };
         live as u64 + self.crowd_of(object)
     }
