@@ -100,7 +100,7 @@ impl<'a> Engine<'a> {
             oracle,
             limits,
             until,
-            hurry: until - limits.time / 4 * 3,
+            hurry: until - limits.time / 8,
             blocks,
             live,
             reach,

@@ -1,19 +1,23 @@
 //! Walks over expressions, without recursion.
 
-use std::collections::HashSet;
-
 use super::{Arena, ExprId, Node};
 
-/// The operands of a node.
-#[must_use]
-pub fn children(node: &Node) -> Vec<ExprId> {
+/// Calls `f` with each operand of a node.
+fn each_child(node: &Node, mut f: impl FnMut(ExprId)) {
     match node {
-        Node::Const(_) | Node::Sym(_) => Vec::new(),
-        Node::Byte { base, .. } => base.iter().copied().collect(),
-        Node::Concat(parts) => parts.to_vec(),
-        Node::Extract { of, .. } | Node::SignExtend(of) => vec![*of],
-        Node::Bin(_, a, b) | Node::Cmp(_, a, b) => vec![*a, *b],
-        Node::Ite(c, a, b) => vec![*c, *a, *b],
+        Node::Const(_) | Node::Sym(_) => {}
+        Node::Byte { base, .. } => base.iter().for_each(|b| f(*b)),
+        Node::Concat(parts) => parts.iter().for_each(|p| f(*p)),
+        Node::Extract { of, .. } | Node::SignExtend(of) => f(*of),
+        Node::Bin(_, a, b) | Node::Cmp(_, a, b) => {
+            f(*a);
+            f(*b);
+        }
+        Node::Ite(c, a, b) => {
+            f(*c);
+            f(*a);
+            f(*b);
+        }
     }
 }
 
@@ -21,15 +25,21 @@ pub fn children(node: &Node) -> Vec<ExprId> {
 /// `known`.
 #[must_use]
 pub fn cone(arena: &Arena, roots: &[ExprId], known: impl Fn(ExprId) -> bool) -> Vec<ExprId> {
-    let mut seen = HashSet::new();
+    let mut seen = vec![0_u64; arena.len().div_ceil(64)];
+    let mut all = Vec::new();
     let mut todo: Vec<ExprId> = roots.to_vec();
     while let Some(e) = todo.pop() {
-        if known(e) || !seen.insert(e) {
+        let Some(word) = seen.get_mut(e.0 as usize / 64) else {
+            continue;
+        };
+        let bit = 1 << (e.0 % 64);
+        if *word & bit != 0 || known(e) {
             continue;
         }
-        todo.extend(children(arena.node(e)));
+        *word |= bit;
+        all.push(e);
+        each_child(arena.node(e), |c| todo.push(c));
     }
-    let mut all: Vec<ExprId> = seen.into_iter().collect();
     all.sort_unstable();
     all
 }
@@ -40,49 +50,56 @@ pub fn rename(
     e: ExprId,
     to: &dyn Fn(Option<ExprId>, i64) -> Option<i64>,
 ) -> ExprId {
+    rebuilt(arena, e, &|arena, node, get| match node {
+        Node::Byte { base, at } => {
+            let moved = to(*base, *at).unwrap_or(*at);
+            let at = arena.number(moved as u64, 64);
+            let offset = match base {
+                None => at,
+                Some(b) => arena.binary(super::Bin::Add, get(b), at),
+            };
+            Some(arena.byte(offset))
+        }
+        _ => None,
+    })
+}
+
+/// The expression with each choice by this condition decided.
+pub fn given(arena: &mut Arena, e: ExprId, condition: ExprId, holds: bool) -> ExprId {
+    rebuilt(arena, e, &|_, node, get| match node {
+        Node::Ite(c, yes, no) if *c == condition => Some(get(if holds { yes } else { no })),
+        _ => None,
+    })
+}
+
+/// What takes a node's place, if not the node with its operands replaced; the last argument says what took
+/// those of the operands.
+type Replace<'a> = &'a dyn Fn(&mut Arena, &Node, &dyn Fn(&ExprId) -> ExprId) -> Option<ExprId>;
+
+fn rebuilt(arena: &mut Arena, e: ExprId, replace: Replace<'_>) -> ExprId {
     let mut new = std::collections::HashMap::new();
     for id in cone(arena, &[e], |_| false) {
         let get = |e: &ExprId| new.get(e).copied().unwrap_or(*e);
         let node = arena.node(id).clone();
         let width = arena.width(id);
-        let made = match &node {
+        let made = replace(arena, &node, &get).unwrap_or_else(|| match &node {
             Node::Const(_) | Node::Sym(_) => id,
-            Node::Byte { base, at } => {
-                let moved = to(*base, *at).unwrap_or(*at);
-                let offset = match base {
-                    None => arena.number(moved as u64, 64),
-                    Some(b) => {
-                        let at = arena.number(moved as u64, 64);
-                        arena.binary(super::Bin::Add, *b, at)
-                    }
-                };
+            Node::Byte { base: None, .. } => id,
+            Node::Byte { base: Some(b), at } => {
+                let at = arena.number(*at as u64, 64);
+                let offset = arena.binary(super::Bin::Add, get(b), at);
                 arena.byte(offset)
             }
             Node::Concat(parts) => {
                 let parts: Vec<ExprId> = parts.iter().map(get).collect();
                 arena.concat(&parts)
             }
-            Node::Extract { of, low } => {
-                let of = get(of);
-                arena.extract(of, *low, width)
-            }
-            Node::SignExtend(of) => {
-                let of = get(of);
-                arena.sign_extend(of, width)
-            }
-            Node::Bin(op, a, b) => {
-                let (a, b) = (get(a), get(b));
-                arena.binary(*op, a, b)
-            }
-            Node::Cmp(rel, a, b) => {
-                let (a, b) = (get(a), get(b));
-                arena.compare(*rel, a, b)
-            }
-            Node::Ite(c, a, b) => {
-                let (c, a, b) = (get(c), get(a), get(b));
-                arena.ite(c, a, b)
-            }
-        };
+            Node::Extract { of, low } => arena.extract(get(of), *low, width),
+            Node::SignExtend(of) => arena.sign_extend(get(of), width),
+            Node::Bin(op, a, b) => arena.binary(*op, get(a), get(b)),
+            Node::Cmp(rel, a, b) => arena.compare(*rel, get(a), get(b)),
+            Node::Ite(c, a, b) => arena.ite(get(c), get(a), get(b)),
+        });
         new.insert(id, made);
     }
     new.get(&e).copied().unwrap_or(e)

@@ -14,10 +14,10 @@ use std::rc::Rc;
 
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
-use crate::expr::{Arena, ExprId};
+use crate::expr::{Arena, Bin, ExprId, Node};
 
 use far::{Lemma, Values, assignment};
-use slice::{Leaves, conjuncts};
+use slice::{Leaves, conjuncts, disjuncts};
 pub use z3::Z3;
 
 /// What became of a question.
@@ -50,11 +50,13 @@ pub trait Solve {
 }
 
 /// Most nodes of a condition that the first question of two contains.
-const LIGHT: usize = 150;
+const LIGHT: usize = 40;
 /// Most assignments that are remembered.
 const REMEMBERED: usize = 48;
 /// Most answers that are remembered.
 const ANSWERS: usize = 1 << 16;
+/// Most cases into which one question is taken apart.
+const CASES: usize = 96;
 /// How often a question is asked again with more lemmas.
 const ROUNDS: usize = 16;
 
@@ -62,7 +64,7 @@ const ROUNDS: usize = 16;
 pub struct Oracle {
     solver: Box<dyn Solve>,
     recent: VecDeque<Rc<Assignment>>,
-    sizes: HashMap<ExprId, usize>,
+    weights: HashMap<ExprId, usize>,
     leaves: Leaves,
     answers: HashMap<Vec<ExprId>, Option<Values>>,
     lemmas: Vec<Lemma>,
@@ -85,7 +87,7 @@ impl Oracle {
         Self {
             solver,
             recent: VecDeque::new(),
-            sizes: HashMap::new(),
+            weights: HashMap::new(),
             leaves: Leaves::default(),
             answers: HashMap::new(),
             lemmas: Vec::new(),
@@ -105,11 +107,17 @@ impl Oracle {
         self.recent.push_front(model);
     }
 
-    fn size(&mut self, arena: &Arena, e: ExprId) -> usize {
-        *self
-            .sizes
-            .entry(e)
-            .or_insert_with(|| cone(arena, &[e], |_| false).len())
+    /// How much work an expression is for a solver, very roughly: products and quotients are more.
+    fn weight(&mut self, arena: &Arena, e: ExprId) -> usize {
+        let one = |e: ExprId| match arena.node(e) {
+            Node::Bin(Bin::Mul | Bin::MulHigh, ..) => 8,
+            Node::Bin(Bin::Div | Bin::Rem | Bin::SignedDiv | Bin::SignedRem, ..) => LIGHT,
+            _ => 1,
+        };
+        *self.weights.entry(e).or_insert_with(|| {
+            let all = cone(arena, &[e], |_| false);
+            all.into_iter().map(one).sum()
+        })
     }
 
     /// Whether all can hold at once.
@@ -147,27 +155,22 @@ impl Oracle {
             self.recent.push_front(m.clone());
             return Answer::Holds(m);
         }
+        let whole = conjuncts(arena, all);
+        let mut cases = CASES;
         let mut why = None;
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
             if !self.answers.contains_key(&slice)
-                && let Some(m) = search::search(arena, &slice, &under, &|m| {
-                    let candidates = [m.clone(), repair::checksums(m)];
-                    candidates.into_iter().find(|m| fits(m))
-                })
+                && let Some(m) = self.walk(arena, &whole, &under, &fits)
             {
-                let m = Rc::new(m);
-                self.found += 1;
-                self.remember(m.clone());
                 return Answer::Holds(m);
             }
-            match self.light_first(arena, &slice, Some(&under), &fits) {
+            match self.split(arena, &slice, Some(&under), &fits, &mut cases) {
                 Answer::Unknown(reason) => why = Some(reason),
                 decided => return decided,
             }
         }
-        let whole = conjuncts(arena, all);
-        match self.light_first(arena, &whole, None, &fits) {
+        match self.split(arena, &whole, None, &fits, &mut cases) {
             Answer::Unknown(reason) => {
                 let why = why.unwrap_or(reason);
                 self.unanswered += 1;
@@ -178,28 +181,89 @@ impl Oracle {
         }
     }
 
-    /// Large conditions, checksums mostly, are left out at first. If the rest cannot hold, neither can all; if
-    /// it can, a packet with its checksum put right may already be the answer.
-    fn light_first(
+    /// A walk from an assignment that an earlier part of the path has.
+    fn walk(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        under: &Rc<Assignment>,
+        fits: &dyn Fn(&Assignment) -> bool,
+    ) -> Option<Rc<Assignment>> {
+        let mut heavy: HashSet<ExprId> = HashSet::new();
+        for e in all {
+            if self.weight(arena, *e) > LIGHT {
+                heavy.insert(*e);
+            }
+        }
+        let found = search::search(arena, all, under, &|e| heavy.contains(&e), &|m| {
+            let candidates = [m.clone(), repair::checksums(m)];
+            candidates.into_iter().find(|m| fits(m))
+        });
+        let m = Rc::new(found?);
+        self.found += 1;
+        self.remember(m.clone());
+        Some(m)
+    }
+
+    /// What is light first: if it cannot hold, neither can all. Then one case after another of a heavy
+    /// disjunction, which is what merged paths leave in a guard: each alone is a question like those that
+    /// the paths asked before they met.
+    fn split(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        under: Option<&Rc<Assignment>>,
+        fits: &dyn Fn(&Assignment) -> bool,
+        cases: &mut usize,
+    ) -> Answer {
+        match self.light(arena, all, under, fits) {
+            Answer::Unknown(_) => {}
+            decided => return decided,
+        }
+        let heavy = all.iter().copied().find_map(|e| {
+            let of = disjuncts(arena, e);
+            (of.len() > 1 && self.weight(arena, e) > LIGHT).then_some((e, of))
+        });
+        let Some((whole, mut of)) = heavy.filter(|(_, of)| of.len() <= *cases) else {
+            return self.lazily(arena, all, under, fits, false);
+        };
+        *cases -= of.len();
+        if let Some(m) = under {
+            of.sort_by_key(|e| m.value(arena, *e) != 1);
+        }
+        let mut why = None;
+        for case in of {
+            let mut rest: Vec<ExprId> = all.iter().copied().filter(|e| *e != whole).collect();
+            rest.extend(conjuncts(arena, &[case]));
+            rest.sort_unstable();
+            rest.dedup();
+            if let Some(m) = under.and_then(|under| self.walk(arena, &rest, under, fits)) {
+                return Answer::Holds(m);
+            }
+            match self.split(arena, &rest, under, fits, cases) {
+                Answer::Holds(m) => return Answer::Holds(m),
+                Answer::Fails => {}
+                Answer::Unknown(reason) => why = Some(reason),
+            }
+        }
+        why.map_or(Answer::Fails, Answer::Unknown)
+    }
+
+    /// Asks without what is heavy, checksums mostly. If that can hold, a packet with its checksum put right may
+    /// already be the answer.
+    fn light(
         &mut self,
         arena: &Arena,
         all: &[ExprId],
         under: Option<&Rc<Assignment>>,
         fits: &dyn Fn(&Assignment) -> bool,
     ) -> Answer {
-        let light: Vec<ExprId> = all
-            .iter()
-            .copied()
-            .filter(|e| self.size(arena, *e) <= LIGHT)
-            .collect();
-        if light.len() < all.len() {
-            let repaired = |m: &Assignment| fits(m);
-            match self.lazily(arena, &light, under, &repaired, true) {
-                Answer::Unknown(_) => {}
-                decided => return decided,
-            }
+        let mut light = all.to_vec();
+        light.retain(|e| self.weight(arena, *e) <= LIGHT);
+        if light.len() == all.len() {
+            return Answer::Unknown("nothing is heavy".to_owned());
         }
-        self.lazily(arena, all, under, fits, false)
+        self.lazily(arena, &light, under, fits, true)
     }
 
     /// Asks, and asks again with what the answer overlooked of bytes at computed offsets.

@@ -10,11 +10,16 @@ use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 
 /// Most steps of one walk.
-const STEPS: usize = 400;
+const STEPS: usize = 1600;
+/// After so many it begins again where it began, and draws otherwise.
+const AGAIN: usize = 200;
 /// Most expressions that a walk evaluates in all.
-const WORK: usize = 600_000;
+const WORK: usize = 2_000_000;
 /// Most expressions that one step passes a wish through.
 const DEPTH: usize = 4000;
+
+/// How often an assignment is proposed with nothing but heavy conjuncts open.
+const TRIES: usize = 16;
 
 /// What an expression should be, in the bits that matter.
 #[derive(Clone, Copy)]
@@ -37,6 +42,7 @@ pub(super) fn search(
     arena: &Arena,
     all: &[ExprId],
     from: &Assignment,
+    heavy: &dyn Fn(ExprId) -> bool,
     accept: &dyn Fn(&Assignment) -> Option<Assignment>,
 ) -> Option<Assignment> {
     let order = cone(arena, all, |_| false);
@@ -49,16 +55,20 @@ pub(super) fn search(
         draw: 0x9e37_79b9_7f4a_7c15,
     };
     let mut tried = 0;
-    for _ in 0..steps {
+    for step in 0..steps {
+        if step % AGAIN == 0 {
+            walk.at = Assignment::new(from.symbols.clone(), from.packet.clone());
+        }
         walk.evaluate();
         let open: Vec<ExprId> = all
             .iter()
             .copied()
             .filter(|e| walk.value(*e) != 1)
             .collect();
-        // A last conjunct or two may be checksums, which `accept` can put right.
-        if open.is_empty() || (open.len() <= 2 && tried < 8) {
-            tried += usize::from(!open.is_empty());
+        let light: Vec<ExprId> = open.iter().copied().filter(|e| !heavy(*e)).collect();
+        // What is heavy are checksums mostly, which `accept` can put right.
+        if open.is_empty() || (light.is_empty() && tried < TRIES) {
+            tried += 1;
             let now = Assignment::new(walk.at.symbols.clone(), walk.at.packet.clone());
             if let Some(m) = accept(&now) {
                 return Some(m);
@@ -67,6 +77,7 @@ pub(super) fn search(
                 return None;
             }
         }
+        let open = if light.is_empty() { open } else { light };
         let pick = walk.below(open.len() as u64) as usize;
         let of = *open.get(pick)?;
         // A wish that meets a constant is dropped; others may be drawn the next time.
@@ -412,6 +423,17 @@ impl Walk<'_> {
                 if near == high { high - by } else { low + by }
             }
             _ => low + self.below(span.saturating_add(1).max(1)),
+        };
+        // Lengths and offsets come in units: what is now, and whole units from it, can be reached.
+        let unit = 16;
+        let rest = (self.value(x) ^ sign).wrapping_sub(value) % unit;
+        let up = value.checked_add(rest).filter(|v| *v <= high);
+        let down = value
+            .checked_sub((unit - rest) % unit)
+            .filter(|v| *v >= low);
+        let value = match (self.below(2), up.or(down)) {
+            (0, Some(whole)) => whole,
+            _ => value,
         };
         Some(self.all_of(x, value ^ sign))
     }

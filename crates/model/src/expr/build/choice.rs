@@ -1,0 +1,94 @@
+//! Truth values and choices.
+
+use super::super::walk::{cone, given};
+use super::super::{Arena, Bin, ExprId, Node};
+
+/// Most expressions in which what is decided is looked for.
+const INSIDE: usize = 48;
+
+impl Arena {
+    /// A truth value negated.
+    pub fn not(&mut self, e: ExprId) -> ExprId {
+        let one = self.number(1, 1);
+        if let Node::Bin(Bin::Xor, a, b) = *self.node(e) {
+            if a == one {
+                return b;
+            }
+            if b == one {
+                return a;
+            }
+        }
+        if let Some(c) = self.constant(e) {
+            return self.number(c ^ 1, 1);
+        }
+        let (a, b) = if e > one { (one, e) } else { (e, one) };
+        self.add(Node::Bin(Bin::Xor, a, b), 1)
+    }
+
+    /// All of them hold.
+    pub fn all(&mut self, of: &[ExprId]) -> ExprId {
+        let start = self.truth(true);
+        of.iter().fold(start, |a, b| self.bitwise(Bin::And, a, *b))
+    }
+
+    /// Either holds.
+    pub fn either(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        self.bitwise(Bin::Or, a, b)
+    }
+
+    /// The condition and the two constants that an expression is one of.
+    pub(super) fn constants(&self, e: ExprId) -> Option<(ExprId, u64, u64)> {
+        match *self.node(e) {
+            Node::Ite(c, p, q) => Some((c, self.constant(p)?, self.constant(q)?)),
+            _ => None,
+        }
+    }
+
+    /// A choice between two numbers.
+    pub(super) fn pick(&mut self, c: ExprId, a: u64, b: u64, width: u32) -> ExprId {
+        let (a, b) = (self.number(a, width), self.number(b, width));
+        self.ite(c, a, b)
+    }
+
+    /// An expression with the choices in it that a condition decides.
+    fn decided(&mut self, e: ExprId, c: ExprId, holds: bool) -> ExprId {
+        let by_c = |id: &ExprId| matches!(self.node(*id), Node::Ite(d, ..) if *d == c);
+        if e < c {
+            return e;
+        }
+        let inside = cone(self, &[e], |id| id < c);
+        if inside.len() > INSIDE || !inside.iter().any(by_c) {
+            return e;
+        }
+        given(self, e, c, holds)
+    }
+
+    /// One or the other.
+    pub fn ite(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
+        // What the condition has decided already.
+        let (a, b) = (self.decided(a, c, true), self.decided(b, c, false));
+        if a == b {
+            return a;
+        }
+        match self.constant(c) {
+            Some(1) => a,
+            Some(_) => b,
+            None if self.width(a) == 1
+                && self.constant(a) == Some(1)
+                && self.constant(b) == Some(0) =>
+            {
+                c
+            }
+            None if self.width(a) == 1
+                && self.constant(a) == Some(0)
+                && self.constant(b) == Some(1) =>
+            {
+                self.not(c)
+            }
+            None => {
+                let width = self.width(a);
+                self.add(Node::Ite(c, a, b), width)
+            }
+        }
+    }
+}
