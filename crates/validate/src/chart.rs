@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use millrace_check::reference::{Log, Touch, index_key};
 use millrace_model::exec::{Place, Target};
 use millrace_model::expr::eval::Assignment;
-use millrace_model::expr::walk::{children, cone};
+use millrace_model::expr::walk::{cone, each_child};
 use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{ObjectId, Program};
@@ -147,8 +147,11 @@ impl<'a> Chart<'a> {
                         is
                     }
                     node => {
-                        let known = |c: &ExprId| plain.get(c.0 as usize).copied();
-                        children(node).iter().all(|c| known(c).unwrap_or(false))
+                        let mut all = true;
+                        each_child(node, |c| {
+                            all &= plain.get(c.0 as usize).copied().unwrap_or(false);
+                        });
+                        all
                     }
                 };
                 if let Some(slot) = plain.get_mut(e.0 as usize) {
