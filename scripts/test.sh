@@ -27,14 +27,19 @@ suite() {
 }
 
 suite "fastpath: state objects in C, under AddressSanitizer and UndefinedBehaviorSanitizer" fastpath/tests/run.sh
-suite "build" cargo build --workspace --all-targets --quiet
-suite "crates and end to end" cargo test --workspace --quiet --no-fail-fast -- --show-output
-suite "packet tests of every NF" cargo run --quiet -p millrace-cli -- test $(cd nfs && for f in */; do echo "${f%/}"; done)
+# With the ports of DPDK, where it is there, in the one build; what the build says without them comes last.
+dpdk=()
 if pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null; then
-    suite "ports of DPDK: the feature dpdk, inside" cargo test -p millrace-dataplane --features dpdk --quiet --lib -- --show-output port::dpdk
-    suite "ports of DPDK, end to end" cargo test -p millrace-cli --features dpdk --quiet --test live -- --show-output dpdk::
+    dpdk=(--features "millrace-dataplane/dpdk,millrace-cli/dpdk,millrace-bench/dpdk")
 else
     echo "skipped: ports of DPDK: libdpdk-dev is not installed (scripts/setup.sh dpdk)" | tee -a "$log"
+fi
+suite "build" cargo build --workspace --all-targets --quiet "${dpdk[@]}"
+suite "crates and end to end" cargo test --workspace --quiet --no-fail-fast "${dpdk[@]}" -- --show-output
+# The command that the build has made: built alone it would be built again.
+suite "packet tests of every NF" "${CARGO_TARGET_DIR:-target}/debug/millrace" test $(cd nfs && for f in */; do echo "${f%/}"; done)
+if [ "${#dpdk[@]}" -gt 0 ]; then
+    suite "a build without DPDK" cargo test -p millrace-cli --quiet --test live -- --show-output a_port_that_cannot_be
 fi
 suite "fuzz targets, a few seconds each" scripts/fuzz.sh 5 --short
 

@@ -1,11 +1,13 @@
 //! A function that the kernel runs on its interfaces: `--ports xdp:IF`.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use millrace_control::pins::Pins;
-use millrace_dataplane::account::{self as accounts, Account};
+use millrace_dataplane::Mailbox;
+use millrace_dataplane::account::{self as accounts, Account, WorkerAccount};
 use millrace_dataplane::memory::Memory;
 use millrace_dataplane::module::Record;
 use millrace_dataplane::port::{PortError, xdp};
@@ -70,7 +72,7 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
         return Err(Failure::wrong("the kernel runs objects, and there is none")
             .help("give the function's source or its object"));
     };
-    let (contents, pins) = asked.outside.in_kernel(&function.exposed)?;
+    let (contents, pins, opened) = asked.outside.in_kernel(&function.exposed)?;
     let contents = contents.into_iter().map(|e| Content {
         map: function
             .exposed
@@ -110,7 +112,15 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
         screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
     }
     let began = Instant::now();
-    let mut account = serve(&mut kernel, &mut asked, metrics.as_ref(), began)?;
+    let watched = Watched {
+        metrics: metrics.as_ref(),
+        mailboxes: &opened.mailboxes,
+        began,
+    };
+    let served = serve(&mut kernel, &mut asked, &watched);
+    // Who waits for an answer gets none, and need not wait.
+    opened.mailboxes.iter().for_each(|mailbox| mailbox.close());
+    let mut account = opened.close(served)?;
     timed(&mut account, began.elapsed());
     account.objects = kernel.objects();
     account.memory = Memory::predict(0, 0).measured();
@@ -124,13 +134,33 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
     Ok(account)
 }
 
+/// Who may look at a run while it lasts.
+struct Watched<'a> {
+    metrics: Option<&'a Endpoint>,
+    mailboxes: &'a [Arc<Mailbox>],
+    began: Instant,
+}
+
+/// What has happened so far. The kernel's processors stand for one worker, whose time nobody measures.
+fn so_far(kernel: &Kernel, began: Instant) -> Result<Account, PortError> {
+    let mut account = kernel.account()?;
+    timed(&mut account, began.elapsed());
+    account.workers.push(WorkerAccount {
+        worker: 0,
+        packets: account.read,
+        bursts: 0,
+        seconds: 0.0,
+    });
+    Ok(account)
+}
+
 /// Waits for the end; the account of the function, taken off its interfaces.
 fn serve(
     kernel: &mut Kernel,
     asked: &mut Asked<'_>,
-    metrics: Option<&Endpoint>,
-    began: Instant,
+    watched: &Watched<'_>,
 ) -> Result<Account, Failure> {
+    let Watched { metrics, began, .. } = *watched;
     let mut looked = Instant::now();
     let (mut failed, mut records) = (None, std::collections::BTreeMap::<String, u64>::new());
     let mut take = |kernel: &Kernel, patience| {
@@ -142,19 +172,21 @@ fn serve(
         }
     };
     let stop = signal::flag();
-    while failed.is_none() && !stop.load(Ordering::Relaxed) {
+    let mut ordered = false;
+    while failed.is_none() && !ordered && !stop.load(Ordering::Relaxed) {
         let left = asked.time.map(|t| t.saturating_sub(began.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
             break;
         }
         take(kernel, left.map_or(TURN, |left| left.min(TURN)));
+        let counts = || so_far(kernel, began).unwrap_or_default();
+        let mut orders = watched.mailboxes.iter().map(|m| m.attend(&counts));
+        ordered = orders.any(|order| order.is_some());
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
             failed = kernel.look().err();
             if let Some(endpoint) = metrics {
-                let mut account = kernel.account().map_err(port_failure)?;
-                timed(&mut account, began.elapsed());
-                endpoint.update(account);
+                endpoint.update(so_far(kernel, began).map_err(port_failure)?);
             }
         }
     }
@@ -163,7 +195,7 @@ fn serve(
     take(kernel, Duration::ZERO);
     let mut account = kernel.account().map_err(port_failure)?;
     account.facts = facts;
-    account.interrupted = stop.load(Ordering::Relaxed);
+    account.interrupted = ordered || stop.load(Ordering::Relaxed);
     account.records = records;
     account.errors.extend(failed.as_ref().map(failure));
     Ok(account)

@@ -96,18 +96,15 @@ impl Outside {
         })
     }
 
-    /// For a function whose state the kernel has: what is to be there at start, and what is to be kept at the end.
+    /// For a function whose state the kernel has: what is to be there at start, what is to be kept at the
+    /// end, and a socket for counts and orders, through which no objects are seen.
     ///
     /// # Errors
-    /// A file or folder is wrong, or a socket is asked for.
-    pub fn in_kernel(&self, exposed: &Exposed) -> Result<(Vec<Entry>, Option<Pins>), Failure> {
-        let control = self.control.as_ref().filter(|p| p.as_os_str() != "none");
-        if control.is_some() || self.name.is_some() {
-            return Err(Failure::wrong(
-                "the state of a function in the kernel has no control socket",
-            )
-            .help("leave --control and --name out, and use `bpftool map`"));
-        }
+    /// A file or folder is wrong, or a socket that was asked for cannot be made.
+    pub fn in_kernel(
+        &self,
+        exposed: &Exposed,
+    ) -> Result<(Vec<Entry>, Option<Pins>, Opened), Failure> {
         let pins = self
             .pin
             .as_ref()
@@ -116,7 +113,7 @@ impl Outside {
         let kept = pins.as_ref().map(|p| p.entries(exposed)).transpose();
         let mut entries = kept.map_err(Failure::control)?.unwrap_or_default();
         entries.extend(Self::entries(&self.maps, exposed)?);
-        Ok((entries, pins))
+        Ok((entries, pins, self.open_row(&exposed.name, 1)?))
     }
 
     /// What `--map` says.
@@ -132,8 +129,8 @@ impl Outside {
         contents::entries(words, exposed).map_err(Failure::control)
     }
 
-    /// Opens the socket of several functions in a row, for counts and orders: which function's objects
-    /// a request would mean is not said, so it sees none.
+    /// Opens a socket for counts and orders alone: of several functions in a row, where it is not said which
+    /// one's objects a request would mean, and of one that the kernel runs.
     ///
     /// # Errors
     /// A socket that was asked for cannot be made.

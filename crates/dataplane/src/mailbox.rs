@@ -89,6 +89,21 @@ impl Mailbox {
         std::mem::take(&mut queue.jobs)
     }
 
+    /// Does what waits, for a run whose state is elsewhere (in the kernel): jobs see its counts and no state.
+    /// How the run is to end, where one asks for that.
+    pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
+        let mut desk = Desk {
+            instance: None,
+            now: crate::clock::now(),
+            account,
+            order: None,
+        };
+        for job in self.take() {
+            job(&mut desk);
+        }
+        desk.order
+    }
+
     /// Takes no more. What waits is dropped, which whoever waits for an answer notices.
     pub fn close(&self) {
         let mut queue = self.lock();
@@ -140,6 +155,9 @@ mod tests {
                 job(&mut desk);
             }
         }
+        let stop = |desk: &mut Desk<'_>| desk.order(Order::Stop);
+        assert!(mailbox.attend(&account).is_none() && mailbox.post(Box::new(stop)));
+        assert_eq!(mailbox.attend(&account), Some(Order::Stop));
         assert!(all(&done), "{done:?}");
         assert!(posters.into_iter().all(|p| p.join().is_ok()));
         mailbox.close();

@@ -5,8 +5,9 @@
 //! may be used those of the device's node come first ([`processors`]). Where there is one node, or the
 //! device has none (a veth), nothing is done.
 //!
-//! Read from sysfs (Documentation/ABI/stable/sysfs-devices-node, testing/sysfs-bus-pci): two files say
-//! all that is asked here, so that no library for machine topology is needed.
+//! Read from sysfs (Documentation/ABI/stable/sysfs-devices-node, testing/sysfs-bus-pci). hwloc would answer
+//! the same two questions (which node is a device on, which processors has a node) from the same two files, and
+//! would be a library of C that has to be installed wherever a bundle runs.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -130,21 +131,32 @@ fn processors_in(list: &str) -> Vec<usize> {
     found
 }
 
-/// The node of the device behind a port's word: of the interface or PCI device that it names.
+/// The node of the device behind a port's word: of the interface or PCI device that it names, in front or
+/// as an argument of a driver of DPDK (`iface=`). A PCI address may leave its domain out.
 fn node_of(sys: &Path, word: &str) -> Option<u32> {
-    let (_, name) = word.split_once(':')?;
-    let name = name.split(['?', ',', ';']).next()?;
-    if name.is_empty() || name.contains(['/', '\0']) || name.starts_with('.') {
-        return None;
-    }
-    let places = [
-        sys.join("class/net").join(name).join("device/numa_node"),
-        sys.join("bus/pci/devices").join(name).join("numa_node"),
-    ];
-    // -1 says that the device has none.
-    places
-        .iter()
-        .find_map(|place| read_to_string(place).ok()?.trim().parse().ok())
+    let (_, rest) = word.split_once(':')?;
+    let mut parts = rest.split('?').next()?.split([',', ';']);
+    let first = parts.next()?;
+    let interface = parts.find_map(|part| {
+        let (key, value) = part.split_once('=')?;
+        key.ends_with("iface").then_some(value)
+    });
+    let read = |place: &str, name: &str| {
+        let sound = !name.is_empty() && !name.contains(['/', '\0']) && !name.starts_with('.');
+        let [folder, file] = place.split('*').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let path = sys.join(format!("{folder}{name}{file}"));
+        // -1 says that the device has none.
+        sound.then(|| read_to_string(path).ok()?.trim().parse().ok())?
+    };
+    let names = [Some(first), interface].into_iter().flatten();
+    names.into_iter().find_map(|name| {
+        let address = name.to_ascii_lowercase();
+        read("class/net/*/device/numa_node", name)
+            .or_else(|| read("bus/pci/devices/*/numa_node", &address))
+            .or_else(|| read("bus/pci/devices/0000:*/numa_node", &address))
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +189,18 @@ mod tests {
         let nodes = Nodes::read(sys.path());
         let node = |word| node_of(sys.path(), word);
         assert_eq!(node("afxdp:eth1?ring=512"), Some(1));
-        assert_eq!(node("dpdk:0000:3b:00.0"), Some(1));
+        for device in [
+            "0000:3b:00.0",
+            "3b:00.0",
+            "3B:00.0?ring=64",
+            "net_af_packet0,iface=eth1",
+            "net_pcap0,rx_iface=eth1,tx_iface=eth0?mtu=9000",
+        ] {
+            let word = format!("dpdk:{device}");
+            assert_eq!(node_of(sys.path(), &word), Some(1), "{device}");
+        }
+        assert_eq!(node("dpdk:3c:00.0"), None);
+        assert_eq!(node("dpdk:net_tap0,iface=../net/eth1"), None);
         assert_eq!(node("afpacket:eth0"), None);
         assert_eq!(node("tap:eth7"), None);
         assert_eq!(node("afpacket:../net/eth1"), None);

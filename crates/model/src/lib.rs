@@ -66,7 +66,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
         let (role, flow) = (running.role, running.flow);
         let began = Instant::now();
         let z3 = solver::Z3::new(limits.solver.clone(), limits.question, limits.dump.clone());
-        let oracle = solver::Oracle::new(Box::new(z3));
+        let oracle = solver::Oracle::new(Box::new(z3), until);
         let mut engine = exec::Engine::new(program, flow, role, limits, until, oracle);
         let done = engine.run();
         let function = program.functions.get(running.function.0);

@@ -93,6 +93,33 @@ pub enum Field {
     DestinationPort,
 }
 
+impl Field {
+    /// Every field.
+    pub const ALL: [Self; 4] = [
+        Self::SourceAddress,
+        Self::DestinationAddress,
+        Self::SourcePort,
+        Self::DestinationPort,
+    ];
+
+    /// As it is written in data files, e.g. `source-address`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SourceAddress => "source-address",
+            Self::DestinationAddress => "destination-address",
+            Self::SourcePort => "source-port",
+            Self::DestinationPort => "destination-port",
+        }
+    }
+
+    /// The field of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|f| f.name() == name)
+    }
+}
+
 /// A frame's kind and the bytes of its fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parsed {

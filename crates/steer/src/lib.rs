@@ -12,4 +12,4 @@ pub mod toeplitz;
 
 pub use fields::{Field, Kind, Parsed};
 pub use nic::{Nic, Symmetry};
-pub use rss::{Rss, RssError};
+pub use rss::{Lookup, Rss, RssError};

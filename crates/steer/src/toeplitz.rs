@@ -29,6 +29,49 @@ pub fn hash(key: &[u8], input: &[u8]) -> u32 {
     hash
 }
 
+/// The hash under one key, with what each half of a byte contributes worked out beforehand: the hash is
+/// linear over GF(2), so an input's is the exclusive or of its halves'. 64 bytes for each half.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table(Vec<[u32; 16]>);
+
+impl Table {
+    /// For inputs of at most so many bytes; what is longer is hashed as far as that.
+    #[must_use]
+    pub fn new(key: &[u8], bytes: usize) -> Self {
+        let mut halves = Vec::with_capacity(2 * bytes);
+        for place in 0..bytes {
+            let mut input = vec![0; place + 1];
+            for shift in [4, 0] {
+                halves.push(std::array::from_fn(|value| {
+                    if let Some(last) = input.last_mut() {
+                        *last = (value as u8) << shift;
+                    }
+                    hash(key, &input)
+                }));
+            }
+        }
+        Self(halves)
+    }
+
+    /// The hash.
+    #[inline]
+    #[must_use]
+    pub fn hash(&self, input: &[u8]) -> u32 {
+        self.part(0, input)
+    }
+
+    /// What bytes contribute that stand in the input from byte `at` on.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, at: usize, bytes: &[u8]) -> u32 {
+        let halves = self.0.get(2 * at..).unwrap_or_default().chunks_exact(2);
+        halves.zip(bytes).fold(0, |hash, (pair, byte)| match pair {
+            [high, low] => hash ^ high[usize::from(byte >> 4)] ^ low[usize::from(byte & 15)],
+            _ => hash,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -143,6 +186,13 @@ mod tests {
             input in proptest::collection::vec(0_u8.., 0..60),
         ) {
             proptest::prop_assert_eq!(hash(&key, &input), by_definition(&key, &input));
+            proptest::prop_assert_eq!(Table::new(&key, 60).hash(&input), hash(&key, &input));
+            let table = Table::new(&key, 60);
+            let (head, tail) = input.split_at(input.len() / 3);
+            let parts = table.hash(head) ^ table.part(head.len(), tail);
+            proptest::prop_assert_eq!(parts, hash(&key, &input));
+            let first = &input[..input.len().min(12)];
+            proptest::prop_assert_eq!(Table::new(&key, 12).hash(&input), hash(&key, first));
         }
     }
 }

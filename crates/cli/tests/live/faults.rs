@@ -62,9 +62,13 @@ fn an_interface_that_is_missing_down_or_too_large_is_named() {
 
 #[test]
 fn missing_permission_is_named() {
-    let Some(net) = Net::new("afpacket") else {
-        return;
-    };
+    let says = ["not permitted", "CAP_NET_ADMIN"];
+    without_permission("afpacket", &["afpacket:a1", "afxdp:a1", "tap:t0"], &says);
+}
+
+/// Opens ports without capabilities; each must say these things, and its word.
+pub fn without_permission(kind: &'static str, words: &[&str], what: &[&str]) {
+    let Some(net) = Net::new(kind) else { return };
     match run("setpriv", &["--version"]) {
         Ok(output) if output.status.success() => (),
         _ => {
@@ -72,7 +76,7 @@ fn missing_permission_is_named() {
             return;
         }
     }
-    for word in ["afpacket:a1", "afxdp:a1", "tap:t0"] {
+    for word in words {
         let inner = command(&net, "n", &["nfs/nop", "--ports", word]);
         let mut args = inner.get_args();
         // ip netns exec NAME, then without capabilities the rest
@@ -86,44 +90,63 @@ fn missing_permission_is_named() {
         for (name, value) in inner.get_envs() {
             command.env(name, value.unwrap_or_default());
         }
-        says(&mut command, &[word, "not permitted", "CAP_NET_ADMIN"]);
+        says(&mut command, &[&[*word], what].concat());
     }
 }
 
 #[test]
 fn an_interface_that_vanishes_ends_the_run_with_its_name() {
-    for kind in ["afpacket", "afxdp", "tap"] {
-        let Some(net) = Net::new(kind) else { return };
-        let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &net.words("")]);
-        net.settle();
-        let ping = ["-c", "2", "-i", "0.2", "-W", "5", "10.0.0.2"];
-        assert!(net.within("a", "ping", &ping).status.success());
-        net.ip("b", "link del b0");
-        let (account, status) = instance.ended();
-        assert_eq!(status, 2, "{account:#}");
-        let error = account["errors"][0]["error"].as_str().unwrap();
-        let interface = if kind == "tap" { "tap:b0" } else { "b1" };
-        assert!(error.contains(interface), "{error}");
-        assert!(error.contains("away while it was in use"), "{error}");
-        assert!(count(&account, "read") >= 4, "{account:#}");
-    }
+    ["afpacket", "afxdp", "tap"].into_iter().for_each(vanishes);
+}
+
+/// Deletes an interface while it is in use.
+pub fn vanishes(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
+    let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &net.words("")]);
+    net.settle();
+    let ping = ["-c", "2", "-i", "0.2", "-W", "5", "10.0.0.2"];
+    assert!(net.within("a", "ping", &ping).status.success());
+    net.ip("b", "link del b0");
+    let (account, status) = instance.ended();
+    assert_eq!(status, 2, "{account:#}");
+    let error = account["errors"][0]["error"].as_str().unwrap();
+    let interface = match kind {
+        "tap" => "tap:b0",
+        "net_tap" => "net_tap1,iface=b0",
+        _ => "b1",
+    };
+    assert!(error.contains(interface), "{error}");
+    assert!(error.contains("away while it was in use"), "{error}");
+    assert!(count(&account, "read") >= 4, "{account:#}");
 }
 
 #[test]
 fn after_a_kill_a_restart_takes_the_interface_again() {
-    for kind in ["afpacket", "afxdp", "tap"] {
-        let Some(net) = Net::new(kind) else { return };
-        let words = net.words("");
-        let args = ["nfs/nop", "--ports", words.as_str()];
-        let first = Instance::start(&net, "n", &args);
-        first.killed();
-        let second = Instance::start(&net, "n", &args);
-        net.settle();
-        let ping = ["-c", "2", "-i", "0.2", "-W", "5", "10.0.0.2"];
-        assert!(net.within("a", "ping", &ping).status.success(), "{kind}");
-        let (account, status) = second.stop();
-        assert_eq!(status, 0, "{account:#}");
+    let kinds = ["afpacket", "afxdp", "tap"];
+    kinds.into_iter().for_each(restarts_after_a_kill);
+}
+
+/// Kills a function; its interfaces are as before, and another takes them.
+pub fn restarts_after_a_kill(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
+    let words = net.words("");
+    let args = ["nfs/nop", "--ports", words.as_str()];
+    let shown = |what: &str| {
+        let shown = net.within("n", "ip", &["-d", "-o", "link", "show"]);
+        String::from_utf8(shown.stdout).unwrap().contains(what)
+    };
+    let first = Instance::start(&net, "n", &args);
+    first.killed();
+    // Interfaces that it made go, and so does what it attached to others.
+    for left in [" a0", "prog/xdp", "promiscuity 1"] {
+        super::net::until(left, || !shown(left));
     }
+    let second = Instance::start(&net, "n", &args);
+    net.settle();
+    let ping = ["-c", "2", "-i", "0.2", "-W", "5", "10.0.0.2"];
+    assert!(net.within("a", "ping", &ping).status.success(), "{kind}");
+    let (account, status) = second.stop();
+    assert_eq!(status, 0, "{account:#}");
 }
 
 #[test]
@@ -138,12 +161,14 @@ fn a_second_instance_is_told_that_the_queue_is_taken() {
     assert_eq!(first.stop().1, 0);
 }
 
-/// Sends frames of a length from a namespace and says what came of them in the function's account.
 #[test]
 fn jumbo_frames_pass_where_the_interface_takes_them_and_are_counted_where_not() {
-    let Some(net) = Net::new("afpacket") else {
-        return;
-    };
+    jumbo_frames("afpacket");
+}
+
+/// Sends frames that are longer than the second interface takes.
+pub fn jumbo_frames(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
     for (end, interface) in [("a", "a0"), ("n", "a1")] {
         net.ip(end, &format!("link set {interface} mtu 9000"));
     }
@@ -164,6 +189,55 @@ fn jumbo_frames_pass_where_the_interface_takes_them_and_are_counted_where_not() 
     let queues = account["queues"].as_array().unwrap();
     let failed: u64 = queues.iter().map(|q| q["failed"].as_u64().unwrap()).sum();
     assert_eq!(failed, 3, "{account:#}");
+}
+
+#[test]
+fn frames_that_are_none_are_counted_on_every_kind_of_port() {
+    for kind in ["afpacket", "afxdp", "tap"] {
+        odd_frames(kind);
+    }
+}
+
+/// Sends frames without a byte, shorter than an Ethernet header, and longer than any device takes.
+pub fn odd_frames(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (trace, got) = (path("odd.pcap"), path("got.pcap"));
+    let lengths = [60, 0, 1, 13, 60, 14, 9000, 65535, 60];
+    let packets: Vec<_> = (lengths.iter().enumerate())
+        .map(|(at, length)| (1000 + at as u64, vec![0x88; *length]))
+        .collect();
+    crate::common::capture(dir.path().join("odd.pcap").as_path(), &packets);
+    let out = net.words("");
+    let out = out.rsplit_once(&format!(",{}", out.split(':').next().unwrap()));
+    let out = out.unwrap().0;
+    let own = kind == "tap" || kind == "net_tap";
+    let recorder = (!own).then(|| {
+        let args = ["nfs/nop", "--in", "afpacket:a0", "--out", &got];
+        Instance::start(&net, "a", &args)
+    });
+    let args = ["nfs/nop", "--in", &trace, "--out", out, "--json"];
+    let (ran, text) = output(&mut command(&net, "n", &args));
+    assert!(ran.status.success(), "{kind}: {text}");
+    let account: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    super::instance::balances(&account);
+    assert_eq!(count(&account, "read"), lengths.len() as u64);
+    let sent = count(&account, "forwarded");
+    let queues = account["queues"].as_array().unwrap().iter();
+    let failed: u64 = queues.map(|q| q["failed"].as_u64().unwrap()).sum();
+    assert_eq!(sent, count(&account, "read"), "{kind}: {account:#}");
+    // A tap takes frames longer than its MTU.
+    assert_eq!(
+        failed,
+        if kind == "tap" { 3 } else { 5 },
+        "{kind}: {account:#}"
+    );
+    let Some(recorder) = recorder else { return };
+    std::thread::sleep(Duration::from_millis(300));
+    let (there, status) = recorder.stop();
+    assert_eq!(status, 0, "{there:#}");
+    assert_eq!(count(&there, "read") + failed, sent, "{kind}: {there:#}");
 }
 
 #[test]
@@ -206,14 +280,17 @@ fn a_flood_faster_than_a_small_ring_is_accounted_to_the_last_packet() {
 
 #[test]
 fn tcp_survives_faults_made_on_purpose_which_are_counted_and_recorded() {
-    let Some(net) = Net::new("afpacket") else {
-        return;
-    };
+    tcp_survives_faults("afpacket");
+}
+
+/// Transfers through a port that loses, repeats, reorders and damages packets.
+pub fn tcp_survives_faults(kind: &'static str) {
+    let Some(net) = Net::new(kind) else { return };
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.pcapng");
     let options = "drop=0.002&duplicate=0.005&reorder=0.002&corrupt=0.002&seed=3";
     let record = format!("record={}", file.display());
-    let words = format!("afpacket:a1?{options}&{record},afpacket:b1");
+    let words = net.words_of(&format!("?{options}&{record}"), "");
     let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &words]);
     net.settle();
     super::transfer::both_directions(&net);

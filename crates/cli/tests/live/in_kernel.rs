@@ -221,6 +221,66 @@ fn nothing_is_left_after_a_kill() {
     until("the program is taken off", || !attached(&net));
 }
 
+/// The same figures by the control socket, `top` and a scrape as in the account; and an end by order.
+#[test]
+fn a_function_in_the_kernel_is_watched_and_ended_from_outside() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (trace, socket) = (path("trace.pcap"), path("control.sock"));
+    knocks(Path::new(&trace));
+    let Some(net) = Net::new("xdp") else { return };
+    if !loads(&net) {
+        return;
+    }
+    net.ip("n", "link set lo up");
+    let words = ["nfs/portknock", "--ports", "xdp:a1"];
+    let watched = ["--control", &socket, "--metrics", "127.0.0.1:0"];
+    let function = Instance::start(&net, "n", &[&words[..], &watched].concat());
+    let ask = |words: &[&str]| {
+        let (document, status) = json(millrace().args(words).args(["--control", &socket]));
+        assert_eq!(status, 0, "{words:?}: {document:#}");
+        document
+    };
+    assert_eq!(ask(&["ctl", "stats"])["accounts"][0]["read"], 0);
+    let play = ["nfs/nop", "--in", &trace, "--out", "afpacket:a0"];
+    let (played, text) = output(&mut command(&net, "a", &play));
+    assert!(played.status.success(), "{text}");
+    let all = u64::from(SOURCES) * 4;
+    until("all packets are counted", || {
+        count(&ask(&["ctl", "stats"])["accounts"][0], "read") == all
+    });
+    let stats = ask(&["ctl", "stats"])["accounts"][0].take();
+    super::instance::balances(&stats);
+    let top = ask(&["top", "--every", "0.1"]);
+    assert_eq!(top["ports"][0]["name"], "0", "{top:#}");
+    assert_eq!(top["reasons"][0]["packets"], stats["dropped"], "{top:#}");
+    // A scrape's figures are a moment old.
+    let said = function.said();
+    let url = said
+        .lines()
+        .find_map(|l| l.strip_prefix("metrics at "))
+        .unwrap();
+    until("a scrape has them too", || {
+        let scraped = net.within("n", "curl", &["-s", url]);
+        let text = String::from_utf8(scraped.stdout).unwrap();
+        let read: u64 = (text.lines())
+            .filter(|l| l.starts_with("millrace_packets_total") && l.contains("port=\"0\""))
+            .filter_map(|l| l.rsplit(' ').next()?.parse::<u64>().ok())
+            .sum();
+        read >= all
+    });
+    // State is the kernel's: no object is seen.
+    let objects = ask(&["map", "list"]);
+    assert_eq!(objects["objects"], serde_json::json!([]), "{objects:#}");
+    ask(&["ctl", "drain"]);
+    let (account, status) = function.ended();
+    assert_eq!(status, 0, "{account:#}");
+    for field in ["read", "forwarded", "dropped", "passed", "aborted"] {
+        assert_eq!(account[field], stats[field], "{field}");
+    }
+    assert_eq!(account["interrupted"], true);
+}
+
 #[test]
 fn what_the_kernel_cannot_run_is_refused() {
     let gate = format!("{}/gate.c", common::GATE);

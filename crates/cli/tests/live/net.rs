@@ -113,12 +113,17 @@ impl Net {
 
     /// The words of the function's ports, with options.
     pub fn words(&self, options: &str) -> String {
+        self.words_of(options, options)
+    }
+
+    /// The same, with options of the first and of the second.
+    pub fn words_of(&self, first: &str, second: &str) -> String {
         let kind = self.kind;
         let (a, b) = self.interfaces();
         if kind.starts_with("net_") {
-            return format!("dpdk:{kind}0,iface={a}{options},dpdk:{kind}1,iface={b}{options}");
+            return format!("dpdk:{kind}0,iface={a}{first},dpdk:{kind}1,iface={b}{second}");
         }
-        format!("{kind}:{a}{options},{kind}:{b}{options}")
+        format!("{kind}:{a}{first},{kind}:{b}{second}")
     }
 
     /// Whether the function makes its interfaces.

@@ -105,34 +105,55 @@ fn curl(net: &Net, folder: &std::path::Path) {
     );
 }
 
+/// What the links carry, Mbit/s: less than any port does.
+const LIMIT: f64 = 200.0;
+
+/// Limits what leaves both ends (tc-tbf(8)).
+fn limit(net: &Net) {
+    let rate = format!("{LIMIT}mbit");
+    for end in ["a", "b"] {
+        let device = format!("{end}0");
+        let args = ["qdisc", "add", "dev", &device, "root", "tbf", "rate", &rate];
+        let more = ["burst", "64kb", "latency", "50ms"];
+        let output = net.within(end, "tc", &[&args[..], &more].concat());
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
 #[test]
 fn iperf3_and_curl_go_through_nat_firewall_and_bridge() {
+    KINDS.into_iter().for_each(tools_go_through);
+}
+
+/// Iperf3 and curl through functions on a kind of port, between links of limited rate.
+pub fn tools_go_through(kind: &'static str) {
     if !(there("iperf3") && there("curl")) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     for function in ["nat", "firewall", "bridge"] {
-        for kind in KINDS {
-            let Some(net) = Net::new(kind) else { return };
-            let nf = format!("nfs/{function}");
-            let instance = Instance::start(&net, "n", &[&nf, "--ports", &net.words("")]);
-            net.settle();
-            if function == "nat" {
-                behind_nat(&net);
-            }
-            let (on, back) = iperf3(&net);
-            curl(&net, folder.path());
-            let (account, status) = instance.stop();
-            assert_eq!(status, 0, "{account:#}");
-            assert!(
-                on > 1.0 && back > 1.0,
-                "{function} on {kind}: {on} and {back} Mbit/s"
-            );
-            println!(
-                "{function} on {kind}: iperf3 {on:.0} and {back:.0} Mbit/s, a file of {} MiB, {} packets",
-                BYTES >> 20,
-                count(&account, "read")
-            );
+        let Some(net) = Net::new(kind) else { return };
+        let nf = format!("nfs/{function}");
+        let instance = Instance::start(&net, "n", &[&nf, "--ports", &net.words("")]);
+        net.settle();
+        if function == "nat" {
+            behind_nat(&net);
         }
+        limit(&net);
+        let (on, back) = iperf3(&net);
+        curl(&net, folder.path());
+        let (account, status) = instance.stop();
+        assert_eq!(status, 0, "{account:#}");
+        // What arrives is less than the limit by headers, and more by the burst that a bucket holds.
+        let within = |rate: f64| rate > 1.0 && rate < 1.1 * LIMIT;
+        assert!(
+            within(on) && within(back),
+            "{function} on {kind}: {on} and {back} Mbit/s"
+        );
+        println!(
+            "{function} on {kind}: iperf3 {on:.0} and {back:.0} Mbit/s, a file of {} MiB, {} packets",
+            BYTES >> 20,
+            count(&account, "read")
+        );
     }
 }

@@ -24,6 +24,7 @@ mod oneway;
 mod query;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod queue;
+mod rss;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod tap;
 #[allow(unsafe_code, reason = "device and driver share packet memory")]

@@ -23,7 +23,9 @@ impl Engine<'_> {
             let c = self.arena.number(value, 64);
             let same = self.arena.compare(Rel::Eq, e, c);
             let other = self.arena.not(same);
-            let answer = self.oracle.and(&self.arena, &s.guard, other, Some(&model));
+            let answer = self
+                .oracle
+                .and(&mut self.arena, &s.guard, other, Some(&model));
             if matches!(answer, Answer::Fails) {
                 return Ok(value as i64);
             }
@@ -142,7 +144,7 @@ impl Engine<'_> {
     pub(super) fn possible(&mut self, s: &State, condition: ExprId) -> bool {
         let answer = self
             .oracle
-            .and(&self.arena, &s.guard, condition, s.model.as_ref());
+            .and(&mut self.arena, &s.guard, condition, s.model.as_ref());
         !matches!(answer, Answer::Fails)
     }
 

@@ -137,8 +137,8 @@ impl<'a> Engine<'a> {
             let none = self.arena.compare(Rel::Eq, port, zero);
             guard.push(self.arena.not(none));
         }
-        let model = match self.oracle.holds(&self.arena, &guard) {
-            Answer::Holds(m) => Some(m),
+        let model = match self.oracle.holds(&mut self.arena, &guard) {
+            Answer::Holds(m) => Some(Rc::new(self.as_declared(&m))),
             _ => None,
         };
         State {
@@ -164,6 +164,26 @@ impl<'a> Engine<'a> {
             steps: 0,
             draws: 0,
         }
+    }
+
+    /// The same with the parameters as the program declares them: what is likely to be asked of them holds.
+    fn as_declared(&mut self, from: &Assignment) -> Assignment {
+        let mut symbols = from.symbols.clone();
+        let program = self.program;
+        for p in &program.params {
+            let object = program.objects.get(p.object.0);
+            let initial = object.and_then(|o| o.initial.as_ref());
+            let bytes = initial.and_then(|i| {
+                let at = p.offset as usize;
+                i.get(at..at + p.bytes as usize)
+            });
+            let value = bytes.map_or(0, |b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)));
+            let e = self.arena.sym(&p.name, 8 * p.bytes, Origin::Param);
+            if let Node::Sym(s) = self.arena.node(e) {
+                symbols.insert(*s, value);
+            }
+        }
+        Assignment::new(symbols, from.packet.clone())
     }
 
     /// Follows every path.
@@ -382,7 +402,10 @@ impl<'a> Engine<'a> {
             if known {
                 return Some(t);
             }
-            match self.oracle.and(&self.arena, &s.guard, e, s.model.as_ref()) {
+            match self
+                .oracle
+                .and(&mut self.arena, &s.guard, e, s.model.as_ref())
+            {
                 Answer::Holds(m) => {
                     t.model = Some(m);
                     Some(t)

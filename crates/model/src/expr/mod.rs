@@ -122,7 +122,7 @@ pub enum Origin {
 /// A symbol.
 #[derive(Clone, Debug)]
 pub struct Symbol {
-    /// its name, unique in the arena
+    /// its name; others of another width or origin may have it, too
     pub name: String,
     /// bits
     pub width: u32,
@@ -143,7 +143,7 @@ pub struct Arena {
     entries: Vec<Entry>,
     known: HashMap<(Node, u32), ExprId>,
     symbols: Vec<Symbol>,
-    names: HashMap<String, SymId>,
+    names: HashMap<(String, u32, Origin), SymId>,
 }
 
 /// All ones in the low bits; 64 at most.
@@ -222,9 +222,10 @@ impl Arena {
         &self.symbols[s.0 as usize]
     }
 
-    /// The symbol of this name as an expression; made if there is none.
+    /// The symbol of this name, width and origin as an expression; made if there is none.
     pub fn sym(&mut self, name: &str, width: u32, origin: Origin) -> ExprId {
-        let id = if let Some(id) = self.names.get(name) {
+        let key = (name.to_owned(), width, origin);
+        let id = if let Some(id) = self.names.get(&key) {
             *id
         } else {
             let id = SymId(self.symbols.len() as u32);
@@ -233,7 +234,7 @@ impl Arena {
                 width,
                 origin,
             });
-            self.names.insert(name.to_owned(), id);
+            self.names.insert(key, id);
             id
         };
         let width = self.symbol(id).width;

@@ -11,13 +11,14 @@ mod z3;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
+use std::time::Instant;
 
 use crate::expr::eval::Assignment;
-use crate::expr::walk::cone;
+use crate::expr::walk::{cone, given};
 use crate::expr::{Arena, Bin, ExprId, Node};
 
 use far::{Lemma, Values, assignment};
-use slice::{Leaves, conjuncts, disjuncts};
+use slice::{Leaves, conjuncts};
 pub use z3::Z3;
 
 /// What became of a question.
@@ -49,6 +50,9 @@ pub trait Solve {
     fn solve(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[(ExprId, ExprId)]) -> Said;
 }
 
+/// Whether an assignment is one for the whole guard.
+type Fits<'a> = &'a dyn Fn(&Arena, &Assignment) -> bool;
+
 /// Most nodes of a condition that the first question of two contains.
 const LIGHT: usize = 40;
 /// Most assignments that are remembered.
@@ -63,6 +67,7 @@ const ROUNDS: usize = 16;
 /// The layers before the solver, and counts of what each answered.
 pub struct Oracle {
     solver: Box<dyn Solve>,
+    until: Instant,
     recent: VecDeque<Rc<Assignment>>,
     weights: HashMap<ExprId, usize>,
     leaves: Leaves,
@@ -81,11 +86,12 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Before this solver.
+    /// Before this solver, which is not asked any more after a while.
     #[must_use]
-    pub fn new(solver: Box<dyn Solve>) -> Self {
+    pub fn new(solver: Box<dyn Solve>, until: Instant) -> Self {
         Self {
             solver,
+            until,
             recent: VecDeque::new(),
             weights: HashMap::new(),
             leaves: Leaves::default(),
@@ -121,14 +127,14 @@ impl Oracle {
     }
 
     /// Whether all can hold at once.
-    pub fn holds(&mut self, arena: &Arena, all: &[ExprId]) -> Answer {
+    pub fn holds(&mut self, arena: &mut Arena, all: &[ExprId]) -> Answer {
         self.decide(arena, all, None)
     }
 
     /// Whether a condition can hold beside a guard, which holds under the assignment, if there is one.
     pub fn and(
         &mut self,
-        arena: &Arena,
+        arena: &mut Arena,
         guard: &[ExprId],
         condition: ExprId,
         under: Option<&Rc<Assignment>>,
@@ -140,15 +146,16 @@ impl Oracle {
 
     fn decide(
         &mut self,
-        arena: &Arena,
+        arena: &mut Arena,
         all: &[ExprId],
         new: Option<(ExprId, Rc<Assignment>)>,
     ) -> Answer {
         if all.iter().any(|e| arena.constant(*e) == Some(0)) {
             return Answer::Fails;
         }
-        let fits = |m: &Assignment| all.iter().rev().all(|e| m.value(arena, *e) == 1);
-        if let Some(i) = self.recent.iter().position(|m| fits(m))
+        let fits =
+            |arena: &Arena, m: &Assignment| all.iter().rev().all(|e| m.value(arena, *e) == 1);
+        if let Some(i) = self.recent.iter().position(|m| fits(arena, m))
             && let Some(m) = self.recent.remove(i)
         {
             self.remembered += 1;
@@ -187,7 +194,7 @@ impl Oracle {
         arena: &Arena,
         all: &[ExprId],
         under: &Rc<Assignment>,
-        fits: &dyn Fn(&Assignment) -> bool,
+        fits: Fits<'_>,
     ) -> Option<Rc<Assignment>> {
         let mut heavy: HashSet<ExprId> = HashSet::new();
         for e in all {
@@ -197,7 +204,7 @@ impl Oracle {
         }
         let found = search::search(arena, all, under, &|e| heavy.contains(&e), &|m| {
             let candidates = [m.clone(), repair::checksums(m)];
-            candidates.into_iter().find(|m| fits(m))
+            candidates.into_iter().find(|m| fits(arena, m))
         });
         let m = Rc::new(found?);
         self.found += 1;
@@ -210,33 +217,45 @@ impl Oracle {
     /// the paths asked before they met.
     fn split(
         &mut self,
-        arena: &Arena,
+        arena: &mut Arena,
         all: &[ExprId],
         under: Option<&Rc<Assignment>>,
-        fits: &dyn Fn(&Assignment) -> bool,
+        fits: Fits<'_>,
         cases: &mut usize,
     ) -> Answer {
         match self.light(arena, all, under, fits) {
             Answer::Unknown(_) => {}
             decided => return decided,
         }
-        let heavy = all.iter().copied().find_map(|e| {
-            let of = disjuncts(arena, e);
-            (of.len() > 1 && self.weight(arena, e) > LIGHT).then_some((e, of))
+        let heavy = all.iter().copied().find_map(|e| match *arena.node(e) {
+            Node::Bin(Bin::Or, a, b) if self.weight(arena, e) > LIGHT => Some((e, a, b)),
+            _ => None,
         });
-        let Some((whole, mut of)) = heavy.filter(|(_, of)| of.len() <= *cases) else {
+        let Some((whole, left, right)) = heavy.filter(|_| *cases > 0) else {
             return self.lazily(arena, all, under, fits, false);
         };
-        *cases -= of.len();
-        if let Some(m) = under {
-            of.sort_by_key(|e| m.value(arena, *e) != 1);
+        *cases -= 1;
+        // What differs between paths that met is a choice by the guard of one of them, so that a case
+        // decides it. That the second case excludes the first is not said: nothing fails for it that could
+        // hold, and what holds is held against the whole guard.
+        let mut of = [(left, true), (right, false)];
+        if under.is_some_and(|m| m.value(arena, left) != 1) {
+            of.reverse();
         }
         let mut why = None;
-        for case in of {
-            let mut rest: Vec<ExprId> = all.iter().copied().filter(|e| *e != whole).collect();
+        for (case, is_left) in of {
+            let mut rest = Vec::new();
+            for e in all.iter().copied().filter(|e| *e != whole) {
+                let decided = given(arena, e, left, is_left);
+                rest.extend(conjuncts(arena, &[decided]));
+            }
             rest.extend(conjuncts(arena, &[case]));
             rest.sort_unstable();
             rest.dedup();
+            if rest.iter().any(|e| arena.constant(*e) == Some(0)) {
+                continue;
+            }
+            rest.retain(|e| arena.constant(*e).is_none());
             if let Some(m) = under.and_then(|under| self.walk(arena, &rest, under, fits)) {
                 return Answer::Holds(m);
             }
@@ -256,7 +275,7 @@ impl Oracle {
         arena: &Arena,
         all: &[ExprId],
         under: Option<&Rc<Assignment>>,
-        fits: &dyn Fn(&Assignment) -> bool,
+        fits: Fits<'_>,
     ) -> Answer {
         let mut light = all.to_vec();
         light.retain(|e| self.weight(arena, *e) <= LIGHT);
@@ -272,7 +291,7 @@ impl Oracle {
         arena: &Arena,
         all: &[ExprId],
         under: Option<&Rc<Assignment>>,
-        fits: &dyn Fn(&Assignment) -> bool,
+        fits: Fits<'_>,
         repair: bool,
     ) -> Answer {
         let mut mine: HashSet<ExprId> = HashSet::new();
@@ -297,7 +316,7 @@ impl Oracle {
             } else {
                 made
             };
-            if fits(&made) {
+            if fits(arena, &made) {
                 let made = Rc::new(made);
                 self.remember(made.clone());
                 return Answer::Holds(made);
@@ -327,6 +346,9 @@ impl Oracle {
                 Some(values) => Said::Holds(values.clone()),
                 None => Said::Fails,
             };
+        }
+        if Instant::now() > self.until {
+            return Said::Unknown("the time is up".to_owned());
         }
         self.asked += 1;
         let said = self.solver.solve(arena, all, lemmas);

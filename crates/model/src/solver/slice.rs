@@ -68,16 +68,3 @@ pub(super) fn conjuncts(arena: &Arena, all: &[ExprId]) -> Vec<ExprId> {
     }
     out
 }
-
-/// What a disjunction is of; the expression alone if it is none.
-pub(super) fn disjuncts(arena: &Arena, e: ExprId) -> Vec<ExprId> {
-    let mut out = Vec::new();
-    let mut todo = vec![e];
-    while let Some(e) = todo.pop() {
-        match *arena.node(e) {
-            Node::Bin(Bin::Or, a, b) if arena.width(e) == 1 => todo.extend([b, a]),
-            _ => out.push(e),
-        }
-    }
-    out
-}

@@ -1,6 +1,10 @@
 //! Receive side scaling: from a frame to a queue.
 
+mod lookup;
+
 use std::collections::BTreeMap;
+
+pub use lookup::Lookup;
 
 use crate::fields::{Field, Kind, Parsed, parse};
 use crate::nic::{Choice, Nic, Symmetry};
@@ -163,6 +167,32 @@ impl Rss {
         Ok(self)
     }
 
+    /// With these fields hashed of every kind that has any of them: a kind whose fields the device takes
+    /// only together is left to the coarser kind, where that has what is wanted.
+    ///
+    /// # Errors
+    /// [`RssError::Fields`] when the device cannot hash them.
+    pub fn with_only(mut self, nic: &Nic, fields: &[Field]) -> Result<Self, RssError> {
+        let kept = |rule: &crate::nic::Rule| -> Vec<Field> {
+            let all = rule.fields.iter().copied();
+            all.filter(|f| fields.contains(f)).collect()
+        };
+        for (kind, rule) in &nic.kinds {
+            let wanted = kept(rule);
+            let whole = rule.choice == Choice::Any || wanted == rule.fields;
+            let coarser = kind.coarser().and_then(|kind| nic.kinds.get(&kind));
+            let left = coarser.is_some_and(|rule| kept(rule) == wanted);
+            if !wanted.is_empty() && !whole && !left {
+                return Err(RssError::Fields {
+                    nic: nic.title.clone(),
+                    kind: kind.name(),
+                });
+            }
+            self = self.with_fields(nic, *kind, if whole { &wanted } else { &[] })?;
+        }
+        Ok(self)
+    }
+
     /// With both directions of a flow hashed alike, in the device's own way.
     ///
     /// # Errors
@@ -187,32 +217,50 @@ impl Rss {
     #[must_use]
     pub fn hash(&self, frame: &[u8]) -> Hashed {
         let parsed = parse(frame);
-        let mut kind = parsed.kind;
-        let fields = loop {
-            if let Some(fields) = self.selected.get(&kind) {
-                break fields;
-            }
-            match kind.coarser() {
-                Some(coarser) => kind = coarser,
-                None => return Hashed { kind, hash: None },
-            }
-        };
-        let mut input = Input::default();
-        for field in fields {
-            self.add(&mut input, &parsed, *field, fields);
-        }
-        Hashed {
-            kind,
-            hash: Some(toeplitz::hash(&self.key, input.bytes())),
-        }
+        let (kind, fields) = self.fields_of(parsed.kind);
+        let input = fields.map(|fields| self.input(&parsed, fields));
+        let hash = input.map(|input| toeplitz::hash(&self.key, input.bytes()));
+        Hashed { kind, hash }
     }
 
     /// The queue of a frame.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let hash = self.hash(frame).hash.unwrap_or(0);
+        self.entry(self.hash(frame).hash.unwrap_or(0))
+    }
+
+    /// What the table says of a hash.
+    fn entry(&self, hash: u32) -> u32 {
         let index = hash as usize & (self.table.len().wrapping_sub(1));
         self.table.get(index).copied().unwrap_or(0)
+    }
+
+    /// The same, worked out beforehand as far as it can be.
+    #[must_use]
+    pub fn lookup(&self) -> Lookup {
+        Lookup::new(self)
+    }
+
+    /// The fields that are hashed of a kind, or of the coarser one that stands for it.
+    fn fields_of(&self, mut kind: Kind) -> (Kind, Option<&[Field]>) {
+        loop {
+            if let Some(fields) = self.selected.get(&kind) {
+                return (kind, Some(fields));
+            }
+            match kind.coarser() {
+                Some(coarser) => kind = coarser,
+                None => return (kind, None),
+            }
+        }
+    }
+
+    /// What the hash is taken of.
+    fn input(&self, parsed: &Parsed, fields: &[Field]) -> Input {
+        let mut input = Input::default();
+        for field in fields {
+            self.add(&mut input, parsed, *field, fields);
+        }
+        input
     }
 
     /// Adds a field, or what the symmetric hash puts in its place where its partner is hashed too.

@@ -116,3 +116,59 @@ fn what_the_device_cannot_do_is_refused() {
             .is_ok()
     );
 }
+
+#[test]
+fn a_choice_of_fields_is_for_every_kind_that_has_them() {
+    let addresses = [Field::SourceAddress, Field::DestinationAddress];
+    let other_port = tcp((CLIENT.0, 1), SERVER);
+    for name in names() {
+        let nic = named(name).unwrap();
+        let rss = Rss::new(&nic, 4).with_only(&nic, &addresses).unwrap();
+        let hash = |frame: &[u8]| rss.hash(frame).hash;
+        assert_eq!(hash(&tcp(CLIENT, SERVER)), Some(0x323e_8fc2), "{name}");
+        assert_eq!(hash(&tcp(CLIENT, SERVER)), hash(&other_port), "{name}");
+        assert_eq!(hash(&tcp(CLIENT, SERVER)), hash(&udp(CLIENT, SERVER)));
+    }
+    // One address alone only where fields can be chosen.
+    let nic = named("82599").unwrap();
+    assert!(Rss::new(&nic, 4).with_only(&nic, &addresses[..1]).is_err());
+    let nic = named("e810").unwrap();
+    let rss = Rss::new(&nic, 4).with_only(&nic, &addresses[..1]).unwrap();
+    let other = tcp(CLIENT, ([9; 4], 9));
+    assert_eq!(rss.hash(&tcp(CLIENT, SERVER)), rss.hash(&other));
+    let ports = [Field::SourcePort, Field::DestinationPort];
+    let rss = Rss::new(&nic, 4).with_only(&nic, &ports).unwrap();
+    let away = tcp(([9; 4], CLIENT.1), ([8; 4], SERVER.1));
+    assert_eq!(rss.hash(&tcp(CLIENT, SERVER)), rss.hash(&away));
+    assert!(
+        Field::ALL
+            .iter()
+            .all(|f| Field::named(f.name()) == Some(*f))
+    );
+}
+
+#[test]
+fn the_lookup_is_the_same_function() {
+    for name in names() {
+        let nic = named(name).unwrap();
+        let plain = Rss::new(&nic, 7);
+        let symmetric = plain.clone().symmetric(&nic);
+        for rss in [Some(plain), symmetric.ok()].into_iter().flatten() {
+            let lookup = rss.lookup();
+            for i in 0..500_u16 {
+                let from = ([10, 0, (i >> 4) as u8, i as u8], 1000 + i);
+                let mut frame = if i % 3 == 0 {
+                    udp(from, SERVER)
+                } else {
+                    tcp(from, SERVER)
+                };
+                if i % 5 == 0 {
+                    // A fragment; no port is looked at.
+                    frame[20] |= 0x20;
+                }
+                frame.truncate(if i % 7 == 0 { usize::from(i % 54) } else { 60 });
+                assert_eq!(lookup.queue(&frame), rss.queue(&frame), "{name} {i}");
+            }
+        }
+    }
+}

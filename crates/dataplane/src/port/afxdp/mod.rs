@@ -115,6 +115,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             index: interface.index,
             queue,
             longest: interface.longest(),
+            sends: interface.sends(),
             busy_poll,
             checksums,
             port: options.port,
@@ -231,7 +232,7 @@ unsafe impl Queue for Pair {
         for xsk in &self.sockets {
             let (missed, failed) = xsk.counts();
             counts.missed += missed;
-            counts.failed += failed;
+            counts.failed += failed + xsk.refused;
             counts.unfit += xsk.too_long;
         }
         counts

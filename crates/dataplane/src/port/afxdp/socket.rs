@@ -8,7 +8,7 @@ use std::io;
 use std::mem::size_of;
 
 use super::ring::{Offsets, Ring};
-use crate::port::device::{Map, Socket, busy, finish, looks_unfinished};
+use crate::port::device::{Map, SHORTEST, Socket, busy, finish, looks_unfinished};
 use crate::port::{Departure, Frame, Pool};
 
 /// Bytes of a chunk: the least and the most that aligned memory may have. Packets that begin at the same
@@ -36,6 +36,8 @@ pub struct SocketOptions {
     pub queue: u32,
     /// the longest packet, bytes, at most [`LONGEST`]
     pub longest: usize,
+    /// the longest frame that the interface sends, bytes
+    pub sends: usize,
     /// µs that the kernel polls the device itself when it is asked, 0 for never
     pub busy_poll: u32,
     /// finish checksums that look as if left to a device
@@ -65,6 +67,8 @@ pub struct Xsk {
     receiving: u32,
     pub(super) zero_copy: bool,
     pub(super) too_long: u64,
+    /// packets to send that are no frames of this interface
+    pub(super) refused: u64,
 }
 
 impl Xsk {
@@ -142,6 +146,7 @@ impl Xsk {
             receiving: 0,
             zero_copy: false,
             too_long: 0,
+            refused: 0,
             socket,
         };
         xsk.refill();
@@ -244,8 +249,10 @@ impl Xsk {
     pub fn transmit(&mut self, packets: &mut [Departure]) -> usize {
         let base = self.memory.base().addr();
         for (taken, packet) in packets.iter_mut().enumerate() {
-            if packet.length as usize > self.chunk - KERNEL_ROOM {
-                self.too_long += 1;
+            let length = packet.length as usize;
+            if length < SHORTEST || length > self.options.sends.min(self.chunk - KERNEL_ROOM) {
+                // The kernel would lose it and say nothing.
+                self.refused += 1;
                 continue;
             }
             if !self.transmit.has_room() {

@@ -23,6 +23,9 @@ pub struct Interface {
     pub driver: String,
 }
 
+/// The shortest frame that interfaces send, bytes: an Ethernet header.
+pub const SHORTEST: usize = 14;
+
 impl Interface {
     /// Finds an interface that is there and up.
     ///
@@ -88,6 +91,12 @@ impl Interface {
             Some(channels.get(5)?.saturating_add(*channels.get(8)?))
         });
         found.unwrap_or(1).max(1)
+    }
+
+    /// The longest frame that it sends, bytes: its MTU, the Ethernet header and a VLAN tag.
+    #[must_use]
+    pub fn sends(&self) -> usize {
+        self.mtu as usize + SHORTEST + 4
     }
 
     /// The longest frame that it takes, bytes: its MTU, the Ethernet header and two VLAN tags.

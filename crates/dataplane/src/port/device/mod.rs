@@ -11,7 +11,7 @@ mod watch;
 
 pub use attach::attach;
 pub use bpf::{Like, Link, Mode, SocketMap, XdpProgram};
-pub use interface::{Interface, Promiscuous, bring_up, is_up, request, set_mtu};
+pub use interface::{Interface, Promiscuous, SHORTEST, bring_up, is_up, request, set_mtu};
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
 #[cfg(feature = "dpdk")]

@@ -3,17 +3,18 @@
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::way::{self, Asked, Way};
 use super::{eal, raw, word};
 use crate::packet::MAX_BURST;
 use crate::port::PortError;
+use crate::port::device::SHORTEST;
 
 /// Bytes around a buffer's room: its two headrooms, struct rte_mbuf and the pool's own header.
 const AROUND: u64 = 128 + 128 + 128 + 64;
 /// Buffers that wait in the rings of net_ring and the like.
 const IN_RINGS: u32 = 1024;
-
-/// Bytes of a key for Toeplitz over IPv6 addresses and ports.
-const USUAL_KEY: u16 = 40;
+/// Buffers that each thread may keep at hand (CACHE in shim/device.c, and half as many more).
+const AT_HAND: u32 = 384;
 
 /// What a device should be.
 pub struct Plan {
@@ -25,21 +26,27 @@ pub struct Plan {
     pub burst: usize,
     /// 0 for the device's own
     pub mtu: u16,
+    /// of the kernel's interface behind it, if there is one
+    pub interface_mtu: Option<u32>,
     /// bytes of a buffer behind its headroom
     pub room: u16,
-    /// of RSS; empty for the driver's own
-    pub key: Vec<u8>,
     /// take packets to any address
     pub promiscuous: bool,
 }
 
 impl Plan {
-    /// Buffers: rings full in both directions, bursts lent and looked ahead at, and what a software
-    /// device holds.
+    /// Buffers: rings full in both directions, the device's and those between workers, bursts lent and
+    /// looked ahead at, what threads keep at hand, and what a software device holds.
     fn buffers(&self) -> u32 {
         let burst = self.burst.clamp(1, MAX_BURST) as u32;
-        let queue = 2 * u32::from(self.descriptors) + 4 * burst + IN_RINGS;
-        u32::from(self.workers) * queue
+        let queue = 2 * u32::from(self.descriptors) + 2 * self.between() as u32;
+        // The thread that opens ports is one more.
+        u32::from(self.workers) * (queue + 4 * burst + IN_RINGS + AT_HAND) + AT_HAND
+    }
+
+    /// Packets that wait between two workers, each way.
+    pub fn between(&self) -> usize {
+        usize::from(self.descriptors).max(2 * self.burst.clamp(1, MAX_BURST))
     }
 
     /// Bytes that they take.
@@ -48,12 +55,68 @@ impl Plan {
     }
 }
 
+/// A device that was opened.
+pub struct Opened {
+    /// the device
+    pub device: Device,
+    /// its queues in each direction
+    pub queues: u16,
+    /// how packets come to workers
+    pub way: Way,
+    /// packets that may wait between two workers
+    pub between: usize,
+    /// what a reader should know of it
+    pub facts: Vec<String>,
+}
+
+/// Any frame.
+const ANY: raw::Sizes = raw::Sizes {
+    shortest: 0,
+    longest: u32::MAX,
+    tagged: u32::MAX,
+};
+/// The MTU of Ethernet.
+const USUAL_MTU: u16 = 1500;
+
+/// The frames that a device with this MTU sends.
+fn sizes(mtu: u32) -> raw::Sizes {
+    let header = SHORTEST as u32;
+    raw::Sizes {
+        shortest: header,
+        longest: mtu + header,
+        tagged: mtu + header + 4,
+    }
+}
+
+/// Refuses a device that is given more sources than anybody reads.
+fn only_these(word: &str, device: &word::Device, workers: u16) -> Result<(), PortError> {
+    let qpairs = device.argument("qpairs").and_then(|q| q.parse().ok());
+    let (argument, given) = if device.is("net_pcap") {
+        ("rx_pcap", device.count("rx_pcap"))
+    } else if device.is("net_af_packet") {
+        ("qpairs", qpairs.unwrap_or(1))
+    } else {
+        return Ok(());
+    };
+    if given <= usize::from(workers) {
+        return Ok(());
+    }
+    Err(PortError::Live {
+        word: word.to_owned(),
+        what: format!(
+            "`{argument}` makes {given} queues, and there are {workers} workers to read them"
+        ),
+        help: "each queue needs a worker: use more --cores, or fewer queues".into(),
+    })
+}
+
 /// A started device. Its functions may be called by any thread; a queue's by one thread at a time.
 pub struct Device {
     port: u16,
     pool: *mut c_void,
     stamps: raw::Stamps,
     descriptors: u16,
+    sizes: raw::Sizes,
     bytes: u64,
     pci: bool,
     ends: bool,
@@ -73,12 +136,14 @@ impl Device {
         word: &str,
         device: &word::Device,
         plan: &Plan,
-    ) -> Result<(Self, Vec<String>), PortError> {
+        asked: Asked,
+    ) -> Result<Opened, PortError> {
         let no = |what: &str, status: i32, help: &str| PortError::Live {
             word: word.to_owned(),
             what: format!("{what}: {}", eal::explained(status)),
             help: help.to_owned(),
         };
+        only_these(word, device, plan.workers)?;
         let text = |text: &str| CString::new(text).unwrap_or_default();
         let mut port = 0_u16;
         let (devargs, name) = (text(&device.devargs()), text(&device.name));
@@ -99,6 +164,7 @@ impl Device {
             pool: std::ptr::null_mut(),
             stamps: raw::Stamps::default(),
             descriptors: plan.descriptors,
+            sizes: ANY,
             bytes: plan.bytes(),
             pci: device.pci,
             ends: device.reads_files(),
@@ -119,46 +185,37 @@ impl Device {
             plan.descriptors,
             found.bytes.div_ceil(1 << 20)
         )];
-        if limits.rx_queues.min(limits.tx_queues) < plan.workers {
-            return Err(PortError::Live {
-                word: word.to_owned(),
-                what: format!(
-                    "{} workers, and {} has {} receive and {} transmit queues",
-                    plan.workers, device.name, limits.rx_queues, limits.tx_queues
-                ),
-                help: "use fewer cores, or give the driver more queues by its arguments".into(),
-            });
-        }
-        let rss = plan.workers > 1 && limits.hash_types != 0;
-        // Drivers that hash and do not say how long their key is have one of the usual length.
-        let key_bytes = match (limits.key_bytes, limits.hash_types) {
-            (0, 1..) => USUAL_KEY,
-            (n, _) => n,
+        let key = asked.options.key.clone().unwrap_or_default();
+        let model = asked.options.model().to_owned();
+        let way = way::decide(word, device, asked, &limits, plan.workers)?;
+        let queues = match &way {
+            // Sockets of its own share out what comes, so that all of them must be read.
+            Way::Software(_) if device.is("net_af_packet") => limits.rx_queues,
+            Way::Software(_) => 1,
+            _ => plan.workers,
         };
-        if !plan.key.is_empty() && plan.key.len() != usize::from(key_bytes) {
-            return Err(PortError::Option {
-                word: word.to_owned(),
-                option: "key".into(),
-                what: match key_bytes {
-                    0 => format!("driver {driver} takes no key"),
-                    n => format!("driver {driver} takes a key of {n} bytes"),
-                },
-            });
-        }
-        found.start(plan, rss).map_err(|status| {
+        found.start(plan, queues, &way, &key).map_err(|status| {
             no(
                 "the device cannot be set up",
                 status,
                 "use fewer queues, a smaller ring= or another mtu=",
             )
         })?;
-        if rss {
-            facts.push(found.spread(word, plan.workers, &limits)?);
-        } else if plan.workers > 1 {
-            facts.push(format!(
+        // Files, rings and the like take anything.
+        if device.pci || device.is("net_tap") || plan.interface_mtu.is_some() {
+            found.sizes = sizes(plan.interface_mtu.unwrap_or_else(|| found.mtu().into()));
+        }
+        match &way {
+            Way::One => (),
+            Way::Device(_) => facts.push(found.spread(word, plan.workers, &limits)?),
+            Way::Driver => facts.push(format!(
                 "{word}: {} queues, shared out by what stands behind the driver",
                 plan.workers
-            ));
+            )),
+            Way::Software(_) => facts.push(format!(
+                "{word}: RSS in software, of model {model}, from {queues} queues of the device to {} workers",
+                plan.workers
+            )),
         }
         if plan.promiscuous {
             // SAFETY: a number of a device.
@@ -176,7 +233,13 @@ impl Device {
         let _ = unsafe { raw::mr_stamps(&raw mut found.stamps) };
         // What a driver says while it is set up and does work (an offload that it lacks) helps nobody.
         eal::said();
-        Ok((found, facts))
+        Ok(Opened {
+            between: plan.between(),
+            device: found,
+            queues,
+            way,
+            facts,
+        })
     }
 
     fn limits(&self) -> Result<raw::Limits, i32> {
@@ -189,21 +252,26 @@ impl Device {
         }
     }
 
-    fn start(&mut self, plan: &Plan, rss: bool) -> Result<(), i32> {
+    fn start(&mut self, plan: &Plan, queues: u16, way: &Way, given: &[u8]) -> Result<(), i32> {
         static POOLS: AtomicU32 = AtomicU32::new(0);
         let mut key = [0; raw::KEY];
-        for (to, from) in key.iter_mut().zip(&plan.key) {
+        let (rss, fields, given) = match way {
+            Way::Device(choice) => (true, *choice as u16, given),
+            _ => (false, 0, &[][..]),
+        };
+        for (to, from) in key.iter_mut().zip(given) {
             *to = *from;
         }
         let mut setup = raw::Setup {
-            rx_queues: plan.workers,
-            tx_queues: plan.workers,
+            rx_queues: queues,
+            tx_queues: queues,
             descriptors: plan.descriptors,
             mtu: plan.mtu,
             room: plan.room,
             buffers: plan.buffers(),
             rss: rss.into(),
-            key_bytes: plan.key.len().min(raw::KEY) as u16,
+            fields,
+            key_bytes: given.len().min(raw::KEY) as u16,
             key,
         };
         let pool = format!("millrace-{}", POOLS.fetch_add(1, Ordering::Relaxed));
@@ -236,6 +304,19 @@ impl Device {
             });
         }
         Ok(format!("{own}, by a table of {entries} entries"))
+    }
+
+    /// Its MTU; the usual one where it does not say.
+    fn mtu(&self) -> u16 {
+        let mut mtu = USUAL_MTU;
+        // SAFETY: a place for the result, which stays as it is where there is none.
+        let _ = unsafe { raw::mr_mtu(self.port, &raw mut mtu) };
+        mtu
+    }
+
+    /// The frames that it sends.
+    pub fn sizes(&self) -> &raw::Sizes {
+        &self.sizes
     }
 
     /// Its number.

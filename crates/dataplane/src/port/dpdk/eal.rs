@@ -8,6 +8,7 @@
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::thread::ThreadId;
 
 use super::raw;
 use crate::place;
@@ -30,6 +31,36 @@ pub fn start(bytes: u64) -> Result<(), String> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
     STARTED.get_or_init(|| initialise(bytes)).clone()
 }
+
+/// Membership of a thread among those of DPDK, for as long as the thread lives.
+struct Member(bool);
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if self.0 {
+            // SAFETY: this thread was registered, and uses no buffers any more.
+            unsafe { raw::mr_unregister() };
+        }
+    }
+}
+
+/// Makes the calling thread one of DPDK's until it ends, so that it has a cache in each pool. There are 128
+/// places; a thread that finds none takes its buffers from the pools' rings, which costs more.
+pub fn join() {
+    thread_local! {
+        // SAFETY: DPDK was started; a thread that is one of its own already only gets its place again.
+        static MEMBER: Member = Member(!is_main() && unsafe { raw::mr_register() } == 0);
+    }
+    MEMBER.with(|_| ());
+}
+
+/// Whether the calling thread is the one that started DPDK, which has a place by that.
+fn is_main() -> bool {
+    MAIN.get() == Some(&std::thread::current().id())
+}
+
+/// The thread that started DPDK.
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
 /// All buffers of DPDK: each finds its own way back, so a queue may keep those of another.
 pub fn pool() -> Pool {
@@ -86,6 +117,7 @@ fn arguments(bytes: u64) -> Vec<String> {
 }
 
 fn initialise(bytes: u64) -> Result<(), String> {
+    MAIN.get_or_init(|| std::thread::current().id());
     let arguments: Vec<CString> = arguments(bytes)
         .into_iter()
         .filter_map(|a| CString::new(a).ok())

@@ -6,21 +6,29 @@
 //! DPDK has no way to wait for a packet, so a worker of such a port never sleeps.
 //!
 //! Options: `ring=N` (descriptors of each ring, default 512), `mtu=N` (of the device; buffers hold it),
-//! `key=HEX` (of the device's RSS), `checksum=on|off` (finish checksums that local senders left to the
-//! device; on for an interface of the kernel), `promisc=off`.
+//! those of RSS (`steer`, `nic`, `key`, `fields`, `table`, `symmetric`), `checksum=on|off` (finish checksums
+//! that local senders left to the device; on for an interface of the kernel), `promisc=off`.
 
 #[cfg(feature = "dpdk")]
 mod device;
 #[cfg(feature = "dpdk")]
 mod eal;
 #[cfg(feature = "dpdk")]
+mod hub;
+#[cfg(feature = "dpdk")]
 mod open;
 #[cfg(feature = "dpdk")]
 mod queue;
 #[cfg(feature = "dpdk")]
 mod raw;
+#[cfg(feature = "dpdk")]
+mod tap;
 #[cfg(all(test, feature = "dpdk"))]
 mod tests;
+#[cfg(feature = "dpdk")]
+mod unfinished;
+#[cfg(feature = "dpdk")]
+mod way;
 #[cfg_attr(
     not(feature = "dpdk"),
     allow(dead_code, reason = "used with the feature only")

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use super::device::{Device, Plan};
+use super::hub::{Hub, Lines};
 use super::queue::{Link, Pair};
-use super::word;
-use super::{KIND, eal, raw};
+use super::tap::Taps;
+use super::way::{Asked, Way, Who};
+use super::{KIND, eal, word};
 use crate::packet::TAILROOM;
-use crate::port::device::{Interface, Watch};
+use crate::port::device::{Interface, Promiscuous, Watch};
+use crate::port::rss::RssOptions;
 use crate::port::{LiveOptions, LivePort, PortError, Query, Queue};
 
 /// Bytes of a buffer behind its headroom, for packets of ordinary size.
@@ -18,6 +21,10 @@ const ETHERNET: u64 = 22;
 const MOST_MTU: u64 = 60_000;
 /// What net_af_packet puts before a packet in a frame of its ring: TPACKET2_HDRLEN and alignment, at most.
 const AF_PACKET: u64 = 128;
+/// The most bytes of a buffer: with its headroom they are counted in 16 bits.
+const MOST_ROOM: u64 = 65_000;
+/// Bytes of a page, or a multiple.
+const PAGE: u64 = 4096;
 /// Frames in each ring of net_af_packet when nobody says anything.
 const AF_PACKET_FRAMES: u64 = 512;
 
@@ -25,11 +32,12 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     let mut query = Query::parse(KIND.scheme, rest)?;
     let ring = query.number("ring", 512, 32..=8192)? as u16;
     let mtu = query.number("mtu", 0, 0..=MOST_MTU)?;
-    let key = match query.text("key") {
-        None => Vec::new(),
-        Some(text) => hex(&text)
-            .filter(|k| (1..=raw::KEY).contains(&k.len()))
-            .ok_or_else(|| query.wrong("key", "hexadecimal digits, in pairs"))?,
+    let rss = RssOptions::take(&mut query)?;
+    let who = match query.text("steer").as_deref() {
+        None => None,
+        Some("device") => Some(Who::Device),
+        Some("software") => Some(Who::Software),
+        Some(_) => return Err(query.wrong("steer", "`device` or `software`")),
     };
     let checksum = match query.text("checksum").as_deref() {
         None => None,
@@ -38,7 +46,7 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         Some(_) => return Err(query.wrong("checksum", "`on` or `off`")),
     };
     let promiscuous = query.switch("promisc", true)?;
-    query.finish("ring, mtu, key, checksum and promisc")?;
+    query.finish("ring, mtu, steer, nic, key, fields, table, symmetric, checksum and promisc")?;
     let name = query.word().to_owned();
     let live = |what: String, help: &str| PortError::Live {
         word: name.clone(),
@@ -54,58 +62,107 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         Some(interface) => Some((interface.to_owned(), Interface::find(&name, interface)?)),
         None => None,
     };
+    // By a membership of this process, which ends with it: the driver would set a flag that stays after a
+    // kill.
+    let member = match &interface {
+        Some((_, interface)) if promiscuous => Some(Promiscuous::enter(&name, interface)?),
+        _ => None,
+    };
     let workers = options.queues.max(1);
     let mut room = ROOM.max(mtu + ETHERNET + TAILROOM as u64);
     if device.is("net_af_packet") {
-        let longest = interface
-            .as_ref()
-            .map_or(mtu, |(_, i)| mtu.max(i.mtu.into()));
-        let frame = (longest.min(MOST_MTU) + ETHERNET + AF_PACKET)
-            .next_power_of_two()
-            .max(ROOM);
-        device.default("framesz", &frame.to_string());
-        device.default("blocksz", &frame.max(4096).to_string());
-        device.default("framecnt", &AF_PACKET_FRAMES.to_string());
+        let frame = ring_of_the_kernel(&name, &mut device, interface.as_ref(), mtu)?;
         device.default("qpairs", &workers.to_string());
         // The driver wants a buffer to hold a frame of its ring, whatever is in it.
-        room = room.max(frame + TAILROOM as u64).min(65_000);
+        room = room.max(frame + TAILROOM as u64).min(MOST_ROOM);
     }
     let plan = Plan {
         workers: workers as u16,
         descriptors: ring,
         burst: options.burst,
         mtu: mtu as u16,
+        interface_mtu: interface.as_ref().map(|(_, i)| match mtu {
+            0 => i.mtu,
+            set => set as u32,
+        }),
         room: room as u16,
-        key,
-        promiscuous,
+        promiscuous: promiscuous && interface.is_none(),
     };
     eal::start(plan.bytes()).map_err(|what| live(what, "use another kind of port"))?;
-    let (device, facts) = Device::open(&name, &device, &plan)?;
-    let device = Arc::new(device);
-    let queues = (0..plan.workers).map(|number| -> Box<dyn Queue> {
-        let link = match &interface {
-            Some((interface, _)) => Link::Kernel(Watch::new(&name, interface)),
-            None if device.pci() && number == 0 => Link::Card,
-            None => Link::None,
-        };
-        let checksums = checksum.unwrap_or(interface.is_some());
-        Box::new(Pair::new(device.clone(), number, link, checksums, options))
-    });
+    let asked = Asked {
+        rss: rss.rss(&query, workers),
+        options: rss,
+        who,
+    };
+    let before = Taps::now();
+    let opened = Device::open(&name, &device, &plan, asked)?;
+    let taps = Taps::now().since(&before);
+    let is_tap = device.is("net_tap");
+    let device = Arc::new(opened.device);
+    let mut ways = match opened.way {
+        Way::Software(lookup) => {
+            let lines = Lines {
+                queues: opened.queues,
+                workers: plan.workers,
+                between: opened.between,
+            };
+            Hub::open(device.clone(), *lookup, &lines)
+                .into_iter()
+                .map(Some)
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    ways.resize_with(usize::from(plan.workers), || None);
+    let queues = (0..plan.workers)
+        .zip(ways)
+        .map(|(number, share)| -> Box<dyn Queue> {
+            let link = match &interface {
+                Some((interface, _)) => Link::Kernel(Watch::new(&name, interface)),
+                None if is_tap => Link::Tap(taps.clone()),
+                None if device.pci() && number == 0 => Link::Card,
+                None => Link::None,
+            };
+            let checksums = checksum.unwrap_or(interface.is_some());
+            Box::new(Pair::new(
+                device.clone(),
+                number,
+                share,
+                link,
+                checksums,
+                options,
+            ))
+        });
     Ok(LivePort {
         queues: queues.collect(),
-        hold: Some(Box::new(device.clone())),
-        facts,
+        hold: Some(Box::new((device.clone(), member))),
+        facts: opened.facts,
     })
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').collect();
-    let pair = |pair: &[u8]| {
-        let digit = |b: u8| char::from(b).to_digit(16);
-        match pair {
-            [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
-            _ => None,
-        }
+/// Sizes of net_af_packet's ring for an interface's packets; bytes of one of its frames.
+fn ring_of_the_kernel(
+    word: &str,
+    device: &mut word::Device,
+    interface: Option<&(String, Interface)>,
+    mtu: u64,
+) -> Result<u64, PortError> {
+    let longest = interface.map_or(mtu, |(_, i)| mtu.max(i.mtu.into()));
+    if longest > MOST_MTU {
+        let interface = interface.map_or("", |(interface, _)| interface);
+        return Err(PortError::Live {
+            word: word.to_owned(),
+            what: format!("the MTU of {interface} is {longest}, and a buffer holds {MOST_MTU}"),
+            help: format!("`ip link set {interface} mtu {MOST_MTU}`, or use afpacket:{interface}"),
+        });
+    }
+    // Blocks of the ring are whole pages.
+    let frame = match longest + ETHERNET + AF_PACKET {
+        ..=ROOM => ROOM,
+        bytes => bytes.next_multiple_of(PAGE),
     };
-    digits.chunks(2).map(pair).collect()
+    device.default("framesz", &frame.to_string());
+    device.default("blocksz", &frame.max(PAGE).to_string());
+    device.default("framecnt", &AF_PACKET_FRAMES.to_string());
+    Ok(frame)
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::device::Device;
+use super::hub::Share;
+use super::tap::Taps;
+use super::unfinished::present;
 use super::{eal, raw};
 use crate::packet::MAX_BURST;
-use crate::port::device::{Watch, finish, looks_unfinished, network, word};
+use crate::port::device::Watch;
 use crate::port::{Departure, Frame, LiveOptions, PortError, Queue, QueueCounts};
 
 /// Looks at an empty queue between two looks at the clock.
@@ -22,6 +25,8 @@ pub enum Link {
     None,
     /// an interface of the kernel
     Kernel(Watch),
+    /// an interface that the driver has made
+    Tap(Taps),
     /// a device with a link of its own
     Card,
 }
@@ -29,6 +34,10 @@ pub enum Link {
 /// The queues of one worker.
 pub struct Pair {
     number: u16,
+    /// where all workers share the device's queues; none where each has its own
+    share: Option<Share>,
+    /// whether the worker's thread is known to DPDK
+    joined: bool,
     link: Link,
     /// finish checksums that local senders left to the device
     checksums: bool,
@@ -53,7 +62,8 @@ pub struct Pair {
 // SAFETY: addresses of buffers that DPDK gave to this queue; they move with it.
 unsafe impl Send for Pair {}
 
-const NOTHING: raw::Frame = raw::Frame {
+/// No frame.
+pub const NOTHING: raw::Frame = raw::Frame {
     mbuf: std::ptr::null_mut(),
     data: std::ptr::null_mut(),
     end: std::ptr::null_mut(),
@@ -67,6 +77,7 @@ impl Pair {
     pub fn new(
         device: Arc<Device>,
         number: u16,
+        share: Option<Share>,
         link: Link,
         checksums: bool,
         options: &LiveOptions,
@@ -74,6 +85,8 @@ impl Pair {
         let mut pair = Self {
             device,
             number,
+            share,
+            joined: false,
             link,
             checksums,
             port: options.port,
@@ -102,6 +115,10 @@ impl Pair {
             .min(self.left.unwrap_or(usize::MAX));
         if most == 0 {
             return 0;
+        }
+        if let Some(share) = &mut self.share {
+            let places = self.received.get_mut(..most).unwrap_or_default();
+            return share.take(places);
         }
         let stamps = self.device.stamps();
         // SAFETY: `received` has room for `most` frames; queue `number` is this worker's alone.
@@ -148,6 +165,10 @@ impl Pair {
                 self.ahead.extend(self.received.iter().take(count).copied());
                 return;
             }
+            if let Some(share) = &self.share {
+                self.ended = share.ended();
+                return;
+            }
             if self.device.stats().missed != missed {
                 // No buffer was free; the reader goes on when some are.
                 return;
@@ -161,53 +182,28 @@ impl Pair {
 
     fn look(&mut self) -> Result<(), PortError> {
         match &mut self.link {
-            Link::None => Ok(()),
-            Link::Kernel(watch) => watch.look(),
-            Link::Card => {
-                self.looks = self.looks.wrapping_add(1);
-                if !self.looks.is_multiple_of(LOOKS) || Instant::now() < self.next {
-                    return Ok(());
-                }
-                self.next = Instant::now() + EVERY;
-                match self.device.link(false) {
-                    Some(false) => Err(PortError::Live {
-                        word: self.device.word().to_owned(),
-                        what: "the link went down while it was in use".into(),
-                        help:
-                            "what was received before is accounted; look at the cable and run again"
-                                .into(),
-                    }),
-                    _ => Ok(()),
-                }
-            }
+            Link::None => return Ok(()),
+            Link::Kernel(watch) => return watch.look(),
+            Link::Tap(_) | Link::Card => (),
         }
+        self.looks = self.looks.wrapping_add(1);
+        if !self.looks.is_multiple_of(LOOKS) || Instant::now() < self.next {
+            return Ok(());
+        }
+        self.next = Instant::now() + EVERY;
+        let (what, help) = match &self.link {
+            Link::Tap(taps) if taps.gone() => ("the interface went away", "run again"),
+            Link::Card if self.device.link(false) == Some(false) => {
+                ("the link went down", "look at the cable and run again")
+            }
+            _ => return Ok(()),
+        };
+        Err(PortError::Live {
+            word: self.device.word().to_owned(),
+            what: format!("{what} while it was in use"),
+            help: format!("what was received before is accounted; {help}"),
+        })
     }
-}
-
-/// Makes a frame of a local sender what it would be on a wire: finishes its checksum. False when it cannot
-/// be: the sender left it to the device to cut, and the driver has cut it short instead.
-fn present(frame: &raw::Frame) -> bool {
-    let length = frame.end.addr() - frame.data.addr();
-    // SAFETY: the frame was just received and is lent to nobody yet.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(frame.data, length) };
-    if short(bytes).is_some_and(|short| short) {
-        return false;
-    }
-    match looks_unfinished(bytes) {
-        Some((start, offset)) => finish(bytes, start, offset),
-        None => true,
-    }
-}
-
-/// Whether a frame ends before its IP packet does; none when it is not IP.
-fn short(frame: &[u8]) -> Option<bool> {
-    let (network, kind) = network(frame)?;
-    let length = match kind {
-        0x0800 => usize::from(word(frame, network + 2)?),
-        0x86dd => 40 + usize::from(word(frame, network + 4)?),
-        _ => return None,
-    };
-    Some(network + length > frame.len())
 }
 
 // SAFETY: a frame lies in an mbuf that DPDK gave to this queue: one segment, one reference (shim/burst.c),
@@ -220,6 +216,10 @@ unsafe impl Queue for Pair {
         before: u64,
     ) -> Result<usize, PortError> {
         let start = into.len();
+        if !self.joined {
+            self.joined = true;
+            eal::join();
+        }
         if self.device.ends() {
             self.read_ahead();
             while into.len() - start < most
@@ -264,23 +264,34 @@ unsafe impl Queue for Pair {
             length: p.length,
             kept: 0,
         }));
-        // SAFETY: each packet lies in a frame that a queue lent and that is not given back meanwhile, and
-        // `mbuf` is that frame's own where it is one of DPDK's and leaves here only; queue `number` is this
-        // worker's alone.
-        let taken = unsafe {
-            raw::mr_transmit(
-                self.device.port(),
-                self.number,
-                self.device.pool(),
-                self.packets.as_mut_ptr(),
-                self.packets.len() as u32,
-                &raw mut self.refused,
-            )
+        let taken = match &mut self.share {
+            Some(share) => share.transmit(&mut self.packets, &mut self.refused),
+            // SAFETY: each packet lies in a frame that a queue lent and that is not given back meanwhile,
+            // and `mbuf` is that frame's own where it is one of DPDK's and leaves here only; queue `number`
+            // is this worker's alone.
+            None => unsafe {
+                raw::mr_transmit(
+                    self.device.port(),
+                    self.number,
+                    self.device.pool(),
+                    self.device.sizes(),
+                    self.packets.as_mut_ptr(),
+                    self.packets.len() as u32,
+                    &raw mut self.refused,
+                ) as usize
+            },
         };
         for (departure, packet) in packets.iter_mut().zip(&self.packets) {
             departure.kept = packet.kept != 0;
         }
-        Ok(taken as usize)
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        if let Some(share) = &mut self.share {
+            share.flush();
+        }
+        Ok(())
     }
 
     fn release(&mut self, frames: &[Frame]) {
@@ -295,8 +306,13 @@ unsafe impl Queue for Pair {
 
     fn close(&mut self) {
         // DPDK cannot tell a device to stop receiving and to hand over what it has, so a ring of packets
-        // is taken, and no more.
-        if self.left.is_none() {
+        // is taken, and no more; of shared queues, when all workers have closed.
+        if let Some(share) = &mut self.share {
+            share.close();
+            if self.device.ends() {
+                self.left = Some(0);
+            }
+        } else if self.left.is_none() {
             self.left = Some(usize::from(self.device.descriptors()));
         }
     }
@@ -310,14 +326,29 @@ unsafe impl Queue for Pair {
     }
 
     fn next_stamp(&self) -> Option<u64> {
-        self.ahead.front().map(|f| f.stamp)
+        let ahead = self.ahead.front().map(|f| f.stamp);
+        // Time goes no further than the packets that may still be handed over.
+        let shared = self
+            .share
+            .as_ref()
+            .filter(|_| self.device.ends() && !self.ended);
+        ahead.or_else(|| shared.map(Share::next_stamp))
     }
 
     fn idle(&self) -> bool {
-        // SAFETY: numbers only; queue `number` is this worker's alone.
-        let sent =
-            unsafe { raw::mr_sent(self.device.port(), self.number, self.device.descriptors()) };
-        sent != 0
+        let (handed, queue) = match &self.share {
+            Some(share) => (share.idle(), share.queue()),
+            None => (true, self.number),
+        };
+        // SAFETY: numbers only; the driver reads a descriptor.
+        handed && unsafe { raw::mr_sent(self.device.port(), queue, self.device.descriptors()) } != 0
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        if let Some(share) = &mut self.share {
+            share.finish();
+        }
+        Ok(())
     }
 
     fn counts(&self) -> QueueCounts {
@@ -326,10 +357,11 @@ unsafe impl Queue for Pair {
             0 => self.device.stats(),
             _ => raw::Stats::default(),
         };
+        let (missed, unfit, failed) = self.share.as_ref().map_or((0, 0, 0), Share::counts);
         QueueCounts {
-            missed: stats.missed,
-            unfit: self.unfit + stats.bad,
-            failed: self.refused + stats.refused,
+            missed: missed + stats.missed,
+            unfit: unfit + self.unfit + stats.bad,
+            failed: failed + self.refused + stats.refused,
             ..QueueCounts::default()
         }
     }
@@ -347,27 +379,5 @@ impl Drop for Pair {
         let mut ahead: Vec<*mut c_void> = self.ahead.drain(..).map(|f| f.mbuf).collect();
         // SAFETY: they were received and never lent.
         unsafe { raw::mr_free(ahead.as_mut_ptr(), ahead.len() as u32) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::short;
-
-    #[test]
-    fn a_frame_that_was_cut_short_is_seen() {
-        let mut frame = vec![0; 60];
-        assert_eq!(short(&frame), None);
-        frame.splice(12..14, [0x08, 0x00]);
-        frame.splice(16..18, 46_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(false));
-        frame.splice(16..18, 47_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(true));
-        frame.splice(12..18, [0x81, 0x00, 0, 1, 0x86, 0xdd]);
-        frame.splice(22..24, 2_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(false));
-        frame.splice(22..24, 3_u16.to_be_bytes());
-        assert_eq!(short(&frame), Some(true));
-        assert!((0..18).all(|n| short(frame.get(..n).unwrap_or_default()).is_none()));
     }
 }

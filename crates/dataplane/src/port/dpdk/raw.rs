@@ -8,6 +8,9 @@ pub const NAME: usize = 64;
 /// Bytes of the longest key.
 pub const KEY: usize = 64;
 
+/// Choices of fields to hash: all, both addresses, the source's, the destination's.
+pub const FIELDS: usize = 4;
+
 /// A device as its driver describes it.
 #[repr(C)]
 pub struct Limits {
@@ -17,6 +20,7 @@ pub struct Limits {
     pub key_bytes: u16,
     pub hash_types: u64,
     pub longest: u32,
+    pub hashes: [u8; FIELDS],
     pub driver: [u8; NAME],
 }
 
@@ -31,6 +35,7 @@ pub struct Setup {
     pub room: u16,
     pub buffers: u32,
     pub rss: u16,
+    pub fields: u16,
     pub key_bytes: u16,
     pub key: [u8; KEY],
 }
@@ -66,6 +71,15 @@ pub struct Stats {
     pub refused: u64,
 }
 
+/// Frames that a device sends, bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    pub shortest: u32,
+    pub longest: u32,
+    pub tagged: u32,
+}
+
 /// Where buffers carry the time when they came.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -77,6 +91,9 @@ pub struct Stamps {
 unsafe extern "C" {
     /// 0, or an errno.
     pub fn mr_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
+    /// Makes the calling thread one of DPDK's.
+    pub fn mr_register() -> c_int;
+    pub fn mr_unregister();
     /// The bytes written to `to`.
     pub fn mr_said(to: *mut c_char, room: usize) -> usize;
     pub fn mr_probe(devargs: *const c_char, name: *const c_char, port: *mut u16) -> c_int;
@@ -100,6 +117,7 @@ unsafe extern "C" {
     ) -> c_int;
     /// 1 for up, 0 for down, or a negative errno.
     pub fn mr_link(port: u16, wait: c_int) -> c_int;
+    pub fn mr_mtu(port: u16, mtu: *mut u16) -> c_int;
     pub fn mr_promiscuous(port: u16) -> c_int;
     pub fn mr_stats(port: u16, stats: *mut Stats) -> c_int;
     pub fn mr_stop(port: u16);
@@ -121,10 +139,24 @@ unsafe extern "C" {
         port: u16,
         queue: u16,
         pool: *mut c_void,
+        sizes: *const Sizes,
         packets: *mut Packet,
         count: c_uint,
         refused: *mut u64,
     ) -> c_uint;
+    /// The packets taken from the front; `mbufs` has a place for each, null for one that was refused.
+    pub fn mr_prepare(
+        pool: *mut c_void,
+        sizes: *const Sizes,
+        packets: *mut Packet,
+        count: c_uint,
+        mbufs: *mut *mut c_void,
+        refused: *mut u64,
+    ) -> c_uint;
+    /// The buffers taken from the front.
+    pub fn mr_send(port: u16, queue: u16, mbufs: *mut *mut c_void, count: c_uint) -> c_uint;
+    #[cfg(test)]
+    pub fn mr_hash(words: *const u32, count: c_uint, key: *const u8) -> u32;
     pub fn mr_free(mbufs: *mut *mut c_void, count: c_uint);
     /// 0 while the last packet waits to be sent.
     pub fn mr_sent(port: u16, queue: u16, descriptors: u16) -> c_int;

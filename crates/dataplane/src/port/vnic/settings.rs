@@ -1,10 +1,11 @@
 //! The options of a software NIC's word.
 
-use millrace_steer::{Rss, nic};
+use millrace_steer::Rss;
 use millrace_traffic::split::Split;
 
 use super::SCHEME;
 use crate::packet::{HEADROOM, SLOT, TAILROOM};
+use crate::port::rss::RssOptions;
 use crate::port::{PortError, Query};
 
 /// Descriptors of a ring when nobody says anything, as DPDK's example programs have.
@@ -97,8 +98,8 @@ impl Settings {
             });
         }
         let queues = queues.max(1);
-        let nic = query.text("nic").unwrap_or_else(|| "generic".into());
-        let steering = steering(&mut query, &nic, queues)?;
+        let options = RssOptions::take(&mut query)?;
+        let steering = steering(&mut query, &options, queues)?;
         let rx_depth = depth(&mut query, "depth")?;
         let tx_depth = depth(&mut query, "txdepth")?;
         let rate = match query.text("rate") {
@@ -130,11 +131,11 @@ impl Settings {
                     .map_err(|e| query.wrong("split", &e.to_string()))?,
             ),
         };
-        query.finish("`nic`, `steer`, `key`, `table`, `symmetric`, `depth`, `txdepth`, `rate`, `threads`, `cores`, `dispatch`, `stamps`, `measure`, `split`")?;
+        query.finish("`nic`, `steer`, `key`, `fields`, `table`, `symmetric`, `depth`, `txdepth`, `rate`, `threads`, `cores`, `dispatch`, `stamps`, `measure`, `split`")?;
         Ok(Self {
             word: query.word().to_owned(),
             file: query.name.clone(),
-            nic,
+            nic: options.model().to_owned(),
             steering,
             queues,
             rx_depth,
@@ -194,25 +195,8 @@ fn depth(query: &mut Query, key: &str) -> Result<u32, PortError> {
     }
 }
 
-fn steering(query: &mut Query, model: &str, queues: u32) -> Result<Steering, PortError> {
-    let device = nic::named(model).map_err(|e| query.wrong("nic", &e.to_string()))?;
-    let mut rss = Rss::new(&device, queues);
-    if let Some(text) = query.text("key") {
-        let key = hex(&text).ok_or_else(|| query.wrong("key", "hexadecimal digits, in pairs"))?;
-        rss = rss
-            .with_key(&device, &key)
-            .map_err(|e| query.wrong("key", &e.to_string()))?;
-    }
-    if let Some(size) = query.value::<usize>("table", "the size of the indirection table")? {
-        rss = rss
-            .with_table_size(&device, size, queues)
-            .map_err(|e| query.wrong("table", &e.to_string()))?;
-    }
-    if query.switch("symmetric", false)? {
-        rss = rss
-            .symmetric(&device)
-            .map_err(|e| query.wrong("symmetric", &e.to_string()))?;
-    }
+fn steering(query: &mut Query, options: &RssOptions, queues: u32) -> Result<Steering, PortError> {
+    let rss = options.rss(query, queues)?;
     match query.text("steer").as_deref() {
         None | Some("rss") => Ok(Steering::Rss(Box::new(rss))),
         Some("spray") => Ok(Steering::Spray),
@@ -223,19 +207,6 @@ fn steering(query: &mut Query, model: &str, queues: u32) -> Result<Steering, Por
 fn cores(text: &str) -> Option<Vec<usize>> {
     text.split('+')
         .map(|core| core.parse().ok().filter(|core| *core < 4096))
-        .collect()
-}
-
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').collect();
-    // `from_str_radix` alone would take a sign.
-    let plain = digits.iter().all(u8::is_ascii_hexdigit);
-    if !plain || !digits.len().is_multiple_of(2) || digits.len() > 1024 {
-        return None;
-    }
-    let pairs = digits.chunks_exact(2);
-    pairs
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
         .collect()
 }
 

@@ -103,12 +103,6 @@ static int in_place(struct rte_mbuf *mbuf, const struct mr_packet *packet)
 	return 1;
 }
 
-/* Whether a buffer has room for so many bytes, its headroom included. */
-static int fits(struct rte_mempool *pool, uint32_t length)
-{
-	return length <= rte_pktmbuf_data_room_size(pool);
-}
-
 /* A copy of a packet that fits; NULL when no buffer is free. */
 static struct rte_mbuf *copied(struct rte_mempool *pool, const struct mr_packet *packet)
 {
@@ -124,9 +118,35 @@ static struct rte_mbuf *copied(struct rte_mempool *pool, const struct mr_packet 
 	return mbuf;
 }
 
+/* Whether the device sends a packet of this length. */
+static int sends(const struct mr_sizes *sizes, const struct mr_packet *packet)
+{
+	if (packet->length < sizes->shortest || packet->length > sizes->tagged)
+		return 0;
+	return packet->length <= sizes->longest || (packet->data[12] == 0x81 && packet->data[13] == 0x00);
+}
+
+/*
+ * Puts a packet into a buffer, its own where it may be kept. *mbuf is NULL where none is free; 0 where no buffer
+ * would do: the packet is none that the device sends, or longer than a buffer, its headroom included.
+ */
+static int buffered(struct rte_mempool *pool, const struct mr_sizes *sizes, struct mr_packet *packet,
+		    struct rte_mbuf **mbuf)
+{
+	*mbuf = NULL;
+	packet->kept = 0;
+	if (!sends(sizes, packet))
+		return 0;
+	packet->kept = packet->mbuf != NULL && in_place(packet->mbuf, packet);
+	if (!packet->kept && packet->length > rte_pktmbuf_data_room_size(pool))
+		return 0;
+	*mbuf = packet->kept ? packet->mbuf : copied(pool, packet);
+	return 1;
+}
+
 /* Takes packets from the front and says how many. Buffers of the others are as they were. */
-unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, struct mr_packet *packets, unsigned count,
-		     uint64_t *refused)
+unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, const struct mr_sizes *sizes,
+		     struct mr_packet *packets, unsigned count, uint64_t *refused)
 {
 	struct rte_mbuf *mbufs[MOST];
 	unsigned of[MOST]; /* which packet each one is */
@@ -135,13 +155,9 @@ unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, struct mr_packet
 		uint16_t ready = 0;
 		unsigned next = done;
 		for (; ready < MOST && next < count; next++) {
-			struct mr_packet *packet = &packets[next];
-			struct rte_mbuf *mbuf = packet->mbuf;
-			packet->kept = mbuf != NULL && in_place(mbuf, packet);
-			if (!packet->kept && !fits(pool, packet->length))
+			struct rte_mbuf *mbuf;
+			if (!buffered(pool, sizes, &packets[next], &mbuf))
 				continue;
-			if (!packet->kept)
-				mbuf = copied(pool, packet);
 			if (mbuf == NULL)
 				break;
 			of[ready] = next;
@@ -160,6 +176,32 @@ unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, struct mr_packet
 		done = end;
 	}
 	return done;
+}
+
+/*
+ * The first half of a transmit: puts packets into buffers, which are the caller's then. `mbufs` has a place for each
+ * packet, which is NULL for one that cannot be sent. The packets taken.
+ */
+unsigned mr_prepare(void *pool, const struct mr_sizes *sizes, struct mr_packet *packets, unsigned count, void **mbufs,
+		    uint64_t *refused)
+{
+	unsigned done = 0;
+	for (; done < count; done++) {
+		struct rte_mbuf *mbuf;
+		int possible = buffered(pool, sizes, &packets[done], &mbuf);
+		mbufs[done] = mbuf;
+		if (!possible)
+			(*refused)++;
+		else if (mbuf == NULL)
+			break;
+	}
+	return done;
+}
+
+/* The second half: the buffers taken, from the front. */
+unsigned mr_send(uint16_t port, uint16_t queue, void **mbufs, unsigned count)
+{
+	return rte_eth_tx_burst(port, queue, (struct rte_mbuf **)mbufs, (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
 }
 
 void mr_free(void **mbufs, unsigned count)

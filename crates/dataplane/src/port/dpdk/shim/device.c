@@ -9,9 +9,16 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_thash.h>
 
 /* Headroom beyond DPDK's own, so that a packet can grow by 256 bytes as on other ports. */
 #define MORE_HEADROOM 128
+
+/*
+ * Buffers that each thread keeps at hand, so that most are taken and given back without the pool's ring,
+ * whose counters all threads write.
+ */
+#define CACHE 256
 
 int mr_probe(const char *devargs, const char *name, uint16_t *port)
 {
@@ -32,6 +39,27 @@ int mr_remove(uint16_t port)
 	return status;
 }
 
+/* The types and modifiers that hash these fields, as far as the device has them; 0 where it cannot. */
+static uint64_t types_of(unsigned fields, uint64_t can)
+{
+	/* Without the types of transports their packets are hashed as IP, by their addresses. */
+	const uint64_t transports = RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP;
+	uint64_t ip = RTE_ETH_RSS_IP & can, only = 0;
+	switch (fields) {
+	case MR_ALL:
+		return (RTE_ETH_RSS_IP | transports) & can;
+	case MR_SOURCE:
+		only = RTE_ETH_RSS_L3_SRC_ONLY;
+		break;
+	case MR_DESTINATION:
+		only = RTE_ETH_RSS_L3_DST_ONLY;
+		break;
+	default:
+		break;
+	}
+	return ip != 0 && (can & only) == only ? ip | only : 0;
+}
+
 int mr_limits(uint16_t port, struct mr_limits *limits)
 {
 	struct rte_eth_dev_info info;
@@ -46,6 +74,8 @@ int mr_limits(uint16_t port, struct mr_limits *limits)
 		.hash_types = info.flow_type_rss_offloads,
 		.longest = info.max_rx_pktlen,
 	};
+	for (unsigned fields = 0; fields < MR_FIELDS; fields++)
+		limits->hashes[fields] = types_of(fields, info.flow_type_rss_offloads) != 0;
 	strncpy(limits->driver, info.driver_name != NULL ? info.driver_name : "", MR_NAME - 1);
 	return 0;
 }
@@ -58,9 +88,8 @@ static int set_up(uint16_t port, struct mr_setup *setup, struct rte_mempool *poo
 		return status;
 	struct rte_eth_conf conf = { 0 };
 	if (setup->rss) {
-		const uint64_t fields = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP;
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		conf.rx_adv_conf.rss_conf.rss_hf = fields & info.flow_type_rss_offloads;
+		conf.rx_adv_conf.rss_conf.rss_hf = types_of(setup->fields, info.flow_type_rss_offloads);
 		if (setup->key_bytes > 0) {
 			conf.rx_adv_conf.rss_conf.rss_key = setup->key;
 			conf.rx_adv_conf.rss_conf.rss_key_len = (uint8_t)setup->key_bytes;
@@ -102,7 +131,7 @@ static int set_up(uint16_t port, struct mr_setup *setup, struct rte_mempool *poo
 int mr_start(uint16_t port, struct mr_setup *setup, const char *pool_name, void **pool)
 {
 	int node = rte_eth_dev_socket_id(port);
-	struct rte_mempool *made = rte_pktmbuf_pool_create(pool_name, setup->buffers, 0, MORE_HEADROOM,
+	struct rte_mempool *made = rte_pktmbuf_pool_create(pool_name, setup->buffers, CACHE, MORE_HEADROOM,
 							   (uint16_t)(RTE_PKTMBUF_HEADROOM + setup->room), node);
 	if (made == NULL)
 		return rte_errno > 0 ? -rte_errno : -ENOMEM;
@@ -158,6 +187,11 @@ int mr_link(uint16_t port, int wait)
 	return link.link_status == RTE_ETH_LINK_UP;
 }
 
+int mr_mtu(uint16_t port, uint16_t *mtu)
+{
+	return rte_eth_dev_get_mtu(port, mtu);
+}
+
 int mr_promiscuous(uint16_t port)
 {
 	return rte_eth_promiscuous_enable(port);
@@ -189,4 +223,17 @@ int mr_free_pool(void *pool)
 		return 0;
 	rte_mempool_free(pool);
 	return 1;
+}
+
+/*
+ * DPDK's own software hash, of words in the processor's order and a key of one word more: what tests hold
+ * ours against. It reads the key by words.
+ */
+uint32_t mr_hash(const uint32_t *words, unsigned count, const uint8_t *key)
+{
+	uint32_t aligned[MR_KEY / sizeof(uint32_t)] = { 0 };
+	if (count >= MR_KEY / sizeof(uint32_t))
+		return 0;
+	memcpy(aligned, key, (count + 1) * sizeof(uint32_t));
+	return rte_softrss((uint32_t *)words, count, (const uint8_t *)aligned);
 }

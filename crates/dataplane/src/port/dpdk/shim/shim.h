@@ -13,6 +13,9 @@
 /* Bytes of an RSS key that are kept: the longest that a driver of DPDK 22.11 has is 52. */
 #define MR_KEY 64
 
+/* What can be hashed: all fields, both addresses, or one of them. */
+enum mr_fields { MR_ALL, MR_ADDRESSES, MR_SOURCE, MR_DESTINATION, MR_FIELDS };
+
 /* A device as its driver describes it. */
 struct mr_limits {
 	uint16_t rx_queues;
@@ -21,6 +24,7 @@ struct mr_limits {
 	uint16_t key_bytes; /* of its RSS key; 0 where it takes none */
 	uint64_t hash_types; /* RTE_ETH_RSS_* that it can hash */
 	uint32_t longest; /* frame, bytes */
+	uint8_t hashes[MR_FIELDS]; /* whether it can hash these fields */
 	char driver[MR_NAME];
 };
 
@@ -33,6 +37,7 @@ struct mr_setup {
 	uint16_t room; /* bytes of a buffer behind its headroom */
 	uint32_t buffers;
 	uint16_t rss; /* spread packets by RSS */
+	uint16_t fields; /* of enum mr_fields */
 	uint16_t key_bytes; /* of `key`; 0 for the driver's own */
 	uint8_t key[MR_KEY];
 };
@@ -62,6 +67,13 @@ struct mr_stats {
 	uint64_t refused; /* could not be sent */
 };
 
+/* Frames that a device sends, bytes. Drivers lose others without a word, or stop at them for good. */
+struct mr_sizes {
+	uint32_t shortest;
+	uint32_t longest;
+	uint32_t tagged; /* the longest that begins with a VLAN tag (802.1Q) */
+};
+
 /* Where mbufs carry the time when they came; no flag, no time. */
 struct mr_stamps {
 	uint64_t flag;
@@ -69,6 +81,8 @@ struct mr_stamps {
 };
 
 int mr_init(int argc, char **argv);
+int mr_register(void);
+void mr_unregister(void);
 size_t mr_said(char *to, size_t room);
 int mr_probe(const char *devargs, const char *name, uint16_t *port);
 int mr_remove(uint16_t port);
@@ -77,16 +91,21 @@ int mr_start(uint16_t port, struct mr_setup *setup, const char *pool_name, void 
 int mr_table(uint16_t port, const uint16_t *queues, uint16_t entries);
 int mr_rss(uint16_t port, uint8_t *key, uint16_t key_bytes, uint64_t *types, uint16_t *table, uint16_t entries);
 int mr_link(uint16_t port, int wait);
+int mr_mtu(uint16_t port, uint16_t *mtu);
 int mr_promiscuous(uint16_t port);
 int mr_stats(uint16_t port, struct mr_stats *stats);
 void mr_stop(uint16_t port);
 int mr_free_pool(void *pool);
+uint32_t mr_hash(const uint32_t *words, unsigned count, const uint8_t *key);
 
 int mr_stamps(struct mr_stamps *stamps);
 unsigned mr_receive(uint16_t port, uint16_t queue, void *pool, const struct mr_stamps *stamps, struct mr_frame *to,
 		    unsigned most, uint64_t *unfit);
-unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, struct mr_packet *packets, unsigned count,
-		     uint64_t *refused);
+unsigned mr_transmit(uint16_t port, uint16_t queue, void *pool, const struct mr_sizes *sizes,
+		     struct mr_packet *packets, unsigned count, uint64_t *refused);
+unsigned mr_prepare(void *pool, const struct mr_sizes *sizes, struct mr_packet *packets, unsigned count, void **mbufs,
+		    uint64_t *refused);
+unsigned mr_send(uint16_t port, uint16_t queue, void **mbufs, unsigned count);
 void mr_free(void **mbufs, unsigned count);
 int mr_sent(uint16_t port, uint16_t queue, uint16_t descriptors);
 

@@ -4,17 +4,28 @@
 
 use std::sync::atomic::AtomicBool;
 
+mod sharing;
+
 use super::{open, raw, word};
 use crate::port::{self, Departure, Frame, LiveOptions, LivePort, Queue};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn opened(text: &str, queues: u32) -> LivePort {
+    looped(text, queues, None)
+}
+
+/// The same; what could begin again does not.
+fn opened_once(text: &str, queues: u32) -> LivePort {
+    looped(text, queues, Some(1))
+}
+
+fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
     let options = LiveOptions {
         port: 0,
         queues,
         burst: 32,
-        loops: None,
+        loops,
         stop: &STOP,
     };
     port::live(text, &options).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -139,19 +150,12 @@ fn what_the_ring_does_not_take_stays_with_the_sender() {
     assert_eq!(sent as u64, came as u64 + refused);
 }
 
-#[test]
-fn rss_is_told_to_a_device_that_has_it() {
-    let key: String = (0..40).map(|i| format!("{i:02x}")).collect();
-    let port = opened(&format!("dpdk:net_null70?key={key}"), 2);
-    assert!(
-        port.facts
-            .iter()
-            .any(|f| f.contains("RSS of the device over 2 queues"))
-    );
-    // What the device says of itself.
-    let mut found = 0;
-    let (mut read, mut types, mut table) = ([0_u8; raw::KEY], 0, [9_u16; 128]);
-    for number in 0..8 {
+/// What devices that were told a key of 40 equal bytes say of themselves: hashed types, and the table.
+fn told(byte: u8) -> Vec<(u64, [u16; 128])> {
+    let mut found = Vec::new();
+    // As many as DPDK has.
+    for number in 0..32 {
+        let (mut read, mut types, mut table) = ([0_u8; raw::KEY], 0, [9_u16; 128]);
         // SAFETY: places for the results, of the sizes said.
         let status = unsafe {
             raw::mr_rss(
@@ -163,18 +167,45 @@ fn rss_is_told_to_a_device_that_has_it() {
                 table.len() as u16,
             )
         };
-        if status == 0 && read.iter().take(40).copied().eq(0..40) {
-            found += 1;
-            assert!(types != 0);
-            assert!(
-                table
-                    .iter()
-                    .enumerate()
-                    .all(|(i, q)| usize::from(*q) == i % 2)
-            );
+        if status == 0 && read.iter().take(40).all(|b| *b == byte) {
+            found.push((types, table));
         }
     }
-    assert_eq!(found, 1);
+    found
+}
+
+#[test]
+fn rss_is_told_to_a_device_that_has_it() {
+    // RTE_ETH_RSS_IPV4 and RTE_ETH_RSS_NONFRAG_IPV4_TCP of rte_ethdev.h.
+    const IP: u64 = 1 << 2;
+    const TCP: u64 = 1 << 4;
+    let all = opened(&format!("dpdk:net_null70?key={}", "a7".repeat(40)), 2);
+    let facts = all.facts.join("; ");
+    assert!(facts.contains("RSS of the device over 2 queues"), "{facts}");
+    let [(types, table)] = told(0xa7)[..] else {
+        panic!("none, or several")
+    };
+    assert_eq!(types & (IP | TCP), IP | TCP);
+    assert!(
+        table
+            .iter()
+            .enumerate()
+            .all(|(i, q)| usize::from(*q) == i % 2)
+    );
+
+    let options = "fields=source-address+destination-address&steer=device";
+    let key = "b8".repeat(40);
+    let _addresses = opened(&format!("dpdk:net_null73?{options}&key={key}"), 3);
+    let [(types, table)] = told(0xb8)[..] else {
+        panic!("none, or several")
+    };
+    assert_eq!(types & (IP | TCP), IP);
+    assert!(
+        table
+            .iter()
+            .enumerate()
+            .all(|(i, q)| usize::from(*q) == i % 3)
+    );
 }
 
 #[test]
@@ -194,6 +225,7 @@ fn a_device_goes_and_comes_again() {
         loops: None,
         stop: &STOP,
     };
-    let refused = open::open("net_ring72", &options).err().expect("refused");
-    assert!(refused.to_string().contains("200 workers"), "{refused}");
+    let insisted = open::open("net_ring72?steer=device", &options);
+    let refused = insisted.err().expect("refused");
+    assert!(refused.to_string().contains("does not hash"), "{refused}");
 }

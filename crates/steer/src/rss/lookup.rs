@@ -1,0 +1,46 @@
+//! Receive side scaling at the rate of packets: for who steers them in software.
+
+use super::{INPUT, Rss};
+use crate::fields::{Field, Kind, parse};
+use crate::nic::Symmetry;
+use crate::toeplitz::Table;
+
+/// [`Rss`], with the hash's table made and the fields of each kind looked up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lookup {
+    rss: Rss,
+    table: Table,
+    /// in the order of [`Kind::ALL`], which is that of its values
+    fields: Vec<Option<Vec<Field>>>,
+}
+
+impl Lookup {
+    pub(super) fn new(rss: &Rss) -> Self {
+        let fields = Kind::ALL.map(|kind| rss.fields_of(kind).1.map(<[Field]>::to_vec));
+        Self {
+            table: Table::new(&rss.key, INPUT),
+            fields: fields.into(),
+            rss: rss.clone(),
+        }
+    }
+
+    /// The queue of a frame, as [`Rss::queue`].
+    #[inline]
+    #[must_use]
+    pub fn queue(&self, frame: &[u8]) -> u32 {
+        let parsed = parse(frame);
+        let fields = self.fields.get(parsed.kind as usize);
+        let hash = match fields {
+            Some(Some(fields)) if self.rss.symmetry == Symmetry::None => {
+                let part = |(hash, at), field: &Field| {
+                    let bytes = parsed.field(*field);
+                    (hash ^ self.table.part(at, bytes), at + bytes.len())
+                };
+                fields.iter().fold((0, 0), part).0
+            }
+            Some(Some(fields)) => self.table.hash(self.rss.input(&parsed, fields).bytes()),
+            _ => 0,
+        };
+        self.rss.entry(hash)
+    }
+}
