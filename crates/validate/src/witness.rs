@@ -22,6 +22,9 @@ const LENGTH: usize = 60;
 /// # Errors
 /// Why no execution can be made of the path's assignment.
 pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Result<Case, String> {
+    if at >= program.entries.len() {
+        return Err("a timer in a map's value fires it, which is not driven here".into());
+    }
     let entry = chart.entry;
     let arena = &entry.arena;
     let (Some(p), Some(charted)) = (entry.paths.get(path), chart.charted.get(path)) else {
