@@ -172,10 +172,9 @@ MR_OUTLINE u32 allocator_claim(struct allocator *a, const struct shape *s, u64 n
     return index;
 }
 
-MR_OUTLINE void allocator_return(struct allocator *a, const struct shape *s, u32 index, u64 now)
+/* Puts a number behind those that are free. */
+MR_INLINE void allocator_append(struct allocator *a, const struct shape *s, u32 index, u64 now)
 {
-    if (s->expire_after)
-        expiry_remove(&a->expiry, index);
     *allocator_stamp(a, s, index) = now;
     a->link[index] = ALLOCATOR_FREE | ALLOCATOR_NIL;
     if (a->last == ALLOCATOR_NIL)
@@ -183,6 +182,13 @@ MR_OUTLINE void allocator_return(struct allocator *a, const struct shape *s, u32
     else
         a->link[a->last] = ALLOCATOR_FREE | index;
     a->last = index;
+}
+
+MR_OUTLINE void allocator_return(struct allocator *a, const struct shape *s, u32 index, u64 now)
+{
+    if (s->expire_after)
+        expiry_remove(&a->expiry, index);
+    allocator_append(a, s, index, now);
     a->leased--;
 }
 
@@ -287,15 +293,48 @@ static inline int allocator_get(struct allocator *a, const struct shape *s, cons
     return 0;
 }
 
-/* Changes the value of a lease; control cannot make one. */
+/* Takes a number from among the free, which are looked through; it may have expired, too. */
+static inline void allocator_take(struct allocator *a, const struct shape *s, u32 index, u64 now)
+{
+    u32 before = ALLOCATOR_NIL, next;
+
+    if (index >= a->fresh) {
+        for (; a->fresh < index; a->fresh++)
+            allocator_append(a, s, a->fresh, now);
+        a->fresh++;
+    } else if (a->link[index] & ALLOCATOR_FREE) {
+        for (u32 i = a->first; i != index; i = a->link[i] & ~ALLOCATOR_FREE)
+            before = i;
+        next = a->link[index] & ~ALLOCATOR_FREE;
+        if (before == ALLOCATOR_NIL)
+            a->first = next;
+        else
+            a->link[before] = ALLOCATOR_FREE | next;
+        if (next == ALLOCATOR_NIL)
+            a->last = before;
+    } else {
+        expiry_remove(&a->expiry, index);
+        a->leased--;
+    }
+    a->link[index] = 0;
+    a->leased++;
+    *allocator_stamp(a, s, index) = now;
+    if (s->expire_after)
+        expiry_push(&a->expiry, index, expiry_due(now, s->expire_after));
+}
+
+/* Changes the value of a lease, or leases this number: state that is handed in from outside. Numbers below
+ * it that were never leased count as given back now, in their order. */
 static inline int allocator_set(struct allocator *a, const struct shape *s, const u8 *key,
                                 const u8 *value, u64 now)
 {
-    u8 *entry = allocator_find(a, s, mr_number(s, key), now);
+    u64 index = mr_number(s, key) - s->first;
 
-    if (!entry)
+    if (index >= s->capacity)
         return -ENOENT;
-    memcpy(entry + 8, value, s->value_bytes);
+    if (!allocator_leased(a, s, (u32)index, now))
+        allocator_take(a, s, (u32)index, now);
+    memcpy(allocator_entry(a, s, (u32)index) + 8, value, s->value_bytes);
     return 0;
 }
 

@@ -186,17 +186,25 @@ static inline int sketch_get(struct sketch *k, const struct shape *s, const u8 *
     return 0;
 }
 
-/* Counters belong to many keys at once: none can be set or removed for one, and none remembers its
- * keys. */
+/* Makes the estimate of a key this: state that is handed in from outside. Counters belong to many keys at
+ * once, so that estimates of others may change, and none can be removed for one key. */
 static inline int sketch_set(struct sketch *k, const struct shape *s, const u8 *key, const u8 *value,
                              u64 now)
 {
-    (void)k;
-    (void)s;
-    (void)key;
-    (void)value;
-    (void)now;
-    return -EOPNOTSUPP;
+    u64 word[MR_KEY_WORDS_MAX], token;
+
+    if (s->value_bytes < 4)
+        return -EOPNOTSUPP;
+    mr_pad_key(word, key, s->key_bytes);
+    token = sketch_token(k, s, word);
+    for (u32 r = 0; r < s->rows; r++) {
+        u32 *cell = sketch_cell(k, s, token, r);
+
+        cell[0] = mr_load32(value);
+        if (s->window)
+            cell[1] = sketch_window(k, s, now);
+    }
+    return 0;
 }
 
 static inline int sketch_remove(struct sketch *k, const struct shape *s, const u8 *key, u64 now)

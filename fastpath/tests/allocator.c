@@ -39,6 +39,22 @@ static s64 model_pick(const struct model *m, const struct shape *s, u64 now)
     return expired < freed ? expired : freed;
 }
 
+/* A number that is set is leased; those below it that never were are given back in their order. */
+static void model_set(struct model *m, u64 i, u64 value, int there, u64 now)
+{
+    for (u64 j = 0; j < i; j++) {
+        if (m->state[j] != NEVER)
+            continue;
+        m->state[j] = FREED;
+        m->since[j] = now;
+        m->order[j] = m->clock++;
+    }
+    m->value[i] = value;
+    m->state[i] = LEASED;
+    if (!there)
+        m->stamp[i] = now;
+}
+
 static void random_operations(u64 capacity, u64 first, u64 expire_after, int ageing)
 {
     struct shape shape = { .key_bytes = 8, .value_bytes = 8, .capacity = capacity, .first = first, .expire_after = expire_after };
@@ -101,9 +117,9 @@ static void random_operations(u64 capacity, u64 first, u64 expire_after, int age
             CHECK(allocator_get(&a, s, (u8 *)&key, (u8 *)&got, pkt.time) == (there ? 0 : -ENOENT));
             CHECK(!there || got == m.value[i]);
             if (draw(2)) {
-                CHECK(allocator_set(&a, s, (u8 *)&key, (u8 *)&value, pkt.time) == (there ? 0 : -ENOENT));
-                if (there)
-                    m.value[i] = value;
+                CHECK(allocator_set(&a, s, (u8 *)&key, (u8 *)&value, pkt.time) == (i < capacity ? 0 : -ENOENT));
+                if (i < capacity)
+                    model_set(&m, i, value, there, pkt.time);
             }
             break;
         }

@@ -46,6 +46,14 @@ static void bounds(u32 rows, u64 columns, u64 window)
         memcpy(key, word, 12);
         CHECK(sketch_get(&k, s, key, (u8 *)&control, pkt.time) == 0 && control == estimate);
     }
+    for (u32 value = 0; value < 100; value++) {
+        u32 control;
+        u8 key[12] = { (u8)value, 7 };
+
+        pkt.time += window;
+        CHECK(sketch_set(&k, s, key, (u8 *)&value, pkt.time) == 0);
+        CHECK(sketch_get(&k, s, key, (u8 *)&control, pkt.time) == 0 && control == value);
+    }
     /* e^-d of the keys at most; rows 1 to 8 */
     {
         double share = 1;

@@ -34,10 +34,6 @@ static void *(*const millrace_lpm_get)(void *, const void *) = (void *)0x10040;
 static void *(*const millrace_lpm_put)(void *, const void *, __u64, const void *) = (void *)0x10041;
 static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *)0x10042;
 
-/* The value of what only counts. */
-struct millrace_nothing {
-};
-
 /* The arrays of no elements make clang keep the members of the types, so that reports name them. */
 #define MILLRACE_STATE(name, KIND, K, V, ...)                                                  \
 	static struct {                                                                        \
@@ -58,8 +54,7 @@ struct millrace_nothing {
 #define MAP(name, K, V, ...)    MILLRACE_STATE(name, MILLRACE_MAP, K, V, __VA_ARGS__)
 #define VECTOR(name, V, ...)    MILLRACE_STATE(name, MILLRACE_VECTOR, __u32, V, __VA_ARGS__)
 #define ALLOCATOR(name, V, ...) MILLRACE_STATE(name, MILLRACE_ALLOCATOR, __u32, V, __VA_ARGS__)
-#define SKETCH(name, K, ...) \
-	MILLRACE_STATE(name, MILLRACE_SKETCH, K, struct millrace_nothing, __VA_ARGS__)
+#define SKETCH(name, K, ...)    MILLRACE_STATE(name, MILLRACE_SKETCH, K, __u32, __VA_ARGS__)
 #define LPM(name, K, V, ...)    MILLRACE_STATE(name, MILLRACE_LPM, K, V, __VA_ARGS__)
 
 #define MILLRACE_VALUE(object) typeof((object)->value)

@@ -81,3 +81,57 @@ fn every_budget_can_be_set() {
     let (d, _) = json(command.args(["model", "bridge", "--question", "5000"]));
     assert_eq!(d["exhaustive"], true);
 }
+
+#[test]
+fn a_model_is_held_against_executions() {
+    if !has_z3() {
+        return;
+    }
+    let mut command = millrace();
+    command.args([
+        "model",
+        "portknock",
+        "--check",
+        "--packets",
+        "300",
+        "--seed",
+        "7",
+    ]);
+    let (d, status) = json(&mut command);
+    assert_eq!(status, 0);
+    assert_eq!(
+        (&d["exhaustive"], &d["differing"]),
+        (&true.into(), &0.into())
+    );
+    assert_eq!(d["driven"], d["paths"]);
+    assert_eq!((&d["packets"], &d["seed"]), (&300.into(), &7.into()));
+    let rest = d["not_reached"].as_array().unwrap().len() as u64;
+    assert_eq!(
+        d["reached"].as_u64().unwrap() + rest,
+        d["paths"].as_u64().unwrap()
+    );
+    // The same packets again give the same answer.
+    let mut again = millrace();
+    again.args([
+        "model",
+        "portknock",
+        "--check",
+        "--packets",
+        "300",
+        "--seed",
+        "7",
+    ]);
+    assert_eq!(json(&mut again), (d, 0));
+}
+
+#[test]
+fn without_a_solver_nothing_is_driven_and_nothing_differs() {
+    let mut command = millrace();
+    command.args(["model", "bridge", "--check", "--packets", "100"]);
+    let (d, status) = json(command.args(["--solver", "/nonexistent/z3"]));
+    assert_eq!(status, 0);
+    assert_eq!(
+        (&d["exhaustive"], &d["differing"]),
+        (&false.into(), &0.into())
+    );
+}

@@ -14,6 +14,7 @@ mod frame;
 mod handlers;
 mod lru;
 mod prefix;
+mod seed;
 mod target;
 
 pub use target::Target;
@@ -21,7 +22,7 @@ pub use target::Target;
 use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
-use millrace_object::program::{Nesting, ObjectId, Program, StateObject};
+use millrace_object::program::{Dialect, Nesting, ObjectId, Program, StateObject};
 
 use super::{APART, Machine, Violation, timer, violation};
 
@@ -67,6 +68,8 @@ pub struct Exact {
     produced: BTreeMap<ObjectId, (u64, u64)>,
     /// of each LRU map, whose turn it is
     clocks: BTreeMap<ObjectId, lru::Clock>,
+    /// entries that take room and have no key
+    crowds: BTreeMap<ObjectId, u64>,
     /// the number of the next packet, that of this one, and its random draws so far
     next: u64,
     number: u64,
@@ -159,10 +162,14 @@ impl<'a> Machine<'a> {
     /// The context's fields that do not depend on chance.
     pub(super) fn exact_field(&self, offset: u64, len: usize) -> Option<u64> {
         let exact = self.exact.as_ref()?;
+        let handlers = self.program.dialect == Dialect::Handlers;
         match (offset, len) {
             (0, 4) => Some(self.packet + exact.meta as u64),
+            (12, 4) if handlers => Some(u64::from(exact.port)),
             (12, 4) => Some(u64::from(exact.port) + 1),
             (16, 4) => Some(0),
+            (24, 8) => Some(self.now()),
+            (32, 4) => Some(u64::from(exact.ports)),
             _ => None,
         }
     }
@@ -210,7 +217,7 @@ impl<'a> Machine<'a> {
             }
             ("ringbuf_reserve", Some(o)) => {
                 // Buffers are drained after each packet; a program reserves little of one.
-                if a[2] != 0 || a[1] + 8 > o.capacity {
+                if a[2] != 0 || a[1] + 8 > o.capacity || self.crowd_of(id) > 0 {
                     return Ok(0);
                 }
                 self.produce(id, a[1]);

@@ -12,6 +12,8 @@ impl Machine<'_> {
             let id = Self::named(n);
             self.declaration(id).map(|o| (id, o))
         });
+        let given = [arg(0), arg(1), arg(2), arg(3), arg(4)].map(Option::unwrap_or_default);
+        let touch = self.before_call(h, given)?;
         for (i, a) in h.args.iter().enumerate() {
             let Some(v) = arg(i) else {
                 return violation(format!("argument {} of {} is unset", i + 1, h.name));
@@ -83,8 +85,8 @@ impl Machine<'_> {
             }
         }
         if self.exact.is_some() {
-            let arguments = [arg(0), arg(1), arg(2), arg(3), arg(4)].map(Option::unwrap_or_default);
-            let result = self.exactly(h, arguments)?;
+            let result = self.exactly(h, given)?;
+            self.after_call(h, touch, result);
             c.regs[1..=5].fill(None);
             c.regs[0] = Some(result);
             return Ok(());

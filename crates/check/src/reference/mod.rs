@@ -11,6 +11,7 @@ mod exact;
 mod helpers;
 mod iterate;
 mod lock;
+mod log;
 mod nested;
 mod print;
 mod routes;
@@ -26,6 +27,7 @@ use millrace_object::insn::{Insn, REGISTERS};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
 
 pub use exact::Target;
+pub use log::{Log, Touch, index_key};
 
 /// What an admitted program never does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +83,7 @@ pub struct Machine<'a> {
     iterators: Vec<u64>,
     draws: u64,
     exact: Option<exact::Exact>,
+    log: Option<Log>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -103,6 +106,7 @@ impl<'a> Machine<'a> {
             iterators: Vec::new(),
             draws: seed,
             exact: None,
+            log: None,
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);

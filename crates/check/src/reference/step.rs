@@ -4,7 +4,7 @@ use millrace_object::helper;
 use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
 
 use super::arithmetic::{arithmetic, compare};
-use super::{APART, Call, Machine, Violation, callback, violation};
+use super::{APART, Call, Machine, Violation, callback, log, violation};
 use crate::facts::written;
 
 impl Machine<'_> {
@@ -86,6 +86,7 @@ impl Machine<'_> {
                 let mut value = if at / APART == self.context / APART {
                     Some(self.field(at, len)?)
                 } else {
+                    self.note_touch("load", at, Vec::new());
                     self.read(at, len)?
                 };
                 if signed {
@@ -102,7 +103,9 @@ impl Machine<'_> {
             } => {
                 let v = operand(c, src)?;
                 let at = get(c, base)?.wrapping_add(offset as u64);
-                self.write(at, size.bytes() as usize, Some(v))?;
+                let len = size.bytes() as usize;
+                self.note_touch("store", at, log::bytes_of(v, len));
+                self.write(at, len, Some(v))?;
             }
             Insn::Atomic {
                 op,
@@ -138,6 +141,7 @@ impl Machine<'_> {
                         (if same { v } else { old }, Reg(0))
                     }
                 };
+                self.note_touch("atomic", at, log::bytes_of(new, len));
                 self.write(at, len, Some(new))?;
                 if fetch {
                     c.regs[usize::from(to.0)] = Some(old);

@@ -179,7 +179,12 @@ impl Engine<'_> {
         }
         let index = p.key.get(on.prefix.len()..).unwrap_or(&[]);
         let index = self.joined_bytes(index);
-        let index = self.arena.resize(index, 64);
+        let mut index = self.arena.resize(index, 64);
+        if on.object.kind.addressing == Addressing::Lease {
+            // Numbers begin at the first that is leased.
+            let first = self.arena.number(on.object.first, 64);
+            index = self.arena.minus(index, first);
+        }
         let capacity = if on.object.is_shape() && !on.object.one_capacity() {
             // Each map of this shape has its own.
             let capacity = self.arena.sym(&format!("{}.capacity", p.stem), 32, origin);

@@ -131,6 +131,13 @@ impl<'a> Engine<'a> {
             let ports = self.arena.sym("ports", 32, Origin::Port);
             guard.push(self.arena.compare(Rel::Eq, ports, most));
         }
+        if self.program.dialect == Dialect::Xdp {
+            // Interfaces are numbered from 1.
+            let port = self.arena.sym("port", 32, Origin::Port);
+            let zero = self.arena.number(0, 32);
+            let none = self.arena.compare(Rel::Eq, port, zero);
+            guard.push(self.arena.not(none));
+        }
         let model = match self.oracle.holds(&mut self.arena, &guard) {
             Answer::Holds(m) => Some(Rc::new(self.as_declared(&m))),
             _ => None,

@@ -3,7 +3,7 @@
 use super::{Arena, ExprId, Node};
 
 /// Calls `f` with each operand of a node.
-fn each_child(node: &Node, mut f: impl FnMut(ExprId)) {
+pub fn each_child(node: &Node, mut f: impl FnMut(ExprId)) {
     match node {
         Node::Const(_) | Node::Sym(_) => {}
         Node::Byte { base, .. } => base.iter().for_each(|b| f(*b)),

@@ -67,6 +67,23 @@ impl Context<'_> {
     }
 }
 
+/// A path's guard in words, for whoever reports of one path alone.
+#[must_use]
+pub fn guard(program: &Program, entry: &Entry, path: &Path) -> Vec<String> {
+    let memory = Memory::default();
+    let context = Context {
+        program,
+        names: Names::of(program, &BTreeMap::new()),
+        letters: Letters::default(),
+        written: BTreeSet::new(),
+        memory: Memory::default(),
+    };
+    let layout = Layout::of(&entry.arena, &path.guard, &memory);
+    let keys = context.keys(path);
+    let printer = context.printer(&entry.arena, &layout, &keys);
+    path.guard.iter().map(|e| printer.text(*e)).collect()
+}
+
 /// Text from an object file as text: control characters, and what turns the direction of text, are shown
 /// as what they are not.
 #[must_use]

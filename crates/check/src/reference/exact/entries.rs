@@ -30,6 +30,17 @@ impl Machine<'_> {
             "lpm_trie" => prefix::masked(key),
             _ => key.to_vec(),
         };
+        match declaration.kind.name {
+            "allocator" => {
+                self.put_lease(object, declaration, &key, value);
+                return true;
+            }
+            "map" => {
+                self.put_aging(object, &key, value);
+                return true;
+            }
+            _ => {}
+        }
         if is_lru(declaration) {
             return self.put_entry(object, declaration, key, value.to_vec(), 0) == 0;
         }
@@ -166,7 +177,8 @@ impl Machine<'_> {
     ) -> u64 {
         let found = self.value_of(id, &key);
         let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
-        let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+        let crowd = self.crowd_of(id);
+        let full = entries.is_some_and(|e| e.len() as u64 + crowd >= o.capacity);
         match (flags, found) {
             (3.., _) => return error(EINVAL),
             (_, None) if is_array(o) => return error(E2BIG),
@@ -243,7 +255,7 @@ impl Machine<'_> {
         if length >= LONGEST {
             return error(E2BIG);
         }
-        if (HEADER + length).next_multiple_of(8) >= o.capacity {
+        if (HEADER + length).next_multiple_of(8) >= o.capacity || self.crowd_of(id) > 0 {
             return error(EAGAIN);
         }
         self.produce(id, length);

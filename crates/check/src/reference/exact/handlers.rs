@@ -14,25 +14,25 @@ const NONE: u64 = u64::MAX;
 #[derive(Default)]
 pub(super) struct Own {
     /// when an entry of a map was last refreshed
-    stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
-    leases: BTreeMap<ObjectId, Leases>,
+    pub(super) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    pub(super) leases: BTreeMap<ObjectId, Leases>,
     /// by key: the window, and the sum in it
-    counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
+    pub(super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
 }
 
 /// The numbers of an allocator, from 0.
 #[derive(Default)]
-struct Leases {
+pub(super) struct Leases {
     /// those that were ever leased: where the value is
-    values: Vec<u64>,
+    pub(super) values: Vec<u64>,
     /// those that are leased, perhaps expired: the stamp
-    leased: BTreeMap<usize, u64>,
+    pub(super) leased: BTreeMap<usize, u64>,
     /// those that were given back, and when, in that order
-    freed: Vec<(u64, usize)>,
+    pub(super) freed: Vec<(u64, usize)>,
 }
 
 /// Whether what was stamped then is over now.
-fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
+pub(super) fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
     o.expire_after > 0 && now >= stamp && now - stamp >= o.expire_after
 }
 
@@ -89,6 +89,7 @@ impl Machine<'_> {
         a: [u64; 5],
     ) -> Result<u64, Violation> {
         let now = self.now();
+        let crowd = self.crowd_of(id);
         let key = self.bytes_at(a[1], o.key_bytes)?;
         let value = if name == "map_put" {
             self.bytes_at(a[2], o.value_bytes)?
@@ -102,8 +103,17 @@ impl Machine<'_> {
             exact.maps.entry(id).or_default(),
             exact.own.stamps.entry(id).or_default(),
         );
-        stamps.retain(|_, stamp| !over(o, *stamp, now));
-        entries.retain(|key, _| stamps.contains_key(key));
+        let gone = |stamp: &u64| over(o, *stamp, now);
+        if stamps.get(&key).is_some_and(gone) {
+            stamps.remove(&key);
+            entries.remove(&key);
+        }
+        // What else has expired takes no room.
+        let full = entries.len() as u64 + crowd >= o.capacity;
+        if name == "map_put" && full && stamps.values().any(gone) {
+            stamps.retain(|_, stamp| !gone(stamp));
+            entries.retain(|key, _| stamps.contains_key(key));
+        }
         let found = entries.get(&key).copied();
         match (name, found) {
             ("map_get", _) => {}
@@ -115,7 +125,7 @@ impl Machine<'_> {
                 stamps.remove(&key);
                 return Ok(u64::from(found.is_some()));
             }
-            ("map_put", None) if entries.len() as u64 >= o.capacity => {}
+            ("map_put", None) if entries.len() as u64 + crowd >= o.capacity => {}
             ("map_put", found) => {
                 stamps.insert(key.clone(), now);
                 if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
@@ -145,6 +155,9 @@ impl Machine<'_> {
         } else {
             Vec::new()
         };
+        if name == "allocator_lease" && self.crowd_of(id) > 0 {
+            return Ok(NONE);
+        }
         let fresh = self.map(vec![0; o.value_bytes as usize], true, true);
         let Some(exact) = &mut self.exact else {
             return Ok(0);

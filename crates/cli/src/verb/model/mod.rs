@@ -1,5 +1,7 @@
 //! `millrace model`: what a function can do.
 
+mod check;
+
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +15,8 @@ use crate::{function, screen, trouble};
 /// Show every path of a function: its guard, its accesses to state, its packet writes, its verdict.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 done, also where the paths are not all (the answer says so), 1 refused, 2 wrong use.")]
+Exit status: 0 done, also where the paths are not all (the answer says so), 1 refused, or with --check \
+something is not as the model says, 2 wrong use.")]
 pub struct Model {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
     /// of a folder in ./nfs or $MILLRACE_NFS
@@ -63,6 +66,22 @@ pub struct Model {
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
 
+    /// Hold the model against executions: each path from its assignment, then packets one after another
+    #[arg(long)]
+    check: bool,
+
+    /// With --check: how many packets to send one after another
+    #[arg(long, value_name = "N", default_value_t = 4000, requires = "check")]
+    packets: u64,
+
+    /// With --check: a capture whose frames packets are made from, besides those of the paths
+    #[arg(long = "in", value_name = "FILE", requires = "check")]
+    input: Vec<PathBuf>,
+
+    /// With --check: what the packets are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "check")]
+    seed: u64,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -76,22 +95,12 @@ impl Model {
 
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        if self.check {
+            return self.check();
+        }
         let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
         let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
-        if let Some(folder) = &self.dump {
-            std::fs::create_dir_all(folder)
-                .map_err(|e| Failure::wrong(format!("{}: {e}", folder.display())))?;
-        }
-        let limits = Limits {
-            paths: self.paths,
-            steps: self.steps,
-            expressions: self.expressions,
-            time: Duration::from_secs(self.time),
-            question: Duration::from_millis(self.question),
-            solver: self.solver.clone(),
-            dump: self.dump.clone(),
-        };
-        let mut model = millrace_model::model(&program, &checked, &limits);
+        let mut model = millrace_model::model(&program, &checked, &self.limits()?);
         let report = report::report(&mut model, &program, &types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
             Some(f) => std::fs::write(f, text())
@@ -107,5 +116,22 @@ impl Model {
             screen::out(report::text::text(&report, colours).trim_end());
         }
         Ok(DONE)
+    }
+
+    /// How far to go, as the options say.
+    fn limits(&self) -> Result<Limits, Failure> {
+        if let Some(folder) = &self.dump {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| Failure::wrong(format!("{}: {e}", folder.display())))?;
+        }
+        Ok(Limits {
+            paths: self.paths,
+            steps: self.steps,
+            expressions: self.expressions,
+            time: Duration::from_secs(self.time),
+            question: Duration::from_millis(self.question),
+            solver: self.solver.clone(),
+            dump: self.dump.clone(),
+        })
     }
 }

@@ -1,0 +1,162 @@
+//! State that is put there from outside, and looked at, for an execution that begins in the middle.
+
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::super::{APART, Machine};
+use super::handlers::over;
+
+/// The number that a key of an element or a lease is.
+fn number(key: &[u8]) -> u64 {
+    let low = key.iter().take(8).rev();
+    low.fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+impl Machine<'_> {
+    /// Fills an object with so many entries whose keys nobody will ask for. They do not expire; an allocator
+    /// has no free number then.
+    pub fn crowd(&mut self, object: ObjectId, entries: u64) {
+        if let Some(exact) = &mut self.exact {
+            exact.crowds.insert(object, entries);
+        }
+    }
+
+    /// How many such entries an object has.
+    pub(super) fn crowd_of(&self, id: ObjectId) -> u64 {
+        let crowds = self.exact.as_ref().map(|e| &e.crowds);
+        crowds.and_then(|c| c.get(&id)).copied().unwrap_or(0)
+    }
+
+    /// Sets an entry of a map of the handlers, its age 0.
+    pub(super) fn put_aging(&mut self, id: ObjectId, key: &[u8], value: &[u8]) {
+        let now = self.now();
+        let at = self.map(value.to_vec(), true, true);
+        if let Some(exact) = &mut self.exact {
+            let stamps = exact.own.stamps.entry(id).or_default();
+            stamps.insert(key.to_vec(), now);
+            exact.maps.entry(id).or_default().insert(key.to_vec(), at);
+        }
+    }
+
+    /// Leases a number with this value, whether it is free or not: numbers below it that were never leased
+    /// count as given back now, in their order.
+    pub(super) fn put_lease(&mut self, id: ObjectId, o: &StateObject, key: &[u8], value: &[u8]) {
+        let now = self.now();
+        let at = number(key).checked_sub(o.first);
+        let Some(at) = at.filter(|at| *at < o.capacity).map(|at| at as usize) else {
+            return;
+        };
+        let known = |m: &Self| {
+            let leases = m.exact.as_ref().and_then(|e| e.own.leases.get(&id));
+            leases.map_or(0, |l| l.values.len())
+        };
+        for fresh in known(self)..=at {
+            let region = self.map(vec![0; o.value_bytes as usize], true, true);
+            if let Some(exact) = &mut self.exact {
+                let leases = exact.own.leases.entry(id).or_default();
+                leases.values.push(region);
+                leases.freed.push((now, fresh));
+            }
+        }
+        let Some(exact) = &mut self.exact else { return };
+        let leases = exact.own.leases.entry(id).or_default();
+        leases.freed.retain(|(_, n)| *n != at);
+        leases.leased.insert(at, now);
+        let region = leases.values.get(at).copied().unwrap_or(0);
+        if let Some(memory) = self.memory.get_mut(&(region / APART)) {
+            memory.bytes = value.to_vec();
+        }
+    }
+
+    /// Gives a leased number back.
+    pub fn free(&mut self, object: ObjectId, key: &[u8]) {
+        let now = self.now();
+        let first = self.declaration(object).map_or(0, |o| o.first);
+        let leases = self
+            .exact
+            .as_mut()
+            .and_then(|e| e.own.leases.get_mut(&object));
+        if let (Some(leases), Some(at)) = (leases, number(key).checked_sub(first))
+            && leases.leased.remove(&(at as usize)).is_some()
+        {
+            leases.freed.push((now, at as usize));
+        }
+    }
+
+    /// Says what the estimate of a key is.
+    pub fn estimate(&mut self, object: ObjectId, key: &[u8], sum: u32) {
+        let window = self.declaration(object).map_or(0, |o| o.window);
+        let window = self.now().checked_div(window).unwrap_or(0);
+        if let Some(exact) = &mut self.exact {
+            let counts = exact.own.counts.entry(object).or_default();
+            counts.insert(key.to_vec(), (window, u64::from(sum)));
+        }
+    }
+
+    /// The value under a key as it is now; none if there is no entry, or it has expired. Of a sketch that is
+    /// the estimate. Unlike a lookup this changes nothing.
+    #[must_use]
+    pub fn peek(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
+        let o = self.declaration(object)?;
+        let exact = self.exact.as_ref()?;
+        let bytes = |at: &u64| self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
+        match o.kind.name {
+            "global" => return self.value(object).map(<[u8]>::to_vec),
+            "sketch" => {
+                let window = self.now().checked_div(o.window).unwrap_or(0);
+                let count = exact.own.counts.get(&object).and_then(|c| c.get(key));
+                let sum = count.filter(|c| c.0 == window).map_or(0, |c| c.1 as u32);
+                return (o.value_bytes == 4).then(|| sum.to_le_bytes().to_vec());
+            }
+            "allocator" => {
+                let leases = exact.own.leases.get(&object)?;
+                let at = number(key).checked_sub(o.first)? as usize;
+                let stamp = leases.leased.get(&at)?;
+                let live = !over(o, *stamp, self.now());
+                return leases.values.get(at).filter(|_| live).and_then(bytes);
+            }
+            _ => {}
+        }
+        match exact.maps.get(&object)?.get(key) {
+            Some(at) => bytes(at).filter(|_| !self.expired(object, o, key)),
+            None => {
+                let there = super::is_array(o) && number(key) < o.capacity;
+                there.then(|| vec![0; o.value_bytes as usize])
+            }
+        }
+    }
+
+    /// How many live entries an object has, those of no key among them.
+    #[must_use]
+    pub fn how_many(&self, object: ObjectId) -> u64 {
+        let Some(o) = self.declaration(object) else {
+            return 0;
+        };
+        let own = self.exact.as_ref().map(|e| &e.own);
+        let stamps = own.and_then(|own| own.stamps.get(&object));
+        let live = match (o.kind.name, stamps) {
+            ("allocator", _) => self.leased(object, o).len(),
+            (_, Some(stamps)) => {
+                let now = self.now();
+                stamps.values().filter(|s| !over(o, **s, now)).count()
+            }
+            _ => {
+                let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
+                entries.map_or(0, std::collections::BTreeMap::len)
+            }
+        };
+        live as u64 + self.crowd_of(object)
+    }
+
+    /// Whether no further entry fits.
+    #[must_use]
+    pub fn is_full(&self, object: ObjectId) -> bool {
+        let capacity = self.declaration(object).map_or(u64::MAX, |o| o.capacity);
+        let entries = self.exact.as_ref().and_then(|e| {
+            let leases = e.own.leases.get(&object).map(|l| l.leased.len());
+            leases.or_else(|| e.maps.get(&object).map(std::collections::BTreeMap::len))
+        });
+        // Those that have expired are counted only where it matters.
+        let most = entries.map_or(0, |e| e as u64) + self.crowd_of(object);
+        most >= capacity && self.how_many(object) >= capacity
+    }
+}

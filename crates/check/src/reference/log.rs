@@ -1,0 +1,215 @@
+//! What an execution does to state, call by call and load by load, for comparing it with what was predicted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use millrace_object::helper::{Arg, Helper};
+use millrace_object::program::ObjectId;
+
+use super::{APART, Machine, Violation};
+
+/// One access to state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// the object
+    pub object: ObjectId,
+    /// the helper's name, `load`, `store` or `atomic`
+    pub operation: &'static str,
+    /// the key as the program gave it, or 8 bytes of a number; empty for globals
+    pub key: Vec<u8>,
+    /// the value that is handed in, or what is stored
+    pub value: Vec<u8>,
+    /// first byte of the value that a load or store touches
+    pub offset: Option<u32>,
+    /// whether there was an entry of this key
+    pub there: bool,
+    /// what a call answered
+    pub result: u64,
+}
+
+/// What happened since [`Machine::record`].
+#[derive(Clone, Default, Debug)]
+pub struct Log {
+    /// accesses in order
+    pub touches: Vec<Touch>,
+    /// answers of helpers that know no state, in order
+    pub answers: Vec<(&'static str, u64)>,
+    /// what was there before the first access, by object and key; a key has as many bytes as the object's keys
+    pub before: BTreeMap<(ObjectId, Vec<u8>), Option<Vec<u8>>>,
+    /// whose value lies in a region
+    owners: HashMap<u64, (ObjectId, Vec<u8>)>,
+}
+
+/// A number as the key of an element or a lease, in so many bytes; none if it has no room there.
+#[must_use]
+pub fn index_key(number: u64, bytes: u32) -> Option<Vec<u8>> {
+    let all = number.to_le_bytes();
+    let (key, rest) = all.split_at((bytes as usize).min(8));
+    rest.iter().all(|b| *b == 0).then(|| key.to_vec())
+}
+
+/// Calls whose second argument is a number of an entry.
+fn takes_number(helper: &str) -> bool {
+    matches!(
+        helper,
+        "vector_at" | "allocator_get" | "allocator_refresh" | "allocator_free"
+    )
+}
+
+impl Machine<'_> {
+    /// Begins a new log.
+    pub fn record(&mut self) {
+        let globals = self.values.iter();
+        let globals = globals.filter(|(id, _)| {
+            let object = self.program.objects.get(id.0);
+            // Constants are no state.
+            object.is_some_and(|o| o.kind.name == "global" && (!o.read_only || o.settable))
+        });
+        let owners = globals.map(|(id, at)| (at / APART, (*id, Vec::new())));
+        self.log = Some(Log {
+            owners: owners.collect(),
+            ..Log::default()
+        });
+    }
+
+    /// The log since [`Machine::record`], and ends it.
+    pub fn take_log(&mut self) -> Log {
+        self.log.take().unwrap_or_default()
+    }
+
+    /// Notes what is under a key, unless that is known already.
+    fn note_before(&mut self, object: ObjectId, key: Vec<u8>) {
+        let known = |log: &Log| log.before.contains_key(&(object, key.clone()));
+        if self.log.as_ref().is_none_or(known) {
+            return;
+        }
+        let value = self.peek(object, &key);
+        if let Some(log) = &mut self.log {
+            log.before.insert((object, key), value);
+        }
+    }
+
+    /// What is known of a call before it: none if it is on no object.
+    pub(super) fn before_call(
+        &mut self,
+        h: &Helper,
+        a: [u64; 5],
+    ) -> Result<Option<Touch>, Violation> {
+        if self.log.is_none() {
+            return Ok(None);
+        }
+        if h.args.first() == Some(&Arg::Record) {
+            return Ok(self.before_giving_back(h, a[0]));
+        }
+        let Some(at) = h.object_argument() else {
+            return Ok(None);
+        };
+        let object = Self::named(a[at]);
+        let Some(o) = self.declaration(object) else {
+            return Ok(None);
+        };
+        let argument = |want: Arg| h.args.iter().position(|g| *g == want).map(|i| a[i]);
+        let value = match argument(Arg::Value) {
+            Some(at) => self.bytes_at(at, o.value_bytes)?,
+            None if h.name == "ringbuf_output" => self.bytes_at(a[1], a[2] as u32)?,
+            None => Vec::new(),
+        };
+        let (key, stored) = match argument(Arg::Key) {
+            Some(at) => {
+                let key = self.bytes_at(at, o.key_bytes)?;
+                (key.clone(), Some(key))
+            }
+            None if takes_number(h.name) => {
+                (a[1].to_le_bytes().to_vec(), index_key(a[1], o.key_bytes))
+            }
+            None => (Vec::new(), None),
+        };
+        let mut there = false;
+        if let Some(stored) = stored {
+            there = self.peek(object, &stored).is_some();
+            self.note_before(object, stored);
+        }
+        Ok(Some(Touch {
+            object,
+            operation: h.name,
+            key,
+            value,
+            offset: None,
+            there,
+            result: 0,
+        }))
+    }
+
+    /// A record that is handed on, with its bytes, or given up.
+    fn before_giving_back(&self, h: &Helper, at: u64) -> Option<Touch> {
+        let owner = self.log.as_ref()?.owners.get(&(at / APART))?;
+        let bytes = self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
+        let submitted = h.name == "ringbuf_submit";
+        Some(Touch {
+            object: owner.0,
+            operation: h.name,
+            key: Vec::new(),
+            value: bytes.filter(|_| submitted).unwrap_or_default(),
+            offset: None,
+            there: true,
+            result: 0,
+        })
+    }
+
+    /// Notes a call when its result is known.
+    pub(super) fn after_call(&mut self, h: &Helper, touch: Option<Touch>, result: u64) {
+        let Some(mut touch) = touch else {
+            if let Some(log) = &mut self.log {
+                log.answers.push((h.name, result));
+            }
+            return;
+        };
+        touch.result = result;
+        if h.name == "allocator_lease" && result != u64::MAX {
+            touch.key = result.to_le_bytes().to_vec();
+            let bytes = self.declaration(touch.object).map_or(0, |o| o.key_bytes);
+            // The number was free.
+            if let (Some(key), Some(log)) = (index_key(result, bytes), &mut self.log) {
+                log.before.entry((touch.object, key)).or_insert(None);
+            }
+        }
+        let region = result / APART;
+        let is_value = self.memory.contains_key(&region);
+        if let Some(log) = &mut self.log {
+            if is_value {
+                log.owners.insert(region, (touch.object, touch.key.clone()));
+            }
+            log.touches.push(touch);
+        }
+    }
+
+    /// Notes a load or store, before it happens, if it is of a value.
+    pub(super) fn note_touch(&mut self, operation: &'static str, at: u64, value: Vec<u8>) {
+        let owner = self
+            .log
+            .as_ref()
+            .and_then(|log| log.owners.get(&(at / APART)));
+        let Some((object, key)) = owner.cloned() else {
+            return;
+        };
+        if key.is_empty() {
+            self.note_before(object, Vec::new());
+        }
+        let offset = (at % APART).wrapping_sub(super::INSET) as u32;
+        if let Some(log) = &mut self.log {
+            log.touches.push(Touch {
+                object,
+                operation,
+                key,
+                value,
+                offset: Some(offset),
+                there: true,
+                result: 0,
+            });
+        }
+    }
+}
+
+/// The lowest bytes of a number.
+pub(super) fn bytes_of(number: u64, len: usize) -> Vec<u8> {
+    number.to_le_bytes().into_iter().take(len).collect()
+}

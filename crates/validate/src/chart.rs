@@ -1,0 +1,313 @@
+//! Which path's guard holds of what is really there.
+//!
+//! Symbols of a path are looked up in the packet, the state before and the answers of helpers: the n-th entry
+//! that a path touches has the key that the path says, evaluated, and what is under that key decides
+//! `OBJECT#n.present` and `OBJECT#n[from..to]`. What no state decides, a leased number and an estimate, is
+//! taken from what the execution answered at that place.
+
+use std::collections::BTreeMap;
+
+use millrace_check::reference::{Log, Touch, index_key};
+use millrace_model::exec::{Place, Target};
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::walk::{cone, each_child};
+use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
+use millrace_model::model::{Entry, Path, Verdict};
+use millrace_object::program::{ObjectId, Program};
+
+use crate::stands::{Stands, stand};
+use crate::trial::{Lookup, Trial, number, param};
+
+/// A path and its symbols.
+pub(crate) struct Charted {
+    /// conditions on the packet, port, time and parameters alone
+    plain: Vec<ExprId>,
+    /// the others
+    rest: Vec<ExprId>,
+    pub(crate) symbols: Vec<(SymId, Stands)>,
+}
+
+/// The paths of one entry, ready to be looked up.
+pub struct Chart<'a> {
+    /// the entry
+    pub entry: &'a Entry,
+    pub(crate) base: Vec<SymId>,
+    pub(crate) charted: Vec<Charted>,
+}
+
+/// What was there before an execution.
+pub struct Before<'a> {
+    /// the value under a key
+    pub value: &'a Lookup<'a>,
+    /// whether no further entry fits into an object
+    pub full: &'a dyn Fn(ObjectId) -> bool,
+    /// what happened
+    pub log: &'a Log,
+}
+
+impl Before<'_> {
+    /// What was under a key.
+    #[must_use]
+    pub fn at(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
+        match self.log.before.get(&(object, key.to_vec())) {
+            Some(before) => before.clone(),
+            None => (self.value)(object, key),
+        }
+    }
+}
+
+/// A place's key as the object stores it; none if no entry can have it.
+#[must_use]
+pub fn stored_key(
+    program: &Program,
+    arena: &Arena,
+    place: &Place,
+    under: &Assignment,
+) -> Option<Vec<u8>> {
+    let key: Vec<u8> = (place.key.iter())
+        .map(|e| under.value(arena, *e) as u8)
+        .collect();
+    let object = program.objects.get(place.object.0)?;
+    if by_number(object.kind.name) {
+        index_key(number(&key), object.key_bytes)
+    } else {
+        Some(key)
+    }
+}
+
+fn by_number(kind: &str) -> bool {
+    matches!(kind, "vector" | "allocator")
+}
+
+/// The symbols in these expressions, in ascending order.
+#[must_use]
+pub fn symbols(arena: &Arena, roots: &[ExprId]) -> Vec<SymId> {
+    let mut all: Vec<SymId> = (cone(arena, roots, |_| false).into_iter())
+        .filter_map(|e| match arena.node(e) {
+            Node::Sym(s) => Some(*s),
+            _ => None,
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Everything that a path says.
+#[must_use]
+pub fn roots(path: &Path) -> Vec<ExprId> {
+    let mut all = path.guard.clone();
+    for w in &path.rewrites {
+        all.extend(w.base);
+        all.push(w.byte);
+    }
+    for a in &path.accesses {
+        all.extend(a.key.iter().chain(&a.value).chain(&a.answer));
+    }
+    for p in &path.places {
+        all.extend(p.key.iter().chain(p.bytes.values()));
+    }
+    match &path.target {
+        Some(Target::Interface(e)) => all.push(*e),
+        Some(Target::Entry(_, key)) => all.extend(key),
+        Some(Target::All(_)) | None => {}
+    }
+    all.extend([path.borders.start, path.borders.end]);
+    if let Verdict::Number(e) = path.verdict {
+        all.push(e);
+    }
+    all
+}
+
+/// Whether a symbol is the same for all paths.
+fn is_plain(origin: Origin) -> bool {
+    matches!(
+        origin,
+        Origin::Length | Origin::Port | Origin::Time | Origin::Param
+    )
+}
+
+impl<'a> Chart<'a> {
+    /// Of an entry's paths.
+    #[must_use]
+    pub fn new(entry: &'a Entry) -> Self {
+        let arena = &entry.arena;
+        let mut plain = vec![false; arena.len()];
+        let mut base = Vec::new();
+        let mut charted = Vec::new();
+        for path in &entry.paths {
+            let roots = roots(path);
+            let mut own = Vec::new();
+            // Operands have smaller numbers.
+            for e in cone(arena, &roots, |_| false) {
+                let here = match arena.node(e) {
+                    Node::Sym(s) => {
+                        let is = is_plain(arena.symbol(*s).origin);
+                        if is { &mut base } else { &mut own }.push(*s);
+                        is
+                    }
+                    node => {
+                        let mut all = true;
+                        each_child(node, |c| {
+                            all &= plain.get(c.0 as usize).copied().unwrap_or(false);
+                        });
+                        all
+                    }
+                };
+                if let Some(slot) = plain.get_mut(e.0 as usize) {
+                    *slot = here;
+                }
+            }
+            let is_plain = |e: &ExprId| plain.get(e.0 as usize).copied().unwrap_or(false);
+            let (on_packet, rest) = path.guard.iter().partition(|e| is_plain(e));
+            charted.push(Charted {
+                plain: on_packet,
+                rest,
+                symbols: stand(arena, path, &own),
+            });
+        }
+        base.sort_unstable();
+        base.dedup();
+        Self {
+            entry,
+            base,
+            charted,
+        }
+    }
+
+    /// What comes in, as numbers.
+    #[must_use]
+    pub fn base(&self, program: &Program, trial: &Trial) -> Assignment {
+        let arena = &self.entry.arena;
+        let mut symbols = IdMap::default();
+        let xdp = program.dialect == millrace_object::program::Dialect::Xdp;
+        for s in &self.base {
+            let symbol = arena.symbol(*s);
+            let value = match (symbol.origin, symbol.name.as_str()) {
+                (Origin::Length, _) => trial.packet.len() as u64,
+                // An interface's number is its port's, from 1.
+                (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
+                (Origin::Port, "ports") => u64::from(trial.ports),
+                (Origin::Time, _) => trial.time,
+                (Origin::Param, name) => param(program, name).unwrap_or(0),
+                _ => 0,
+            };
+            symbols.insert(*s, value);
+        }
+        let packet: BTreeMap<u64, u8> = (0..).zip(trial.packet.iter().copied()).collect();
+        Assignment::new(symbols, packet)
+    }
+
+    /// The paths whose guards hold, and under what.
+    #[must_use]
+    pub fn holding(
+        &self,
+        program: &Program,
+        base: &Assignment,
+        before: &Before<'_>,
+    ) -> Vec<(usize, Assignment)> {
+        let arena = &self.entry.arena;
+        let mut out = Vec::new();
+        for (i, (path, charted)) in self.entry.paths.iter().zip(&self.charted).enumerate() {
+            if charted.plain.iter().any(|e| base.value(arena, *e) != 1) {
+                continue;
+            }
+            let under = bound(program, arena, path, charted, base, before);
+            if charted.rest.iter().all(|e| under.value(arena, *e) == 1) {
+                out.push((i, under));
+            }
+        }
+        out
+    }
+}
+
+/// A path's symbols looked up.
+fn bound(
+    program: &Program,
+    arena: &Arena,
+    path: &Path,
+    charted: &Charted,
+    base: &Assignment,
+    before: &Before<'_>,
+) -> Assignment {
+    let mut symbols = base.symbols.clone();
+    let touches = &before.log.touches;
+    let of = |object: ObjectId, helpers: &[&str], n: usize| {
+        let all = touches.iter();
+        let mut all = all.filter(|t| t.object == object && helpers.contains(&t.operation));
+        all.nth(n).map(|t| t.result)
+    };
+    for (s, stands) in &charted.symbols {
+        let value = match stands {
+            Stands::Leased(object, n) => of(*object, &["allocator_lease"], *n).unwrap_or(u64::MAX),
+            Stands::Estimate(object, n) => {
+                of(*object, &["sketch_count", "sketch_add"], *n).unwrap_or(0)
+            }
+            Stands::NoneFree(object) => {
+                let lease = |t: &&Touch| t.object == *object && t.operation == "allocator_lease";
+                u64::from(match touches.iter().rev().find(lease) {
+                    Some(last) => last.result == u64::MAX,
+                    None => (before.full)(*object),
+                })
+            }
+            Stands::NoRoom(object, n) => {
+                let calls = ["ringbuf_reserve", "ringbuf_output", "perf_event_output"];
+                let records = (touches.iter())
+                    .filter(|t| t.object == *object && calls.contains(&t.operation));
+                let refused = |t: &Touch| (t.result == 0) == (t.operation == "ringbuf_reserve");
+                u64::from(records.skip(*n).take(1).any(refused))
+            }
+            Stands::Answer(helper, n) => {
+                let mut answers = before.log.answers.iter().filter(|a| a.0 == helper);
+                answers.nth(*n).map_or(0, |a| a.1)
+            }
+            _ => continue,
+        };
+        symbols.insert(*s, value);
+    }
+    for (i, place) in path.places.iter().enumerate() {
+        let mut own = charted.symbols.iter().filter(|(_, stands)| {
+            matches!(stands, Stands::Present(p) | Stands::Full(p) | Stands::Bytes(p, ..) if *p == i)
+        });
+        let Some(first) = own.next() else { continue };
+        // The key may depend on what earlier places held.
+        let under = Assignment::new(symbols.clone(), base.packet.clone());
+        let key = stored_key(program, arena, place, &under);
+        let was = key.as_ref().and_then(|key| before.at(place.object, key));
+        for (s, stands) in std::iter::once(first).chain(own) {
+            let value = match stands {
+                Stands::Present(_) => u64::from(was.is_some()),
+                Stands::Full(_) => u64::from(was_full(place, key.as_deref(), before)),
+                Stands::Bytes(_, from, to) => {
+                    let bytes = was.as_ref().and_then(|w| w.get(*from..(*to).min(w.len())));
+                    bytes.map_or(0, number)
+                }
+                _ => continue,
+            };
+            symbols.insert(*s, value);
+        }
+    }
+    Assignment::new(symbols, base.packet.clone())
+}
+
+/// Whether there was no room for an entry: what the call said that would have added it, or what is there
+/// now if there was no call.
+fn was_full(place: &Place, key: Option<&[u8]>, before: &Before<'_>) -> bool {
+    let mut touches = before
+        .log
+        .touches
+        .iter()
+        .filter(|t| t.object == place.object);
+    let added = touches.find(|t| match t.operation {
+        "allocator_lease" => true,
+        "map_put" | "map_update_elem" => !t.there && Some(t.key.as_slice()) == key,
+        _ => false,
+    });
+    match added.map(|t| (t.operation, t.result)) {
+        Some(("allocator_lease", result)) => result == u64::MAX,
+        Some(("map_put", result)) => result == 0,
+        Some((_, result)) => result != 0,
+        None => (before.full)(place.object),
+    }
+}

@@ -1,0 +1,69 @@
+//! One execution against the model: the path whose guard holds, and whether what it says is what happened.
+
+use millrace_object::program::Program;
+
+use crate::chart::{Before, Chart};
+use crate::pair::{Happened, Pair};
+use crate::predict::{Disagreement, compare, predict};
+use crate::trial::Trial;
+
+/// What came of one execution.
+#[derive(Clone, Default, Debug)]
+pub struct Judged {
+    /// the path that was taken; none if no guard holds, or several do
+    pub path: Option<usize>,
+    /// what is not as the path says
+    pub disagreements: Vec<Disagreement>,
+    /// no guard holds
+    pub outside: bool,
+}
+
+/// Holds an execution against the entry's paths. `pair` is in the state after it.
+#[must_use]
+pub fn judge(
+    program: &Program,
+    chart: &Chart<'_>,
+    trial: &Trial,
+    happened: &Happened,
+    pair: &Pair<'_>,
+) -> Judged {
+    let before = Before {
+        value: &|object, key| pair.value(object, key),
+        full: &|object| pair.is_full(object),
+        log: &happened.log,
+    };
+    let base = chart.base(program, trial);
+    let holding = chart.holding(program, &base, &before);
+    let ((path, under), others) = match holding.split_first() {
+        Some((first, others)) => (first, others),
+        None => {
+            return Judged {
+                outside: true,
+                ..Judged::default()
+            };
+        }
+    };
+    if !others.is_empty() {
+        let names = holding.iter().map(|(i, _)| format!("{}", i + 1));
+        let names: Vec<String> = names.collect();
+        return Judged {
+            disagreements: vec![Disagreement {
+                what: "guards",
+                predicted: "one path's guard holds".to_owned(),
+                happened: format!("those of paths {} hold", names.join(", ")),
+            }],
+            ..Judged::default()
+        };
+    }
+    let Some(p) = chart.entry.paths.get(*path) else {
+        return Judged::default();
+    };
+    let was = |object, key: &[u8]| before.at(object, key);
+    let predicted = predict(program, chart.entry, p, trial, under, &was);
+    let after = |object, key: &[u8]| pair.value(object, key);
+    Judged {
+        path: Some(*path),
+        disagreements: compare(program, &predicted, happened, &after),
+        outside: false,
+    }
+}

@@ -1,0 +1,437 @@
+//! The two executions: the emitted module, and the interpreter, which says what it does to state on the way.
+
+use std::sync::Arc;
+
+use millrace_check::reference::{End, Log, Machine, Target, index_key};
+use millrace_dataplane::module::{Config, Instance, Module};
+use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
+use millrace_object::program::{Dialect, ObjectId, Program, Role};
+
+use crate::trial::{Case, Seed, Trial, takes_packets};
+
+/// More steps than an admitted program executes.
+const STEPS: u64 = 4_000_000;
+/// The least that a record takes of a ring buffer, bytes.
+const RECORD: u64 = 16;
+/// Objects of more entries are compared only where something happened to them.
+const LISTED: u64 = 1 << 17;
+
+/// What happened, when both agreed.
+#[derive(Clone, Debug)]
+pub struct Happened {
+    /// the packet's fate; aborted for an entry that takes none
+    pub fate: Fate,
+    /// the frame afterwards
+    pub packet: Vec<u8>,
+    /// what happened to state
+    pub log: Log,
+}
+
+/// Both, in the same state.
+pub struct Pair<'a> {
+    program: &'a Program,
+    machine: Machine<'a>,
+    instance: Instance,
+    packets: u64,
+    now: u64,
+    /// the ring that has been filled
+    filled: Option<usize>,
+}
+
+impl<'a> Pair<'a> {
+    /// Empty state. The program's contents are those that it starts with.
+    ///
+    /// # Errors
+    /// The module's state cannot be made.
+    pub fn new(program: &'a Program, module: &Arc<Module>, now: u64) -> Result<Self, String> {
+        let config = Config {
+            hash_seed: 1,
+            sketch_seed: 0,
+            time: now,
+            initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
+            entries: Vec::new(),
+        };
+        let instance = Instance::create(module.clone(), &config).map_err(|e| e.to_string())?;
+        let mut pair = Self {
+            program,
+            machine: Machine::exact(program),
+            instance,
+            packets: 0,
+            now,
+            filled: None,
+        };
+        pair.advance(now)?;
+        Ok(pair)
+    }
+
+    fn advance(&mut self, now: u64) -> Result<(), String> {
+        self.now = now;
+        let fired = self.machine.advance(now, STEPS).map_err(|v| v.0)?;
+        self.instance.alarm(now);
+        match fired {
+            0 => Ok(()),
+            n => Err(format!(
+                "{n} timers in values of maps fired, which no path is of"
+            )),
+        }
+    }
+
+    /// Puts something into the state of both.
+    ///
+    /// # Errors
+    /// The object does not take it.
+    pub fn seed(&mut self, seed: &Seed) -> Result<(), String> {
+        match seed {
+            Seed::Entry { object, key, value } => {
+                let set = self.instance.set(object.0, key, value, self.now);
+                set.map_err(|e| e.to_string())?;
+                if !self.machine.set(*object, key, value) {
+                    return Err("the interpreter does not take the entry".into());
+                }
+            }
+            Seed::Full { object, but } => {
+                let Some(o) = self.program.objects.get(object.0) else {
+                    return Err("there is no such object".into());
+                };
+                let mut next = o.first;
+                let mut added = 0;
+                let value = vec![0; o.value_bytes as usize];
+                let mut missing = o.capacity.saturating_sub(self.machine.how_many(*object));
+                while missing > 0 {
+                    let mut key = next.to_le_bytes().to_vec();
+                    key.resize(o.key_bytes as usize, 0);
+                    next += 1;
+                    let leased =
+                        o.kind.name == "allocator" && self.machine.peek(*object, &key).is_some();
+                    if but.contains(&key) || leased {
+                        continue;
+                    }
+                    let set = self.instance.set(object.0, &key, &value, self.now);
+                    set.map_err(|e| e.to_string())?;
+                    added += 1;
+                    missing -= 1;
+                }
+                self.machine.crowd(*object, added);
+            }
+            Seed::Next { object, number } => {
+                let Some(o) = self.program.objects.get(object.0) else {
+                    return Err("there is no such object".into());
+                };
+                // Numbers that were never leased come first, in ascending order.
+                let below = number.checked_sub(1).filter(|n| *n >= o.first);
+                let key = below.and_then(|n| index_key(n, o.key_bytes));
+                let Some(key) = key.filter(|key| self.machine.peek(*object, key).is_none()) else {
+                    return Ok(());
+                };
+                let value = vec![0; o.value_bytes as usize];
+                let set = self.instance.set(object.0, &key, &value, self.now);
+                let set = set.and_then(|()| self.instance.remove(object.0, &key, self.now));
+                set.map_err(|e| e.to_string())?;
+                self.machine.set(*object, &key, &value);
+                self.machine.free(*object, &key);
+            }
+            Seed::Estimate { object, key, sum } => {
+                let set = self
+                    .instance
+                    .set(object.0, key, &sum.to_le_bytes(), self.now);
+                set.map_err(|e| e.to_string())?;
+                self.machine.estimate(*object, key, *sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills a ring buffer with what this case leaves in it, as often as it takes; all else that it leaves is
+    /// taken away again.
+    ///
+    /// # Errors
+    /// The case cannot be run.
+    pub fn fill(&mut self, ring: ObjectId, by: &Case) -> Result<(), String> {
+        let bytes = self.program.objects.get(ring.0).map_or(0, |o| o.capacity);
+        for _ in 0..=bytes / RECORD {
+            for seed in &by.seeds {
+                if let Seed::Entry { object, key, value } = seed {
+                    let set = self.instance.set(object.0, key, value, self.now);
+                    set.map_err(|e| e.to_string())?;
+                }
+            }
+            self.emitted(&by.trial)?;
+        }
+        for i in 0..self.program.objects.len() {
+            // What has no entries, or none that can go, is as it was.
+            for (key, _) in self
+                .instance
+                .entries(i, usize::MAX, self.now)
+                .unwrap_or_default()
+            {
+                let _ = self.instance.remove(i, &key, self.now);
+            }
+        }
+        self.machine.crowd(ring, 1);
+        self.filled = Some(ring.0);
+        Ok(())
+    }
+
+    /// Sends packets that differ in these bytes through emitted code until an object is full, and gives the
+    /// interpreter the state that this leaves. How many were sent.
+    ///
+    /// # Errors
+    /// The object did not become full.
+    pub fn flood(
+        &mut self,
+        object: ObjectId,
+        trial: &Trial,
+        digits: &[usize],
+    ) -> Result<u64, String> {
+        let capacity = self.program.objects.get(object.0).map_or(0, |o| o.capacity);
+        let mut trial = trial.clone();
+        // Some numbers may be no keys: addresses that are nobody's, or of groups.
+        let most = 2 * capacity + 2;
+        for n in 0..most {
+            for (i, at) in digits.iter().rev().enumerate() {
+                if let Some(byte) = trial.packet.get_mut(*at) {
+                    *byte = (n >> (8 * i)) as u8;
+                }
+            }
+            crate::packets::checksum(&mut trial.packet);
+            self.emitted(&trial)?;
+            let checked = n % 1024 == 1023 || n + 1 == most;
+            if checked && self.instance.count(object.0, self.now) == Some(capacity) {
+                self.instance.drain(|_| {});
+                self.copy()?;
+                return Ok(n + 1);
+            }
+        }
+        Err("it did not become full".into())
+    }
+
+    /// Gives the interpreter the entries that are in emitted code.
+    fn copy(&mut self) -> Result<(), String> {
+        for (i, o) in self.program.objects.iter().enumerate() {
+            if !matches!(o.kind.name, "map" | "hash" | "allocator") {
+                continue;
+            }
+            let entries = self.instance.entries(i, usize::MAX, self.now);
+            for (key, value) in entries.map_err(|e| e.to_string())? {
+                self.machine.set(ObjectId(i), &key, &value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs both.
+    ///
+    /// # Errors
+    /// What they do not agree on, or why one of them cannot run it. The state is then in doubt.
+    pub fn run(&mut self, trial: &Trial) -> Result<Happened, String> {
+        let Some(entry) = self.program.entries.get(trial.entry) else {
+            return Err("there is no such entry".into());
+        };
+        self.advance(trial.time)?;
+        self.packets += 1;
+        self.machine.ports(trial.ports);
+        self.machine.packet(&trial.packet, HEADROOM, trial.port);
+        self.machine.tailroom(TAILROOM);
+        self.machine.record();
+        let end = self.machine.run(entry.function, entry.role, STEPS);
+        let log = self.machine.take_log();
+        let verdict = match end.map_err(|v| format!("the interpreter: {}", v.0))? {
+            End::Verdict(verdict) => verdict,
+            End::OutOfSteps => return Err("the interpreter: it does not end".into()),
+        };
+        let (fate, packet) = if takes_packets(entry.role) {
+            let target = self.machine.target();
+            let fate = fate(self.program.dialect, verdict as u32, trial.port, target);
+            let packet = self.machine.packet_bytes().to_vec();
+            let (emitted, bytes) = self.emitted(trial)?;
+            if emitted != fate {
+                return Err(format!(
+                    "{fate:?} by the interpreter, {emitted:?} in emitted code"
+                ));
+            }
+            if bytes != packet {
+                return Err(
+                    "the packet's bytes differ in emitted code and in the interpreter".into(),
+                );
+            }
+            (fate, packet)
+        } else {
+            self.handler(trial.entry, entry.role);
+            (Fate::Aborted, Vec::new())
+        };
+        self.records()?;
+        for (object, key) in log.before.keys() {
+            let by_machine = self.machine.peek(*object, key);
+            if let Ok(emitted) = self.instance.get(object.0, key, self.now)
+                && emitted != by_machine
+            {
+                return Err(format!(
+                    "{}[{}] is {} by the interpreter, {} in emitted code",
+                    self.name(*object),
+                    hex(key),
+                    shown(by_machine.as_deref()),
+                    shown(emitted.as_deref())
+                ));
+            }
+        }
+        Ok(Happened { fate, packet, log })
+    }
+
+    /// The host takes all records; both must have left the same.
+    fn records(&mut self) -> Result<(), String> {
+        let mut emitted = Vec::new();
+        self.instance.drain(|r| emitted.push((r.object, r.bytes)));
+        let mine = self.machine.take_records().into_iter();
+        let mut mine: Vec<_> = mine.map(|(object, bytes)| (object.0, bytes)).collect();
+        // The module is drained object by object.
+        mine.sort_by_key(|r| r.0);
+        // What filled a ring is not the packet's, for which there was no room.
+        let filled = self.filled.take();
+        emitted.retain(|r| filled != Some(r.0));
+        if emitted != mine {
+            return Err(format!(
+                "{} records by the interpreter, {} in emitted code, or other bytes in them",
+                mine.len(),
+                emitted.len()
+            ));
+        }
+        Ok(())
+    }
+
+    fn emitted(&mut self, trial: &Trial) -> Result<(Fate, Vec<u8>), String> {
+        let entries = self.program.entries.iter().take(trial.entry);
+        let program = entries.filter(|e| takes_packets(e.role)).count();
+        let mut burst = Burst::new(1, trial.ports, Layout::Pooled);
+        let arrival = Arrival {
+            // The interpreter counts from 0.
+            number: self.packets.saturating_sub(1),
+            port: trial.port,
+            time: trial.time,
+            stamp: trial.time,
+            wire: trial.packet.len() as u32,
+        };
+        if !burst.push(&trial.packet, arrival) {
+            return Err(format!("{} bytes are too long", trial.packet.len()));
+        }
+        // Every other packet without the passes that prefetch.
+        self.instance
+            .burst(program, self.packets.is_multiple_of(2), &mut burst);
+        let outcome = burst.outcome(0).ok_or("the packet is missing")?;
+        Ok((outcome.fate, outcome.bytes.to_vec()))
+    }
+
+    fn handler(&mut self, at: usize, role: Role) {
+        match role {
+            Role::OnStart => self.instance.start(self.now),
+            Role::OnStop => self.instance.stop(self.now),
+            _ => {
+                let before = self.program.entries.iter().take(at);
+                let timer = before
+                    .filter(|e| matches!(e.role, Role::Every { .. }))
+                    .count();
+                self.instance.fire(timer, self.now);
+            }
+        }
+    }
+
+    /// The value of an entry as it is now.
+    #[must_use]
+    pub fn value(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
+        self.machine.peek(object, key)
+    }
+
+    /// Whether no further entry fits into an object.
+    #[must_use]
+    pub fn is_full(&self, object: ObjectId) -> bool {
+        self.machine.is_full(object)
+    }
+
+    /// Compares all entries of both.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn same_state(&mut self) -> Result<(), String> {
+        for (i, o) in self.program.objects.iter().enumerate() {
+            let counted = o.kind.name == "map" || o.kind.c == "hash" || o.kind.name == "allocator";
+            if !counted || o.capacity > LISTED {
+                continue;
+            }
+            let mine = self.machine.how_many(ObjectId(i));
+            let theirs = self.instance.entries(i, usize::MAX, self.now);
+            let theirs = theirs.map_err(|e| e.to_string())?;
+            if mine != theirs.len() as u64 {
+                return Err(format!(
+                    "`{}` has {mine} entries by the interpreter, {} in emitted code",
+                    o.name,
+                    theirs.len()
+                ));
+            }
+            let crowded = self.machine.entries(ObjectId(i)).len() as u64 != mine;
+            let other = theirs.iter().find(|(key, value)| {
+                !crowded && self.machine.peek(ObjectId(i), key).as_ref() != Some(value)
+            });
+            if let Some((key, _)) = other {
+                return Err(format!("`{}`[{}] differs", o.name, hex(key)));
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, object: ObjectId) -> &str {
+        let object = self.program.objects.get(object.0);
+        object.map_or("?", |o| &o.name)
+    }
+}
+
+/// What a verdict of the interpreter's means at the border.
+fn fate(dialect: Dialect, verdict: u32, port: u32, target: Option<Target>) -> Fate {
+    if dialect == Dialect::Handlers {
+        return handlers(verdict);
+    }
+    match (verdict, target) {
+        (4, Some(Target::Others)) => Fate::Flooded,
+        (4, Some(Target::Host)) => Fate::Passed,
+        (4, Some(Target::Socket)) => Fate::Consumed,
+        (4, Some(Target::Nobody)) => Fate::Dropped(0),
+        (4, Some(Target::Port(to))) => Fate::Forwarded(to),
+        _ => xdp(verdict, port, None),
+    }
+}
+
+/// The fate of an XDP verdict, `to` the port of a redirect.
+#[must_use]
+pub fn xdp(verdict: u32, port: u32, to: Option<u32>) -> Fate {
+    match verdict {
+        1 => Fate::Dropped(0),
+        2 => Fate::Passed,
+        3 => Fate::Forwarded(port),
+        // A redirect to no interface's port: the host aborts it.
+        4 => Fate::Forwarded(to.unwrap_or(u32::MAX)),
+        _ => Fate::Aborted,
+    }
+}
+
+/// The fate of a handler's verdict (docs/dialect.md).
+#[must_use]
+pub fn handlers(verdict: u32) -> Fate {
+    match (verdict >> 24, verdict & 0xff_ffff) {
+        (0, reason) => Fate::Dropped(reason),
+        (1, port) => Fate::Forwarded(port),
+        (2, 0) => Fate::Flooded,
+        (3, 0) => Fate::Consumed,
+        (4, 0) => Fate::Passed,
+        _ => Fate::Aborted,
+    }
+}
+
+/// Bytes for people.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A value for people.
+#[must_use]
+pub fn shown(value: Option<&[u8]>) -> String {
+    value.map_or_else(|| "absent".to_owned(), hex)
+}

@@ -1,0 +1,180 @@
+//! All of it: every path from its assignment, then packets alone.
+
+use std::sync::Arc;
+
+use millrace_dataplane::module::Module;
+use millrace_model::Model;
+use millrace_model::report;
+use millrace_object::program::Program;
+
+use crate::chart::Chart;
+use crate::findings::{Difference, Findings, Rest};
+use crate::judge::{Judged, judge};
+use crate::pair::{Happened, Pair, hex};
+use crate::predict::Disagreement;
+use crate::trial::Trial;
+
+/// Differences that are told; the others are counted.
+const TOLD: usize = 20;
+/// How much to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// packets to send one after another
+    pub packets: u64,
+    /// of the generator
+    pub seed: u64,
+    /// frames that packets are made from, besides those of the paths
+    pub frames: Vec<Vec<u8>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            packets: 4000,
+            seed: 1,
+            frames: Vec::new(),
+        }
+    }
+}
+
+/// What is under way.
+pub(crate) struct Validation<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) module: &'a Arc<Module>,
+    pub(crate) charts: Vec<Chart<'a>>,
+    pub(crate) findings: Findings,
+}
+
+/// Holds a model against executions of its program: of the module that was emitted from it, and of the
+/// interpreter.
+#[must_use]
+pub fn validate(
+    program: &Program,
+    model: &Model,
+    module: &Arc<Module>,
+    options: &Options,
+) -> Findings {
+    let mut v = Validation {
+        program,
+        module,
+        charts: model.entries.iter().map(Chart::new).collect(),
+        findings: Findings {
+            name: program.name.clone(),
+            exhaustive: model.exhaustive(),
+            paths: model.entries.iter().map(|e| e.paths.len()).sum(),
+            seed: options.seed,
+            ..Findings::default()
+        },
+    };
+    let cases = v.seeded();
+    v.alone(&cases, options);
+    v.findings
+}
+
+impl Validation<'_> {
+    /// The number of a path in the report: over all entries, from 1.
+    pub(crate) fn number(&self, entry: usize, path: usize) -> usize {
+        let before = self.charts.iter().take(entry);
+        before.map(|c| c.entry.paths.len()).sum::<usize>() + path + 1
+    }
+
+    fn guard(&self, entry: usize, path: usize) -> Vec<String> {
+        let Some(e) = self.charts.get(entry).map(|c| c.entry) else {
+            return Vec::new();
+        };
+        let Some(p) = e.paths.get(path) else {
+            return Vec::new();
+        };
+        report::guard(self.program, e, p)
+    }
+
+    pub(crate) fn rest(&self, entry: usize, path: usize, why: Option<String>) -> Rest {
+        Rest {
+            entry: self.function(entry),
+            path: self.number(entry, path),
+            guard: self.guard(entry, path),
+            why,
+        }
+    }
+
+    fn function(&self, entry: usize) -> String {
+        let chart = self.charts.get(entry);
+        chart.map_or(String::new(), |c| c.entry.function.clone())
+    }
+
+    pub(crate) fn differ(
+        &mut self,
+        from: &'static str,
+        trial: &Trial,
+        path: Option<usize>,
+        d: Disagreement,
+    ) {
+        self.findings.differing += 1;
+        if self.findings.differences.len() >= TOLD {
+            return;
+        }
+        let difference = Difference {
+            entry: self.function(trial.entry),
+            path: path.map(|p| self.number(trial.entry, p)),
+            guard: path.map_or_else(Vec::new, |p| self.guard(trial.entry, p)),
+            what: d.what,
+            predicted: d.predicted,
+            happened: d.happened,
+            from,
+            packet: hex(&trial.packet),
+            port: trial.port,
+            time: trial.time,
+        };
+        self.findings.differences.push(difference);
+    }
+
+    /// Runs a trial and judges it. None if the executions did not agree, which is told.
+    pub(crate) fn run(
+        &mut self,
+        from: &'static str,
+        program: &Program,
+        pair: &mut Pair<'_>,
+        trial: &Trial,
+    ) -> Option<(Judged, Happened)> {
+        let happened = match pair.run(trial) {
+            Ok(happened) => happened,
+            Err(why) => {
+                let d = Disagreement {
+                    what: "execution",
+                    predicted: "emitted code and interpreter do the same".to_owned(),
+                    happened: why,
+                };
+                self.differ(from, trial, None, d);
+                return None;
+            }
+        };
+        let chart = self.charts.get(trial.entry)?;
+        let judged = judge(program, chart, trial, &happened, pair);
+        Some((judged, happened))
+    }
+
+    /// Tells what a judgement says.
+    pub(crate) fn tell(&mut self, from: &'static str, trial: &Trial, judged: &Judged) {
+        for d in &judged.disagreements {
+            self.differ(from, trial, judged.path, d.clone());
+        }
+        if judged.outside {
+            if self.all(trial.entry) {
+                let d = Disagreement {
+                    what: "guards",
+                    predicted: "one path's guard holds".to_owned(),
+                    happened: "none does".to_owned(),
+                };
+                self.differ(from, trial, None, d);
+            } else {
+                self.findings.outside += 1;
+            }
+        }
+    }
+
+    /// Whether an entry's paths are all.
+    fn all(&self, entry: usize) -> bool {
+        let chart = self.charts.get(entry);
+        chart.is_some_and(|c| c.entry.outcome == millrace_model::model::Outcome::Exhaustive)
+    }
+}

@@ -1,0 +1,37 @@
+//! A bundled function, built and modelled.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millrace_dataplane::Module;
+use millrace_emit::cache::Cache;
+use millrace_model::{Limits, Model};
+use millrace_object::Program;
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Whether the solver is there; says so if it is not.
+pub fn has_z3() -> bool {
+    let found = std::process::Command::new("z3").arg("--version").output();
+    if found.is_err() {
+        println!("skipped: there is no z3 (Debian: apt-get install z3)");
+    }
+    found.is_ok()
+}
+
+/// Program, model and module of a function in nfs/.
+pub fn built(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(&folder.path().join("cache")).unwrap();
+    let source = root().join(format!("nfs/{name}/{name}.c"));
+    let options = millrace_emit::Options::default();
+    let built = millrace_emit::build(&cache, &source, &[], &options, &mut |_| {}).unwrap();
+    let module = Arc::new(Module::load(&built.module).unwrap());
+    let checked =
+        millrace_check::check(&built.program, &millrace_check::Options::default()).unwrap();
+    let model = millrace_model::model(&built.program, &checked, limits);
+    (built.program, model, module)
+}

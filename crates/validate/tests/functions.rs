@@ -1,0 +1,84 @@
+//! Every function in nfs/: every path driven from state that the solver named, packets alone from empty state,
+//! and everything as the model says.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use common::{built, has_z3, root};
+use millrace_model::Limits;
+use millrace_validate::{Findings, Options, text, validate};
+
+/// The functions, by name.
+fn functions() -> Vec<String> {
+    let folders = std::fs::read_dir(root().join("nfs")).unwrap();
+    let folders = folders.map(|f| f.unwrap().path()).filter(|p| p.is_dir());
+    let mut names: Vec<String> = folders
+        .map(|p| p.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn check(name: &str) -> Findings {
+    let limits = Limits {
+        time: Duration::from_secs(4),
+        ..Limits::default()
+    };
+    let (program, model, module) = built(name, &limits);
+    let options = Options {
+        packets: 2000,
+        ..Options::default()
+    };
+    validate(&program, &model, &module, &options)
+}
+
+#[test]
+fn every_function_does_what_its_model_says() {
+    if !has_z3() {
+        return;
+    }
+    let waiting = Mutex::new(functions());
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(name) = waiting.lock().unwrap().pop() else {
+                        return;
+                    };
+                    let findings = check(&name);
+                    done.lock().unwrap().push(findings);
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!(done.len(), functions().len());
+    for f in &done {
+        println!(
+            "{}: {} paths{}, {} driven from seeded state, {} reached by {} packets alone, {} outside",
+            f.name,
+            f.paths,
+            if f.exhaustive { "" } else { " (not all)" },
+            f.driven,
+            f.reached,
+            f.packets,
+            f.outside
+        );
+    }
+    for f in &done {
+        assert!(f.agree(), "{}", text(f));
+        assert!(!f.exhaustive || f.driven == f.paths, "{}", text(f));
+        // Of a bounded model, too, every path that the solver has an assignment for.
+        let known = f.not_driven.iter().all(|r| {
+            r.why
+                .as_deref()
+                .is_some_and(|w| w.starts_with("the solver did not say"))
+        });
+        assert!(known, "{}", text(f));
+    }
+}
