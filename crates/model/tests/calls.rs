@@ -4,12 +4,13 @@
 
 mod support;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use millrace_check::reference::{End, Machine};
 use millrace_model::exec::Presence;
 use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::walk::cone;
 use millrace_model::expr::{Arena, ExprId, Node, Rel, SymId};
 use millrace_model::model::{Entry, Outcome, Path, Verdict};
@@ -77,8 +78,8 @@ fn resolved(
             names.insert(arena.symbol(*s).name.clone(), *s);
         }
     }
-    let mut values: HashMap<SymId, u64> = HashMap::new();
-    let mut set = |name: String, value: u64, values: &mut HashMap<SymId, u64>| {
+    let mut values: IdMap<SymId, u64> = IdMap::default();
+    let mut set = |name: String, value: u64, values: &mut IdMap<SymId, u64>| {
         if let Some(s) = names.remove(&name) {
             values.insert(s, value);
         }
