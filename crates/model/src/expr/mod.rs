@@ -188,11 +188,37 @@ impl Arena {
         self.entry(e).bits
     }
 
-    /// Its least and greatest unsigned value, from the known bits.
+    /// Its least and greatest unsigned value, as far as known bits and a remainder's divisor say.
     #[must_use]
     pub fn bounds(&self, e: ExprId) -> (u64, u64) {
+        self.bounds_within(e, 8)
+    }
+
+    fn bounds_within(&self, e: ExprId, depth: u32) -> (u64, u64) {
         let bits = self.bits(e);
-        (bits.value, bits.value | bits.mask)
+        let (min, max) = (bits.value, bits.value | bits.mask);
+        let known = match self.node(e) {
+            _ if depth == 0 => None,
+            Node::Bin(Bin::Rem, _, y) => self.constant(*y).filter(|c| *c > 0).map(|c| (0, c - 1)),
+            Node::Ite(_, x, y) => {
+                let (x, y) = (
+                    self.bounds_within(*x, depth - 1),
+                    self.bounds_within(*y, depth - 1),
+                );
+                Some((x.0.min(y.0), x.1.max(y.1)))
+            }
+            Node::Concat(parts) => match parts.as_ref() {
+                [high, low] if self.constant(*high) == Some(0) => {
+                    Some(self.bounds_within(*low, depth - 1))
+                }
+                _ => None,
+            },
+            Node::Extract { of, low: 0 } => {
+                Some(self.bounds_within(*of, depth - 1)).filter(|b| b.1 <= mask(self.width(e)))
+            }
+            _ => None,
+        };
+        known.map_or((min, max), |(low, high)| (min.max(low), max.min(high)))
     }
 
     /// The number, if it is one.

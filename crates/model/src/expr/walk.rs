@@ -74,6 +74,12 @@ pub fn rename(
 
 /// The expression with each choice by this condition decided.
 pub fn given(arena: &mut Arena, e: ExprId, condition: ExprId, holds: bool) -> ExprId {
+    let by_it = |id: &ExprId| matches!(arena.node(*id), Node::Ite(c, ..) if *c == condition);
+    // What is older than the condition does not contain it.
+    let inside = cone(arena, &[e], |id| id <= condition);
+    if !inside.iter().any(by_it) {
+        return e;
+    }
     rebuilt(arena, e, &|_, node, get| match node {
         Node::Ite(c, yes, no) if *c == condition => Some(get(if holds { yes } else { no })),
         _ => None,

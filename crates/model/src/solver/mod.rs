@@ -51,6 +51,16 @@ pub trait Solve {
     fn solve(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[(ExprId, ExprId)]) -> Said;
 }
 
+/// Two cases of a question.
+struct Fork {
+    /// the conjunct that they take the place of
+    whole: Option<ExprId>,
+    /// the condition that the first decides to hold, the second not to
+    by: ExprId,
+    /// what each adds, and what it decides
+    ways: [(ExprId, bool); 2],
+}
+
 /// Whether an assignment is one for the whole guard.
 type Fits<'a> = &'a dyn Fn(&Arena, &Assignment) -> bool;
 
@@ -60,6 +70,9 @@ const LIGHT: usize = 40;
 const REMEMBERED: usize = 48;
 /// Most answers that are remembered.
 const ANSWERS: usize = 1 << 16;
+/// Most expressions that a walk evaluates, for a question and for one of its cases.
+const LONG: usize = 300_000;
+const SHORT: usize = 60_000;
 /// Most cases into which one question is taken apart.
 const CASES: usize = 96;
 /// How often a question is asked again with more lemmas.
@@ -74,6 +87,7 @@ pub struct Oracle {
     leaves: Leaves,
     answers: HashMap<Vec<ExprId>, Option<Values>>,
     lemmas: Vec<Lemma>,
+    decided: HashMap<(ExprId, ExprId, bool), ExprId>,
     /// questions that a remembered assignment or answer settled
     pub remembered: u64,
     /// questions that a walk from an earlier assignment settled
@@ -98,6 +112,7 @@ impl Oracle {
             leaves: Leaves::default(),
             answers: HashMap::new(),
             lemmas: Vec::new(),
+            decided: HashMap::new(),
             remembered: 0,
             found: 0,
             asked: 0,
@@ -169,7 +184,7 @@ impl Oracle {
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
             if !self.answers.contains_key(&slice)
-                && let Some(m) = self.walk(arena, &whole, &under, &fits)
+                && let Some(m) = self.walk(arena, &whole, &under, &fits, LONG)
             {
                 return Answer::Holds(m);
             }
@@ -196,6 +211,7 @@ impl Oracle {
         all: &[ExprId],
         under: &Rc<Assignment>,
         fits: Fits<'_>,
+        work: usize,
     ) -> Option<Rc<Assignment>> {
         let mut heavy: IdSet<ExprId> = IdSet::default();
         for e in all {
@@ -203,7 +219,7 @@ impl Oracle {
                 heavy.insert(*e);
             }
         }
-        let found = search::search(arena, all, under, &|e| heavy.contains(&e), &|m| {
+        let found = search::search(arena, all, (under, work), &|e| heavy.contains(&e), &|m| {
             let candidates = [m.clone(), repair::checksums(m)];
             candidates.into_iter().find(|m| fits(arena, m))
         });
@@ -228,26 +244,27 @@ impl Oracle {
             Answer::Unknown(_) => {}
             decided => return decided,
         }
-        let heavy = all.iter().copied().find_map(|e| match *arena.node(e) {
-            Node::Bin(Bin::Or, a, b) if self.weight(arena, e) > LIGHT => Some((e, a, b)),
-            _ => None,
-        });
-        let Some((whole, left, right)) = heavy.filter(|_| *cases > 0) else {
+        let Some(Fork {
+            whole,
+            by,
+            mut ways,
+        }) = self.fork(arena, all).filter(|_| *cases > 0)
+        else {
             return self.lazily(arena, all, under, fits, false);
         };
         *cases -= 1;
-        // What differs between paths that met is a choice by the guard of one of them, so that a case
-        // decides it. That the second case excludes the first is not said: nothing fails for it that could
-        // hold, and what holds is held against the whole guard.
-        let mut of = [(left, true), (right, false)];
-        if under.is_some_and(|m| m.value(arena, left) != 1) {
-            of.reverse();
+        if under.is_some_and(|m| m.value(arena, by) != 1) {
+            ways.reverse();
         }
         let mut why = None;
-        for (case, is_left) in of {
+        for (case, holds) in ways {
             let mut rest = Vec::new();
-            for e in all.iter().copied().filter(|e| *e != whole) {
-                let decided = given(arena, e, left, is_left);
+            for e in all.iter().copied().filter(|e| Some(*e) != whole) {
+                let decided = match self.decided.get(&(e, by, holds)) {
+                    Some(known) => *known,
+                    None => given(arena, e, by, holds),
+                };
+                self.decided.insert((e, by, holds), decided);
                 rest.extend(conjuncts(arena, &[decided]));
             }
             rest.extend(conjuncts(arena, &[case]));
@@ -257,7 +274,7 @@ impl Oracle {
                 continue;
             }
             rest.retain(|e| arena.constant(*e).is_none());
-            if let Some(m) = under.and_then(|under| self.walk(arena, &rest, under, fits)) {
+            if let Some(m) = under.and_then(|under| self.walk(arena, &rest, under, fits, SHORT)) {
                 return Answer::Holds(m);
             }
             match self.split(arena, &rest, under, fits, cases) {
@@ -267,6 +284,36 @@ impl Oracle {
             }
         }
         why.map_or(Answer::Fails, Answer::Unknown)
+    }
+
+    /// Where a question falls into two: at a heavy disjunction, or at the heaviest choice in what is heavy.
+    fn fork(&mut self, arena: &mut Arena, all: &[ExprId]) -> Option<Fork> {
+        let mut heavy = all.to_vec();
+        heavy.retain(|e| self.weight(arena, *e) > LIGHT);
+        for e in &heavy {
+            // What differs between paths that met is a choice by the guard of one of them, so that a case
+            // decides it. That the second case excludes the first is not said: nothing fails for it that
+            // could hold, and what holds is held against the whole guard.
+            if let Node::Bin(Bin::Or, a, b) = *arena.node(*e) {
+                return Some(Fork {
+                    whole: Some(*e),
+                    by: a,
+                    ways: [(a, true), (b, false)],
+                });
+            }
+        }
+        let inside = cone(arena, &heavy, |_| false);
+        let choices = inside.into_iter().filter_map(|e| match *arena.node(e) {
+            Node::Ite(c, ..) => Some(c),
+            _ => None,
+        });
+        let by = choices.max_by_key(|c| (self.weight(arena, *c), *c))?;
+        let not = arena.not(by);
+        Some(Fork {
+            whole: None,
+            by,
+            ways: [(by, true), (not, false)],
+        })
     }
 
     /// Asks without what is heavy, checksums mostly. If that can hold, a packet with its checksum put right may

@@ -13,8 +13,6 @@ use crate::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 const STEPS: usize = 1600;
 /// After so many it begins again where it began, and draws otherwise.
 const AGAIN: usize = 200;
-/// Most expressions that a walk evaluates in all.
-const WORK: usize = 300_000;
 /// Most expressions that one step passes a wish through.
 const DEPTH: usize = 4000;
 
@@ -37,16 +35,17 @@ struct Walk<'a> {
     draw: u64,
 }
 
-/// An assignment under which all hold, begun at another; `accept` has the last word.
+/// An assignment under which all hold, begun at another, found within the evaluation of `work` expressions;
+/// `accept` has the last word.
 pub(super) fn search(
     arena: &Arena,
     all: &[ExprId],
-    from: &Assignment,
+    (from, work): (&Assignment, usize),
     heavy: &dyn Fn(ExprId) -> bool,
     accept: &dyn Fn(&Assignment) -> Option<Assignment>,
 ) -> Option<Assignment> {
     let order = cone(arena, all, |_| false);
-    let steps = STEPS.min(WORK / order.len().max(1));
+    let steps = STEPS.min(work / order.len().max(1));
     let mut walk = Walk {
         arena,
         order,

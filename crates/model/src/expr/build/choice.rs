@@ -50,14 +50,9 @@ impl Arena {
         self.ite(c, a, b)
     }
 
-    /// An expression with the choices in it that a condition decides.
+    /// An expression with the choices in it that a condition decides, if it is small.
     fn decided(&mut self, e: ExprId, c: ExprId, holds: bool) -> ExprId {
-        let by_c = |id: &ExprId| matches!(self.node(*id), Node::Ite(d, ..) if *d == c);
-        if e < c {
-            return e;
-        }
-        let inside = cone(self, &[e], |id| id < c);
-        if inside.len() > INSIDE || !inside.iter().any(by_c) {
+        if e < c || cone(self, &[e], |id| id <= c).len() > INSIDE {
             return e;
         }
         given(self, e, c, holds)
