@@ -104,7 +104,9 @@ fn a_model_is_held_against_executions() {
         (&true.into(), &0.into())
     );
     assert_eq!(d["driven"], d["paths"]);
-    assert_eq!((&d["packets"], &d["seed"]), (&300.into(), &7.into()));
+    // Those asked for under the default settings; more under settings that paths need.
+    assert!(d["packets"].as_u64().unwrap() >= 300);
+    assert_eq!(d["seed"], 7);
     let rest = d["not_reached"].as_array().unwrap().len() as u64;
     assert_eq!(
         d["reached"].as_u64().unwrap() + rest,

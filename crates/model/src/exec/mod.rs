@@ -29,7 +29,7 @@ use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId, Node, Origin, Rel};
 use crate::model::{Outcome, Path, Verdict};
-use crate::solver::{Answer, Oracle};
+use crate::solver::{Answer, Oracle, conjuncts};
 use crate::{Limits, facts};
 
 pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
@@ -408,7 +408,7 @@ impl<'a> Engine<'a> {
             .map(|m| m.value(&self.arena, condition) == 1);
         let mut with = |e: ExprId, known: bool| -> Option<State> {
             let mut t = s.clone();
-            t.guard.push(e);
+            t.guard.extend(conjuncts(&self.arena, &[e]));
             if known {
                 return Some(t);
             }

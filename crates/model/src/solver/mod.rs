@@ -19,7 +19,8 @@ use crate::expr::walk::{cone, given};
 use crate::expr::{Arena, Bin, ExprId, Node};
 
 use far::{Lemma, Values, assignment};
-use slice::{Leaves, conjuncts};
+use slice::Leaves;
+pub(crate) use slice::conjuncts;
 pub use z3::Z3;
 
 /// What became of a question.

@@ -57,7 +57,7 @@ impl Leaves {
 }
 
 /// The same with conjunctions taken apart.
-pub(super) fn conjuncts(arena: &Arena, all: &[ExprId]) -> Vec<ExprId> {
+pub(crate) fn conjuncts(arena: &Arena, all: &[ExprId]) -> Vec<ExprId> {
     let mut out = Vec::new();
     let mut todo: Vec<ExprId> = all.iter().rev().copied().collect();
     while let Some(e) = todo.pop() {

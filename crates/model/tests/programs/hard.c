@@ -19,8 +19,8 @@ int hard(struct xdp_md *ctx)
 		return XDP_DROP;
 	a = *(__u32 *)p;
 	b = *(__u32 *)(p + 4);
-	/* The product of the primes 4294967291 and 4294967279. */
-	if (a < 2 || b < 2 || a > b || a * b != 18446743979220271189ull)
+	/* The product of the primes 2654435761 and 3418756183. */
+	if (a < 2 || b < 2 || a > b || a * b != 9074868670295060263ull)
 		return XDP_PASS;
 	value = lookup(&hits, &key);
 	if (value)
