@@ -69,7 +69,7 @@ type Fits<'a> = &'a dyn Fn(&Arena, &Assignment) -> bool;
 const LIGHT: usize = 40;
 /// Most assignments that are remembered.
 const REMEMBERED: usize = 48;
-/// Most answers that are remembered.
+/// Most answers that are remembered, and most expressions with a choice decided.
 const ANSWERS: usize = 1 << 16;
 /// Most expressions that a walk evaluates, for a question and for one of its cases.
 const LONG: usize = 300_000;
@@ -265,7 +265,9 @@ impl Oracle {
                     Some(known) => *known,
                     None => given(arena, e, by, holds),
                 };
-                self.decided.insert((e, by, holds), decided);
+                if self.decided.len() < ANSWERS {
+                    self.decided.insert((e, by, holds), decided);
+                }
                 rest.extend(conjuncts(arena, &[decided]));
             }
             rest.extend(conjuncts(arena, &[case]));
