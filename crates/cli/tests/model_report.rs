@@ -135,7 +135,7 @@ fn state(nf: &str) -> Option<String> {
     Some(state.split("\nmillrace_on_").next().unwrap().to_owned())
 }
 
-/// These were held against the source by hand, line by line.
+/// What was recorded was read against the source of each function.
 #[test]
 fn the_state_report_is_what_a_reader_would_write() {
     if !has_z3() {
