@@ -118,6 +118,9 @@ pub struct Took {
     pub expressions: usize,
     /// questions that the solver got
     pub asked: u64,
+    /// how long it took over them
+    #[serde(rename = "solver_ms", serialize_with = "milliseconds")]
+    pub solving: Duration,
     /// questions that it did not answer
     pub unanswered: u64,
     /// questions that an earlier assignment or answer settled

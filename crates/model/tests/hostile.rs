@@ -159,7 +159,7 @@ fn solvers_that_are_none() {
         let place = folder.path().join(name);
         std::fs::create_dir(&place).unwrap();
         let limits = Limits {
-            solver: solver(&place, script),
+            solver: Some(solver(&place, script)),
             question: Duration::from_millis(100),
             time: Duration::from_secs(6),
             ..Limits::default()
@@ -173,7 +173,7 @@ fn solvers_that_are_none() {
         touched(&model);
     }
     let limits = Limits {
-        solver: folder.path().join("nowhere"),
+        solver: Some(folder.path().join("nowhere")),
         ..Limits::default()
     };
     let model = within(&loaded, &limits);
