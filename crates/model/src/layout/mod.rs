@@ -4,6 +4,8 @@
 
 pub mod fields;
 
+use std::collections::BTreeSet;
+
 use crate::expr::sets::{Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 use crate::known::Of;
@@ -28,8 +30,12 @@ pub struct Layout {
 /// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
 fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
     let mut todo = vec![(condition, true)];
+    let mut seen = BTreeSet::new();
     let mut found = false;
     while let Some((e, holds)) = todo.pop() {
+        if !seen.insert((e, holds)) {
+            continue;
+        }
         match *arena.node(e) {
             Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
                 let inner = if arena.constant(a) == Some(1) { b } else { a };

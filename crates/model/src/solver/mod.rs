@@ -241,6 +241,9 @@ impl Oracle {
         fits: Fits<'_>,
         cases: &mut usize,
     ) -> Answer {
+        if Instant::now() > self.until {
+            return Answer::Unknown("the time is up".to_owned());
+        }
         match self.light(arena, all, under, fits) {
             Answer::Unknown(_) => {}
             decided => return decided,
@@ -261,6 +264,9 @@ impl Oracle {
         for (case, holds) in ways {
             let mut rest = Vec::new();
             for e in all.iter().copied().filter(|e| Some(*e) != whole) {
+                if Instant::now() > self.until {
+                    return Answer::Unknown("the time is up".to_owned());
+                }
                 let decided = match self.decided.get(&(e, by, holds)) {
                     Some(known) => *known,
                     None => given(arena, e, by, holds),
