@@ -17,7 +17,7 @@ use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{ObjectId, Program};
 
 use crate::stands::{Stands, stand};
-use crate::trial::{Lookup, Trial, number, param};
+use crate::trial::{Lookup, Trial, number};
 
 /// A path and its symbols.
 pub(crate) struct Charted {
@@ -190,7 +190,10 @@ impl<'a> Chart<'a> {
                 (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
                 (Origin::Port, "ports") => u64::from(trial.ports),
                 (Origin::Time, _) => trial.time,
-                (Origin::Param, name) => param(program, name).unwrap_or(0),
+                (Origin::Param, name) => {
+                    let param = program.params.iter().find(|p| p.name == name);
+                    param.map_or(0, |p| p.declared(program))
+                }
                 _ => 0,
             };
             symbols.insert(*s, value);
