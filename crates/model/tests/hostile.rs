@@ -189,6 +189,26 @@ fn a_way_out_at_every_step() {
     assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
 }
 
+#[test]
+fn as_many_instructions_as_the_largest_programs_have() {
+    let Some(loaded) = support::load("large") else {
+        return;
+    };
+    let flow = &loaded.program.functions[0];
+    assert!(flow.insns.len() > 48_000, "{}", flow.insns.len());
+    let limits = Limits {
+        time: Duration::from_secs(50),
+        ..Limits::default()
+    };
+    let model = within(&loaded, &limits);
+    let entry = &model.entries[0];
+    println!("{:?}, {:?}", entry.outcome, entry.took);
+    // Both ways of each of 8192 decisions meet again.
+    assert_eq!(entry.outcome, Outcome::Exhaustive);
+    assert_eq!(entry.paths.len(), 2);
+    assert!(peak() < 1_500_000, "{} KiB", peak());
+}
+
 /// A command that takes questions and answers so.
 fn solver(folder: &std::path::Path, script: &str) -> PathBuf {
     let path = folder.join("solver");

@@ -16,7 +16,7 @@ use crate::expr::sets::{self, Place, Set};
 use crate::expr::walk::{children, cone, each_child};
 use crate::expr::{Arena, ExprId, Node, Origin};
 use crate::known;
-use crate::layout::Layout;
+use crate::layout::{Layout, Tags};
 use crate::names::{self, Names, What, member};
 use crate::report::clean;
 
@@ -90,6 +90,8 @@ type Update = (u64, Vec<ExprId>, Vec<String>);
 pub struct Memory {
     /// what conditions fix
     pub(crate) known: known::Memory,
+    /// what they say of VLAN tags
+    pub(crate) tags: Tags,
     sets: RefCell<HashMap<(u64, ExprId), Option<(Place, Set)>>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
     checksums: RefCell<HashMap<(u64, ExprId, i64), Option<bool>>>,
