@@ -209,6 +209,19 @@ fn as_many_instructions_as_the_largest_programs_have() {
     assert!(peak() < 1_500_000, "{} KiB", peak());
 }
 
+#[test]
+fn more_time_than_a_clock_counts() {
+    let Some(loaded) = support::load("stateful") else {
+        return;
+    };
+    let limits = Limits {
+        time: Duration::MAX,
+        ..Limits::default()
+    };
+    let model = model(&loaded.program, &loaded.checked, &limits);
+    assert!(!model.entries[0].paths.is_empty());
+}
+
 /// A command that takes questions and answers so.
 fn solver(folder: &std::path::Path, script: &str) -> PathBuf {
     let path = folder.join("solver");

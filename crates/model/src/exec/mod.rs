@@ -99,7 +99,7 @@ impl<'a> Engine<'a> {
             oracle,
             limits,
             until,
-            hurry: until - limits.time / 8,
+            hurry: until - until.saturating_duration_since(Instant::now()) / 8,
             blocks,
             live,
             reach,

@@ -4,8 +4,8 @@ use super::Printer;
 use crate::expr::{ExprId, Node};
 use crate::names::{What, member};
 
-/// Most nodes of bytes that are shown as a choice.
-const CHOICES: usize = 600;
+/// Most choices within each other of which a byte is shown as one.
+const CHOICES: usize = 64;
 
 /// One byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +85,22 @@ impl Printer<'_> {
         (all && self.is_low(of, first)).then_some(of)
     }
 
+    /// Whether a byte is one of more than can be shown.
+    fn many(&self, byte: ExprId) -> bool {
+        let mut todo = vec![byte];
+        let mut choices = 0;
+        while let Some(e) = todo.pop() {
+            if let Node::Ite(_, x, y) = *self.arena.node(e) {
+                choices += 1;
+                if choices > CHOICES {
+                    return true;
+                }
+                todo.extend([x, y]);
+            }
+        }
+        false
+    }
+
     /// Bytes of which each is one or another by the same condition.
     pub(super) fn choice(&self, bytes: &[ExprId]) -> Option<(ExprId, Vec<ExprId>, Vec<ExprId>)> {
         let way = |e: &ExprId| match *self.arena.node(*e) {
@@ -92,8 +108,8 @@ impl Printer<'_> {
             _ => None,
         };
         let c = bytes.iter().find_map(way)?;
-        // Of choices of choices only what they depend on is shown.
-        if bytes.iter().map(|b| self.weight(*b)).sum::<usize>() > CHOICES {
+        // Of choices of choices of choices only what they depend on is shown.
+        if bytes.iter().any(|b| self.many(*b)) {
             return None;
         }
         let ways = bytes.iter().map(|e| match *self.arena.node(*e) {

@@ -85,6 +85,9 @@ fn letter(at: usize) -> String {
 /// The arena, the bytes that a path writes, and the fields that they are.
 type Update = (u64, Vec<ExprId>, Vec<String>);
 
+/// The byte that a condition is about, and the values for which it holds; none if it is about more.
+type OneByte = Option<(Place, Set)>;
+
 /// What is worked out once an expression, by the arena that it is in.
 #[derive(Default)]
 pub struct Memory {
@@ -92,7 +95,7 @@ pub struct Memory {
     pub(crate) known: known::Memory,
     /// what they say of VLAN tags
     pub(crate) tags: Tags,
-    sets: RefCell<HashMap<(u64, ExprId), Option<(Place, Set)>>>,
+    sets: RefCell<HashMap<(u64, ExprId), OneByte>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
     checksums: RefCell<HashMap<(u64, ExprId, i64), Option<bool>>>,
     /// whether the second is the lowest bits of the first
