@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::eval::Assignment;
-use super::walk::{children, cone};
+use super::walk::{children, cone_within};
 use super::{Arena, ExprId, Node};
 
 /// Beyond so many nodes nobody asks.
@@ -13,58 +13,56 @@ const FILLED: u64 = 256;
 
 /// Values of a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Set([bool; 256]);
+pub struct Set([u64; 4]);
 
 impl Set {
     /// Every value.
     #[must_use]
     pub fn all() -> Self {
-        Self([true; 256])
+        Self([u64::MAX; 4])
     }
 
     /// This value alone.
     #[must_use]
     pub fn one(value: u8) -> Self {
-        let mut set = [false; 256];
-        set[usize::from(value)] = true;
-        Self(set)
+        let mut set = Self([0; 4]);
+        set.insert(value);
+        set
+    }
+
+    fn insert(&mut self, value: u8) {
+        self.0[usize::from(value >> 6)] |= 1 << (value & 63);
+    }
+
+    fn with(&self, other: &Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        let mut out = self.clone();
+        for (a, b) in out.0.iter_mut().zip(&other.0) {
+            *a = f(*a, *b);
+        }
+        out
     }
 
     /// The values of either.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        let mut out = self.clone();
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a |= b;
-        }
-        out
+        self.with(other, |a, b| a | b)
     }
 
     /// The values of both.
     #[must_use]
     pub fn both(&self, other: &Self) -> Self {
-        let mut out = self.clone();
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a &= b;
-        }
-        out
+        self.with(other, |a, b| a & b)
     }
 
     /// The values that are not there.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        let mut out = self.clone();
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a &= !b;
-        }
-        out
+        self.with(other, |a, b| a & !b)
     }
 
     /// Its values.
     pub fn values(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255_u8)
-            .zip(&self.0)
-            .filter_map(|(v, is)| is.then_some(v))
+        (0..=255_u8).filter(|v| self.0[usize::from(v >> 6)] >> (v & 63) & 1 == 1)
     }
 
     /// The value, if there is one only.
@@ -87,10 +85,7 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         return None;
     }
     // What the byte's own place is computed from is no part of the condition.
-    let above = cone(arena, &[e], is_byte);
-    if above.len() > MOST {
-        return None;
-    }
+    let above = cone_within(arena, &[e], is_byte, MOST)?;
     let mut byte = None;
     for id in &above {
         if let Node::Sym(_) = arena.node(*id) {
@@ -123,8 +118,8 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
     if offset >= FILLED {
         return None;
     }
-    let mut set = [false; 256];
-    for (value, is) in (0..=255_u8).zip(&mut set) {
+    let mut set = Set([0; 4]);
+    for value in 0..=255_u8 {
         let mut packet = if base.is_some() {
             fill()
         } else {
@@ -135,7 +130,9 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         if base.is_some_and(|b| with.value(arena, b) != from) {
             return None;
         }
-        *is = with.value(arena, e) == 1;
+        if with.value(arena, e) == 1 {
+            set.insert(value);
+        }
     }
-    Some(((base, at), Set(set)))
+    Some(((base, at), set))
 }

@@ -4,6 +4,9 @@
 
 pub mod fields;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use crate::expr::sets::{Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 use crate::known::Of;
@@ -28,8 +31,12 @@ pub struct Layout {
 /// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
 fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
     let mut todo = vec![(condition, true)];
+    let mut seen = BTreeSet::new();
     let mut found = false;
     while let Some((e, holds)) = todo.pop() {
+        if !seen.insert((e, holds)) {
+            continue;
+        }
         match *arena.node(e) {
             Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
                 let inner = if arena.constant(a) == Some(1) { b } else { a };
@@ -70,6 +77,39 @@ fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
     found
 }
 
+/// How many tags a guard says there are, of the one that was asked for last: mostly the next one is the same
+/// and a condition more.
+#[derive(Default)]
+pub struct Tags(RefCell<Told>);
+
+/// A guard, its arena, and where it says that there is a tag's EtherType.
+#[derive(Default)]
+struct Told {
+    arena: u64,
+    guard: Vec<ExprId>,
+    at: [bool; 2],
+}
+
+impl Tags {
+    fn before(&self, arena: &Arena, guard: &[ExprId]) -> i64 {
+        let mut told = self.0.borrow_mut();
+        if told.arena != arena.identity() || !guard.starts_with(&told.guard) {
+            *told = Told {
+                arena: arena.identity(),
+                ..Told::default()
+            };
+        }
+        let from = told.guard.len();
+        for e in guard.get(from..).unwrap_or(&[]) {
+            for (is, at) in told.at.iter_mut().zip([12, 16]) {
+                *is = *is || says_tag(arena, *e, at);
+            }
+            told.guard.push(*e);
+        }
+        told.at.iter().take_while(|is| **is).count() as i64
+    }
+}
+
 /// Four times the lower half of a byte: the length of an IPv4 header; which byte.
 fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
     let Node::Concat(parts) = arena.node(e) else {
@@ -102,10 +142,7 @@ impl Layout {
         });
         let tags = match network {
             Some((at, _)) => (at - 14) / 4,
-            None => [12, 16]
-                .into_iter()
-                .take_while(|at| guard.iter().any(|e| says_tag(arena, *e, *at)))
-                .count() as i64,
+            None => memory.tags.before(arena, guard),
         };
         let mut layout = Self {
             network,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::document::Report;
-use super::text::ending;
+use super::text::{deeper, ending};
 use super::tree::{Node, Then};
 use super::verdict::passes;
 
@@ -148,10 +148,11 @@ impl Graph {
             return self.edge(from, id, &reached);
         }
         let id = self.fresh();
-        let _ = writeln!(
-            self.out,
-            "  n{id} [shape=diamond, width=0.25, height=0.25, label=\"\"];"
-        );
+        let shown = match n.then {
+            Then::Deeper => format!("shape=plaintext, label={}", label(&[deeper(n)])),
+            _ => "shape=diamond, width=0.25, height=0.25, label=\"\"".to_owned(),
+        };
+        let _ = writeln!(self.out, "  n{id} [{shown}];");
         self.edge(from, id, &reached);
         if let Some(label) = n.label {
             self.labelled.insert((tree, label), first.unwrap_or(id));

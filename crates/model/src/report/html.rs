@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::clean;
 use super::document::{ObjectReport, Report};
-use super::text::{declared, effect, ending, heading, summary, usage, when};
+use super::text::{declared, deeper, effect, ending, heading, summary, usage, when};
 use super::tree::{Branch, Line, Node, Then, Tree};
 
 const STYLE: &str = "
@@ -26,8 +26,10 @@ a { color: inherit; } :target { background: #fd06; }
 @media (prefers-color-scheme: dark) { .w { color: #d9b84a; } .go { color: #6fc38f; } .drop, .why { color: #ef8474; } }
 ";
 
-/// Text in a page.
-fn escaped(text: &str) -> String {
+/// Text in a page, or in an attribute of one: markup, control characters and what turns the direction of
+/// text are shown as characters.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean(text).chars() {
         match c {
@@ -198,6 +200,9 @@ fn node(out: &mut String, number: usize, n: &Node) {
                 "<div class=\"end\">=&gt; goes on as at <a href=\"#n{number}-{label}\">({label})</a></div>"
             );
         }
+        Then::Deeper => {
+            let _ = writeln!(out, "<div class=\"end\">{}</div>", escaped(&deeper(n)));
+        }
         Then::Branches(all) => all.iter().for_each(|b| branch(out, number, b)),
     }
 }
@@ -215,4 +220,15 @@ fn branch(out: &mut String, number: usize, b: &Branch) {
     );
     node(out, number, &b.node);
     out.push_str("</details>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn no_text_is_markup() {
+        assert_eq!(escaped("<'\">&"), "&lt;&#39;&quot;&gt;&amp;");
+        assert_eq!(escaped("a\u{202e}b\n"), "a\u{fffd}b\u{fffd}");
+    }
 }

@@ -239,6 +239,7 @@ impl Text {
                 Then::Same(label) => {
                     return self.put(depth, &format!("=> goes on as at ({label})"));
                 }
+                Then::Deeper => return self.put(depth, &deeper(node)),
                 Then::Branches(all) => all,
             };
             let (short, long): (Vec<&Branch>, Vec<&Branch>) =
@@ -304,6 +305,15 @@ pub fn ending(end: &End) -> String {
         format!("  ({})", end.notes.join(", "))
     };
     format!("=> {}{notes}", end.verdict)
+}
+
+/// What stands for decisions that are not shown.
+#[must_use]
+pub fn deeper(node: &Node) -> String {
+    format!(
+        "=> {} paths, too deep to be shown here; --json lists them",
+        node.paths
+    )
 }
 
 /// The end of a way that does nothing else.

@@ -1,6 +1,8 @@
 //! Paths as decisions: conditions that paths share are said once, and so is what happens after them. Where
 //! the same follows in two places, the second says only where the first is.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::access;
 use super::document::Rewrite;
 use super::rewrite::rewrites;
@@ -14,6 +16,10 @@ use crate::known::Of;
 use crate::layout::Layout;
 use crate::model::{Entry, Path};
 use crate::words::{Keys, Printer};
+
+/// How many decisions after each other are shown: a person follows fewer, and each is a level of the stack
+/// for whatever reads the tree.
+const DEEPEST: usize = 160;
 
 /// The decisions of one entry.
 pub struct Tree {
@@ -49,6 +55,8 @@ pub enum Then {
     Branches(Vec<Branch>),
     /// the same as at the node of this label
     Same(usize),
+    /// more decisions than are shown
+    Deeper,
 }
 
 /// A way on.
@@ -104,7 +112,7 @@ pub(super) fn tree(context: &Context<'_>, entry: &Entry) -> Tree {
         .map(|path| Waiting { path, accesses: 0 })
         .collect();
     let builder = Builder { context, entry };
-    let mut root = builder.node(&waiting, 0);
+    let mut root = builder.node(&waiting, 0, 0);
     share(&mut root);
     Tree {
         entry: entry.function.clone(),
@@ -132,7 +140,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The node of paths that have their first conditions in common.
-    fn node(&self, waiting: &[Waiting<'a>], told: usize) -> Node {
+    fn node(&self, waiting: &[Waiting<'a>], told: usize, depth: usize) -> Node {
         let Some(first) = waiting.first() else {
             return Node {
                 label: None,
@@ -165,8 +173,13 @@ impl<'a> Builder<'a> {
             let (end, s) = self.end(&printer, first.path);
             salt = s;
             Then::End(end)
+        } else if depth == DEEPEST {
+            let mut h = DefaultHasher::new();
+            waiting.iter().for_each(|w| w.path.guard.hash(&mut h));
+            salt = h.finish();
+            Then::Deeper
         } else {
-            match Self::either(self.branches(&waiting, told)) {
+            match Self::either(self.branches(&waiting, told, depth + 1)) {
                 Ok(node) => {
                     accesses.extend(node.accesses);
                     salt = node.salt;
@@ -187,7 +200,7 @@ impl<'a> Builder<'a> {
         node
     }
 
-    fn branches(&self, waiting: &[Waiting<'a>], told: usize) -> Vec<Branch> {
+    fn branches(&self, waiting: &[Waiting<'a>], told: usize, depth: usize) -> Vec<Branch> {
         let mut groups: Vec<(Option<ExprId>, Vec<Waiting<'a>>)> = Vec::new();
         for w in waiting {
             let next = w.path.guard.get(told).copied();
@@ -216,7 +229,7 @@ impl<'a> Builder<'a> {
                 Branch {
                     conditions,
                     contrary,
-                    node: self.node(group, told + more),
+                    node: self.node(group, told + more, depth),
                     salt,
                 }
             })

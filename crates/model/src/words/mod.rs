@@ -13,10 +13,10 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::expr::sets::{self, Place, Set};
-use crate::expr::walk::{children, cone};
+use crate::expr::walk::{children, cone, each_child};
 use crate::expr::{Arena, ExprId, Node, Origin};
 use crate::known;
-use crate::layout::Layout;
+use crate::layout::{Layout, Tags};
 use crate::names::{self, Names, What, member};
 use crate::report::clean;
 
@@ -25,6 +25,8 @@ pub(crate) use compare::field_value;
 
 /// Beyond so many nodes only what an expression depends on is shown.
 const MOST: usize = 96;
+/// Beyond so many nodes they are counted no further.
+const WEIGHED: usize = 1024;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
 /// Choices longer than this are shown by what they depend on.
@@ -80,19 +82,24 @@ fn letter(at: usize) -> String {
     }
 }
 
-/// The bytes that a path writes, and the fields that they are.
-type Update = (Vec<ExprId>, Vec<String>);
+/// The arena, the bytes that a path writes, and the fields that they are.
+type Update = (u64, Vec<ExprId>, Vec<String>);
 
-/// What is worked out once an expression.
+/// The byte that a condition is about, and the values for which it holds; none if it is about more.
+type OneByte = Option<(Place, Set)>;
+
+/// What is worked out once an expression, by the arena that it is in.
 #[derive(Default)]
 pub struct Memory {
     /// what conditions fix
     pub(crate) known: known::Memory,
-    sets: RefCell<HashMap<ExprId, Option<(Place, Set)>>>,
+    /// what they say of VLAN tags
+    pub(crate) tags: Tags,
+    sets: RefCell<HashMap<(u64, ExprId), OneByte>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
-    checksums: RefCell<HashMap<(ExprId, i64), Option<bool>>>,
+    checksums: RefCell<HashMap<(u64, ExprId, i64), Option<bool>>>,
     /// whether the second is the lowest bits of the first
-    lows: RefCell<HashMap<(ExprId, ExprId), bool>>,
+    lows: RefCell<HashMap<(u64, ExprId, ExprId), bool>>,
     /// what a checksum that is written follows, by the bytes of it and of the other updates, and their fields
     adjusted: RefCell<HashMap<Update, Option<checksum::Adjusted>>>,
 }
@@ -101,7 +108,10 @@ impl Memory {
     /// As [`sets::of`].
     pub(crate) fn set(&self, arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         let mut sets = self.sets.borrow_mut();
-        sets.entry(e).or_insert_with(|| sets::of(arena, e)).clone()
+        let key = (arena.identity(), e);
+        sets.entry(key)
+            .or_insert_with(|| sets::of(arena, e))
+            .clone()
     }
 }
 
@@ -133,17 +143,18 @@ impl Printer<'_> {
         self.term(e)
     }
 
-    /// How many nodes there are to print: those that are shared count each time.
+    /// How many nodes there are to print: those that are shared count each time. At most [`WEIGHED`], which is
+    /// more than is ever printed.
     pub(crate) fn weight(&self, e: ExprId) -> usize {
-        let mut all: HashMap<ExprId, usize> = HashMap::new();
-        let mut last = 0;
-        for id in cone(self.arena, &[e], |_| false) {
-            let below = children(self.arena.node(id));
-            let below = below.iter().filter_map(|c| all.get(c).copied());
-            last = below.fold(1, usize::saturating_add);
-            all.insert(id, last);
+        let mut todo = vec![e];
+        let mut all = 0;
+        while let Some(e) = todo.pop()
+            && all < WEIGHED
+        {
+            all += 1;
+            each_child(self.arena.node(e), |c| todo.push(c));
         }
-        last
+        all
     }
 
     /// Only what it depends on.
