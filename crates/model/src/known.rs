@@ -41,6 +41,11 @@ fn either(a: &Known, b: &Known) -> Known {
 }
 
 impl Memory {
+    /// Forgets everything.
+    pub fn forget(&self) {
+        self.0.borrow_mut().clear();
+    }
+
     /// What a condition fixes, or its contrary.
     pub fn of(&self, arena: &Arena, e: ExprId, holds: bool) -> Rc<Known> {
         // Operands before what they are operands of: depth is no matter.

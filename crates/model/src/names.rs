@@ -87,6 +87,8 @@ pub struct Parts {
     pub key: Vec<Member>,
     /// whether its key is one number
     pub numbered: bool,
+    /// a section of global variables, which go by their own names
+    pub global: bool,
 }
 
 /// The names of a program.
@@ -136,6 +138,7 @@ impl Names {
                     o.kind.name,
                     "allocator" | "vector" | "array" | "percpu_array"
                 ),
+                global: o.kind.name == "global",
             }
         });
         Self {

@@ -10,6 +10,8 @@ use super::{Arena, ExprId, Node};
 const MOST: usize = 4000;
 /// Bytes of the packet that it is tried on.
 const FILLED: u64 = 256;
+/// With these.
+const FILLS: [u8; 2] = [0x45, 1];
 
 /// Values of a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,10 +110,17 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
     let Node::Byte { base, at } = *arena.node(byte?) else {
         return None;
     };
-    // A packet in which the place is known and no other byte that is asked for is at it.
+    // A packet in which the place is known and no other byte that is asked for is at it. The length of an
+    // IPv4 header is one byte's, those of IPv6 extension headers are others': what is short for the one is far
+    // too long for the others.
+    FILLS.iter().find_map(|with| values(arena, e, (base, at), *with))
+}
+
+/// As [`of`], in a packet whose bytes are all the same.
+fn values(arena: &Arena, e: ExprId, (base, at): Place, with: u8) -> Option<(Place, Set)> {
     let fill = || {
         (0..FILLED)
-            .map(|at| (at, 0x45_u8))
+            .map(|at| (at, with))
             .collect::<BTreeMap<_, _>>()
     };
     let place = |packet: BTreeMap<u64, u8>| {

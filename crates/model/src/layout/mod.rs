@@ -3,15 +3,19 @@
 //! `inner.` begins the names of fields of the packet that an ICMP error carries.
 
 pub mod fields;
+mod ipv6;
+pub mod landing;
 
 use crate::expr::sets::{Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 use crate::known::Of;
 use crate::words::Memory;
-use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, IPV6, TAG, transport};
+use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, TAG, transport};
+use ipv6::Chains;
+use landing::Meaning;
 
 /// Which headers stand where.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// offset of the network header and its EtherType; none where the guard does not say
     network: Option<(i64, u16)>,
@@ -23,6 +27,8 @@ pub struct Layout {
     /// the packet carries another one's IPv4 header behind the first eight bytes of ICMP
     inner: bool,
     inner_protocol: Option<u8>,
+    /// what follows the IPv6 header
+    chains: Option<Chains>,
 }
 
 /// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
@@ -92,6 +98,7 @@ impl Layout {
     /// What a guard says.
     #[must_use]
     pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
+        memory.settle(arena);
         let known = memory.known.all(arena, guard);
         let at = |place: Place| known.get(&Of::Byte(place)).and_then(Set::only);
         let byte = |offset: i64| at((None, offset));
@@ -115,11 +122,16 @@ impl Layout {
         let Some((at_network, kind)) = network else {
             return layout;
         };
+        if kind == 0x86dd {
+            let chains = Chains::of(arena, (guard, &known), at_network, &memory.landings);
+            layout.chains = Some(chains);
+            return layout;
+        }
         layout.header = byte(at_network)
-            .filter(|v| kind == 0x0800 && v >> 4 == 4)
+            .filter(|v| v >> 4 == 4)
             .map(|v| 4 * i64::from(v & 15));
-        layout.protocol = byte(at_network + if kind == 0x0800 { 9 } else { 6 });
-        if layout.protocol == Some(1) && kind == 0x0800 {
+        layout.protocol = byte(at_network + 9);
+        if layout.protocol == Some(1) {
             let at_inner = at_network + ICMP_BYTES;
             let carried = |offset: i64| {
                 let mut places = known.iter().filter_map(|(of, set)| match of {
@@ -168,6 +180,31 @@ impl Layout {
         (self.is_transport(arena, a) && second(b)) || (self.is_transport(arena, b) && second(a))
     }
 
+    /// An offset that is computed along the headers behind IPv6, in words.
+    #[must_use]
+    pub fn offset(&self, arena: &Arena, e: ExprId, memory: &Memory) -> Option<String> {
+        let chains = self.chains.as_ref()?;
+        match memory.landings.meaning(arena, e, chains.network())? {
+            Meaning::Offset(landing, by) => Some(chains.offset(landing, by)),
+            Meaning::Protocol { inner: false } => Some("ip6.protocol".to_owned()),
+            Meaning::Protocol { inner: true } => Some("inner.ip6.protocol".to_owned()),
+        }
+    }
+
+    /// The place of a byte behind IPv6, in words.
+    #[must_use]
+    pub fn place(
+        &self,
+        arena: &Arena,
+        base: Option<ExprId>,
+        at: i64,
+        memory: &Memory,
+    ) -> Option<String> {
+        let chains = self.chains.as_ref()?;
+        let (landing, by) = chains.place(arena, base, at, &memory.landings)?;
+        Some(chains.offset(landing, by))
+    }
+
     /// The name of a field, where in it a byte is, and how long it is.
     #[must_use]
     pub fn field(
@@ -175,7 +212,13 @@ impl Layout {
         arena: &Arena,
         base: Option<ExprId>,
         at: i64,
+        memory: &Memory,
     ) -> Option<(String, i64, i64)> {
+        if let Some(chains) = &self.chains
+            && let Some((landing, at)) = chains.place(arena, base, at, &memory.landings)
+        {
+            return chains.field(landing, at);
+        }
         let find = |fields: &[Field], from: i64, prefix: &str| {
             let hit = fields
                 .iter()
@@ -193,24 +236,21 @@ impl Layout {
             if kind == 0x0800 {
                 return find(IPV4, network, "").or_else(|| {
                     let from = network + self.header?;
-                    find(transport(self.protocol), from, "")
+                    find(transport(self.protocol, false), from, "")
                 });
             }
-            return find(IPV6, network, "").or_else(|| match self.protocol {
-                Some(p @ (6 | 17)) => find(transport(Some(p)), network + 40, ""),
-                _ => None,
-            });
+            return None;
         };
         let (network, _) = self.network?;
         if self.is_transport(arena, b) {
-            let own = find(transport(self.protocol), network, "");
+            let own = find(transport(self.protocol, false), network, "");
             return match own {
                 None if self.inner => find(IPV4, network + ICMP_BYTES, "inner."),
                 own => own,
             };
         }
         if self.inner && self.is_inner_transport(arena, b) {
-            let kind = transport(self.inner_protocol);
+            let kind = transport(self.inner_protocol, false);
             return find(kind, network + ICMP_BYTES, "inner.");
         }
         None
@@ -218,8 +258,14 @@ impl Layout {
 
     /// Where a byte of a source field has its like in the destination field, and the other way round.
     #[must_use]
-    pub fn swapped(&self, arena: &Arena, base: Option<ExprId>, at: i64) -> Option<i64> {
-        let (name, _, bytes) = self.field(arena, base, at)?;
+    pub fn swapped(
+        &self,
+        arena: &Arena,
+        base: Option<ExprId>,
+        at: i64,
+        memory: &Memory,
+    ) -> Option<i64> {
+        let (name, _, bytes) = self.field(arena, base, at, memory)?;
         let ethernet = name.starts_with("eth");
         // Of Ethernet the destination comes first.
         let by = if name.ends_with("src") || name.ends_with("sport") {

@@ -105,7 +105,7 @@ fn key_use(
         let mut moves = BTreeMap::new();
         for id in cone(&entry.arena, &[*e], |_| false) {
             if let Node::Byte { base, at } = *entry.arena.node(id)
-                && let Some(to) = layout.swapped(&entry.arena, base, at)
+                && let Some(to) = layout.swapped(&entry.arena, base, at, &context.memory)
             {
                 moves.insert((base, at), to);
             }

@@ -97,7 +97,11 @@ fn words(printer: &Printer<'_>, a: &Access, agree: bool) -> String {
         _ => String::new(),
     };
     let value = written(printer, a).join(", ");
+    let parts = printer.names.objects.get(a.object.0);
+    let global = parts.is_some_and(|p| p.global && !p.value.is_empty());
     match (a.operation, part(printer, a)) {
+        ("load", Some(part)) if global => format!("read {part}"),
+        ("store", Some(_)) if global => format!("write {}", value.replacen(" = ", " := ", 1)),
         ("load", Some(part)) => format!("read {entry}.{part}").replace(".[", "["),
         ("store", Some(part)) => {
             let value = value.strip_prefix(&format!("{part} = ")).unwrap_or(&value);

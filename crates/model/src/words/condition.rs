@@ -201,9 +201,7 @@ impl Printer<'_> {
             Node::Extract { of, low } => {
                 let text = self.term(e);
                 let group = match *a.node(of) {
-                    Node::Byte { base, at } => self
-                        .layout
-                        .field(a, base, at)
+                    Node::Byte { base, at } => self.field(base, at)
                         .and_then(|f| fields::part(&f.0, f.1, low, 1))
                         .and_then(|p| p.strip_suffix(".group").map(str::to_owned)),
                     _ => None,
@@ -233,7 +231,7 @@ impl Printer<'_> {
         if other.values().next().is_none() {
             return Some(None);
         }
-        let (name, byte, all) = self.layout.field(self.arena, base, at)?;
+        let (name, byte, all) = self.field(base, at)?;
         // Part of the byte: all of what it does not say may be anything.
         for (low, width) in [(4, 4), (0, 4), (0, 1)] {
             let Some(part) = fields::part(&name, byte, low, width) else {

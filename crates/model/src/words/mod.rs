@@ -7,7 +7,7 @@ mod compare;
 mod condition;
 mod number;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +16,7 @@ use crate::expr::sets::{self, Place, Set};
 use crate::expr::walk::{children, cone};
 use crate::expr::{Arena, ExprId, Node, Origin};
 use crate::known;
-use crate::layout::Layout;
+use crate::layout::{Layout, landing};
 use crate::names::{self, Names, What, member};
 use crate::report::clean;
 
@@ -88,6 +88,10 @@ type Update = (Vec<ExprId>, Vec<String>);
 pub struct Memory {
     /// what conditions fix
     pub(crate) known: known::Memory,
+    /// what offsets behind IPv6 are
+    pub(crate) landings: landing::Memory,
+    /// the arena that it is about, by its address
+    arena: Cell<usize>,
     sets: RefCell<HashMap<ExprId, Option<(Place, Set)>>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
     checksums: RefCell<HashMap<(ExprId, i64), Option<bool>>>,
@@ -98,6 +102,20 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Forgets what was worked out for another arena, whose expressions have the same numbers.
+    pub(crate) fn settle(&self, arena: &Arena) {
+        let here = std::ptr::from_ref(arena).addr();
+        if self.arena.replace(here) == here {
+            return;
+        }
+        self.known.forget();
+        self.landings.forget();
+        self.sets.borrow_mut().clear();
+        self.checksums.borrow_mut().clear();
+        self.lows.borrow_mut().clear();
+        self.adjusted.borrow_mut().clear();
+    }
+
     /// As [`sets::of`].
     pub(crate) fn set(&self, arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         let mut sets = self.sets.borrow_mut();
@@ -124,6 +142,17 @@ pub struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    /// The name of the field that a byte of the packet is of, where in it the byte is, and how long it is.
+    #[must_use]
+    pub fn field(&self, base: Option<ExprId>, at: i64) -> Option<(String, i64, i64)> {
+        self.layout.field(self.arena, base, at, self.memory)
+    }
+
+    /// In words, if an expression is an offset along the headers behind IPv6, or the number of the last one.
+    pub(super) fn along(&self, e: ExprId) -> Option<String> {
+        self.layout.offset(self.arena, e, self.memory)
+    }
+
     /// An expression as a number.
     #[must_use]
     pub fn text(&self, e: ExprId) -> String {
@@ -137,9 +166,10 @@ impl Printer<'_> {
     pub(crate) fn weight(&self, e: ExprId) -> usize {
         let mut all: HashMap<ExprId, usize> = HashMap::new();
         let mut last = 0;
-        for id in cone(self.arena, &[e], |_| false) {
+        for id in cone(self.arena, &[e], |id| self.along(id).is_some()) {
             let below = children(self.arena.node(id));
-            let below = below.iter().filter_map(|c| all.get(c).copied());
+            // What has a name counts as one.
+            let below = below.iter().map(|c| all.get(c).copied().unwrap_or(1));
             last = below.fold(1, usize::saturating_add);
             all.insert(id, last);
         }
@@ -170,7 +200,7 @@ impl Printer<'_> {
             let mut h = DefaultHasher::new();
             let node = self.arena.node(id);
             match node {
-                Node::Byte { base, at } => match self.layout.field(self.arena, *base, *at) {
+                Node::Byte { base, at } => match self.field(*base, *at) {
                     Some((name, byte, _)) => (name, byte).hash(&mut h),
                     None => self.offset(*at).hash(&mut h),
                 },
@@ -198,7 +228,7 @@ impl Printer<'_> {
         for id in cone(self.arena, of, |_| false) {
             match self.arena.node(id) {
                 Node::Byte { base, at } => {
-                    names.push(match (self.layout.field(self.arena, *base, *at), base) {
+                    names.push(match (self.field(*base, *at), base) {
                         (Some((name, ..)), _) => name,
                         (None, None) => format!("pkt[{}]", self.offset(*at)),
                         (None, Some(_)) => "pkt[…]".to_owned(),
@@ -328,7 +358,12 @@ impl Printer<'_> {
     /// Bytes of a value, by the names of its members.
     pub(crate) fn value(&self, object: usize, entry: u32, from: u32, bytes: u32) -> String {
         let of = self.entry(object, entry);
-        let members = self.names.objects.get(object).map_or(&[][..], |p| &p.value);
+        let parts = self.names.objects.get(object);
+        let members = parts.map_or(&[][..], |p| &p.value);
+        let named = match parts {
+            Some(p) if p.global => String::new(),
+            _ => format!("{of}."),
+        };
         let mut out = String::new();
         let mut at = from;
         let to = from.saturating_add(bytes);
@@ -348,9 +383,9 @@ impl Printer<'_> {
             };
             let end = (m.from + m.bytes).min(to);
             let _ = if m.from == at && end == m.from + m.bytes {
-                write!(out, "{of}.{}", m.name)
+                write!(out, "{named}{}", m.name)
             } else {
-                write!(out, "{of}.{}[{}..{}]", m.name, at - m.from, end - m.from)
+                write!(out, "{named}{}[{}..{}]", m.name, at - m.from, end - m.from)
             };
             at = end;
         }
@@ -360,6 +395,15 @@ impl Printer<'_> {
     fn whole_value(&self, object: usize) -> Option<(u32, u32)> {
         let parts = self.names.objects.get(object)?;
         Some((0, parts.value_bytes))
+    }
+
+    /// An offset in the packet, a constant behind a computed one.
+    pub(crate) fn behind(&self, base: ExprId, at: i64) -> String {
+        let there = self.layout.place(self.arena, Some(base), at, self.memory);
+        there.unwrap_or_else(|| match at {
+            0 => self.text(base),
+            at => format!("{} + {at}", self.text(base)),
+        })
     }
 
     /// An offset in the packet, from the network header's where that is known.

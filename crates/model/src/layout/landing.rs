@@ -1,0 +1,351 @@
+//! Where computed offsets lead in an IPv6 packet: behind how many extension headers (RFC 8200, section 4), of the
+//! packet itself or of the one that an ICMPv6 error carries (RFC 4443).
+//!
+//! Compilers write the lengths of these headers in many ways, so an offset is recognised by what it is, not by
+//! how it is computed: it is evaluated for made packets of each shape and held against where their headers
+//! begin. A wrong guess would have to agree with all of them. Only words rest on that.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use crate::expr::eval::Assignment;
+use crate::expr::ids::IdMap;
+use crate::expr::walk::cone;
+use crate::expr::{Arena, ExprId, Node, SymId};
+
+/// The header numbers of extension headers: hop-by-hop options, routing, fragment, authentication, destination
+/// options.
+pub(super) const EXTENSIONS: [u8; 5] = [0, 43, 44, 51, 60];
+/// Bytes of the fixed header.
+pub(super) const HEADER: i64 = 40;
+/// Most extension headers of a made packet.
+const MOST: usize = 8;
+/// Packets of each shape.
+const TRIALS: u64 = 2;
+/// Beyond so many nodes nobody tries.
+const NODES: usize = 20_000;
+/// Bytes of a made packet: all headers of at most five units of 8 bytes.
+const BYTES: u64 = 14 + 8 + 2 * (40 + 8 * 40) + 8 + 64;
+
+/// How far along a chain of headers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reach {
+    /// behind so many extension headers; another one may follow
+    After(usize),
+    /// behind all of them, of which there are at least so many
+    Last(usize),
+}
+
+impl Reach {
+    /// Among the places at which the headers of a chain begin, the last of which is no extension header.
+    fn place(self, all: &[i64]) -> Option<i64> {
+        match self {
+            Reach::After(n) => all.get(n).copied(),
+            Reach::Last(_) => all.last().copied(),
+        }
+    }
+
+    /// How many extension headers packets have that tell this reach from others.
+    fn counts(self) -> std::ops::RangeInclusive<usize> {
+        match self {
+            Reach::After(n) => n..=(n + 2).min(MOST),
+            Reach::Last(least) => least..=MOST,
+        }
+    }
+
+    fn all() -> impl Iterator<Item = Reach> {
+        let after = (0..MOST).map(Reach::After);
+        after.chain((0..MOST).map(Reach::Last))
+    }
+}
+
+/// A place in the packet: along the chain of its own headers, or, behind an ICMPv6 error there, along that of the
+/// packet that it carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Landing {
+    /// of the packet itself
+    pub outer: Reach,
+    /// of the carried one
+    pub inner: Option<Reach>,
+}
+
+/// What an expression is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// an offset: so many bytes behind this place
+    Offset(Landing, i64),
+    /// the number of the header behind all extension headers; of the carried packet
+    Protocol {
+        /// of the carried packet
+        inner: bool,
+    },
+}
+
+/// A made packet.
+struct Made {
+    values: Assignment,
+    /// where the headers behind the fixed one begin; the last is no extension header
+    outer: Vec<i64>,
+    /// those of the carried packet
+    inner: Vec<i64>,
+    protocol: u8,
+    carried: u8,
+}
+
+type Shape = (usize, Option<usize>, u64);
+
+/// What was worked out before, for one arena.
+#[derive(Default)]
+pub struct Memory {
+    made: RefCell<HashMap<(i64, Shape), Rc<Made>>>,
+    meanings: RefCell<HashMap<(ExprId, i64), Option<Meaning>>>,
+    /// the symbol of the packet's length, once looked for
+    length: Cell<Option<Option<SymId>>>,
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the same draws in every run.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// Writes a fixed header and so many extension headers at an offset, `last` behind them; where each begins.
+fn chain(
+    packet: &mut BTreeMap<u64, u8>,
+    at: i64,
+    count: usize,
+    last: u8,
+    draw: &mut dyn FnMut() -> u64,
+) -> Vec<i64> {
+    let mut put = |at: i64, v: u8| packet.extend([(at as u64, v)]);
+    put(at, 0x60);
+    let mut next_at = at + 6;
+    let mut place = at + HEADER;
+    let mut all = vec![place];
+    for _ in 0..count {
+        let kind = EXTENSIONS
+            .get(draw() as usize % EXTENSIONS.len())
+            .copied()
+            .unwrap_or(0);
+        put(next_at, kind);
+        let units = (draw() % 4) as u8;
+        put(place + 1, units);
+        // A later fragment would end the chain.
+        put(place + 2, 0);
+        put(place + 3, (draw() % 2) as u8);
+        next_at = place;
+        place += match kind {
+            44 => 8,
+            // RFC 4302, section 2.2.
+            51 => 4 * (i64::from(units) + 2),
+            _ => 8 * (i64::from(units) + 1),
+        };
+        all.push(place);
+    }
+    put(next_at, last);
+    all
+}
+
+fn make(network: i64, (outer, inner, trial): Shape, length: Option<SymId>) -> Made {
+    let seed = mix((outer as u64) << 32 | (inner.map_or(99, |i| i as u64)) << 16 | trial);
+    let mut packet: BTreeMap<u64, u8> = (0..BYTES).map(|at| (at, mix(seed ^ at) as u8)).collect();
+    let mut count = 0;
+    let mut draw = || {
+        count += 1;
+        mix(seed.wrapping_add(count << 40))
+    };
+    let last = [6, 17].get(trial as usize % 2).copied().unwrap_or(6);
+    for tag in (12..network - 2).step_by(4) {
+        packet.extend([(tag as u64, 0x81), (tag as u64 + 1, 0)]);
+    }
+    packet.extend([(network as u64 - 2, 0x86), (network as u64 - 1, 0xdd)]);
+    let own = if inner.is_some() { 58 } else { last };
+    let outer = chain(&mut packet, network, outer, own, &mut draw);
+    let transport = outer.last().copied().unwrap_or(network + HEADER);
+    let inner = inner.map_or_else(Vec::new, |count| {
+        packet.insert(transport as u64, 1);
+        chain(&mut packet, transport + 8, count, last, &mut draw)
+    });
+    // Both lengths hold all of it.
+    let payload = BYTES as i64 - network - HEADER;
+    packet.extend([
+        (network as u64 + 4, (payload >> 8) as u8),
+        (network as u64 + 5, payload as u8),
+    ]);
+    let mut symbols: IdMap<SymId, u64> = IdMap::default();
+    if let Some(s) = length {
+        symbols.insert(s, BYTES);
+    }
+    Made {
+        values: Assignment::new(symbols, packet),
+        outer,
+        inner,
+        protocol: own,
+        carried: last,
+    }
+}
+
+/// Looks for the meaning of one expression.
+struct Search<'a> {
+    arena: &'a Arena,
+    memory: &'a Memory,
+    network: i64,
+    length: Option<SymId>,
+    e: ExprId,
+}
+
+impl Search<'_> {
+    fn made(&self, shape: Shape) -> Rc<Made> {
+        let mut all = self.memory.made.borrow_mut();
+        let made = all
+            .entry((self.network, shape))
+            .or_insert_with(|| Rc::new(make(self.network, shape, self.length)));
+        made.clone()
+    }
+
+    /// How far behind a place the expression leads in each packet of these shapes, if it is equally far.
+    fn behind(
+        &self,
+        shapes: impl Iterator<Item = Shape>,
+        place: impl Fn(&Made) -> Option<i64>,
+    ) -> Option<i64> {
+        let mut by = None;
+        for shape in shapes {
+            let made = self.made(shape);
+            let value = made.values.value(self.arena, self.e) as i64;
+            let d = value.checked_sub(place(&made)?)?;
+            if *by.get_or_insert(d) != d {
+                return None;
+            }
+        }
+        by
+    }
+
+    fn offset(&self, deep: bool) -> Option<Meaning> {
+        for outer in Reach::all() {
+            let shapes = outer
+                .counts()
+                .flat_map(|n| (0..TRIALS).map(move |t| (n, None, t)));
+            if let Some(by) = self.behind(shapes, |m| outer.place(&m.outer)) {
+                return Some(Meaning::Offset(Landing { outer, inner: None }, by));
+            }
+        }
+        if !deep {
+            return None;
+        }
+        for outer in Reach::all() {
+            for inner in Reach::all() {
+                // The error stands behind the last of the outer headers.
+                let own = match outer {
+                    Reach::After(n) => n..=n,
+                    Reach::Last(least) => least..=MOST,
+                };
+                let shapes = own.flat_map(|n| {
+                    let counts = inner.counts();
+                    counts.flat_map(move |i| (0..TRIALS).map(move |t| (n, Some(i), t)))
+                });
+                if let Some(by) = self.behind(shapes, |m| inner.place(&m.inner)) {
+                    let inner = Some(inner);
+                    return Some(Meaning::Offset(Landing { outer, inner }, by));
+                }
+            }
+        }
+        None
+    }
+
+    fn protocol(&self) -> Option<Meaning> {
+        let is = |inner: Option<usize>, least: usize, of: &dyn Fn(&Made) -> u8| {
+            (least..=MOST).all(|n| {
+                (0..TRIALS).all(|t| {
+                    let made = self.made((inner.map_or(n, |o| o), inner.map(|_| n), t));
+                    made.values.value(self.arena, self.e) == u64::from(of(&made))
+                })
+            })
+        };
+        let outer = (0..MOST).any(|least| is(None, least, &|m| m.protocol));
+        let inner = (0..MOST).any(|least| is(Some(0), least, &|m| m.carried));
+        match (outer, inner) {
+            (true, _) => Some(Meaning::Protocol { inner: false }),
+            (_, true) => Some(Meaning::Protocol { inner: true }),
+            _ => None,
+        }
+    }
+}
+
+impl Memory {
+    /// What an expression is in a packet whose IPv6 header begins at `network`. None for what depends on no
+    /// length of an extension header: that needs no other words.
+    pub fn meaning(&self, arena: &Arena, e: ExprId, network: i64) -> Option<Meaning> {
+        let wide = matches!(arena.width(e), 32 | 64);
+        if !wide && arena.width(e) != 8
+            || matches!(arena.node(e), Node::Byte { .. } | Node::Const(_) | Node::Sym(_))
+        {
+            return None;
+        }
+        if let Some(known) = self.meanings.borrow().get(&(e, network)) {
+            return *known;
+        }
+        let found = self.search(arena, e, network);
+        self.meanings.borrow_mut().insert((e, network), found);
+        found
+    }
+
+    fn search(&self, arena: &Arena, e: ExprId, network: i64) -> Option<Meaning> {
+        let cone = cone(arena, &[e], |_| false);
+        if cone.len() > NODES {
+            return None;
+        }
+        // The first extension header's length or number is in all that is behind it.
+        let first = network + HEADER;
+        let (mut along, mut deep) = (false, false);
+        for id in &cone {
+            match *arena.node(*id) {
+                Node::Byte { base: Some(_), .. } => (along, deep) = (true, true),
+                Node::Byte { base: None, at } => {
+                    along |= (first..first + 2).contains(&at);
+                    // Where the headers of a carried packet begin, if there is none before it.
+                    let carried = first + 8 + HEADER;
+                    deep |= (carried..carried + 2).contains(&at);
+                }
+                _ => {}
+            }
+        }
+        if !along && !deep {
+            return None;
+        }
+        let search = Search {
+            arena,
+            memory: self,
+            network,
+            length: self.length(arena),
+            e,
+        };
+        if arena.width(e) == 8 {
+            return search.protocol();
+        }
+        search.offset(deep)
+    }
+
+    /// The symbol of the packet's length, which all made packets need the value of.
+    fn length(&self, arena: &Arena) -> Option<SymId> {
+        if let Some(known) = self.length.get() {
+            return known;
+        }
+        let found = (0..arena.len() as u32).find_map(|i| match *arena.node(ExprId(i)) {
+            Node::Sym(s) if arena.symbol(s).name == "length" => Some(s),
+            _ => None,
+        });
+        self.length.set(Some(found));
+        found
+    }
+
+    /// Forgets everything: another arena's expressions have the same numbers.
+    pub fn forget(&self) {
+        self.made.borrow_mut().clear();
+        self.meanings.borrow_mut().clear();
+        self.length.set(None);
+    }
+}
