@@ -1,17 +1,12 @@
 //! Conditions on one byte of the packet, as the set of its values for which they hold.
 
-use std::collections::BTreeMap;
-
-use super::eval::Assignment;
+use super::eval::apply_node;
+use super::ids::IdMap;
 use super::walk::{children, cone};
-use super::{Arena, ExprId, Node};
+use super::{Arena, ExprId, Node, mask};
 
 /// Beyond so many nodes nobody asks.
 const MOST: usize = 4000;
-/// Bytes of the packet that it is tried on.
-const FILLED: u64 = 256;
-/// With these.
-const FILLS: [u8; 2] = [0x45, 1];
 
 /// Values of a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,44 +102,22 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
             }
         }
     }
-    let Node::Byte { base, at } = *arena.node(byte?) else {
+    let byte = byte?;
+    let Node::Byte { base, at } = *arena.node(byte) else {
         return None;
     };
-    // A packet in which the place is known and no other byte that is asked for is at it. The length of an
-    // IPv4 header is one byte's, those of IPv6 extension headers are others': what is short for the one is far
-    // too long for the others.
-    FILLS.iter().find_map(|with| values(arena, e, (base, at), *with))
-}
-
-/// As [`of`], in a packet whose bytes are all the same.
-fn values(arena: &Arena, e: ExprId, (base, at): Place, with: u8) -> Option<(Place, Set)> {
-    let fill = || {
-        (0..FILLED)
-            .map(|at| (at, with))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let place = |packet: BTreeMap<u64, u8>| {
-        let with = Assignment::new(Default::default(), packet);
-        base.map_or(0, |b| with.value(arena, b))
-    };
-    let from = place(fill());
-    let offset = from.wrapping_add(at as u64);
-    if offset >= FILLED {
-        return None;
-    }
+    // Where the byte lies does not matter: the condition is worked out from its value alone.
     let mut set = [false; 256];
+    let mut values: IdMap<ExprId, u64> = IdMap::default();
     for (value, is) in (0..=255_u8).zip(&mut set) {
-        let mut packet = if base.is_some() {
-            fill()
-        } else {
-            BTreeMap::new()
-        };
-        packet.insert(offset, value);
-        let with = Assignment::new(Default::default(), packet);
-        if base.is_some_and(|b| with.value(arena, b) != from) {
-            return None;
+        values.insert(byte, u64::from(value));
+        for id in &above {
+            let get = |e: ExprId| values.get(&e).copied().unwrap_or(0);
+            let width = arena.width(*id);
+            let result = apply_node(arena, arena.node(*id), width, get) & mask(width);
+            values.insert(*id, result);
         }
-        *is = with.value(arena, e) == 1;
+        *is = values.get(&e) == Some(&1);
     }
     Some(((base, at), Set(set)))
 }

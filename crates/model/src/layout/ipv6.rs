@@ -44,7 +44,7 @@ impl Chain {
         let extension = extensions.iter().skip(1).fold(Set::one(0), |a, b| a.or(b));
         let set = match reach {
             Reach::After(n) => self.next.get(&n).cloned().unwrap_or_else(Set::all),
-            Reach::Last(_) => self.last.without(&extension),
+            Reach::Last(..) => self.last.without(&extension),
         };
         let is = |s: Set| s.values().next().is_some();
         match (is(set.both(&extension)), is(set.without(&extension))) {
@@ -244,7 +244,7 @@ impl Chains {
                 Stands::Transport(_) => ("l4".to_owned(), by),
                 _ => (format!("ext{}", n + 1), by),
             },
-            Reach::Last(_) => ("l4".to_owned(), by),
+            Reach::Last(..) => ("l4".to_owned(), by),
         };
         let sign = if by < 0 { '-' } else { '+' };
         match by.unsigned_abs() {

@@ -33,8 +33,8 @@ const BYTES: u64 = 14 + 8 + 2 * (40 + 8 * 40) + 8 + 64;
 pub enum Reach {
     /// behind so many extension headers; another one may follow
     After(usize),
-    /// behind all of them, of which there are at least so many
-    Last(usize),
+    /// behind all of them, of which there are so many at least and so many at most
+    Last(usize, usize),
 }
 
 impl Reach {
@@ -42,7 +42,7 @@ impl Reach {
     fn place(self, all: &[i64]) -> Option<i64> {
         match self {
             Reach::After(n) => all.get(n).copied(),
-            Reach::Last(_) => all.last().copied(),
+            Reach::Last(..) => all.last().copied(),
         }
     }
 
@@ -50,13 +50,16 @@ impl Reach {
     fn counts(self) -> std::ops::RangeInclusive<usize> {
         match self {
             Reach::After(n) => n..=(n + 2).min(MOST),
-            Reach::Last(least) => least..=MOST,
+            Reach::Last(least, most) => least..=most,
         }
     }
 
+    /// Those that say the most first: behind the last of up to three looks like behind the third if there
+    /// are as many.
     fn all() -> impl Iterator<Item = Reach> {
-        let after = (0..MOST).map(Reach::After);
-        after.chain((0..MOST).map(Reach::Last))
+        let last = (1..=MOST).rev().flat_map(|most| (0..most).map(move |least| (least, most)));
+        let last = last.map(|(least, most)| Reach::Last(least, most));
+        last.chain((0..MOST).map(Reach::After))
     }
 }
 
@@ -241,7 +244,7 @@ impl Search<'_> {
                 // The error stands behind the last of the outer headers.
                 let own = match outer {
                     Reach::After(n) => n..=n,
-                    Reach::Last(least) => least..=MOST,
+                    Reach::Last(least, most) => least..=most,
                 };
                 let shapes = own.flat_map(|n| {
                     let counts = inner.counts();

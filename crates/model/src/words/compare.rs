@@ -150,6 +150,9 @@ impl Printer<'_> {
     /// A number that is compared with the packet's length: an offset in it.
     fn position(&self, e: ExprId) -> String {
         let a = self.arena;
+        if let Some(text) = self.along(e) {
+            return text;
+        }
         let (terms, constant) = a.linear(e);
         let Some((from, name)) = self.layout.network() else {
             return self.operand(e);
@@ -181,7 +184,7 @@ fn bytes_in(terms: &[Term]) -> u32 {
 
 /// A field's value as its readers write it.
 pub(crate) fn field_value(field: &str, value: u64) -> String {
-    if field.ends_with(".type") && !field.ends_with("icmp.type") {
+    if field.ends_with(".type") && !field.ends_with("icmp.type") && !field.ends_with("icmp6.type") {
         return format!("{value:#06x}");
     }
     let address = ["ip.src", "ip.dst"];
