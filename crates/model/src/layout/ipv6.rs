@@ -66,9 +66,9 @@ pub(super) struct Chains {
 }
 
 /// The conjuncts of a guard that say that an expression has a value, or that it has not.
-fn equalities(arena: &Arena, guard: &[ExprId]) -> Vec<(ExprId, u64, bool)> {
+fn equalities(arena: &Arena, guard: &[(ExprId, bool)]) -> Vec<(ExprId, u64, bool)> {
     let mut out = Vec::new();
-    let mut todo: Vec<(ExprId, bool)> = guard.iter().map(|e| (*e, true)).collect();
+    let mut todo = guard.to_vec();
     while let Some((e, holds)) = todo.pop() {
         match *arena.node(e) {
             Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
@@ -110,7 +110,7 @@ impl Chains {
     /// What a guard says.
     pub(super) fn of(
         arena: &Arena,
-        (guard, known): (&[ExprId], &Known),
+        (guard, known): (&[(ExprId, bool)], &Known),
         network: i64,
         memory: &Memory,
     ) -> Self {

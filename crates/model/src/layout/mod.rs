@@ -29,6 +29,8 @@ pub struct Layout {
     inner_protocol: Option<u8>,
     /// what follows the IPv6 header
     chains: Option<Chains>,
+    /// the conditions that say so, and whether each holds
+    guard: Vec<(ExprId, bool)>,
 }
 
 /// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
@@ -99,7 +101,19 @@ impl Layout {
     #[must_use]
     pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
         memory.settle(arena);
-        let known = memory.known.all(arena, guard);
+        let guard: Vec<(ExprId, bool)> = guard.iter().map(|e| (*e, true)).collect();
+        Self::read(arena, guard, memory)
+    }
+
+    /// What it says where these conditions hold, too, or their contraries.
+    #[must_use]
+    pub fn given(&self, arena: &Arena, more: &[(ExprId, bool)], memory: &Memory) -> Self {
+        let guard = self.guard.iter().chain(more).copied().collect();
+        Self::read(arena, guard, memory)
+    }
+
+    fn read(arena: &Arena, guard: Vec<(ExprId, bool)>, memory: &Memory) -> Self {
+        let known = memory.known.each(arena, &guard);
         let at = |place: Place| known.get(&Of::Byte(place)).and_then(Set::only);
         let byte = |offset: i64| at((None, offset));
         let word = |at: i64| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
@@ -111,7 +125,7 @@ impl Layout {
             Some((at, _)) => (at - 14) / 4,
             None => [12, 16]
                 .into_iter()
-                .take_while(|at| guard.iter().any(|e| says_tag(arena, *e, *at)))
+                .take_while(|at| guard.iter().any(|(e, h)| *h && says_tag(arena, *e, *at)))
                 .count() as i64,
         };
         let mut layout = Self {
@@ -120,11 +134,12 @@ impl Layout {
             ..Self::default()
         };
         let Some((at_network, kind)) = network else {
+            layout.guard = guard;
             return layout;
         };
         if kind == 0x86dd {
-            let chains = Chains::of(arena, (guard, &known), at_network, &memory.landings);
-            layout.chains = Some(chains);
+            let chains = Chains::of(arena, (&guard, &known), at_network, &memory.landings);
+            (layout.chains, layout.guard) = (Some(chains), guard);
             return layout;
         }
         layout.header = byte(at_network)
@@ -146,6 +161,7 @@ impl Layout {
             let protocol = carried(9).and_then(Set::only);
             (layout.inner, layout.inner_protocol) = (version, protocol);
         }
+        layout.guard = guard;
         layout
     }
 

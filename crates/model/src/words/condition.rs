@@ -106,6 +106,8 @@ impl Printer<'_> {
                     let mut parts = Vec::new();
                     for s in [p, q] {
                         match s {
+                            // What always holds adds nothing to others that must hold.
+                            Shape::Plain(e, h) if self.always(e, h) == Some(all) => {}
                             Shape::All(inner) if all => parts.extend(inner),
                             Shape::Any(inner) if !all => parts.extend(inner),
                             other => parts.push(other),
@@ -121,6 +123,17 @@ impl Printer<'_> {
             }
         }
         Some(Shape::Plain(e, holds))
+    }
+
+    /// Whether a condition that is about two numbers holds.
+    fn always(&self, e: ExprId, holds: bool) -> Option<bool> {
+        match *self.arena.node(e) {
+            Node::Cmp(Rel::Eq, x, y) => {
+                let (x, y) = (self.arena.constant(x)?, self.arena.constant(y)?);
+                Some((x == y) == holds)
+            }
+            _ => None,
+        }
     }
 
     fn shown(&self, shape: &Shape, inside: bool) -> String {

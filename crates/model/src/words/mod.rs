@@ -6,6 +6,7 @@ pub mod checksum;
 mod compare;
 mod condition;
 mod number;
+mod ways;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -191,7 +192,7 @@ impl Printer<'_> {
     /// function of the same fields; 0 for those that are shown whole.
     #[must_use]
     pub fn salt(&self, text: &str, e: ExprId) -> u64 {
-        if !text.contains("f(") {
+        if !text.contains("f(") && !text.contains("one of {") {
             return 0;
         }
         let mut all: HashMap<ExprId, u64> = HashMap::new();
@@ -323,7 +324,11 @@ impl Printer<'_> {
             let bytes = key.get(m.from as usize..(m.from + m.bytes) as usize)?;
             Some(deeper.member(m, bytes))
         });
-        members.collect()
+        let members: Vec<String> = members.collect();
+        if members.iter().any(|t| t.contains("f(")) {
+            return deeper.key_by_ways(key, &parts.key).unwrap_or(members);
+        }
+        members
     }
 
     /// What a member of a key or value is set to.
