@@ -227,7 +227,12 @@ impl Chains {
                 let fields = if fragment { FRAGMENT } else { EXTENSION };
                 find(fields, at, &|name| format!("{prefix}ext{}.{name}", n + 1))
             }
-            (Stands::Transport(set), _) => find(transport(set.only(), true), at, &plain),
+            (Stands::Transport(set), _) => {
+                // What looks at either version's ICMP looks at the same fields.
+                let icmp = set.values().all(|v| matches!(v, 1 | 58));
+                let number = if icmp { Some(58) } else { set.only() };
+                find(transport(number, true), at, &plain)
+            }
             _ => None,
         }
     }

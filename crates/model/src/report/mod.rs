@@ -245,7 +245,7 @@ fn one(
     }
     let guard = path.guard.iter().enumerate().filter_map(|(i, e)| {
         let before = path.guard.get(..i).unwrap_or(&[]);
-        context.condition(entry, before, *e, &keys).0
+        context.condition(entry, before, &[*e], &keys).0
     });
     let on = dependences(context, entry, path);
     PathReport {

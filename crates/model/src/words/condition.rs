@@ -34,17 +34,21 @@ impl Shape {
 }
 
 impl Printer<'_> {
-    /// A condition, or its contrary, on a path where a byte that it is about has one of these values.
-    /// None where it then says nothing.
+    /// A condition, or several about one byte, on a path where that byte has one of these values. None where
+    /// they then say nothing.
     #[must_use]
-    pub fn given(&self, e: ExprId, holds: bool, known: &dyn Fn(Place) -> Set) -> Option<String> {
-        if let Some((at, set)) = self.memory.set(self.arena, e) {
-            let set = if holds { set } else { Set::all().without(&set) };
-            if let Some(text) = self.values(at, &known(at), &set) {
+    pub fn given(&self, all: &[ExprId], known: &dyn Fn(Place) -> Set) -> Option<String> {
+        let sets = all.iter().map(|e| self.memory.set(self.arena, *e));
+        let sets: Option<Vec<(Place, Set)>> = sets.collect();
+        if let Some((at, first)) = sets.as_ref().and_then(|s| s.first()) {
+            let rest = sets.iter().flatten().skip(1);
+            let set = rest.fold(first.clone(), |all, s| all.both(&s.1));
+            if let Some(text) = self.values(*at, &known(*at), &set) {
                 return text;
             }
         }
-        Some(self.condition(e, holds))
+        let texts: Vec<String> = all.iter().map(|e| self.condition(*e, true)).collect();
+        Some(texts.join(" and "))
     }
 
     /// A condition, or its contrary.

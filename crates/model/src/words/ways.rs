@@ -32,7 +32,7 @@ impl Printer<'_> {
                 return Some(done);
             };
             let condition = way.bytes.iter().find_map(|e| match *self.arena.node(*e) {
-                Node::Ite(c, ..) => Some(c),
+                Node::Ite(c, ..) if self.along(*e).is_none() => Some(c),
                 _ => None,
             });
             let Some(c) = condition else {
