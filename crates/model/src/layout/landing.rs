@@ -260,21 +260,30 @@ impl Search<'_> {
     }
 
     fn protocol(&self) -> Option<Meaning> {
-        let is = |inner: Option<usize>, least: usize, of: &dyn Fn(&Made) -> u8| {
-            (least..=MOST).all(|n| {
-                (0..TRIALS).all(|t| {
-                    let made = self.made((inner.map_or(n, |o| o), inner.map(|_| n), t));
-                    made.values.value(self.arena, self.e) == u64::from(of(&made))
-                })
+        let is = |shape: Shape, of: &dyn Fn(&Made) -> u8| {
+            let made = self.made(shape);
+            made.values.value(self.arena, self.e) == u64::from(of(&made))
+        };
+        let trials = |n: usize, i: Option<usize>| (0..TRIALS).map(move |t| (n, i, t));
+        let behind = |(least, most): (usize, usize)| {
+            let mut shapes = (least..=most).flat_map(|n| trials(n, None));
+            shapes.all(|s| is(s, &|m| m.protocol))
+        };
+        let carried = |(least, most): (usize, usize)| {
+            (0..MOST).any(|from| {
+                let mut shapes = (least..=most)
+                    .flat_map(|n| (from..=MOST).flat_map(move |i| trials(n, Some(i))));
+                shapes.all(|s| is(s, &|m| m.carried))
             })
         };
-        let outer = (0..MOST).any(|least| is(None, least, &|m| m.protocol));
-        let inner = (0..MOST).any(|least| is(Some(0), least, &|m| m.carried));
-        match (outer, inner) {
-            (true, _) => Some(Meaning::Protocol { inner: false }),
-            (_, true) => Some(Meaning::Protocol { inner: true }),
-            _ => None,
+        // One count alone is told by that header's own field.
+        let several = || (1..=MOST).rev().flat_map(|most| (0..most).map(move |l| (l, most)));
+        if several().any(behind) {
+            return Some(Meaning::Protocol { inner: false });
         }
+        let mut any = (0..=MOST).map(|n| (n, n)).chain(several());
+        any.any(carried)
+            .then_some(Meaning::Protocol { inner: true })
     }
 }
 

@@ -43,7 +43,9 @@ impl Printer<'_> {
             };
             for holds in [false, true] {
                 let side = |e: &ExprId| match *self.arena.node(*e) {
-                    Node::Ite(d, x, y) if d == c => [y, x][usize::from(holds)],
+                    // The number of the header behind all others is the same one in every way.
+                    _ if self.along(*e).is_some() => *e,
+                    Node::Ite(d, x, y) if d == c => if holds { x } else { y },
                     _ => *e,
                 };
                 let mut because = way.because.clone();
