@@ -128,7 +128,10 @@ impl Names {
                 network: false,
             });
             let mut value = members(declared.and_then(|t| t.value.as_ref()));
-            value.extend(params);
+            // Settings are variables, too; where the file has no types they are all that has names.
+            if value.is_empty() {
+                value.extend(params);
+            }
             Parts {
                 object: o.name.clone(),
                 value_bytes: o.value_bytes,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::fields::{EXTENSION, FRAGMENT, Field, ICMP_BYTES, IPV6, transport};
-use super::landing::{EXTENSIONS, HEADER, Landing, Meaning, Memory, Reach};
+use super::landing::{EXTENSIONS, HEADER, Landing, MOST, Meaning, Memory, Possible, Reach};
 use crate::expr::sets::Set;
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 use crate::known::{Known, Of};
@@ -39,6 +39,15 @@ impl Chain {
         }
     }
 
+    /// It ends with one of these numbers, and after so many extension headers if that is known.
+    fn end(&mut self, after: Option<usize>, last: Set) {
+        if let Some(n) = after {
+            let known = self.next.entry(n).or_insert_with(Set::all);
+            *known = known.both(&last);
+        }
+        self.last = self.last.both(&last);
+    }
+
     fn at(&self, reach: Reach) -> Stands {
         let extensions = EXTENSIONS.map(Set::one);
         let extension = extensions.iter().skip(1).fold(Set::one(0), |a, b| a.or(b));
@@ -63,6 +72,8 @@ pub(super) struct Chains {
     inner: Chain,
     /// places of ICMPv6 headers that are errors'
     errors: Vec<Reach>,
+    /// whatever is behind all extension headers is one
+    error_last: bool,
 }
 
 /// The conjuncts of a guard that say that an expression has a value, or that it has not.
@@ -95,6 +106,17 @@ fn equalities(arena: &Arena, guard: &[(ExprId, bool)]) -> Vec<(ExprId, u64, bool
     out
 }
 
+/// All of these values.
+fn set(of: impl Iterator<Item = u8>) -> Option<Set> {
+    of.map(Set::one).reduce(|a, b| a.or(&b))
+}
+
+/// The number that all of these are.
+fn count(mut of: impl Iterator<Item = usize>) -> Option<usize> {
+    let first = of.next()?;
+    of.all(|n| n == first).then_some(first)
+}
+
 /// The one byte that a number is made of, if its others are 0.
 fn lowest(arena: &Arena, e: ExprId) -> ExprId {
     match arena.node(e) {
@@ -119,6 +141,7 @@ impl Chains {
             outer: Chain::new(),
             inner: Chain::new(),
             errors: Vec::new(),
+            error_last: false,
         };
         for (x, c, holds) in equalities(arena, guard) {
             let Some(Meaning::Protocol { inner }) =
@@ -157,7 +180,46 @@ impl Chains {
                 _ => {}
             }
         }
+        if all.open() {
+            all.narrow(&memory.possible(arena, guard, network));
+        }
         all
+    }
+
+    /// Whether it is not known where a chain ends.
+    fn open(&self) -> bool {
+        let end = |chain: &Chain| {
+            let mut reaches = (0..=MOST).map(Reach::After);
+            reaches.find_map(|r| match chain.at(r) {
+                Stands::Extension(_) => None,
+                Stands::Either => Some(None),
+                Stands::Transport(_) => Some(Some(r)),
+            })
+        };
+        match end(&self.outer) {
+            Some(Some(r)) if self.is_icmp(r) => {
+                !self.errors.contains(&r) || end(&self.inner).flatten().is_none()
+            }
+            end => end.flatten().is_none(),
+        }
+    }
+
+    /// Takes over what all packets have in common that are possible.
+    fn narrow(&mut self, possible: &[Possible]) {
+        let Some(last) = set(possible.iter().map(|p| p.protocol)) else {
+            return;
+        };
+        let outer = count(possible.iter().map(|p| p.shape.0));
+        let ends = outer.map(Reach::After);
+        if possible.iter().all(|p| p.carried.is_some()) {
+            self.errors.extend(ends);
+            self.error_last = true;
+            if let Some(last) = set(possible.iter().filter_map(|p| p.carried)) {
+                let inner = count(possible.iter().filter_map(|p| p.shape.1));
+                self.inner.end(inner, last);
+            }
+        }
+        self.outer.end(outer, last);
     }
 
     /// Offset of the IPv6 header.
@@ -195,11 +257,15 @@ impl Chains {
         }
     }
 
+    fn is_error(&self, outer: Reach) -> bool {
+        self.errors.contains(&outer) || self.error_last && matches!(outer, Reach::Last(..))
+    }
+
     /// The place as one of the carried packet's, if it is one.
     fn carried(&self, landing: Landing, at: i64) -> Option<(Reach, i64)> {
         match landing.inner {
             Some(inner) => Some((inner, at)),
-            None if self.errors.contains(&landing.outer) && at >= ICMP_BYTES => {
+            None if self.is_error(landing.outer) && at >= ICMP_BYTES => {
                 Some((Reach::After(0), at - ICMP_BYTES - HEADER))
             }
             None => None,

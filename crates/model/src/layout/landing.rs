@@ -20,9 +20,13 @@ pub(super) const EXTENSIONS: [u8; 5] = [0, 43, 44, 51, 60];
 /// Bytes of the fixed header.
 pub(super) const HEADER: i64 = 40;
 /// Most extension headers of a made packet.
-const MOST: usize = 8;
+pub(super) const MOST: usize = 8;
 /// Packets of each shape.
 const TRIALS: u64 = 2;
+/// What stands behind all extension headers, by trial: the first are those that offsets are tried on.
+const LAST: [u8; 5] = [6, 17, 58, 58, 59];
+/// Most extension headers of a carried packet where all shapes are tried.
+const CARRIED: usize = 3;
 /// Beyond so many nodes nobody tries.
 const NODES: usize = 20_000;
 /// Bytes of a made packet: all headers of at most five units of 8 bytes.
@@ -96,13 +100,44 @@ struct Made {
     carried: u8,
 }
 
-type Shape = (usize, Option<usize>, u64);
+/// How many extension headers it has, how many the packet has that it carries, and which trial.
+pub(super) type Shape = (usize, Option<usize>, u64);
+
+/// A packet that a guard may be about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Possible {
+    pub(super) shape: Shape,
+    /// the number behind its extension headers
+    pub(super) protocol: u8,
+    /// the same of the carried packet
+    pub(super) carried: Option<u8>,
+}
+
+/// All shapes that are tried.
+fn shapes() -> impl Iterator<Item = Possible> {
+    let counts = (0..=MOST).flat_map(|n| {
+        let carried = (0..=CARRIED).map(Some);
+        std::iter::once(None).chain(carried).map(move |i| (n, i))
+    });
+    counts.flat_map(|(n, i)| {
+        (0..).zip(LAST).map(move |(t, last)| Possible {
+            shape: (n, i, t),
+            protocol: if i.is_some() { 58 } else { last },
+            carried: i.map(|_| last),
+        })
+    })
+}
+
+type Guard = Vec<(ExprId, bool)>;
 
 /// What was worked out before, for one arena.
 #[derive(Default)]
 pub struct Memory {
     made: RefCell<HashMap<(i64, Shape), Rc<Made>>>,
     meanings: RefCell<HashMap<(ExprId, i64), Option<Meaning>>>,
+    possible: RefCell<HashMap<(i64, Guard), Rc<Vec<Possible>>>>,
+    /// whether an expression speaks of the packet alone
+    of_packet: RefCell<HashMap<ExprId, bool>>,
     /// the symbol of the packet's length, once looked for
     length: Cell<Option<Option<SymId>>>,
 }
@@ -160,7 +195,7 @@ fn make(network: i64, (outer, inner, trial): Shape, length: Option<SymId>) -> Ma
         count += 1;
         mix(seed.wrapping_add(count << 40))
     };
-    let last = [6, 17].get(trial as usize % 2).copied().unwrap_or(6);
+    let last = LAST.get(trial as usize).copied().unwrap_or(6);
     for tag in (12..network - 2).step_by(4) {
         packet.extend([(tag as u64, 0x81), (tag as u64 + 1, 0)]);
     }
@@ -172,6 +207,14 @@ fn make(network: i64, (outer, inner, trial): Shape, length: Option<SymId>) -> Ma
         packet.insert(transport as u64, 1);
         chain(&mut packet, transport + 8, count, last, &mut draw)
     });
+    let end = inner.last().copied().unwrap_or(transport) as u64;
+    match (last, trial) {
+        // TCP without options; a request and a reply of an echo.
+        (6, _) => packet.extend([(end + 12, 0x50)]),
+        (58, 2) => packet.extend([(end, 128)]),
+        (58, _) => packet.extend([(end, 129)]),
+        _ => {}
+    }
     // Both lengths hold all of it.
     let payload = BYTES as i64 - network - HEADER;
     packet.extend([
@@ -202,11 +245,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn made(&self, shape: Shape) -> Rc<Made> {
-        let mut all = self.memory.made.borrow_mut();
-        let made = all
-            .entry((self.network, shape))
-            .or_insert_with(|| Rc::new(make(self.network, shape, self.length)));
-        made.clone()
+        self.memory.made(self.network, shape, self.length)
     }
 
     /// How far behind a place the expression leads in each packet of these shapes, if it is equally far.
@@ -354,10 +393,74 @@ impl Memory {
         found
     }
 
+    fn made(&self, network: i64, shape: Shape, length: Option<SymId>) -> Rc<Made> {
+        let mut all = self.made.borrow_mut();
+        let made = all
+            .entry((network, shape))
+            .or_insert_with(|| Rc::new(make(network, shape, length)));
+        made.clone()
+    }
+
+    /// Of the shapes that packets can have those that a guard does not exclude, as far as it speaks of the
+    /// packet alone.
+    pub fn possible(
+        &self,
+        arena: &Arena,
+        guard: &[(ExprId, bool)],
+        network: i64,
+    ) -> Rc<Vec<Possible>> {
+        let key = (network, guard.to_vec());
+        if let Some(known) = self.possible.borrow().get(&key) {
+            return known.clone();
+        }
+        // Guards begin alike, so what is left by the conditions before the last is mostly known.
+        let mut from = guard.len();
+        let mut left = loop {
+            let Some(before) = from.checked_sub(1) else {
+                break Rc::new(shapes().collect::<Vec<_>>());
+            };
+            from = before;
+            let key = (network, guard.get(..before).unwrap_or(&[]).to_vec());
+            if let Some(known) = self.possible.borrow().get(&key) {
+                break known.clone();
+            }
+        };
+        for (i, (e, holds)) in guard.iter().enumerate().skip(from) {
+            if self.of_packet(arena, *e) {
+                let length = self.length(arena);
+                let holds = |p: &&Possible| {
+                    let made = self.made(network, p.shape, length);
+                    (made.values.value(arena, *e) == 1) == *holds
+                };
+                left = Rc::new(left.iter().filter(holds).copied().collect());
+            }
+            let key = (network, guard.get(..=i).unwrap_or(guard).to_vec());
+            self.possible.borrow_mut().insert(key, left.clone());
+        }
+        left
+    }
+
+    /// Whether an expression speaks of the packet alone.
+    fn of_packet(&self, arena: &Arena, e: ExprId) -> bool {
+        if let Some(known) = self.of_packet.borrow().get(&e) {
+            return *known;
+        }
+        let cone = cone(arena, &[e], |_| false);
+        let is = cone.len() <= NODES
+            && cone.iter().all(|id| match *arena.node(*id) {
+                Node::Sym(s) => arena.symbol(s).name == "length",
+                _ => true,
+            });
+        self.of_packet.borrow_mut().insert(e, is);
+        is
+    }
+
     /// Forgets everything: another arena's expressions have the same numbers.
     pub fn forget(&self) {
         self.made.borrow_mut().clear();
         self.meanings.borrow_mut().clear();
+        self.possible.borrow_mut().clear();
+        self.of_packet.borrow_mut().clear();
         self.length.set(None);
     }
 }
