@@ -58,8 +58,8 @@ pub struct ObjectReport {
 /// What one line of the source does to an object at most.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AtMost {
-    /// the entry's function
-    pub entry: String,
+    /// the functions of the entries that may do it
+    pub entries: Vec<String>,
     /// FILE:LINE
     pub line: Option<String>,
     /// the helper, `load`, `store` or `atomic`

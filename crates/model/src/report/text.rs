@@ -201,6 +201,13 @@ impl Text {
             for a in &o.at_most {
                 let line = a.line.clone().unwrap_or_default();
                 let (effect, what) = (effect(a.effect), at_most(a));
+                let others = o.at_most.iter().flat_map(|b| &b.entries);
+                let all = others.clone().all(|e| a.entries.contains(e));
+                let what = if all {
+                    what
+                } else {
+                    format!("{what}; in {}", clean(&a.entries.join(", ")))
+                };
                 let _ = writeln!(self.out, "    {line:width$}  {effect:9}  {what}");
             }
             if !o.accesses.is_empty() {

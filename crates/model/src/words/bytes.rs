@@ -185,6 +185,14 @@ impl Printer<'_> {
             }
             n += 1;
         }
+        // The network that an address is in: its first bytes, and nothing.
+        if let Some((name, 0, all)) = &field
+            && n < *all
+            && name.rsplit('.').next().is_some_and(|f| matches!(f, "src" | "dst"))
+            && (n..*all).all(|i| rest.get(i as usize) == Some(&Term::Const(0)))
+        {
+            return (*all as usize, format!("{name}/{}", 8 * n));
+        }
         let text = match field {
             Some((name, 0, all)) if n == all => name,
             Some((name, from, _)) if n == 1 => format!("{name}[{from}]"),
