@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::clean;
 use super::document::{ObjectReport, Report};
-use super::text::{declared, effect, ending, heading, summary, usage, when};
+use super::text::{at_most, declared, effect, ending, heading, summary, usage, when};
 use super::tree::{Branch, Line, Node, Then, Tree};
 
 const STYLE: &str = "
@@ -120,6 +120,22 @@ fn object(out: &mut String, i: usize, o: &ObjectReport) {
             "<div class=\"key dim\">key {}</div>",
             escaped(&format!("{letter}{key}"))
         );
+    }
+    if !o.at_most.is_empty() {
+        out.push_str("<div class=\"dim\">at most, on any path:</div>\n<table>\n");
+        for a in &o.at_most {
+            let _ = writeln!(
+                out,
+                "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+                escaped(a.line.as_deref().unwrap_or("")),
+                effect(a.effect),
+                escaped(&at_most(a))
+            );
+        }
+        out.push_str("</table>\n");
+        if !o.accesses.is_empty() {
+            out.push_str("<div class=\"dim\">on the paths that were followed:</div>\n");
+        }
     }
     if !o.accesses.is_empty() {
         out.push_str("<table>\n");
