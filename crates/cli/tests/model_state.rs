@@ -47,7 +47,10 @@ fn expected(nf: &str) -> BTreeMap<String, Object> {
     let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let mut all: BTreeMap<String, Object> = BTreeMap::new();
     let mut last = String::new();
-    for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
+    for line in text
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+    {
         if !line.starts_with(' ') {
             let (name, access) = line.split_once(": ").unwrap();
             last = name.to_owned();
@@ -73,7 +76,8 @@ fn expected(nf: &str) -> BTreeMap<String, Object> {
         };
         // A line that touches several members may be written once for each.
         let more = object.lines.entry(does).or_default();
-        more.parts.extend(words.get(3).map_or(BTreeSet::new(), |w| list(w, ", ")));
+        more.parts
+            .extend(words.get(3).map_or(BTreeSet::new(), |w| list(w, ", ")));
         for part in parts {
             match part.split_once(' ') {
                 Some(("on", "no port")) | Some(("at", "start")) => {
@@ -155,14 +159,26 @@ fn canonical(key: &str) -> Vec<String> {
     }
     let parts: Vec<String> = key
         .split(" ++ ")
-        .map(|p| p.replace("tcp.", "l4.").replace("udp.", "l4.").replace("icmp6.", "icmp."))
+        .map(|p| {
+            p.replace("tcp.", "l4.")
+                .replace("udp.", "l4.")
+                .replace("icmp6.", "icmp.")
+        })
         .collect();
     let protocol = |p: &str| {
         matches!(p, "6" | "17" | "1" | "58") || p.ends_with(".next") || p.ends_with(".protocol")
     };
     // It follows the ports.
-    let ports = parts.iter().rposition(|p| p.contains("port") || p == "icmp.id");
-    let ports = ports.map(|at| if parts.get(at + 1).is_some_and(|p| p == "0") { at + 1 } else { at });
+    let ports = parts
+        .iter()
+        .rposition(|p| p.contains("port") || p == "icmp.id");
+    let ports = ports.map(|at| {
+        if parts.get(at + 1).is_some_and(|p| p == "0") {
+            at + 1
+        } else {
+            at
+        }
+    });
     let parts = parts.iter().enumerate().map(|(i, p)| match ports {
         Some(at) if i == at + 1 && protocol(p) => "protocol".to_owned(),
         _ => p.clone(),
@@ -207,7 +223,10 @@ fn differences(nf: &str, document: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let hand = expected(nf);
     let objects = document["objects"].as_array().unwrap();
-    let names: BTreeSet<&str> = objects.iter().map(|o| o["name"].as_str().unwrap()).collect();
+    let names: BTreeSet<&str> = objects
+        .iter()
+        .map(|o| o["name"].as_str().unwrap())
+        .collect();
     if names != hand.keys().map(String::as_str).collect() {
         out.push(format!("objects: {names:?}"));
     }
@@ -223,14 +242,20 @@ fn differences(nf: &str, document: &Value) -> Vec<String> {
         let lines = lines.as_array().unwrap();
         let mut parts: BTreeMap<Does, BTreeSet<String>> = BTreeMap::new();
         for l in lines {
-            parts.entry(does(l)).or_default().extend(strings(&l["parts"]));
+            parts
+                .entry(does(l))
+                .or_default()
+                .extend(strings(&l["parts"]));
         }
         let lines: BTreeMap<Does, &Value> = lines.iter().map(|l| (does(l), l)).collect();
         for (d, more) in &hand.lines {
             let Some(parts) = parts.get(d).filter(|p| **p != more.parts) else {
                 continue;
             };
-            out.push(format!("{name}: {d:?}: {parts:?}, by hand {:?}", more.parts));
+            out.push(format!(
+                "{name}: {d:?}: {parts:?}, by hand {:?}",
+                more.parts
+            ));
         }
         for d in lines.keys().filter(|d| !hand.lines.contains_key(d)) {
             out.push(format!("{name}: only the report has {d:?}"));
@@ -242,17 +267,28 @@ fn differences(nf: &str, document: &Value) -> Vec<String> {
             continue;
         }
         let letters = o["letters"].as_object().unwrap();
-        let long = |key: &String| letters.get(key).and_then(Value::as_str).unwrap_or(key).to_owned();
+        let long = |key: &String| {
+            letters
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or(key)
+                .to_owned()
+        };
         let keys = |keys: &Value| -> BTreeSet<String> {
             let all = strings(keys).into_iter();
-            all.flat_map(|k| canonical(&long(&k))).map(|k| bare(&k)).collect()
+            all.flat_map(|k| canonical(&long(&k)))
+                .map(|k| bare(&k))
+                .collect()
         };
         let canonical_of = |all: &BTreeSet<String>| -> BTreeSet<String> {
             all.iter().flat_map(|k| canonical(k)).collect()
         };
         let mine = canonical_of(&hand.keys);
         if !mine.is_empty() && keys(&o["keys"]) != mine {
-            out.push(format!("{name}: keys {:#?}, by hand {mine:#?}", keys(&o["keys"])));
+            out.push(format!(
+                "{name}: keys {:#?}, by hand {mine:#?}",
+                keys(&o["keys"])
+            ));
         }
         for (d, more) in &hand.lines {
             let Some(line) = lines.get(d) else { continue };
@@ -265,12 +301,16 @@ fn differences(nf: &str, document: &Value) -> Vec<String> {
             if !more.when.is_subset(&when) {
                 out.push(format!("{place}: when {when:?}"));
             }
-            let values: BTreeSet<String> = strings(&line["values"]).iter().map(|w| bare(w)).collect();
+            let values: BTreeSet<String> =
+                strings(&line["values"]).iter().map(|w| bare(w)).collect();
             if more.values.as_ref().is_some_and(|v| *v != values) {
                 out.push(format!("{place}: <- {values:?}"));
             }
             let used = keys(&line["keys"]);
-            let wanted = more.keys.as_ref().map_or_else(|| mine.clone(), canonical_of);
+            let wanted = more
+                .keys
+                .as_ref()
+                .map_or_else(|| mine.clone(), canonical_of);
             if !wanted.is_empty() && used != wanted {
                 out.push(format!("{place}: of {used:#?}"));
             }
@@ -288,7 +328,9 @@ fn compare(nf: &str) -> bool {
     let all = document["exhaustive"] == true;
     if !all {
         let why = &document["bounded"];
-        eprintln!("skipped: keys, ports and conditions of {nf}, which is not followed to its last path: {why}");
+        eprintln!(
+            "skipped: keys, ports and conditions of {nf}, which is not followed to its last path: {why}"
+        );
     }
     all
 }

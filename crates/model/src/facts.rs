@@ -125,7 +125,12 @@ pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
                     match arg {
                         ArgFact::Object(id) => {
                             let kind = program.objects.get(id.0).map_or("", |o| o.kind.name);
-                            touch(*id, kinds::at_most(kind, h.name), h.name, whole(program, *id));
+                            touch(
+                                *id,
+                                kinds::at_most(kind, h.name),
+                                h.name,
+                                whole(program, *id),
+                            );
                         }
                         ArgFact::Timer(id) => {
                             touch(*id, Effect::Write, h.name, whole(program, *id));

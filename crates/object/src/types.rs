@@ -108,7 +108,8 @@ pub fn entry_types(file: &[u8]) -> BTreeMap<String, EntryTypes> {
         return BTreeMap::new();
     };
     let variables = SECTIONS.iter().flat_map(|section| btf.variables(section));
-    let declared = variables.map(|variable| (variable.name.to_owned(), declared(&btf, variable.ty)));
+    let declared =
+        variables.map(|variable| (variable.name.to_owned(), declared(&btf, variable.ty)));
     // A map that has a section's name is what it was declared as.
     globals(&elf, &btf).chain(declared).collect()
 }

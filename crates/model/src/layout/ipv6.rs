@@ -151,7 +151,11 @@ impl Chains {
             };
             let one = Set::one(c as u8);
             let set = if holds { one } else { Set::all().without(&one) };
-            let chain = if inner { &mut all.inner } else { &mut all.outer };
+            let chain = if inner {
+                &mut all.inner
+            } else {
+                &mut all.outer
+            };
             chain.last = chain.last.both(&set);
         }
         let bytes = known.iter().filter_map(|(of, set)| match of {

@@ -61,7 +61,9 @@ impl Reach {
     /// Those that say the most first: behind the last of up to three looks like behind the third if there
     /// are as many.
     fn all() -> impl Iterator<Item = Reach> {
-        let last = (1..=MOST).rev().flat_map(|most| (0..most).map(move |least| (least, most)));
+        let last = (1..=MOST)
+            .rev()
+            .flat_map(|most| (0..most).map(move |least| (least, most)));
         let last = last.map(|(least, most)| Reach::Last(least, most));
         last.chain((0..MOST).map(Reach::After))
     }
@@ -316,7 +318,11 @@ impl Search<'_> {
             })
         };
         // One count alone is told by that header's own field.
-        let several = || (1..=MOST).rev().flat_map(|most| (0..most).map(move |l| (l, most)));
+        let several = || {
+            (1..=MOST)
+                .rev()
+                .flat_map(|most| (0..most).map(move |l| (l, most)))
+        };
         if several().any(behind) {
             return Some(Meaning::Protocol { inner: false });
         }
@@ -332,7 +338,10 @@ impl Memory {
     pub fn meaning(&self, arena: &Arena, e: ExprId, network: i64) -> Option<Meaning> {
         let wide = matches!(arena.width(e), 32 | 64);
         if !wide && arena.width(e) != 8
-            || matches!(arena.node(e), Node::Byte { .. } | Node::Const(_) | Node::Sym(_))
+            || matches!(
+                arena.node(e),
+                Node::Byte { .. } | Node::Const(_) | Node::Sym(_)
+            )
         {
             return None;
         }
@@ -462,5 +471,59 @@ impl Memory {
         self.possible.borrow_mut().clear();
         self.of_packet.borrow_mut().clear();
         self.length.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::{Bin, Rel};
+
+    /// The length of the header at offset 54, whose number is at 20: authentication counts by `by` bytes.
+    fn length(a: &mut Arena, by: u64) -> ExprId {
+        let byte = |a: &mut Arena, at: u64| {
+            let at = a.number(at, 64);
+            a.byte(at)
+        };
+        let (number, units) = (byte(a, 20), byte(a, 55));
+        let zeros = a.number(0, 56);
+        let units = a.concat(&[zeros, units]);
+        let mut is = |a: &mut Arena, n: u64| {
+            let n = a.number(n, 8);
+            a.compare(Rel::Eq, number, n)
+        };
+        let (fragment, authentication) = (is(a, 44), is(a, 51));
+        let times = |a: &mut Arena, more: u64, by: u64| {
+            let (more, by) = (a.number(more, 64), a.number(by, 64));
+            let sum = a.binary(Bin::Add, units, more);
+            a.binary(Bin::Mul, sum, by)
+        };
+        let (eights, fours) = (times(a, 1, 8), times(a, 2, by));
+        let eight = a.number(8, 64);
+        let other = a.ite(authentication, fours, eights);
+        a.ite(fragment, eight, other)
+    }
+
+    #[test]
+    fn an_offset_is_what_it_comes_to() {
+        let mut a = Arena::new();
+        let right = length(&mut a, 4);
+        let memory = Memory::default();
+        let landing = Landing {
+            outer: Reach::After(1),
+            inner: None,
+        };
+        // Without the 54 bytes before the first extension header.
+        let found = memory.meaning(&a, right, 14);
+        assert_eq!(found, Some(Meaning::Offset(landing, -54)));
+        // Behind a VLAN tag the bytes are others.
+        assert_eq!(memory.meaning(&a, right, 18), None);
+    }
+
+    #[test]
+    fn what_is_wrong_for_one_header_is_no_offset() {
+        let mut a = Arena::new();
+        let wrong = length(&mut a, 8);
+        assert_eq!(Memory::default().meaning(&a, wrong, 14), None);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::clean;
 use super::document::{ObjectReport, Report};
-use super::text::{at_most, declared, effect, ending, heading, summary, usage, when};
+use super::text::{at_most, at_once, declared, effect, ending, heading, summary, usage, when};
 use super::tree::{Branch, Line, Node, Then, Tree};
 
 const STYLE: &str = "
@@ -222,8 +222,20 @@ fn branch(out: &mut String, number: usize, b: &Branch) {
     let text = when(b);
     let paths = match b.node.paths {
         1 => String::new(),
-        n => format!(" <span class=\"dim\">{n} paths</span>"),
+        n => format!(" <span class=\"dim\">({n} paths)</span>"),
     };
+    // A way that ends at once is one line.
+    if let (Some(end), Then::End(last)) = (at_once(b), &b.node.then) {
+        let drop = !super::verdict::passes(&last.verdict);
+        let _ = writeln!(
+            out,
+            "<div class=\"leaf\"><span class=\"if\">{}</span> <span class=\"end {}\">{}</span></div>",
+            escaped(&text),
+            if drop { "drop" } else { "go" },
+            escaped(&end)
+        );
+        return;
+    }
     let _ = writeln!(
         out,
         "<details open><summary><span class=\"if\">{}</span>{paths}</summary>",

@@ -344,7 +344,7 @@ pub fn ending(end: &End) -> String {
 }
 
 /// The end of a way that does nothing else.
-fn at_once(b: &Branch) -> Option<String> {
+pub(super) fn at_once(b: &Branch) -> Option<String> {
     if !b.node.accesses.is_empty() || b.node.label.is_some() {
         return None;
     }

@@ -317,7 +317,9 @@ impl Context<'_> {
         let all = self.memory.known.all(&entry.arena, before);
         let known = |at: Place| all.get(&Of::Byte(at)).cloned().unwrap_or_else(Set::all);
         let text = printer.given(e, &known);
-        let salts = e.iter().map(|e| text.as_ref().map_or(0, |t| printer.salt(t, *e)));
+        let salts = e
+            .iter()
+            .map(|e| text.as_ref().map_or(0, |t| printer.salt(t, *e)));
         let salt = salts.fold(0, |all, s| all ^ s);
         (text, salt)
     }

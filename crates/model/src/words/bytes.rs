@@ -188,7 +188,10 @@ impl Printer<'_> {
         // The network that an address is in: its first bytes, and nothing.
         if let Some((name, 0, all)) = &field
             && n < *all
-            && name.rsplit('.').next().is_some_and(|f| matches!(f, "src" | "dst"))
+            && name
+                .rsplit('.')
+                .next()
+                .is_some_and(|f| matches!(f, "src" | "dst"))
             && (n..*all).all(|i| rest.get(i as usize) == Some(&Term::Const(0)))
         {
             return (*all as usize, format!("{name}/{}", 8 * n));

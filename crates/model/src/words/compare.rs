@@ -154,7 +154,9 @@ impl Printer<'_> {
     fn end(&self, e: ExprId) -> Option<String> {
         let (from, name) = self.layout.network()?;
         let text = self.operand(e);
-        let text = text.strip_prefix('(').map_or(text.as_str(), |t| t.trim_end_matches(')'));
+        let text = text
+            .strip_prefix('(')
+            .map_or(text.as_str(), |t| t.trim_end_matches(')'));
         let (field, counted) = match name {
             "ip" => ("ip.length", from),
             _ => ("ip6.length", from + 40),

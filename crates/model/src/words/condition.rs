@@ -1,5 +1,7 @@
 //! Conditions: their contraries, alternatives without what the others imply, sets of values.
 
+use std::collections::BTreeSet;
+
 use super::compare::field_value;
 use super::{Printer, What};
 use crate::expr::sets::{Place, Set};
@@ -218,7 +220,8 @@ impl Printer<'_> {
             Node::Extract { of, low } => {
                 let text = self.term(e);
                 let group = match *a.node(of) {
-                    Node::Byte { base, at } => self.field(base, at)
+                    Node::Byte { base, at } => self
+                        .field(base, at)
                         .and_then(|f| fields::part(&f.0, f.1, low, 1))
                         .and_then(|p| p.strip_suffix(".group").map(str::to_owned)),
                     _ => None,
@@ -276,10 +279,45 @@ impl Printer<'_> {
         if all != 1 {
             return None;
         }
+        if let Some(text) = halves(&name, byte, &set, known) {
+            return Some(Some(text));
+        }
         let of = |s: &Set| -> Vec<u64> { s.values().map(u64::from).collect() };
         let text = listed(&name, &of(&set), &of(&other));
         (text.len() < 64).then_some(Some(text))
     }
+}
+
+/// That a byte of two fields has one of these values, of those that it can have, field by field, if that says the
+/// same.
+fn halves(name: &str, byte: i64, set: &Set, known: &Set) -> Option<String> {
+    let (upper, lower) = (
+        fields::part(name, byte, 4, 4)?,
+        fields::part(name, byte, 0, 4)?,
+    );
+    let of = |s: &Set, low: u32| -> Vec<u64> {
+        let all: BTreeSet<u64> = s.values().map(|v| u64::from(v) >> low & 15).collect();
+        all.into_iter().collect()
+    };
+    let (high, low) = (of(set, 4), of(set, 0));
+    let both = known
+        .values()
+        .filter(|v| high.contains(&u64::from(v >> 4)) && low.contains(&u64::from(v & 15)));
+    if both.count() != set.values().count() {
+        return None;
+    }
+    let without = |all: Vec<u64>, some: &[u64]| -> Vec<u64> {
+        all.into_iter().filter(|v| !some.contains(v)).collect()
+    };
+    let (not_high, not_low) = (without(of(known, 4), &high), without(of(known, 0), &low));
+    let mut texts = Vec::new();
+    if !not_high.is_empty() {
+        texts.push(listed(&upper, &high, &not_high));
+    }
+    if !not_low.is_empty() {
+        texts.push(listed(&lower, &low, &not_low));
+    }
+    (!texts.is_empty()).then(|| texts.join(" and "))
 }
 
 /// That a field has one of the values `yes`, and none of `no`.

@@ -45,7 +45,13 @@ impl Printer<'_> {
                 let side = |e: &ExprId| match *self.arena.node(*e) {
                     // The number of the header behind all others is the same one in every way.
                     _ if self.along(*e).is_some() => *e,
-                    Node::Ite(d, x, y) if d == c => if holds { x } else { y },
+                    Node::Ite(d, x, y) if d == c => {
+                        if holds {
+                            x
+                        } else {
+                            y
+                        }
+                    }
                     _ => *e,
                 };
                 let mut because = way.because.clone();
@@ -73,7 +79,9 @@ impl Printer<'_> {
                 ..*self
             };
             let members = members.iter().filter_map(|m| {
-                let bytes = way.bytes.get(m.from as usize..(m.from + m.bytes) as usize)?;
+                let bytes = way
+                    .bytes
+                    .get(m.from as usize..(m.from + m.bytes) as usize)?;
                 Some(printer.member(m, bytes))
             });
             let texts: Vec<String> = members.collect();
