@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::fields::{EXTENSION, FRAGMENT, Field, ICMP_BYTES, IPV6, transport};
-use super::landing::{EXTENSIONS, HEADER, Landing, MOST, Meaning, Memory, Possible, Reach};
+use super::landing::{Landing, Meaning, Memory, Reach};
+use super::made::{EXTENSIONS, HEADER, MOST, Possible};
 use crate::expr::sets::Set;
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 use crate::known::{Known, Of};
@@ -40,12 +41,12 @@ impl Chain {
     }
 
     /// It ends with one of these numbers, and after so many extension headers if that is known.
-    fn end(&mut self, after: Option<usize>, last: Set) {
+    fn end(&mut self, after: Option<usize>, last: &Set) {
         if let Some(n) = after {
             let known = self.next.entry(n).or_insert_with(Set::all);
-            *known = known.both(&last);
+            *known = known.both(last);
         }
-        self.last = self.last.both(&last);
+        self.last = self.last.both(last);
     }
 
     fn at(&self, reach: Reach) -> Stands {
@@ -220,10 +221,10 @@ impl Chains {
             self.error_last = true;
             if let Some(last) = set(possible.iter().filter_map(|p| p.carried)) {
                 let inner = count(possible.iter().filter_map(|p| p.shape.1));
-                self.inner.end(inner, last);
+                self.inner.end(inner, &last);
             }
         }
-        self.outer.end(outer, last);
+        self.outer.end(outer, &last);
     }
 
     /// Offset of the IPv6 header.

@@ -5,6 +5,7 @@
 pub mod fields;
 mod ipv6;
 pub mod landing;
+pub(crate) mod made;
 
 use crate::expr::sets::{Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
