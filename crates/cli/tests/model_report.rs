@@ -195,11 +195,13 @@ fn the_state_report_is_what_a_reader_would_write() {
     if !has_z3() {
         return;
     }
-    for nf in ["sbridge", "bridge", "policer"] {
+    for nf in ["sbridge", "bridge", "policer", "cl"] {
         insta::assert_snapshot!(format!("state_{nf}"), state(nf).unwrap());
     }
-    if let Some(nat) = state("nat") {
-        insta::assert_snapshot!("state_nat", nat);
+    for nf in ["nat", "firewall"] {
+        if let Some(text) = state(nf) {
+            insta::assert_snapshot!(format!("state_{nf}"), text);
+        }
     }
 }
 
