@@ -87,17 +87,26 @@ pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
                 line: step.line.clone(),
             });
         };
-        // What a pointer leads to, in whichever objects.
+        // What a pointer leads to, in whichever objects; all of them where no rule looked at the bytes, as
+        // where a record is handed over.
         let mut into = |access: At, effect, operation| {
-            for e in &step.extents {
-                let here = match access {
-                    At::Value(id) | At::Record(id) => e.object == id,
-                    At::Several => true,
-                    _ => false,
-                };
-                if here {
-                    touch(e.object, effect, operation, (e.from, e.to));
+            let bytes = |id: ObjectId| {
+                let known = step.extents.iter().find(|e| e.object == id);
+                known.map_or(whole(program, id), |e| (e.from, e.to))
+            };
+            match access {
+                At::Value(id) | At::Record(id) => touch(id, effect, operation, bytes(id)),
+                At::Several if step.extents.is_empty() => {
+                    for id in (0..program.objects.len()).map(ObjectId) {
+                        touch(id, effect, operation, bytes(id));
+                    }
                 }
+                At::Several => {
+                    for e in &step.extents {
+                        touch(e.object, effect, operation, (e.from, e.to));
+                    }
+                }
+                _ => {}
             }
         };
         match insn {

@@ -72,7 +72,7 @@ fn mix(mut x: u64) -> u64 {
 fn chain(
     packet: &mut BTreeMap<u64, u8>,
     at: i64,
-    count: usize,
+    (count, trial): (usize, u64),
     last: u8,
     draw: &mut dyn FnMut() -> u64,
 ) -> Vec<i64> {
@@ -81,9 +81,11 @@ fn chain(
     let mut next_at = at + 6;
     let mut place = at + HEADER;
     let mut all = vec![place];
-    for _ in 0..count {
+    for n in 0..count {
+        // In turn, so that at each place the packets of a few shapes have one of each.
+        let turn = n + 2 * count + trial as usize;
         let kind = EXTENSIONS
-            .get(draw() as usize % EXTENSIONS.len())
+            .get(turn % EXTENSIONS.len())
             .copied()
             .unwrap_or(0);
         put(next_at, kind);
@@ -119,11 +121,11 @@ pub(super) fn make(network: i64, (outer, inner, trial): Shape, length: Option<Sy
     }
     packet.extend([(network as u64 - 2, 0x86), (network as u64 - 1, 0xdd)]);
     let own = if inner.is_some() { 58 } else { last };
-    let outer = chain(&mut packet, network, outer, own, &mut draw);
+    let outer = chain(&mut packet, network, (outer, trial), own, &mut draw);
     let transport = outer.last().copied().unwrap_or(network + HEADER);
     let inner = inner.map_or_else(Vec::new, |count| {
         packet.insert(transport as u64, 1);
-        chain(&mut packet, transport + 8, count, last, &mut draw)
+        chain(&mut packet, transport + 8, (count, trial), last, &mut draw)
     });
     let end = inner.last().copied().unwrap_or(transport) as u64;
     match (last, trial) {

@@ -110,7 +110,8 @@ fn key_uses(
     let ways: Vec<(Layout, Vec<ExprId>)> = match ways {
         Some(ways) => {
             let each = ways.into_iter();
-            each.map(|w| (printer.layout_of(&w), w.bytes)).collect()
+            each.filter_map(|w| Some((printer.layout_of(&w)?, w.bytes)))
+                .collect()
         }
         None => vec![(layout.clone(), access.key.clone())],
     };

@@ -314,7 +314,9 @@ impl Printer<'_> {
             return vec![text];
         }
         if parts.numbered {
-            return vec![deeper.whole(key)];
+            let text = deeper.whole(key);
+            let by_ways = text.contains("f(").then(|| deeper.number_by_ways(key));
+            return vec![by_ways.flatten().unwrap_or(text)];
         }
         if parts.key.is_empty() || !members_are(&parts.key, key.len()) {
             return deeper.bytes(key, Order::Memory);
