@@ -195,10 +195,10 @@ fn the_state_report_is_what_a_reader_would_write() {
     if !has_z3() {
         return;
     }
-    for nf in ["sbridge", "bridge", "policer", "cl"] {
+    for nf in ["sbridge", "bridge", "policer"] {
         insta::assert_snapshot!(format!("state_{nf}"), state(nf).unwrap());
     }
-    for nf in ["nat", "firewall"] {
+    for nf in ["nat"] {
         if let Some(text) = state(nf) {
             insta::assert_snapshot!(format!("state_{nf}"), text);
         }

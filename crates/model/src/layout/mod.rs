@@ -159,20 +159,11 @@ impl Layout {
                 places.next()
             };
             let version = carried(0).is_some_and(|set| set.values().all(|v| v >> 4 == 4));
-            // What looks at either version's ICMP looks at the same fields.
-            let icmp = |set: &&Set| set.values().all(|v| matches!(v, 1 | 58));
-            let protocol = carried(9).and_then(|s| if icmp(&s) { Some(1) } else { s.only() });
+            let protocol = carried(9).and_then(Set::only);
             (layout.inner, layout.inner_protocol) = (version, protocol);
         }
         layout.guard = guard;
         layout
-    }
-
-    /// Whether packets can be like that, as far as single bytes say.
-    #[must_use]
-    pub fn is_possible(&self, arena: &Arena, memory: &Memory) -> bool {
-        let known = memory.known.each(arena, &self.guard);
-        known.values().all(|set| set.values().next().is_some())
     }
 
     /// Offset of the network header, and its name; none where the guard does not say.

@@ -110,8 +110,7 @@ fn key_uses(
     let ways: Vec<(Layout, Vec<ExprId>)> = match ways {
         Some(ways) => {
             let each = ways.into_iter();
-            each.filter_map(|w| Some((printer.layout_of(&w)?, w.bytes)))
-                .collect()
+            each.map(|w| (printer.layout_of(&w), w.bytes)).collect()
         }
         None => vec![(layout.clone(), access.key.clone())],
     };

@@ -314,9 +314,7 @@ impl Printer<'_> {
             return vec![text];
         }
         if parts.numbered {
-            let text = deeper.whole(key);
-            let by_ways = text.contains("f(").then(|| deeper.number_by_ways(key));
-            return vec![by_ways.flatten().unwrap_or(text)];
+            return vec![deeper.whole(key)];
         }
         if parts.key.is_empty() || !members_are(&parts.key, key.len()) {
             return deeper.bytes(key, Order::Memory);

@@ -63,48 +63,28 @@ impl Printer<'_> {
         None
     }
 
-    /// The layout where a way is taken; none where it is none that this path can take.
-    #[must_use]
-    pub fn layout_of(&self, way: &Way) -> Option<Layout> {
-        let layout = self.layout.given(self.arena, &way.because, self.memory);
-        layout
-            .is_possible(self.arena, self.memory)
-            .then_some(layout)
-    }
-
-    /// A key that is one number, as one of those that it can be. None where that says no more.
-    pub(super) fn number_by_ways(&self, key: &[ExprId]) -> Option<String> {
-        let parts = self.by_ways(key, &|printer, bytes| vec![printer.whole(bytes)])?;
-        Some(parts.join(" ++ "))
+    /// The layout where a way is taken.
+    pub fn layout_of(&self, way: &Way) -> Layout {
+        self.layout.given(self.arena, &way.because, self.memory)
     }
 
     /// The members of a key, those together in which the ways differ. None where that says no more.
     pub(super) fn key_by_ways(&self, key: &[ExprId], members: &[Member]) -> Option<Vec<String>> {
-        self.by_ways(key, &|printer, bytes| {
-            let members = members.iter().filter_map(|m| {
-                let bytes = bytes.get(m.from as usize..(m.from + m.bytes) as usize)?;
-                Some(printer.member(m, bytes))
-            });
-            members.collect()
-        })
-    }
-
-    fn by_ways(
-        &self,
-        key: &[ExprId],
-        texts: &dyn Fn(&Printer<'_>, &[ExprId]) -> Vec<String>,
-    ) -> Option<Vec<String>> {
         let ways = self.ways(key).filter(|w| w.len() > 1)?;
         let mut all: Vec<Vec<String>> = Vec::new();
         for way in &ways {
-            let Some(layout) = self.layout_of(way) else {
-                continue;
-            };
+            let layout = self.layout_of(way);
             let printer = Printer {
                 layout: &layout,
                 ..*self
             };
-            let texts = texts(&printer, &way.bytes);
+            let members = members.iter().filter_map(|m| {
+                let bytes = way
+                    .bytes
+                    .get(m.from as usize..(m.from + m.bytes) as usize)?;
+                Some(printer.member(m, bytes))
+            });
+            let texts: Vec<String> = members.collect();
             if !all.contains(&texts) {
                 all.push(texts);
             }
