@@ -481,6 +481,7 @@ pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> St
         before: [Kind::Unset; REGISTERS],
         after: Kind::Unset,
         access: None,
+        extents: Vec::new(),
         args: Vec::<ArgFact>::new(),
         outcomes: Outcomes::default(),
         load_once: false,

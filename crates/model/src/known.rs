@@ -129,6 +129,16 @@ impl Memory {
         }
         last.known.clone()
     }
+
+    /// The same of conditions of which each holds or does not.
+    #[must_use]
+    pub fn each(&self, arena: &Arena, guard: &[(ExprId, bool)]) -> Known {
+        let mut known = Known::new();
+        for (e, holds) in guard {
+            both(&mut known, &self.of(arena, *e, *holds));
+        }
+        known
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -85,8 +85,10 @@ pub struct Touch {
     pub operation: &'static str,
     /// the most that it does
     pub effect: Effect,
-    /// it stays within so many bytes: those of one value, for records those of the ring
-    pub bytes: u32,
+    /// the lowest byte that it touches, from the first of the value or record
+    pub from: u32,
+    /// one past the highest
+    pub to: u32,
     /// where
     pub line: Option<Line>,
 }

@@ -1,15 +1,12 @@
 //! Conditions on one byte of the packet, as the set of its values for which they hold.
 
-use std::collections::BTreeMap;
-
-use super::eval::Assignment;
+use super::eval::apply_node;
+use super::ids::IdMap;
 use super::walk::{children, cone_within};
-use super::{Arena, ExprId, Node};
+use super::{Arena, ExprId, Node, mask};
 
 /// Beyond so many nodes nobody asks.
 const MOST: usize = 4000;
-/// Bytes of the packet that it is tried on.
-const FILLED: u64 = 256;
 
 /// Values of a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,37 +97,22 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
             }
         }
     }
-    let Node::Byte { base, at } = *arena.node(byte?) else {
+    let byte = byte?;
+    let Node::Byte { base, at } = *arena.node(byte) else {
         return None;
     };
-    // A packet in which the place is known and no other byte that is asked for is at it.
-    let fill = || {
-        (0..FILLED)
-            .map(|at| (at, 0x45_u8))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let place = |packet: BTreeMap<u64, u8>| {
-        let with = Assignment::new(Default::default(), packet);
-        base.map_or(0, |b| with.value(arena, b))
-    };
-    let from = place(fill());
-    let offset = from.wrapping_add(at as u64);
-    if offset >= FILLED {
-        return None;
-    }
+    // Where the byte lies does not matter: the condition is worked out from its value alone.
     let mut set = Set([0; 4]);
+    let mut values: IdMap<ExprId, u64> = IdMap::default();
     for value in 0..=255_u8 {
-        let mut packet = if base.is_some() {
-            fill()
-        } else {
-            BTreeMap::new()
-        };
-        packet.insert(offset, value);
-        let with = Assignment::new(Default::default(), packet);
-        if base.is_some_and(|b| with.value(arena, b) != from) {
-            return None;
+        values.insert(byte, u64::from(value));
+        for id in &above {
+            let get = |e: ExprId| values.get(&e).copied().unwrap_or(0);
+            let width = arena.width(*id);
+            let result = apply_node(arena, arena.node(*id), width, get) & mask(width);
+            values.insert(*id, result);
         }
-        if with.value(arena, e) == 1 {
+        if values.get(&e) == Some(&1) {
             set.insert(value);
         }
     }

@@ -259,14 +259,34 @@ impl<'a> Builder<'a> {
         let mut out = Vec::new();
         let mut salt = 0_u64;
         let keys = self.context.keys(first.path);
-        for at in told..told + more {
+        // What is said of one byte in several conditions is said once, where the first of them stands.
+        let arena = &self.entry.arena;
+        let places: Vec<Option<Place>> = (told..told + more)
+            .map(|at| {
+                let set = self.context.memory.set(arena, *first.path.guard.get(at)?);
+                set.map(|s| s.0)
+            })
+            .collect();
+        for (i, at) in (told..told + more).enumerate() {
             let (Some(before), Some(e)) = (first.path.guard.get(..at), first.path.guard.get(at))
             else {
                 break;
             };
-            let (text, s) = self.context.condition(self.entry, before, *e, &keys);
+            let place = places.get(i).copied().flatten();
+            let mut others = places.iter().enumerate().filter(|p| *p.1 == place);
+            if place.is_some() && others.next().is_some_and(|p| p.0 < i) {
+                continue;
+            }
+            let mut all = vec![*e];
+            if place.is_some() {
+                all.extend(others.filter_map(|p| first.path.guard.get(told + p.0).copied()));
+            }
+            let (text, s) = self.context.condition(self.entry, before, &all, &keys);
             salt = salt.rotate_left(9) ^ s;
             out.extend(text);
+        }
+        if let [_, _, ..] = out.as_slice() {
+            out.iter_mut().for_each(enclose);
         }
         (out, salt)
     }
@@ -296,21 +316,41 @@ impl<'a> Builder<'a> {
 }
 
 impl Context<'_> {
-    /// A condition in words after those before it; none where they imply it.
+    /// A condition in words after those before it, or several about one byte; none where those before imply
+    /// it.
     pub(super) fn condition(
         &self,
         entry: &Entry,
         before: &[ExprId],
-        e: ExprId,
+        e: &[ExprId],
         keys: &Keys,
     ) -> (Option<String>, u64) {
         let layout = Layout::of(&entry.arena, before, &self.memory);
         let printer = self.printer(&entry.arena, &layout, keys);
         let all = self.memory.known.all(&entry.arena, before);
         let known = |at: Place| all.get(&Of::Byte(at)).cloned().unwrap_or_else(Set::all);
-        let text = printer.given(e, true, &known);
-        let salt = text.as_ref().map_or(0, |t| printer.salt(t, e));
+        let text = printer.given(e, &known);
+        let salts = e
+            .iter()
+            .map(|e| text.as_ref().map_or(0, |t| printer.salt(t, *e)));
+        let salt = salts.fold(0, |all, s| all ^ s);
         (text, salt)
+    }
+}
+
+/// Puts alternatives into brackets that stand beside other conditions.
+fn enclose(text: &mut String) {
+    let mut depth = 0_i32;
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ' ' if depth == 0 && text.get(i..).is_some_and(|t| t.starts_with(" or ")) => {
+                *text = format!("({text})");
+                return;
+            }
+            _ => {}
+        }
     }
 }
 

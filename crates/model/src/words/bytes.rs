@@ -191,7 +191,7 @@ impl Printer<'_> {
     }
 
     fn packet_run(&self, rest: &[Term], base: Option<ExprId>, at: i64) -> (usize, String) {
-        let field = self.layout.field(self.arena, base, at);
+        let field = self.field(base, at);
         let is = |i: usize, at: i64| rest.get(i) == Some(&Term::Packet(base, at));
         // A whole field, its last byte first.
         if let Some((name, from, all)) = &field
@@ -205,10 +205,21 @@ impl Printer<'_> {
         let mut n = 1;
         while n < most && is(n as usize, at + n) {
             // Where a field begins, another run begins.
-            if field.is_none() && self.layout.field(self.arena, base, at + n).is_some() {
+            if field.is_none() && self.field(base, at + n).is_some() {
                 break;
             }
             n += 1;
+        }
+        // The network that an address is in: its first bytes, and nothing.
+        if let Some((name, 0, all)) = &field
+            && n < *all
+            && name
+                .rsplit('.')
+                .next()
+                .is_some_and(|f| matches!(f, "src" | "dst"))
+            && (n..*all).all(|i| rest.get(i as usize) == Some(&Term::Const(0)))
+        {
+            return (*all as usize, format!("{name}/{}", 8 * n));
         }
         let text = match field {
             Some((name, 0, all)) if n == all => name,
@@ -217,7 +228,7 @@ impl Printer<'_> {
             None => {
                 let start = match base {
                     None => self.offset(at),
-                    Some(b) => format!("{} + {}", self.text(b), self.offset(at)),
+                    Some(b) => self.behind(b, at),
                 };
                 if n == 1 {
                     format!("pkt[{start}]")
@@ -359,7 +370,7 @@ impl Printer<'_> {
         let Some(Term::Packet(base, at)) = terms.first().copied() else {
             return None;
         };
-        let (name, from, all) = self.layout.field(self.arena, base, at)?;
+        let (name, from, all) = self.field(base, at)?;
         let run = (at..)
             .zip(&terms)
             .all(|(at, t)| *t == Term::Packet(base, at));
