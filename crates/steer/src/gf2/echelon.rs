@@ -31,6 +31,12 @@ impl Echelon {
         self.rows.len() == self.bits
     }
 
+    /// The rows whose leading bit is `from` or later.
+    pub fn led_from(&self, from: usize) -> impl Iterator<Item = &Row> {
+        let places = self.lead.iter().skip(from).flatten();
+        places.filter_map(|place| self.rows.get(*place))
+    }
+
     /// Adds rows of the space to `row` until its leading bit is none of theirs; none when nothing is left.
     fn reduce(&self, row: &mut Row) -> Option<usize> {
         let mut from = 0;

@@ -3,6 +3,7 @@
 use rand::rand_core::Rng;
 
 use super::class::{Class, ClassId};
+use super::mixer::Mixer;
 use super::score::Score;
 use super::space::Space;
 use crate::gf2::{Row, word_rank};
@@ -20,6 +21,7 @@ pub struct Keys {
     /// by class
     ranks: Vec<Rank>,
     index: usize,
+    mixer: Mixer,
 }
 
 /// How well a key tells the packets of a class apart.
@@ -64,32 +66,50 @@ impl Keys {
     #[must_use]
     pub fn index(&self, port: usize, input: &[u8]) -> u32 {
         let hash = toeplitz::hash(self.key(port).unwrap_or(&[]), input);
-        hash & ((1_u32 << self.index) - 1)
+        hash & (u32::MAX >> (32 - self.index))
+    }
+
+    /// For each index the queue of `queues`, at least 1, for when no load is known: evenly, by a secret
+    /// linear permutation of the indexes that was chosen with the keys. The same for all ports.
+    #[must_use]
+    pub fn queues(&self, queues: u32) -> Vec<u32> {
+        self.mixer.queues(1 << self.index, queues)
     }
 }
 
 impl Space {
     /// Keys that spread well, the best of 64: first by the least rank of a class, then by how well the
-    /// last bits of addresses, and the ports, reach the index and its high bits, then by how many input
+    /// last bits of addresses, and the ports, reach the index and the queues of [`Keys::queues`], then by how many input
     /// bits the least combination of index bits depends on, then by how many bits reach the index at all.
     ///
     /// `secret` decides everything; for use it must not be guessed.
     pub fn draw(&self, secret: &mut impl Rng) -> Keys {
-        let mut best = self.uniform(secret);
+        let (best, mixer) = self.best(secret);
+        self.keys(&best, mixer, secret)
+    }
+
+    /// The unknowns of the best of some keys, and the permutation that goes with them.
+    pub(super) fn best(&self, secret: &mut impl Rng) -> (Row, Mixer) {
+        let candidate = |secret: &mut _| {
+            let unknowns = self.uniform(secret);
+            (unknowns, Mixer::draw(self.layout.index, secret))
+        };
+        let mut best = candidate(secret);
         let mut score = Score::of(self, &best);
         for _ in 1..TRIED {
-            let other = self.uniform(secret);
+            let other = candidate(secret);
             if score.improved_by(self, &best, &other) {
                 best = other;
             }
         }
-        self.keys(&best, secret)
+        best
     }
 
     /// Keys as they come, every one of the space as likely as any other.
     pub fn sample(&self, random: &mut impl Rng) -> Keys {
         let unknowns = self.uniform(random);
-        self.keys(&unknowns, random)
+        let mixer = Mixer::draw(self.layout.index, random);
+        self.keys(&unknowns, mixer, random)
     }
 
     /// The unknowns of a key, each as likely as any other.
@@ -108,7 +128,7 @@ impl Space {
     }
 
     /// The keys with these unknowns; the bits that reach no index are random.
-    fn keys(&self, unknowns: &Row, random: &mut impl Rng) -> Keys {
+    fn keys(&self, unknowns: &Row, mixer: Mixer, random: &mut impl Rng) -> Keys {
         let index = self.layout.index;
         let key = |(port, range): (usize, std::ops::Range<usize>)| {
             let mut key = vec![0; self.target.key_bytes];
@@ -134,7 +154,12 @@ impl Space {
             }
         };
         let ranks = self.classes.iter().enumerate().map(rank).collect();
-        Keys { keys, ranks, index }
+        Keys {
+            keys,
+            ranks,
+            index,
+            mixer,
+        }
     }
 }
 

@@ -14,11 +14,14 @@
 //! [`Space::draw`] draws secret keys that spread well. What a class must hash because the NIC takes its
 //! fields together, and no constraint keeps, the key cancels.
 
+mod apply;
+mod attack;
 mod case;
 mod class;
 mod draw;
 mod equations;
 mod generic;
+mod mixer;
 mod score;
 mod software;
 mod solve;
@@ -27,6 +30,7 @@ mod spans;
 mod unsolved;
 mod witness;
 
+pub use attack::{Difference, Exposure};
 pub use case::{Bit, Bits, Case, Constraint, Equation, Part, Side};
 pub use class::{Class, ClassId};
 pub use draw::{Keys, Rank};

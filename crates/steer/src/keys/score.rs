@@ -1,12 +1,13 @@
 //! Which of two keys spreads better.
 //!
 //! Full rank alone says that every index occurs, over all inputs; real traffic varies in a few bits: the
-//! hosts of one subnet, the ports of one pair of hosts. A good key has full rank on those as well, and on
-//! the high index bits, which choose the queue when no load is known ([`table`](crate::table)).
+//! hosts of one subnet, the ports of one pair of hosts. A good key has full rank on those as well, and so
+//! have the high bits of the permuted index, which choose the queue when no load is known.
 
 use std::cmp::Ordering;
 
 use super::class::Class;
+use super::mixer::Mixer;
 use super::space::Space;
 use crate::fields::Field;
 use crate::gf2::{Row, word_rank};
@@ -28,7 +29,7 @@ pub(super) struct Score {
 }
 
 impl Score {
-    pub fn of(space: &Space, unknowns: &Row) -> Self {
+    pub fn of(space: &Space, (unknowns, mixer): &(Row, Mixer)) -> Self {
         let mut found = Self {
             rank: usize::MAX,
             parts: 0,
@@ -37,20 +38,29 @@ impl Score {
         for class in distinct(space) {
             let words: Vec<u64> = space.words(class, unknowns).collect();
             found.rank = found.rank.min(word_rank(words.iter().copied()));
+            let mixed: Vec<u64> = words.iter().map(|word| mixer.apply(*word)).collect();
             for part in parts(class) {
-                found.parts -= lacking(space, words.get(part).unwrap_or_default());
+                found.parts -= lacking(space, mixed.get(part).unwrap_or_default());
             }
         }
         found
     }
 
     /// Whether `other` is better than `mine`, whose score this is; then this becomes the other's.
-    pub fn improved_by(&mut self, space: &Space, mine: &Row, other: &Row) -> bool {
+    pub fn improved_by(
+        &mut self,
+        space: &Space,
+        mine: &(Row, Mixer),
+        other: &(Row, Mixer),
+    ) -> bool {
         let mut theirs = Self::of(space, other);
         let order = (theirs.rank, theirs.parts).cmp(&(self.rank, self.parts));
         let better = order.then_with(|| {
-            let known = *self.rest.get_or_insert_with(|| rest(space, mine));
-            theirs.rest.insert(rest(space, other)).cmp(&&mut { known })
+            let known = *self.rest.get_or_insert_with(|| rest(space, &mine.0));
+            theirs
+                .rest
+                .insert(rest(space, &other.0))
+                .cmp(&&mut { known })
         }) == Ordering::Greater;
         if better {
             *self = theirs;
@@ -101,7 +111,8 @@ fn parts(class: &Class) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     })
 }
 
-/// What a part lacks of the rank that it could have, in the index and in the bits that choose the queue.
+/// What a part lacks of the rank that it could have, in the index and in the bits that choose the queue;
+/// the permutation changes no rank of the index.
 fn lacking(space: &Space, words: &[u64]) -> isize {
     let (index, queue) = (space.index_bits(), space.target().needed());
     // A part that the constraints cancel lacks the same under every key, which changes no comparison.

@@ -47,7 +47,7 @@ impl Target {
 
     /// Bits that name a core.
     pub(super) fn needed(&self) -> usize {
-        self.cores.max(1).next_power_of_two().ilog2() as usize
+        (u32::BITS - self.cores.saturating_sub(1).leading_zeros()) as usize
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn from_spans(
         if best.as_ref().is_some_and(|(other, _)| *other <= lost) {
             continue;
         }
-        let space = Space::new(classes, layout, basis, bounds, target);
+        let space = Space::new(classes, layout, basis, bounds, target, spans);
         match space.reaches_all() {
             Reaches::Yes => {
                 best = Some((lost, space));
@@ -309,5 +309,5 @@ pub(super) fn space_at(
     let layout = Layout::new(classes, index);
     let basis = null_space(&layout, &equations::shapes(classes, &spans))?;
     let bounds = bounds(classes, &layout, &basis);
-    Ok(Space::new(classes, layout, basis, bounds, target))
+    Ok(Space::new(classes, layout, basis, bounds, target, &spans))
 }

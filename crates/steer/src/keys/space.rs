@@ -1,8 +1,9 @@
 //! The space of keys that obey the constraints, and what they can and cannot do.
 
 use super::class::{Class, ClassId};
-use super::equations::Layout;
+use super::equations::{Layout, invariants};
 use super::solve::{Reaches, Target, fixed};
+use super::spans::Span;
 use crate::fields::Field;
 use crate::gf2::{Echelon, Row, word_rank};
 
@@ -15,6 +16,7 @@ pub struct Space {
     pub(super) basis: Vec<Row>,
     pub(super) bounds: Vec<usize>,
     pub(super) target: Target,
+    spans: Vec<Span>,
     /// the unknowns that are not zero in every key
     live: Row,
 }
@@ -38,6 +40,7 @@ impl Space {
         basis: Vec<Row>,
         bounds: Vec<usize>,
         target: Target,
+        spans: &[Span],
     ) -> Self {
         let mut live = Row::zero(layout.unknowns);
         for at in 0..layout.unknowns {
@@ -51,6 +54,7 @@ impl Space {
             basis,
             bounds,
             target,
+            spans: spans.to_vec(),
             live,
         }
     }
@@ -102,6 +106,13 @@ impl Space {
     #[must_use]
     pub fn table_rank(&self, class: ClassId) -> usize {
         self.bounds.get(class).copied().unwrap_or(0)
+    }
+
+    /// For every class the dimension D of the linear functions of its fields that the constraints leave
+    /// invariant: no linear hash has a greater rank, on any NIC.
+    #[must_use]
+    pub fn invariants(&self) -> Vec<usize> {
+        invariants(&self.classes, &self.spans)
     }
 
     /// The hashed fields of a class, in order, and how much of each any key lets reach the index.

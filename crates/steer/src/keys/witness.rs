@@ -77,7 +77,16 @@ pub fn solve_exactly(
     witness: &mut impl Witness,
 ) -> Result<(Space, Asking), Unsolved> {
     offered(classes, nic)?;
-    let target = Target::of(nic, cores);
+    exact_for(classes, constraints, Target::of(nic, cores), witness)
+}
+
+/// The same for any device that hashes these classes.
+pub(super) fn exact_for(
+    classes: &[Class],
+    constraints: &[Constraint],
+    target: Target,
+    witness: &mut impl Witness,
+) -> Result<(Space, Asking), Unsolved> {
     fits(classes, target)?;
     let mut asking = Asking::default();
     let mut exact = Vec::new();
