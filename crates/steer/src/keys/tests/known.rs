@@ -43,6 +43,23 @@ pub fn swapped(kind: Kind) -> Case {
     pairs.into_iter().fold(Case::all(), equal)
 }
 
+/// All that have keys, by name.
+pub fn all() -> Vec<(&'static str, Known)> {
+    let both = [TCP, Kind::Ipv6Tcp];
+    vec![
+        ("nop", nop()),
+        ("policer", policer()),
+        ("psd", psd()),
+        ("cl", connection_limiter()),
+        ("hhh", heavy_hitters()),
+        ("nat", nat()),
+        ("firewall", firewall(2, &[TCP])),
+        ("firewall, four ports", firewall(4, &[TCP])),
+        ("firewall, IPv4 and IPv6", firewall(2, &both)),
+        ("firewall, first fragments", firewall_with_fragments()),
+    ]
+}
+
 fn one(case: Case) -> Known {
     Known {
         classes: vec![class(0, TCP)],

@@ -6,4 +6,5 @@ mod hostile;
 mod known;
 mod spread;
 mod table;
+mod time;
 mod witness;
