@@ -10,6 +10,7 @@ use rand::rand_core::Rng;
 
 use super::case::{Bit, Part, Side};
 use super::class::{Class, ClassId};
+use super::mixer::Mixer;
 use super::solve::fixed;
 use super::space::Space;
 use crate::gf2::{Echelon, Row};
@@ -56,29 +57,80 @@ impl Space {
     /// What the packets of a class give away; none for a class without a bit that reaches the index.
     #[must_use]
     pub fn exposure(&self, id: ClassId) -> Option<Exposure> {
+        let drawn = self.drawn();
+        self.exposed(id, &drawn, &self.invariants())
+    }
+
+    /// The same for every class, with the keys drawn once.
+    #[must_use]
+    pub fn exposures(&self) -> Vec<Option<Exposure>> {
+        let (drawn, invariants) = (self.drawn(), self.invariants());
+        let mut found: Vec<Option<Exposure>> = Vec::new();
+        for (id, class) in self.classes().iter().enumerate() {
+            // Kinds with the same fields and the same invariants are alike but for their name.
+            let like = self
+                .classes()
+                .iter()
+                .take(id)
+                .zip(&invariants)
+                .position(|(c, d)| {
+                    (c.port, &c.fields, c.bits(), Some(d))
+                        == (class.port, &class.fields, class.bits(), invariants.get(id))
+                });
+            let known = like.and_then(|place| found.get(place).cloned());
+            found.push(known.unwrap_or_else(|| self.exposed(id, &drawn, &invariants)));
+        }
+        found
+    }
+
+    /// Keys as they are drawn for use.
+    fn drawn(&self) -> Vec<(Row, Mixer)> {
+        let mut random = fixed();
+        (0..KEYS).map(|_| self.best(&mut random)).collect()
+    }
+
+    fn exposed(
+        &self,
+        id: ClassId,
+        drawn: &[(Row, Mixer)],
+        invariants: &[usize],
+    ) -> Option<Exposure> {
         let class = self.classes().get(id)?;
         if self.table_rank(id) == 0 {
             return None;
         }
         let index = self.index_bits();
-        let columns = self.columns(class);
-        let meeting = kernel(&columns, 0, index);
-        let invariant = self.invariants().get(id).copied().unwrap_or(0);
-        let mut weak = Vec::new();
+        let columns = Columns::new(self, class);
+        let single: Vec<Vec<Row>> = (0..index).map(|bit| columns.left_alone(bit)).collect();
+        let meeting = single.iter().skip(1).enumerate().fold(
+            single.first().cloned().unwrap_or_default(),
+            |all, (bit, _)| columns.of_those(&all, bit + 1),
+        );
         let mut known = Echelon::new(class.bits());
         for difference in &meeting {
             known.insert(&mut difference.clone());
         }
-        // The longer the run of index bits that a difference leaves alone, the less its rank.
-        'found: for run in (1..index).rev() {
-            for first in 0..=index - run {
-                for difference in kernel(&columns, first, run) {
-                    if weak.len() < WEAK && known.insert(&mut difference.clone()) {
-                        weak.push((difference, index - run));
-                    }
-                }
-                if weak.len() >= WEAK {
-                    break 'found;
+        // For runs of one index bit, of two, and so on, by their first bit: the differences that leave the
+        // run alone, without those that leave everything alone.
+        let fresh = |all: &Vec<Row>| -> Vec<Row> {
+            let mut space = known.clone();
+            let fresh = all.iter().filter(|d| space.insert(&mut (*d).clone()));
+            fresh.cloned().collect()
+        };
+        let mut runs: Vec<Vec<Vec<Row>>> = vec![single.iter().map(fresh).collect()];
+        for run in 2..index {
+            let shorter = runs.last().into_iter().flatten();
+            let longer = shorter.take(index - run + 1).enumerate();
+            let longer = longer.map(|(first, all)| columns.of_those(all, first + run - 1));
+            let longer = longer.collect();
+            runs.push(longer);
+        }
+        // The longer the run, the less the rank.
+        let mut weak: Vec<(Row, usize)> = Vec::new();
+        for (shorter, firsts) in runs.iter().enumerate().rev() {
+            for difference in firsts.iter().flatten() {
+                if weak.len() < WEAK && known.insert(&mut difference.clone()) {
+                    weak.push((difference.clone(), index - shorter - 1));
                 }
             }
         }
@@ -92,7 +144,8 @@ impl Space {
                 .collect(),
             rank: *rank,
         };
-        let (share, random_share) = self.shares(class, &weak);
+        let invariant = invariants.get(id).copied().unwrap_or(0);
+        let (share, random_share) = self.shares(class, &weak, drawn);
         Some(Exposure {
             entry_bits,
             // Either the entry is the same, or it is another and leads to the same core by chance.
@@ -104,28 +157,9 @@ impl Space {
         })
     }
 
-    /// For each input bit, the index under keys that together tell apart what any key does: those of the
-    /// basis, or as many random ones as suffice.
-    fn columns(&self, class: &Class) -> Vec<Vec<u64>> {
-        let enough = class.bits() + SURE;
-        let mut columns = vec![Vec::new(); class.bits()];
-        let mut record = |key: &Row| {
-            for (column, word) in columns.iter_mut().zip(self.words(class, key)) {
-                column.push(word);
-            }
-        };
-        if self.basis.len() <= enough {
-            self.basis.iter().for_each(&mut record);
-        } else {
-            let mut random = fixed();
-            (0..enough).for_each(|_| record(&self.uniform(&mut random)));
-        }
-        columns
-    }
-
     /// The mean share of the worst queue, and the same for a function drawn at random, when there is a
     /// flow for every combination of the differences.
-    fn shares(&self, class: &Class, weak: &[(Row, usize)]) -> (f64, f64) {
+    fn shares(&self, class: &Class, weak: &[(Row, usize)], drawn: &[(Row, Mixer)]) -> (f64, f64) {
         let cores = self.target().cores;
         let flows = 1_usize << weak.len();
         let worst = |queues: &mut dyn Iterator<Item = u32>| {
@@ -139,9 +173,8 @@ impl Space {
         };
         let mut random = fixed();
         let (mut share, mut chance) = (0.0, 0.0);
-        for _ in 0..KEYS {
-            let (key, mixer) = self.best(&mut random);
-            let words: Vec<u64> = self.words(class, &key).collect();
+        for (key, mixer) in drawn {
+            let words: Vec<u64> = self.words(class, key).collect();
             let word = |at: usize| words.get(at).copied().unwrap_or(0);
             let steps: Vec<u64> = weak
                 .iter()
@@ -162,33 +195,70 @@ impl Space {
             let mut chosen = || ((u64::from(random.next_u32()) * u64::from(cores)) >> 32) as u32;
             chance += worst(&mut (0..1 << WEAK).map(|_| chosen()));
         }
-        let mean = |sum: f64, flows: usize| sum / KEYS as f64 / flows as f64;
+        let mean = |sum: f64, flows: usize| sum / drawn.len() as f64 / flows as f64;
         (mean(share, flows), mean(chance, 1 << WEAK))
     }
 }
 
-/// A basis of the differences that leave a run of index bits, counted from the highest, alone under all
-/// keys of the columns.
-fn kernel(columns: &[Vec<u64>], first: usize, run: usize) -> Vec<Row> {
-    let keys = columns.first().map_or(0, Vec::len);
-    // As many keys as suffice for this run, if they are random; the basis is one more key at most.
-    let values = keys * run;
-    let mut space = Echelon::new(values + columns.len());
-    for (at, column) in columns.iter().enumerate() {
-        let mut row = Row::zero(values + columns.len());
-        for (key, word) in column.iter().enumerate() {
-            let ones = (0..run).filter(|bit| word >> (first + bit) & 1 == 1);
-            ones.for_each(|bit| row.flip(key * run + bit));
+/// For each bit of a class's input, the index under keys that together tell apart what any key does.
+struct Columns {
+    keys: usize,
+    columns: Vec<Vec<u64>>,
+}
+
+impl Columns {
+    fn new(space: &Space, class: &Class) -> Self {
+        let mut columns = vec![Vec::new(); class.bits()];
+        let mut record = |key: &Row| {
+            for (column, word) in columns.iter_mut().zip(space.words(class, key)) {
+                column.push(word);
+            }
+        };
+        // The basis, or random keys where fewer do.
+        let enough = class.bits() + SURE;
+        let keys = space.basis.len().min(enough);
+        if keys < enough {
+            space.basis.iter().for_each(&mut record);
+        } else {
+            let mut random = fixed();
+            (0..keys).for_each(|_| record(&space.uniform(&mut random)));
         }
-        row.flip(values + at);
-        space.insert(&mut row);
+        Self { keys, columns }
     }
-    let short = |row: &Row| {
-        let mut short = Row::zero(columns.len());
-        row.ones().for_each(|at| short.flip(at - values));
-        short
-    };
-    space.led_from(values).map(short).collect()
+
+    /// A basis of the differences that leave an index bit, counted from the lowest, alone under all keys.
+    fn left_alone(&self, bit: usize) -> Vec<Row> {
+        let bits = self.columns.len();
+        let unit = |at: usize| {
+            let mut row = Row::zero(bits);
+            row.flip(at);
+            row
+        };
+        let all: Vec<Row> = (0..bits).map(unit).collect();
+        self.of_those(&all, bit)
+    }
+
+    /// A basis of those among the sums of some independent differences.
+    fn of_those(&self, some: &[Row], bit: usize) -> Vec<Row> {
+        // What each does to the bit under each key, and behind that its number.
+        let mut space = Echelon::new(self.keys + some.len());
+        for (number, difference) in some.iter().enumerate() {
+            let mut row = Row::zero(self.keys + some.len());
+            for column in difference.ones().filter_map(|at| self.columns.get(at)) {
+                let ones = (0..).zip(column).filter(|(_, word)| **word >> bit & 1 == 1);
+                ones.for_each(|(key, _)| row.flip(key));
+            }
+            row.flip(self.keys + number);
+            space.insert(&mut row);
+        }
+        let sum = |numbers: &Row| {
+            let mut sum = Row::zero(self.columns.len());
+            let numbers = numbers.ones().filter_map(|at| at.checked_sub(self.keys));
+            numbers.filter_map(|n| some.get(n)).for_each(|d| sum.add(d));
+            sum
+        };
+        space.led_from(self.keys).map(sum).collect()
+    }
 }
 
 /// The header bit at a place of a class's input.

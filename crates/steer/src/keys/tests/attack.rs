@@ -30,7 +30,9 @@ fn every_kept_bit_must_be_guessed_and_the_edges_are_weak() {
         firewall(2, &[TCP]),
     ] {
         for entries in [128, 512] {
-            let exposure = solved(&known, entries).exposure(0).unwrap();
+            let space = solved(&known, entries);
+            let exposure = space.exposure(0).unwrap();
+            assert_eq!(space.exposures()[0].as_ref(), Some(&exposure));
             // Beside a cancelled field the last bit has one key bit of its own.
             assert_eq!((exposure.entry_bits, exposure.blind), (1, 0));
             assert!((0.8..1.0).contains(&exposure.core_bits));
