@@ -19,3 +19,7 @@ pub mod toeplitz;
 pub use fields::{Field, Kind, Parsed};
 pub use nic::{Nic, Symmetry};
 pub use rss::{Lookup, Rss, RssError};
+
+// The fixtures of the tests are shared with the benchmark and name this crate as it does.
+#[cfg(test)]
+extern crate self as millrace_steer;

@@ -1,7 +1,7 @@
-//! The constraints of the functions that everybody parallelises, by hand.
+//! The constraints of the functions that everybody parallelises, by hand. The benchmark uses them too.
 
-use crate::fields::{Field, Kind};
-use crate::keys::*;
+use millrace_steer::fields::{Field, Kind};
+use millrace_steer::keys::{Bits, Case, Class, Constraint};
 
 use Field::{
     DestinationAddress as DA, DestinationPort as DP, SourceAddress as SA, SourcePort as SP,
