@@ -13,7 +13,7 @@ use super::class::{Class, ClassId};
 use super::mixer::Mixer;
 use super::solve::fixed;
 use super::space::Space;
-use crate::gf2::{Echelon, Row};
+use crate::gf2::{Echelon, Row, word_rank};
 
 /// Independent differences whose combinations an attacker takes: 512 flows.
 const WEAK: usize = 9;
@@ -31,8 +31,8 @@ pub struct Exposure {
     /// the same for sharing its core, with the table of [`Keys::queues`](super::Keys::queues): the base-2
     /// logarithm of how many flows it takes on average
     pub core_bits: f64,
-    /// the weakest differences, at most nine, independent, with their r(d), weakest first; none where every
-    /// difference has the rank of all index bits
+    /// the weakest differences, at most nine, independent, with their r(d), weakest first; none where no
+    /// difference leaves an index bit alone
     pub weakest: Vec<Difference>,
     /// dimensions of differences that reach no index under any key though no constraint asks for it: flows
     /// that differ in these only all meet, without any guess. 0 but where windows overlap
@@ -127,13 +127,12 @@ impl Space {
         }
         // The longer the run, the less the rank.
         let mut weak: Vec<(Row, usize)> = Vec::new();
-        for (shorter, firsts) in runs.iter().enumerate().rev() {
-            for difference in firsts.iter().flatten() {
-                if weak.len() < WEAK && known.insert(&mut difference.clone()) {
-                    weak.push((difference.clone(), index - shorter - 1));
-                }
+        for difference in runs.iter().rev().flatten().flatten() {
+            if weak.len() < WEAK && known.insert(&mut difference.clone()) {
+                weak.push((difference.clone(), columns.rank(difference)));
             }
         }
+        weak.sort_by_key(|(_, rank)| *rank);
         let entry_bits = weak.first().map_or(index, |(_, rank)| *rank);
         let cores = f64::from(self.target().cores.max(1));
         let entry = (-(entry_bits as f64)).exp2();
@@ -224,6 +223,17 @@ impl Columns {
             (0..keys).for_each(|_| record(&space.uniform(&mut random)));
         }
         Self { keys, columns }
+    }
+
+    /// The rank of the index of a difference.
+    fn rank(&self, difference: &Row) -> usize {
+        let mut words = vec![0; self.keys];
+        for column in difference.ones().filter_map(|at| self.columns.get(at)) {
+            for (word, other) in words.iter_mut().zip(column) {
+                *word ^= other;
+            }
+        }
+        word_rank(words)
     }
 
     /// A basis of the differences that leave an index bit, counted from the lowest, alone under all keys.

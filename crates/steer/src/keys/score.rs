@@ -69,25 +69,14 @@ impl Score {
     }
 }
 
-/// The classes that shall spread, of those with one matrix the first.
+/// The classes that shall spread; of those whose inputs are laid out alike, the first.
 fn distinct(space: &Space) -> impl Iterator<Item = &Class> {
     let spread = || space.classes().iter().filter(|class| class.spread);
+    let layout = |class: &Class| (class.port, class.bits(), class.fields.clone());
     spread().enumerate().filter_map(move |(place, class)| {
-        let same = |other: &&Class| {
-            (other.port, other.kind, &other.fields) == (class.port, class.kind, &class.fields)
-                || (
-                    other.port,
-                    other.bits(),
-                    class.kind.coarser(),
-                    &other.fields,
-                ) == (
-                    class.port,
-                    class.bits(),
-                    other.kind.coarser(),
-                    &class.fields,
-                )
-        };
-        (!spread().take(place).any(|other| same(&other))).then_some(class)
+        let mut before = spread().take(place);
+        let known = before.any(|other| layout(other) == layout(class));
+        (!known).then_some(class)
     })
 }
 

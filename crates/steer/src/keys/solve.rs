@@ -59,7 +59,7 @@ impl Target {
 ///
 /// # Errors
 /// [`Unsolved::Infeasible`] when there are no such keys, for no number of index bits, which is proved up
-/// to the errors of two random points of GF(2^64) (2^-110); [`Unsolved::Invalid`] when the question is none.
+/// to the errors of two random points of GF(2^64) (2^-100); [`Unsolved::Invalid`] when the question is none.
 pub fn solve(
     classes: &[Class],
     constraints: &[Constraint],
@@ -93,8 +93,7 @@ pub(super) fn from_spans(
 ) -> Result<Space, Unsolved> {
     let shapes = equations::shapes(classes, spans);
     let needed = target.needed();
-    let (mut most, mut fewest_short) = (vec![0; classes.len()], usize::MAX);
-    let mut ranks_there = Vec::new();
+    let mut most = vec![0; classes.len()];
     // The best of the spaces in which every class reaches all cores: the largest shortfall of a class
     // from what its invariants allow.
     let mut best: Option<(usize, Space)> = None;
@@ -112,12 +111,7 @@ pub(super) fn from_spans(
                 .zip(classes.iter().zip(&bounds))
                 .filter(|(_, (c, _))| c.spread)
         };
-        let short = spread().filter(|(_, (_, bound))| **bound < needed).count();
-        if short > 0 {
-            if short < fewest_short {
-                fewest_short = short;
-                ranks_there = bounds.clone();
-            }
+        if spread().any(|(_, (_, bound))| *bound < needed) {
             continue;
         }
         // What any hash of so many bits could reach.
@@ -153,7 +147,11 @@ pub(super) fn from_spans(
         return Err(Unsolved::NotFound);
     }
     let invariants = at_most.unwrap_or_else(|| equations::invariants(classes, spans));
-    Err(infeasible(classes, invariants, &most, &ranks_there, needed).into())
+    let infeasible = infeasible(classes, invariants, &most, needed);
+    match infeasible.barred.is_empty() {
+        true => Err(Unsolved::Together),
+        false => Err(infeasible.into()),
+    }
 }
 
 /// Whether some key of a space reaches all cores with every class.
@@ -177,17 +175,16 @@ fn null_space(layout: &Layout, shapes: &[Shape]) -> Result<Vec<crate::gf2::Row>,
     Ok(equations::keys(layout, shapes))
 }
 
+/// The classes whose rank is too low whatever the number of index bits.
 fn infeasible(
     classes: &[Class],
     invariants: Vec<usize>,
     most: &[usize],
-    ranks: &[usize],
     needed: usize,
 ) -> Infeasible {
     let judge = |(id, class): (usize, &Class)| {
         let at = |list: &[usize]| list.get(id).copied().unwrap_or(0);
-        let short = ranks.is_empty() || at(ranks) < needed;
-        (class.spread && short).then(|| Barred {
+        (class.spread && at(most) < needed).then(|| Barred {
             class: id,
             why: match (at(&invariants), at(most)) {
                 (0, _) => No::Connected,

@@ -102,7 +102,7 @@ impl Space {
 
     /// The most that the rank of a class's index can be under any key, in bits: so many independent
     /// groups of its packets can be told apart. At most [`Space::index_bits`]. An upper bound, but for
-    /// 2^-110; a key that meets it is proved best ([`Keys::rank`](super::Keys::rank)).
+    /// 2^-100; a key that meets it is proved best ([`Keys::rank`](super::Keys::rank)).
     #[must_use]
     pub fn table_rank(&self, class: ClassId) -> usize {
         self.bounds.get(class).copied().unwrap_or(0)

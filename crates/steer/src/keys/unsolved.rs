@@ -10,6 +10,12 @@ pub enum Unsolved {
     /// There are none, which is proved.
     #[error(transparent)]
     Infeasible(#[from] Infeasible),
+    /// There are none, which is proved, though for each class alone there are: no number of index bits and
+    /// no keys let all of them reach all cores at once.
+    #[error(
+        "no RSS keys let all classes of packets reach all cores at once, though each alone could"
+    )]
+    Together,
     /// There may be some, but none of those drawn reaches all cores. No case that anybody wrote ends
     /// here: the bound on the rank is nearly always met.
     #[error("no key was found that reaches all cores, and none is proved impossible")]

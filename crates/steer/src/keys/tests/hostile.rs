@@ -84,7 +84,8 @@ proptest! {
             Err(Unsolved::Infeasible(no)) => {
                 prop_assert!(!no.barred.is_empty());
                 for barred in &no.barred {
-                    prop_assert!(barred.rank <= barred.invariants && !barred.reason().is_empty());
+                    prop_assert!(barred.rank <= barred.invariants && barred.rank < barred.needed);
+                    prop_assert!(!barred.reason().is_empty());
                 }
             }
             Err(other) => prop_assert!(!other.to_string().is_empty()),
