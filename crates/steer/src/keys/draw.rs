@@ -105,6 +105,26 @@ impl Space {
         best
     }
 
+    /// Of so many draws (at least 1) the one that costs least: for when a trace is there, and its imbalance
+    /// under the keys is the cost.
+    pub fn draw_for(
+        &self,
+        secret: &mut impl Rng,
+        draws: usize,
+        mut cost: impl FnMut(&Keys) -> f64,
+    ) -> Keys {
+        let mut best = self.draw(secret);
+        let mut least = cost(&best);
+        for _ in 1..draws {
+            let other = self.draw(secret);
+            let found = cost(&other);
+            if found < least {
+                (best, least) = (other, found);
+            }
+        }
+        best
+    }
+
     /// Keys as they come, every one of the space as likely as any other.
     pub fn sample(&self, random: &mut impl Rng) -> Keys {
         let unknowns = self.uniform(random);

@@ -5,3 +5,6 @@ mod even;
 
 pub use balance::{balanced, drift, imbalance, loads};
 pub use even::{even, repeated};
+
+#[cfg(test)]
+mod tests;

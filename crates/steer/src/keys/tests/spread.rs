@@ -251,6 +251,34 @@ fn a_table_made_for_a_load_balances_it_and_the_next() {
     assert!(drift(&table, &indexes(second), QUEUES) <= 0.05);
 }
 
+#[test]
+fn keys_can_be_chosen_for_a_trace() {
+    let space = solved(&policer(), 128);
+    // Forty busy destinations, anywhere.
+    let mut random = random();
+    let inputs: Vec<[u8; 12]> = (0..40)
+        .map(|_| {
+            let mut input = [0; 12];
+            random.fill_bytes(&mut input);
+            input
+        })
+        .collect();
+    let cost = |keys: &Keys| {
+        let loads = loads(
+            space.indexes(),
+            inputs.iter().map(|input| keys.index(0, input)),
+        );
+        imbalance(&loads, &balanced(&loads, QUEUES), QUEUES)
+    };
+    let mut costs = Vec::new();
+    let keys = space.draw_for(&mut random, 8, |keys| {
+        costs.push(cost(keys));
+        cost(keys)
+    });
+    assert_eq!(costs.len(), 8);
+    assert_eq!(cost(&keys), costs.into_iter().fold(f64::INFINITY, f64::min));
+}
+
 /// A device whose fields are all or none, so that the key must cancel what nobody asked for.
 #[test]
 fn the_device_is_told_the_fields_of_its_classes_and_no_others() {
