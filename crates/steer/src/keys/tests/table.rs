@@ -85,3 +85,51 @@ fn few_invariant_bits_are_too_narrow_for_many_cores() {
     let barred = &no.barred[0];
     assert_eq!((barred.why, barred.rank, barred.needed), (No::Narrow, 3, 4));
 }
+
+/// Three classes, each spread by one key bit, and the three bits sum to 0: over GF(2) they are not all 1,
+/// over a larger field they could all be other than 0, so that the bound on the ranks does not show it.
+#[test]
+fn classes_that_cannot_spread_together_are_told_from_those_that_cannot_alone() {
+    let field = crate::Field::SourcePort;
+    let port = Bits::of(TCP, field);
+    let class = |port| Class {
+        fields: vec![field],
+        ..class(port, TCP)
+    };
+    // The fourth holds the three bits and need not spread.
+    let mut classes = vec![class(0), class(1), class(2), class(3).anywhere()];
+    let only = |a, b| {
+        Case::all()
+            .constant(Side::A, port, a)
+            .constant(Side::B, port, b)
+    };
+    let mut constraints = vec![
+        Constraint::new(3, 3, Case::all().both(port.suffix(3))),
+        Constraint::new(3, 3, only(0b110, 0b001)),
+    ];
+    for id in 0..3 {
+        constraints.push(Constraint::new(id, id, Case::all().both(port.suffix(1))));
+        constraints.push(Constraint::new(id, 3, only(1, 1 << id)));
+    }
+    let target = Target {
+        key_bytes: 40,
+        entries: 2,
+        cores: 2,
+    };
+    let solve =
+        |classes: &[Class], constraints: &[Constraint]| solve_for(classes, constraints, target);
+    assert_eq!(
+        solve(&classes, &constraints).unwrap_err(),
+        Unsolved::Together
+    );
+    // Any two can.
+    let spread = std::mem::replace(&mut classes[0].spread, false);
+    assert_eq!(solve(&classes, &constraints).unwrap().dimension(), 2);
+    classes[0].spread = spread;
+    // With a free class beside them the keys are too many to be tried, and nothing is claimed.
+    classes.push(class(4));
+    assert_eq!(
+        solve(&classes, &constraints).unwrap_err(),
+        Unsolved::NotFound
+    );
+}
