@@ -144,6 +144,18 @@ impl Parsed {
         }
     }
 
+    /// The packet that would answer this one: source and destination swapped.
+    #[must_use]
+    pub fn answer(self) -> Self {
+        let [a, b, c, d] = self.ports;
+        Self {
+            source: self.destination,
+            destination: self.source,
+            ports: [c, d, a, b],
+            ..self
+        }
+    }
+
     fn has_ports(&self) -> bool {
         use Kind::{Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
         matches!(
@@ -164,7 +176,7 @@ impl Parsed {
 }
 
 const ETHERTYPE: usize = 12;
-const IPV4: u16 = 0x0800;
+pub(crate) const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad and the older 0x9100.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -179,24 +191,30 @@ const SCTP: u8 = 132;
 /// Reads an Ethernet frame.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Parsed {
+    match network(frame) {
+        Some((IPV4, packet)) => ipv4(packet),
+        Some((_, packet)) => ipv6(packet),
+        None => Parsed::other(),
+    }
+}
+
+/// The EtherType of an IP packet in a frame, and the packet.
+pub(crate) fn network(frame: &[u8]) -> Option<(u16, &[u8])> {
     let mut at = ETHERTYPE;
     for _ in 0..=MAX_TAGS {
-        let Some(kind) = u16_at(frame, at) else {
-            return Parsed::other();
-        };
+        let kind = u16_at(frame, at)?;
         at += 2;
         match kind {
-            IPV4 => return ipv4(frame.get(at..).unwrap_or(&[])),
-            IPV6 => return ipv6(frame.get(at..).unwrap_or(&[])),
+            IPV4 | IPV6 => return Some((kind, frame.get(at..).unwrap_or(&[]))),
             tag if VLAN.contains(&tag) => at += 2,
             _ => break,
         }
     }
-    Parsed::other()
+    None
 }
 
 /// RFC 791.
-fn ipv4(packet: &[u8]) -> Parsed {
+pub(crate) fn ipv4(packet: &[u8]) -> Parsed {
     let Some(header) = packet.first_chunk::<20>() else {
         return Parsed::other();
     };
@@ -222,7 +240,7 @@ fn ipv4(packet: &[u8]) -> Parsed {
 }
 
 /// RFC 8200; extension headers as in its section 4.
-fn ipv6(packet: &[u8]) -> Parsed {
+pub(crate) fn ipv6(packet: &[u8]) -> Parsed {
     let Some(header) = packet.first_chunk::<40>() else {
         return Parsed::other();
     };

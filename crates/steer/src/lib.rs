@@ -5,11 +5,14 @@
 //! are and how it makes the hash symmetric differ by device; that is written down as data, one file a
 //! device, in `nics/` ([`nic`]).
 
+pub mod carried;
 pub mod fields;
 pub mod nic;
 pub mod rss;
+pub mod steering;
 pub mod toeplitz;
 
 pub use fields::{Field, Kind, Parsed};
 pub use nic::{Nic, Symmetry};
 pub use rss::{Lookup, Rss, RssError};
+pub use steering::Steering;
