@@ -113,6 +113,25 @@ impl Field {
         }
     }
 
+    /// Bits of the field in packets of a kind; 0 where the kind does not have it.
+    #[must_use]
+    pub fn bits(self, kind: Kind) -> usize {
+        use Kind::{
+            Ipv4, Ipv4Fragment, Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp, NotIp,
+        };
+        match self {
+            Self::SourceAddress | Self::DestinationAddress => match kind {
+                NotIp => 0,
+                Ipv4 | Ipv4Fragment | Ipv4Tcp | Ipv4Udp | Ipv4Sctp => 32,
+                _ => 128,
+            },
+            Self::SourcePort | Self::DestinationPort => match kind {
+                Ipv4Tcp | Ipv4Udp | Ipv4Sctp | Ipv6Tcp | Ipv6Udp | Ipv6Sctp => 16,
+                _ => 0,
+            },
+        }
+    }
+
     /// The field of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
