@@ -2,6 +2,9 @@
 //! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
 //! in terms of the author's source lines.
 
+mod key;
+mod packets;
 pub mod plan;
+mod touch;
 
 pub use plan::{Plan, Strategy, Treatment};

@@ -51,7 +51,7 @@ const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MOST_TAGS: usize = 4;
 /// Next headers of IPv6 that other headers follow (crates/steer, fields.rs).
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
-const TRANSPORTS: [u8; 3] = [6, 17, 132];
+pub(crate) const TRANSPORTS: [u8; 3] = [6, 17, 132];
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 /// Types of ICMP that carry the packet that they are about (RFC 792, RFC 4443).
@@ -306,11 +306,11 @@ impl View {
         }
     }
 
-    /// The kinds that the packets can be, and whether some of those of kind `Ipv4` or `Ipv6` can be ICMP errors
-    /// that crates/steer knows, and whether some can be anything else.
-    pub fn kinds(&self, arena: &Arena) -> Vec<(Kind, Sort)> {
+    /// What the packets can be, and for what they are taken; `Way::Answer` stands with the kind of the ICMP
+    /// error itself.
+    pub fn kinds(&self, arena: &Arena) -> Vec<(Kind, Way)> {
         let Some(family) = self.family else {
-            return vec![(Kind::NotIp, Sort::PLAIN)];
+            return vec![(Kind::NotIp, Way::Plain)];
         };
         let mut out = Vec::new();
         let first = self.set((None, self.at));
@@ -319,41 +319,66 @@ impl View {
             Family::V6 => (40, first.values().all(|v| v >> 4 == 6)),
         };
         if !well || !self.reaches(self.at + header - 1) {
-            out.push((Kind::NotIp, Sort::PLAIN));
+            out.push((Kind::NotIp, Way::Plain));
         }
-        let [tcp, udp, sctp, fragment, other] = match family {
-            Family::V4 => [Kind::Ipv4Tcp, Kind::Ipv4Udp, Kind::Ipv4Sctp, Kind::Ipv4Fragment, Kind::Ipv4],
-            Family::V6 => [Kind::Ipv6Tcp, Kind::Ipv6Udp, Kind::Ipv6Sctp, Kind::Ipv6Fragment, Kind::Ipv6],
-        };
+        let kinds = kinds_of(family);
         if self.extended {
-            let all = [tcp, udp, sctp, fragment, other];
-            out.extend(all.map(|kind| (kind, Sort::PLAIN)));
+            out.extend(kinds.map(|kind| (kind, Way::Plain)));
             return out;
         }
-        let (mut protocols, mut whole) = (self.protocols(), true);
-        if family == Family::V4 {
-            let (high, low) = (self.set((None, self.at + 6)), self.set((None, self.at + 7)));
-            let zero = |set: &Set, mask: u8| set.values().any(|v| v & mask == 0);
-            let some = |set: &Set, mask: u8| set.values().any(|v| v & mask != 0);
-            whole = zero(&high, 0x3f) && zero(&low, 0xff);
-            if some(&high, 0x3f) || some(&low, 0xff) {
-                out.push((fragment, Sort::PLAIN));
+        let pieces = match family {
+            Family::V4 => self.pieces((None, self.at)),
+            Family::V6 => Pieces::WHOLE,
+        };
+        let fragment = kinds[FRAGMENT];
+        if pieces.later {
+            out.push((fragment, Way::Plain));
+        }
+        for (kind, error) in self.whole(arena, family, kinds) {
+            if pieces.whole {
+                out.push((kind, if error { Way::Answer } else { Way::Plain }));
+                if error {
+                    out.push((kind, Way::Rough));
+                }
+            }
+            if pieces.first {
+                out.push((kind, if error { Way::Answer } else { Way::Whole }));
+                out.push((fragment, Way::Rough));
             }
         }
-        if !whole {
-            return out;
-        }
-        for (number, kind) in TRANSPORTS.into_iter().zip([tcp, udp, sctp]) {
+        out
+    }
+
+    /// The kinds of packets that are whole, and whether they are ICMP errors.
+    fn whole(&self, arena: &Arena, family: Family, kinds: [Kind; 5]) -> Vec<(Kind, bool)> {
+        let mut out = Vec::new();
+        let mut protocols = self.protocols();
+        for (number, kind) in TRANSPORTS.into_iter().zip(kinds) {
             if protocols.contains(&number) {
-                out.push((kind, Sort::PLAIN));
+                out.push((kind, false));
                 if !self.ports_there(arena) {
-                    out.push((other, Sort::PLAIN));
+                    out.push((kinds[OTHER], false));
                 }
             }
         }
         protocols.retain(|p| !TRANSPORTS.contains(p));
-        if !protocols.is_empty() {
-            out.push((other, self.sort(arena, family, &protocols)));
+        if protocols.is_empty() {
+            return out;
+        }
+        let (icmp, errors): (u8, &[u8]) = match family {
+            Family::V4 => (ICMP, &ERRORS),
+            Family::V6 => (ICMPV6, &ERRORS6),
+        };
+        let types = match self.transport(arena) {
+            Some(place) if protocols.contains(&icmp) => self.set(place),
+            _ => Set::all(),
+        };
+        let is_error = |t: u8| errors.contains(&t);
+        if protocols.contains(&icmp) && types.values().any(is_error) {
+            out.push((kinds[OTHER], true));
+        }
+        if protocols.iter().any(|p| *p != icmp) || types.values().any(|t| !is_error(t)) {
+            out.push((kinds[OTHER], false));
         }
         out
     }
@@ -367,35 +392,70 @@ impl View {
         self.set((None, self.at + at)).values().collect()
     }
 
-    fn sort(&self, arena: &Arena, family: Family, protocols: &[u8]) -> Sort {
-        let (icmp, errors): (u8, &[u8]) = match family {
-            Family::V4 => (ICMP, &ERRORS),
-            Family::V6 => (ICMPV6, &ERRORS6),
-        };
-        if !protocols.contains(&icmp) {
-            return Sort::PLAIN;
-        }
-        let types = match self.transport(arena) {
-            Some(place) => self.set(place),
-            None => Set::all(),
-        };
-        Sort {
-            error: types.values().any(|t| errors.contains(&t)),
-            plain: protocols.len() > 1 || types.values().any(|t| !errors.contains(&t)),
+    /// Which pieces an IPv4 packet can be, whose header is there.
+    pub fn pieces(&self, (base, at): Place) -> Pieces {
+        let (high, low) = (self.set((base, at + 6)), self.set((base, at + 7)));
+        let some = |set: &Set, is: &dyn Fn(u8) -> bool| set.values().any(is);
+        let zero = some(&low, &|v| v == 0);
+        Pieces {
+            whole: zero && some(&high, &|v| v & 0x3f == 0),
+            first: zero && some(&high, &|v| v & 0x3f == 0x20),
+            later: some(&low, &|v| v != 0) || some(&high, &|v| v & 0x1f != 0),
         }
     }
 }
 
-/// Whether packets may be ICMP errors, and whether they may be none.
+/// TCP, UDP, SCTP, fragment, other.
+pub(crate) fn kinds_of(family: Family) -> [Kind; 5] {
+    match family {
+        Family::V4 => [
+            Kind::Ipv4Tcp,
+            Kind::Ipv4Udp,
+            Kind::Ipv4Sctp,
+            Kind::Ipv4Fragment,
+            Kind::Ipv4,
+        ],
+        Family::V6 => [
+            Kind::Ipv6Tcp,
+            Kind::Ipv6Udp,
+            Kind::Ipv6Sctp,
+            Kind::Ipv6Fragment,
+            Kind::Ipv6,
+        ],
+    }
+}
+pub(crate) const FRAGMENT: usize = 3;
+const OTHER: usize = 4;
+
+/// What a packet can be of another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sort {
-    pub error: bool,
-    pub plain: bool,
+pub(crate) struct Pieces {
+    /// all of it
+    pub whole: bool,
+    /// its first fragment
+    pub first: bool,
+    /// a later one
+    pub later: bool,
 }
 
-impl Sort {
-    const PLAIN: Self = Self {
-        error: false,
-        plain: true,
+impl Pieces {
+    const WHOLE: Self = Self {
+        whole: true,
+        first: false,
+        later: false,
     };
+}
+
+/// What a packet is taken for when it is steered. Where software looks inside packets, ICMP errors go as answers
+/// and first fragments as whole packets; where it does not, both go as the NIC takes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Way {
+    /// what it is, either way
+    Plain,
+    /// if looked inside: an ICMP error, as the answer to the packet that it carries
+    Answer,
+    /// if looked inside: a first fragment, as the packet that it begins
+    Whole,
+    /// if not looked inside: an ICMP error or a first fragment
+    Rough,
 }

@@ -186,7 +186,7 @@ impl Plan {
         let steering = Steering {
             nic: Rss::new(&self.device, self.cores),
             software: Default::default(),
-            errors: false,
+            inside: false,
         };
         Ok(vec![steering; ports])
     }
