@@ -79,6 +79,20 @@ pub(crate) struct Touches {
     pub views: Vec<(At, Vec<Seen>)>,
 }
 
+impl Touches {
+    /// How the packets of a path are seen, those that are steered.
+    pub fn seen(&self, at: At) -> Vec<Seen> {
+        let is = |(other, _): &&(At, Vec<Seen>)| (other.entry, other.path) == (at.entry, at.path);
+        let all = self.views.iter().find(is).map(|v| v.1.as_slice());
+        let live = |s: &&Seen| match s.way {
+            Way::Plain => true,
+            Way::Answer | Way::Whole => self.inside.contains(&s.packets.port),
+            Way::Rough => !self.inside.contains(&s.packets.port),
+        };
+        all.unwrap_or_default().iter().filter(live).cloned().collect()
+    }
+}
+
 /// A view of a path for one class of packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
