@@ -72,7 +72,9 @@ pub(crate) fn choose(
         }
     }
     let memory = Memory::default();
+    let t0 = std::time::Instant::now();
     let all = touches(model, program, &open, &memory, excluded);
+    if std::env::var_os("PLAN_DEBUG").is_some() { eprintln!("DBG touches in {:?}", t0.elapsed()); }
     if std::env::var_os("PLAN_DEBUG").is_some() {
         eprintln!("touches {} inside {:?}", all.all.len(), all.inside);
         let mut set = BTreeSet::new();

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use millrace_model::Model;
-use millrace_model::expr::walk::with_bytes;
+use millrace_model::expr::walk::{Facts, with_facts};
 use millrace_model::expr::{Arena, Node, Origin, Rel};
 use millrace_model::model::{Effect, Path, Verdict};
 use millrace_model::names::{self, What};
@@ -129,7 +129,11 @@ fn matches(
     let entry = model.entries.get_mut(at.entry)?;
     let guard = entry.paths.get(at.path)?.guard.clone();
     let resolver = seen.resolver();
-    let guard = with_bytes(&mut entry.arena, &guard, &seen.view.fixed());
+    let facts = Facts {
+        bytes: seen.view.fixed(),
+        ..Facts::default()
+    };
+    let guard = with_facts(&mut entry.arena, &guard, &facts);
     let arena = &entry.arena;
     let value = |bit: &Bit| match bit {
         Bit::Foreign(e, i) => {
