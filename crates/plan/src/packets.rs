@@ -95,8 +95,13 @@ pub(crate) fn of_packet(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
         Node::Sym(s) => !matches!(arena.symbol(*s).origin, Origin::Length | Origin::Port),
         _ => false,
     };
+    let plain = |e: ExprId| {
+        let inner = negated(arena, e).unwrap_or(e);
+        !matches!(arena.node(inner), Node::Bin(Bin::And | Bin::Or, ..))
+    };
     let mut all = conjuncts(arena, guard);
-    all.retain(|e| !cone(arena, &[*e], |_| false).into_iter().any(foreign));
+    // What is said of the packet beside state, where paths merged, stays.
+    all.retain(|e| !plain(*e) || !cone(arena, &[*e], |_| false).into_iter().any(foreign));
     all.sort_unstable();
     all.dedup();
     all
@@ -436,8 +441,40 @@ impl View {
         types.any(|t| view.with(&transport, t).possible(arena))
     }
 
+    /// The ICMP errors among these packets, one view for each type of error.
+    pub fn errors(&self, arena: &mut Arena, course: &Course<'_>) -> Vec<View> {
+        let (Some(family), Some(transport)) = (self.family, self.transport()) else {
+            return vec![self.clone()];
+        };
+        let (icmp, of, errors): (u8, i64, &[u8]) = match family {
+            Family::V4 => (ICMP, 9, &ERRORS),
+            Family::V6 => (ICMPV6, 6, &ERRORS6),
+        };
+        let types = self.set(&transport);
+        let types: Vec<u8> = types.values().filter(|t| errors.contains(t)).collect();
+        let base = self.with(&self.network().plus(of), icmp);
+        let mut out: Vec<View> = Vec::new();
+        for t in types {
+            let bytes = base.with(&transport, t).fixed();
+            let own = Course {
+                guard: self.guard.to_vec(),
+                done: course.done.clone(),
+                memory: course.memory,
+            };
+            let Some(refined) = own.with(arena, &bytes) else {
+                continue;
+            };
+            let view = refined.view(arena, Some(family), self.at, &bytes);
+            // Types that the path does not tell apart are one.
+            if !out.iter().any(|o| o.guard == view.guard) {
+                out.push(view);
+            }
+        }
+        out
+    }
+
     /// Whether the guard leaves any packet with these bytes.
-    fn possible(&self, arena: &mut Arena) -> bool {
+    pub fn possible(&self, arena: &mut Arena) -> bool {
         let facts = Facts {
             bytes: self.fixed(),
             ..Facts::default()

@@ -148,7 +148,9 @@ fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
                 }));
             };
             if way == Way::Answer {
-                carried(&view).into_iter().for_each(|(k, v)| add(k, v));
+                for error in view.errors(arena, path) {
+                    carried(arena, &error).into_iter().for_each(|(k, v)| add(k, v));
+                }
             } else {
                 add(kind, fixed(&view, kind, &view.network()));
             }
@@ -163,6 +165,15 @@ fn fixed(view: &View, kind: Kind, header: &Offset) -> View {
         Kind::Ipv4Tcp | Kind::Ipv6Tcp => 6,
         Kind::Ipv4Udp | Kind::Ipv6Udp => 17,
         Kind::Ipv4Sctp | Kind::Ipv6Sctp => 132,
+        Kind::Ipv4 | Kind::Ipv6 if !view.extended => {
+            // The one that is left beside those that have ports.
+            let at = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
+            let others = view.set(&at).filtered(|v| !TRANSPORTS.contains(v));
+            match others.only() {
+                Some(protocol) => protocol,
+                None => return view.clone(),
+            }
+        }
         _ => return view.clone(),
     };
     match view.family {
@@ -173,7 +184,7 @@ fn fixed(view: &View, kind: Kind, header: &Offset) -> View {
 }
 
 /// What the packet that an ICMP error carries can be: behind eight bytes of ICMP.
-fn carried(view: &View) -> Vec<(Kind, View)> {
+fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
     let Some(inner) = view.transport().map(|t| t.plus(8)) else {
         return Vec::new();
     };
@@ -191,6 +202,7 @@ fn carried(view: &View) -> Vec<(Kind, View)> {
             None => *i != FRAGMENT || later,
         })
         .map(|(_, kind)| (kind, fixed(view, kind, &inner)))
+        .filter(|(_, view)| view.possible(arena))
         .collect()
 }
 
@@ -279,7 +291,9 @@ fn of_path(
     let Some(all) = cache.views.get(number).cloned() else {
         return;
     };
-    for (access, a) in accesses.iter().enumerate().filter(|(_, a)| mine(a)) {
+    // Where no number is free none is touched.
+    let touched = |a: &Access| mine(&a) && a.outcome != Some("none free");
+    for (access, a) in accesses.iter().enumerate().filter(|(_, a)| touched(a)) {
         let source = source(program, &e.arena, a);
         let at = At { access, ..at };
         let found = cache
