@@ -197,7 +197,8 @@ impl Course<'_> {
             };
             all.extend(with_facts(arena, &self.done, &facts));
         }
-        let looked = places(arena, cone(arena, &all, |_| false));
+        let mut looked = places(arena, cone(arena, &all, |_| false));
+        looked.extend(bytes.keys().map(|place| (*place, Offset::of(arena, *place))));
         View {
             family,
             at,

@@ -211,7 +211,6 @@ pub(crate) fn touches(
     model: &mut Model,
     program: &Program,
     objects: &BTreeSet<usize>,
-    memory: &Memory,
     excluded: &BTreeSet<(usize, usize)>,
 ) -> Touches {
     let (mut out, mut cache) = (Touches::default(), Cache::default());
@@ -220,11 +219,13 @@ pub(crate) fn touches(
             continue;
         };
         let (role, paths) = (e.role, e.paths.len());
+        // What is remembered of expressions is of one entry's.
+        let memory = Memory::default();
         for path in 0..paths {
             if excluded.contains(&(entry, path)) {
                 continue;
             }
-            of_path(model, program, objects, memory, (entry, path, role), (&mut out, &mut cache));
+            of_path(model, program, objects, &memory, (entry, path, role), (&mut out, &mut cache));
         }
     }
     let inside = out.all.iter().filter(|t| t.inside);
