@@ -236,6 +236,13 @@ fn together(
 ) -> Option<Solved> {
     let name = |object: usize| program.objects.get(object).map_or("", |o| o.name.as_str()).to_owned();
     relying(candidates, judged, &name);
+    if std::env::var_os("PLAN_DEBUG").is_some() {
+        for m in meetings(&candidates.iter().collect::<Vec<_>>()) {
+            let mut f = BTreeMap::new();
+            for e in &m.case.equations { *f.entry(format!("{:?}", e.bits.iter().map(|b| (b.side, b.part)).collect::<Vec<_>>())).or_insert(0) += 1; }
+            eprintln!("DBG meet {:?} {:?}: {:?}", m.a, m.b, f);
+        }
+    }
     if candidates.is_empty() {
         return None;
     }

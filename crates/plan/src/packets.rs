@@ -410,6 +410,12 @@ impl View {
         }
     }
 
+    /// Whether some of the packets name a protocol with ports, and are too short to have them.
+    pub fn short(&self) -> bool {
+        let with_ports = self.protocols().iter().any(|p| TRANSPORTS.contains(p));
+        !self.extended && with_ports && !self.ports_there()
+    }
+
     fn ports_there(&self) -> bool {
         self.transport().is_some_and(|t| self.reaches(&t.plus(3)))
     }
@@ -472,6 +478,53 @@ impl View {
             }
         }
         out
+    }
+
+    /// The packets whose header names a protocol without ports there: ICMP, and all others if there are such.
+    pub fn without_ports(&self, arena: &mut Arena, protocol: &Offset) -> Vec<View> {
+        let icmp = match self.family {
+            Some(Family::V4) => ICMP,
+            _ => ICMPV6,
+        };
+        let set = self.set(protocol);
+        let mut out = Vec::new();
+        let view = self.with(protocol, icmp);
+        if set.values().any(|v| v == icmp) && view.possible(arena) {
+            out.push(view);
+        }
+        let mut others = set.values().filter(|v| *v != icmp && !TRANSPORTS.contains(v));
+        if others.next().is_some() && self.unnamed(arena, protocol) {
+            out.push(self.clone());
+        }
+        out
+    }
+
+    /// Whether the guard leaves packets whose byte equals nothing that it is compared with.
+    fn unnamed(&self, arena: &mut Arena, place: &Offset) -> bool {
+        let is = |mut e: ExprId| {
+            loop {
+                match arena.node(e) {
+                    Node::Byte { base, at } => break Offset::of(arena, (*base, *at)) == *place,
+                    Node::Concat(parts) => match parts.as_ref() {
+                        [high, low] if arena.constant(*high) == Some(0) => e = *low,
+                        _ => break false,
+                    },
+                    _ => break false,
+                }
+            }
+        };
+        let compared = |e: &ExprId| match *arena.node(*e) {
+            Node::Cmp(Rel::Eq, x, c) => arena.constant(c).is_some() && is(x),
+            _ => false,
+        };
+        let all = cone(arena, &self.guard, |_| false);
+        let conditions = all.into_iter().filter(compared).map(|e| (e, false)).collect();
+        let facts = Facts {
+            bytes: BTreeMap::new(),
+            conditions,
+        };
+        let guard = with_facts(arena, &self.guard, &facts);
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
     }
 
     /// Whether the guard leaves any packet with these bytes.

@@ -147,12 +147,18 @@ fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
                     view: view.clone(),
                 }));
             };
+            let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short();
             if way == Way::Answer {
                 for error in view.errors(arena, path) {
                     carried(arena, &error).into_iter().for_each(|(k, v)| add(k, v));
                 }
             } else {
-                add(kind, fixed(&view, kind, &view.network()));
+                // A transport header that is cut short is none, whatever the protocol says.
+                let own = match way {
+                    Way::Plain | Way::Whole if short => vec![(kind, view.clone())],
+                    _ => kinds(arena, &view, kind, &view.network()),
+                };
+                own.into_iter().for_each(|(k, v)| add(k, v));
             }
         }
     }
@@ -165,15 +171,6 @@ fn fixed(view: &View, kind: Kind, header: &Offset) -> View {
         Kind::Ipv4Tcp | Kind::Ipv6Tcp => 6,
         Kind::Ipv4Udp | Kind::Ipv6Udp => 17,
         Kind::Ipv4Sctp | Kind::Ipv6Sctp => 132,
-        Kind::Ipv4 | Kind::Ipv6 if !view.extended => {
-            // The one that is left beside those that have ports.
-            let at = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
-            let others = view.set(&at).filtered(|v| !TRANSPORTS.contains(v));
-            match others.only() {
-                Some(protocol) => protocol,
-                None => return view.clone(),
-            }
-        }
         _ => return view.clone(),
     };
     match view.family {
@@ -194,16 +191,29 @@ fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
         Family::V6 => 6,
     }));
     let later = family == Family::V6 || view.pieces(&inner).later;
-    kinds_of(family)
-        .into_iter()
-        .enumerate()
-        .filter(|(i, _)| match TRANSPORTS.get(*i) {
+    let mut out = Vec::new();
+    for (i, kind) in kinds_of(family).into_iter().enumerate() {
+        let admitted = match TRANSPORTS.get(i) {
             Some(number) => set.values().any(|v| v == *number),
-            None => *i != FRAGMENT || later,
-        })
-        .map(|(_, kind)| (kind, fixed(view, kind, &inner)))
-        .filter(|(_, view)| view.possible(arena))
-        .collect()
+            None => i != FRAGMENT || later,
+        };
+        if admitted {
+            let mut all = kinds(arena, view, kind, &inner);
+            all.retain(|(_, view)| view.possible(arena));
+            out.append(&mut all);
+        }
+    }
+    out
+}
+
+/// The views of one kind: what has no ports is taken apart by protocol.
+fn kinds(arena: &mut Arena, view: &View, kind: Kind, header: &Offset) -> Vec<(Kind, View)> {
+    let protocol = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
+    let views = match kind {
+        Kind::Ipv4 | Kind::Ipv6 if !view.extended => view.without_ports(arena, &protocol),
+        _ => vec![fixed(view, kind, header)],
+    };
+    views.into_iter().map(|v| (kind, v)).collect()
 }
 
 /// Gathers them.
