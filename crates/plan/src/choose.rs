@@ -16,7 +16,14 @@ use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
 const KEYED: [&str; 8] = [
-    "map", "hash", "lru_hash", "array", "vector", "allocator", "sketch", "global",
+    "map",
+    "hash",
+    "lru_hash",
+    "array",
+    "vector",
+    "allocator",
+    "sketch",
+    "global",
 ];
 /// More objects than this are not tried in all combinations.
 const MOST: usize = 12;
@@ -60,7 +67,9 @@ pub(crate) fn choose(
     for (i, declared) in program.objects.iter().enumerate() {
         if let Some(j) = nothing::judge(model, i, declared) {
             judged.insert(i, j);
-        } else if declared.kind.name.starts_with("percpu") || declared.kind.name.ends_with("percpu_hash") {
+        } else if declared.kind.name.starts_with("percpu")
+            || declared.kind.name.ends_with("percpu_hash")
+        {
             judged.insert(i, per_cpu(&declared.name));
         } else if let Some(why) = &bounded {
             judged.insert(i, unknown(model, &declared.name, i, why));
@@ -70,17 +79,7 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let t0 = std::time::Instant::now();
     let all = touches(model, program, &open, excluded);
-    if std::env::var_os("PLAN_DEBUG").is_some() { eprintln!("DBG touches in {:?}", t0.elapsed()); }
-    if std::env::var_os("PLAN_DEBUG").is_some() {
-        eprintln!("touches {} inside {:?}", all.all.len(), all.inside);
-        let mut set = BTreeSet::new();
-        for t in &all.all {
-            set.insert(format!("{} {:?} {:?} {} [{}] {:?} {}", t.object, t.packets, t.way, t.writes, words::key(&t.key), t.source, t.at.path));
-        }
-        for s in set { eprintln!("{s}"); }
-    }
     let mut candidates = Vec::new();
     for object in open {
         match candidate(model, program, device, &all, object) {
@@ -234,21 +233,20 @@ fn together(
     candidates: &mut Vec<Candidate>,
     judged: &mut BTreeMap<usize, Judged>,
 ) -> Option<Solved> {
-    let name = |object: usize| program.objects.get(object).map_or("", |o| o.name.as_str()).to_owned();
+    let name = |object: usize| {
+        program
+            .objects
+            .get(object)
+            .map_or("", |o| o.name.as_str())
+            .to_owned()
+    };
     relying(candidates, judged, &name);
-    if std::env::var_os("PLAN_DEBUG").is_some() {
-        for m in meetings(&candidates.iter().collect::<Vec<_>>()) {
-            let mut f = BTreeMap::new();
-            for e in &m.case.equations { *f.entry(format!("{:?}", e.bits.iter().map(|b| (b.side, b.part)).collect::<Vec<_>>())).or_insert(0) += 1; }
-            eprintln!("DBG meet {:?} {:?}: {:?}", m.a, m.b, f);
-        }
-    }
     if candidates.is_empty() {
         return None;
     }
     let first = device.solve(&meetings(&candidates.iter().collect::<Vec<_>>()));
-    let (solved, reason) = match first {
-        Ok(solved) => (Some(solved), None),
+    let solved = match first {
+        Ok(solved) => Some(solved),
         Err(e) => {
             let (proved, text) = why(&e);
             let kept = largest(device, candidates);
@@ -265,10 +263,9 @@ fn together(
                     );
                 }
             }
-            (kept.1, Some(text))
+            kept.1
         }
     };
-    let _ = reason;
     subsumed(device, candidates, &name);
     solved
 }
@@ -284,7 +281,12 @@ fn relying(
         let lost = candidates.iter().position(|c| !c.needs.is_subset(&there));
         let Some(at) = lost else { return };
         let c = candidates.remove(at);
-        let from = c.needs.difference(&there).next().copied().unwrap_or_default();
+        let from = c
+            .needs
+            .difference(&there)
+            .next()
+            .copied()
+            .unwrap_or_default();
         let (own, from) = (name(c.object), name(from));
         judged.insert(
             c.object,
@@ -308,7 +310,13 @@ fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, O
     let n = candidates.len().min(MOST);
     let members = |set: u32| -> Vec<&Candidate> {
         let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
-        candidates.iter().take(n).enumerate().filter(inside).map(|c| c.1).collect()
+        candidates
+            .iter()
+            .take(n)
+            .enumerate()
+            .filter(inside)
+            .map(|c| c.1)
+            .collect()
     };
     let closed = |set: &[&Candidate]| {
         let there: BTreeSet<usize> = set.iter().map(|c| c.object).collect();
@@ -317,7 +325,13 @@ fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, O
     let mut sets: Vec<u32> = (1..1_u32 << n).collect();
     let weight = |set: u32| members(set).iter().map(|c| c.weight).sum::<usize>();
     // The heaviest first, then the largest, then those that come first in the source.
-    sets.sort_by_key(|s| (std::cmp::Reverse(s.count_ones()), std::cmp::Reverse(weight(*s)), *s));
+    sets.sort_by_key(|s| {
+        (
+            std::cmp::Reverse(s.count_ones()),
+            std::cmp::Reverse(weight(*s)),
+            *s,
+        )
+    });
     for set in sets {
         let chosen = members(set);
         if !closed(&chosen) {

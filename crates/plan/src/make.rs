@@ -109,7 +109,11 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     Ok(Plan {
         name: program.name.clone(),
         strategy,
-        cores: if strategy == Strategy::Alone { 1 } else { wanted.cores },
+        cores: if strategy == Strategy::Alone {
+            1
+        } else {
+            wanted.cores
+        },
         nic: wanted.nic.clone(),
         exhaustive: model.exhaustive(),
         ports: ports(program, &solved, &choice.inside),
@@ -141,7 +145,8 @@ fn decided(model: &mut Model, program: &Program, device: &Device<'_>) -> (Choice
     let assumptions = held.into_iter().map(|(parameter, value)| Assumption {
         parameter,
         value,
-        because: "with other values packets reach state that this steering does not bring them to".to_owned(),
+        because: "with other values packets reach state that this steering does not bring them to"
+            .to_owned(),
     });
     (set, assumptions.collect())
 }
@@ -168,11 +173,15 @@ fn by_parameters(
                 let Some(names) = parameters(&e.arena, condition) else {
                     continue;
                 };
-                let symbols = names.iter().filter_map(|(s, name)| Some((*s, *values.get(name)?)));
+                let symbols = names
+                    .iter()
+                    .filter_map(|(s, name)| Some((*s, *values.get(name)?)));
                 let assignment = Assignment::new(symbols.collect(), BTreeMap::new());
                 if assignment.value(&e.arena, condition) == 0 {
                     excluded.insert((entry, path));
-                    let known = names.into_iter().filter_map(|(_, n)| Some((n.clone(), *values.get(&n)?)));
+                    let known = names
+                        .into_iter()
+                        .filter_map(|(_, n)| Some((n.clone(), *values.get(&n)?)));
                     held.extend(known);
                 }
             }
@@ -229,12 +238,12 @@ fn asked_for(
         Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
         _ => {
             let barred = objects.iter().find(|o| {
-                matches!(o.treatment, Treatment::Lock | Treatment::Alone) || found == Strategy::Spread
+                matches!(o.treatment, Treatment::Lock | Treatment::Alone)
+                    || found == Strategy::Spread
             });
-            let reason = barred.or(objects.first()).map_or_else(
-                || "it has no state".to_owned(),
-                |o| o.reason.clone(),
-            );
+            let reason = barred
+                .or(objects.first())
+                .map_or_else(|| "it has no state".to_owned(), |o| o.reason.clone());
             return Err(PlanError::Strategy {
                 name: program.name.clone(),
                 wanted: wanted.name(),
@@ -267,13 +276,28 @@ fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
             });
         };
         match declared.kind.name {
-            "map" | "hash" => add("capacity", "a core's share can be full while others have room"),
+            "map" | "hash" => add(
+                "capacity",
+                "a core's share can be full while others have room",
+            ),
             "allocator" => {
-                add("capacity", "a core's share of the numbers can be used up while others have some");
-                add("lease", "which free number is leased: each core has its own to choose from");
+                add(
+                    "capacity",
+                    "a core's share of the numbers can be used up while others have some",
+                );
+                add(
+                    "lease",
+                    "which free number is leased: each core has its own to choose from",
+                );
             }
-            "lru_hash" => add("eviction", "each core evicts what it used longest ago itself"),
-            "sketch" => add("collision", "keys share counters only with keys of the same core"),
+            "lru_hash" => add(
+                "eviction",
+                "each core evicts what it used longest ago itself",
+            ),
+            "sketch" => add(
+                "collision",
+                "keys share counters only with keys of the same core",
+            ),
             _ => {}
         }
     }
@@ -286,9 +310,11 @@ fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<Po
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
     let count = program.ports.len().max(1);
     let of = |port: usize| {
-        let kinds = solved.steered.iter().enumerate().filter(|(_, s)| {
-            s.packets.port == port && (s.bound || !s.class.fields.is_empty())
-        });
+        let kinds = solved
+            .steered
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.packets.port == port && (s.bound || !s.class.fields.is_empty()));
         let kinds = kinds.map(|(id, s)| {
             let names = |fields: Vec<millrace_steer::Field>| {
                 fields.into_iter().map(|f| f.name().to_owned()).collect()
@@ -304,7 +330,11 @@ fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<Po
             }
         });
         PortPlan {
-            name: program.ports.get(port).cloned().unwrap_or_else(|| "*".to_owned()),
+            name: program
+                .ports
+                .get(port)
+                .cloned()
+                .unwrap_or_else(|| "*".to_owned()),
             kinds: kinds.collect(),
             inside: inside.contains(&port),
             key_space: solved.space.port_dimension(slot(port, By::Nic)) as u32,

@@ -127,7 +127,10 @@ fn surely_read(arena: &Arena, all: &[ExprId]) -> Vec<Offset> {
         let either = matches!(arena.node(id), Node::Bin(Bin::Or, ..)) && arena.width(id) == 1;
         matches!(arena.node(id), Node::Ite(..)) || either
     };
-    places(arena, cone(arena, all, open)).into_iter().map(|p| p.1).collect()
+    places(arena, cone(arena, all, open))
+        .into_iter()
+        .map(|p| p.1)
+        .collect()
 }
 
 /// The bytes among expressions.
@@ -178,7 +181,13 @@ pub(crate) struct Course<'a> {
 }
 
 impl Course<'_> {
-    fn view(&self, arena: &mut Arena, family: Option<Family>, at: i64, bytes: &BTreeMap<Place, u8>) -> View {
+    fn view(
+        &self,
+        arena: &mut Arena,
+        family: Option<Family>,
+        at: i64,
+        bytes: &BTreeMap<Place, u8>,
+    ) -> View {
         let mut known = self.memory.all(arena, &self.guard);
         for (place, v) in bytes {
             known.insert(Of::Byte(*place), Set::one(*v));
@@ -198,7 +207,11 @@ impl Course<'_> {
             all.extend(with_facts(arena, &self.done, &facts));
         }
         let mut looked = places(arena, cone(arena, &all, |_| false));
-        looked.extend(bytes.keys().map(|place| (*place, Offset::of(arena, *place))));
+        looked.extend(
+            bytes
+                .keys()
+                .map(|place| (*place, Offset::of(arena, *place))),
+        );
         View {
             family,
             at,
@@ -233,9 +246,9 @@ impl Course<'_> {
     /// Whether it looks at the EtherType at an offset, or at anything behind it.
     fn looks_behind(&self, arena: &Arena, from: i64) -> bool {
         let all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
-        cone(arena, &all, |_| false)
-            .into_iter()
-            .any(|e| matches!(arena.node(e), Node::Byte { base, at } if base.is_some() || *at >= from))
+        cone(arena, &all, |_| false).into_iter().any(
+            |e| matches!(arena.node(e), Node::Byte { base, at } if base.is_some() || *at >= from),
+        )
     }
 }
 
@@ -316,7 +329,9 @@ fn any_other(
     let (Some(high), Some(low)) = (set(at), set(at + 1)) else {
         return Some(bytes.clone());
     };
-    let pairs = high.values().flat_map(|h| low.values().map(move |l| (h, l)));
+    let pairs = high
+        .values()
+        .flat_map(|h| low.values().map(move |l| (h, l)));
     let others: Vec<(u8, u8)> = pairs
         .filter(|(h, l)| !types.contains(&u16::from_be_bytes([*h, *l])))
         .take(MOST_TYPES + 1)
@@ -355,7 +370,9 @@ impl View {
     pub fn set(&self, place: &Offset) -> Set {
         let mut set = Set::all();
         for (at, offset) in self.looked.iter() {
-            if offset == place && let Some(s) = self.known.get(&Of::Byte(*at)) {
+            if offset == place
+                && let Some(s) = self.known.get(&Of::Byte(*at))
+            {
                 set = set.both(s);
             }
         }
@@ -374,7 +391,8 @@ impl View {
             view.known.insert(Of::Byte(*at), Set::one(value));
         }
         if place.terms.is_empty() {
-            view.known.insert(Of::Byte((None, place.at)), Set::one(value));
+            view.known
+                .insert(Of::Byte((None, place.at)), Set::one(value));
         }
         view
     }
@@ -423,7 +441,10 @@ impl View {
     /// Whether there are packets of a kind among these: where the guard is about several kinds, it is asked.
     pub fn has(&self, arena: &mut Arena, kind: Kind, way: Way) -> bool {
         let several = self.protocols().len() > 1;
-        let Some(family) = self.family.filter(|_| several && !self.extended && !self.any) else {
+        let Some(family) = self
+            .family
+            .filter(|_| several && !self.extended && !self.any)
+        else {
             return true;
         };
         let number = match (kind, family, way) {
@@ -439,7 +460,11 @@ impl View {
         if way != Way::Answer {
             return view.possible(arena);
         }
-        let errors: &[u8] = if family == Family::V4 { &ERRORS } else { &ERRORS6 };
+        let errors: &[u8] = if family == Family::V4 {
+            &ERRORS
+        } else {
+            &ERRORS6
+        };
         let Some(transport) = self.transport() else {
             return true;
         };
@@ -492,7 +517,9 @@ impl View {
         if set.values().any(|v| v == icmp) && view.possible(arena) {
             out.push(view);
         }
-        let mut others = set.values().filter(|v| *v != icmp && !TRANSPORTS.contains(v));
+        let mut others = set
+            .values()
+            .filter(|v| *v != icmp && !TRANSPORTS.contains(v));
         if others.next().is_some() && self.unnamed(arena, protocol) {
             out.push(self.clone());
         }
@@ -518,7 +545,11 @@ impl View {
             _ => false,
         };
         let all = cone(arena, &self.guard, |_| false);
-        let conditions = all.into_iter().filter(compared).map(|e| (e, false)).collect();
+        let conditions = all
+            .into_iter()
+            .filter(compared)
+            .map(|e| (e, false))
+            .collect();
         let facts = Facts {
             bytes: BTreeMap::new(),
             conditions,

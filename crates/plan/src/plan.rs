@@ -30,7 +30,13 @@ pub enum Strategy {
 
 impl Strategy {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Alone, Self::Spread, Self::Shard, Self::Lock, Self::Mixed];
+    pub const ALL: [Self; 5] = [
+        Self::Alone,
+        Self::Spread,
+        Self::Shard,
+        Self::Lock,
+        Self::Mixed,
+    ];
 
     /// As it is written, e.g. `shard`.
     #[must_use]
@@ -97,8 +103,6 @@ pub enum Rule {
     R4,
     /// interchangeable constraints: a mismatch behaves as a miss, so the fields that are compared separate it
     R5,
-    /// homing: the program chooses the key itself, and so chooses one that comes home
-    R6,
 }
 
 /// What is done with an object, and why.
@@ -261,8 +265,14 @@ impl Plan {
 
     /// The kinds that software hashes on a port.
     fn handed(&self, port: usize) -> Vec<Kind> {
-        let mine = self.solved.steered.iter().filter(|s| s.packets.port == port);
-        mine.filter(|s| s.by == By::Software).map(|s| s.packets.kind).collect()
+        let mine = self
+            .solved
+            .steered
+            .iter()
+            .filter(|s| s.packets.port == port);
+        mine.filter(|s| s.by == By::Software)
+            .map(|s| s.packets.kind)
+            .collect()
     }
 
     /// What one who hashes has to be told.

@@ -94,7 +94,9 @@ impl Device<'_> {
     /// # Errors
     /// What the first attempt was told.
     pub fn solve(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
-        let six = meetings.iter().any(|m| is_six(m.a.kind) || is_six(m.b.kind));
+        let six = meetings
+            .iter()
+            .any(|m| is_six(m.a.kind) || is_six(m.b.kind));
         let mut first = None;
         for attempt in ATTEMPTS {
             if !six && attempt.six != Six::Nic && attempt.four == By::Nic {
@@ -156,8 +158,11 @@ impl Device<'_> {
                 });
             }
         }
-        let number: BTreeMap<Packets, usize> =
-            steered.iter().enumerate().map(|(i, s)| (s.packets, i)).collect();
+        let number: BTreeMap<Packets, usize> = steered
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (s.packets, i))
+            .collect();
         let constraints: Vec<Constraint> = meetings
             .iter()
             .filter_map(|m| {
@@ -166,10 +171,7 @@ impl Device<'_> {
             })
             .collect();
         let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
-        let t0 = std::time::Instant::now();
-        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores));
-        if std::env::var_os("PLAN_DEBUG").is_some() { eprintln!("DBG solve {} constraints {:?} fewest {fewest} in {:?}", constraints.len(), attempt, t0.elapsed()); }
-        let space = space?;
+        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores))?;
         Ok(Solved { steered, space })
     }
 }

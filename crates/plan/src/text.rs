@@ -56,7 +56,11 @@ pub fn text(plan: &Plan) -> String {
         let _ = writeln!(out, "  {} of {}: {}", r.name, r.object, r.meaning);
     }
     for a in &plan.assumptions {
-        let _ = writeln!(out, "\nholds for {} = {}: {}", a.parameter, a.value, a.because);
+        let _ = writeln!(
+            out,
+            "\nholds for {} = {}: {}",
+            a.parameter, a.value, a.because
+        );
     }
     out
 }

@@ -16,7 +16,9 @@ use millrace_steer::{Field, Kind};
 
 use crate::key::{Bit, Key, Resolver, Whose, is_carried};
 use crate::offset::Offset;
-use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, of_packet, views};
+use crate::packets::{
+    Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, of_packet, views,
+};
 
 /// What a key is made of, beside fields and constants.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -26,7 +28,10 @@ pub(crate) enum Source {
     /// nothing at all: one place for all packets
     Constant,
     /// bytes of a value of another object, or of another entry
-    Value { object: usize, bytes: Vec<Option<u32>> },
+    Value {
+        object: usize,
+        bytes: Vec<Option<u32>>,
+    },
     /// a number that the object itself gave
     Leased,
     /// what NICs do not hash, in words
@@ -84,14 +89,19 @@ pub(crate) struct Touches {
 impl Touches {
     /// How the packets of a path are seen, those that are steered.
     pub fn seen(&self, at: At) -> Vec<Seen> {
-        let is = |(other, _): &&(At, Rc<Vec<Seen>>)| (other.entry, other.path) == (at.entry, at.path);
+        let is =
+            |(other, _): &&(At, Rc<Vec<Seen>>)| (other.entry, other.path) == (at.entry, at.path);
         let all = self.views.iter().find(is).map(|v| v.1.as_slice());
         let live = |s: &&Seen| match s.way {
             Way::Plain => true,
             Way::Answer | Way::Whole => self.inside.contains(&s.packets.port),
             Way::Rough => !self.inside.contains(&s.packets.port),
         };
-        all.unwrap_or_default().iter().filter(live).cloned().collect()
+        all.unwrap_or_default()
+            .iter()
+            .filter(live)
+            .cloned()
+            .collect()
     }
 }
 
@@ -150,7 +160,9 @@ fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
             let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short();
             if way == Way::Answer {
                 for error in view.errors(arena, path) {
-                    carried(arena, &error).into_iter().for_each(|(k, v)| add(k, v));
+                    carried(arena, &error)
+                        .into_iter()
+                        .for_each(|(k, v)| add(k, v));
                 }
             } else {
                 // A transport header that is cut short is none, whatever the protocol says.
@@ -235,7 +247,14 @@ pub(crate) fn touches(
             if excluded.contains(&(entry, path)) {
                 continue;
             }
-            of_path(model, program, objects, &memory, (entry, path, role), (&mut out, &mut cache));
+            of_path(
+                model,
+                program,
+                objects,
+                &memory,
+                (entry, path, role),
+                (&mut out, &mut cache),
+            );
         }
     }
     let inside = out.all.iter().filter(|t| t.inside);
@@ -280,7 +299,11 @@ fn of_path(
     let Some(e) = model.entries.get_mut(entry) else {
         return;
     };
-    let guard = e.paths.get(path).map(|p| p.guard.clone()).unwrap_or_default();
+    let guard = e
+        .paths
+        .get(path)
+        .map(|p| p.guard.clone())
+        .unwrap_or_default();
     let done: BTreeSet<ExprId> = accesses.iter().flat_map(|a| a.key.clone()).collect();
     let guard = of_packet(&e.arena, &guard);
     let course = Course {
@@ -289,7 +312,12 @@ fn of_path(
         memory,
     };
     // Paths that differ in what they found in state only are taken by the same packets.
-    let same = (entry, course.guard.clone(), course.done.clone(), ports.clone());
+    let same = (
+        entry,
+        course.guard.clone(),
+        course.done.clone(),
+        ports.clone(),
+    );
     let number = match cache.courses.get(&same) {
         Some(n) => *n,
         None => {
@@ -310,7 +338,9 @@ fn of_path(
         let found = cache
             .keys
             .entry((number, a.key.clone()))
-            .or_insert_with(|| Rc::new(all.iter().map(|s| found(&mut e.arena, s, &a.key)).collect()))
+            .or_insert_with(|| {
+                Rc::new(all.iter().map(|s| found(&mut e.arena, s, &a.key)).collect())
+            })
             .clone();
         for (s, (inside, keys)) in all.iter().zip(found.iter()) {
             for key in keys {
@@ -335,7 +365,7 @@ fn of_path(
 }
 
 /// A key as packets of a class see it, and whether only who looks inside finds it.
-fn found(arena: &mut Arena, seen: &Seen, key: &[ExprId]) -> (bool, Vec<Key>) {
+fn found(arena: &mut Arena, seen: &Seen, key: &[ExprId]) -> Found {
     let keys = seen.resolver().keys(arena, key);
     let inside = match seen.way {
         Way::Answer => {
@@ -351,13 +381,21 @@ fn found(arena: &mut Arena, seen: &Seen, key: &[ExprId]) -> (bool, Vec<Key>) {
 /// What was worked out before.
 #[derive(Default)]
 struct Cache {
-    courses: HashMap<(usize, Vec<ExprId>, Vec<ExprId>, Vec<usize>), usize>,
+    /// which of the views are those of an entry's paths with this guard, these keys and these ports
+    courses: HashMap<Same, usize>,
     views: Vec<Rc<Vec<Seen>>>,
-    keys: HashMap<(usize, Vec<ExprId>), Rc<Vec<(bool, Vec<Key>)>>>,
+    /// what each of the views makes of a key
+    keys: HashMap<(usize, Vec<ExprId>), Rc<Vec<Found>>>,
 }
 
+type Same = (usize, Vec<ExprId>, Vec<ExprId>, Vec<usize>);
+type Found = (bool, Vec<Key>);
+
 fn is_port(bit: &Bit) -> bool {
-    matches!(bit, Bit::Field(Field::SourcePort | Field::DestinationPort, _))
+    matches!(
+        bit,
+        Bit::Field(Field::SourcePort | Field::DestinationPort, _)
+    )
 }
 
 /// What a key is made of, before anything is said of fields.
@@ -404,7 +442,11 @@ fn parameter(arena: &Arena, e: ExprId) -> bool {
 }
 
 /// For a byte that is one of a value, or of a number that an object gave: of which object, and which byte.
-pub(crate) fn value_byte(program: &Program, arena: &Arena, e: ExprId) -> Option<(usize, Option<u32>)> {
+pub(crate) fn value_byte(
+    program: &Program,
+    arena: &Arena,
+    e: ExprId,
+) -> Option<(usize, Option<u32>)> {
     let (of, low) = match arena.node(e) {
         Node::Extract { of, low } => (*of, *low),
         _ => (e, 0),
@@ -439,9 +481,18 @@ fn foreign(arena: &Arena, key: &Key) -> Option<Source> {
                 Origin::Port => "the port",
                 _ => "what a helper says",
             },
-            Node::Byte { base: None, at: 0..6 } => "the destination's MAC address",
-            Node::Byte { base: None, at: 6..12 } => "the source's MAC address",
-            Node::Byte { base: None, at: 12..14 } => "the EtherType",
+            Node::Byte {
+                base: None,
+                at: 0..6,
+            } => "the destination's MAC address",
+            Node::Byte {
+                base: None,
+                at: 6..12,
+            } => "the source's MAC address",
+            Node::Byte {
+                base: None,
+                at: 12..14,
+            } => "the EtherType",
             _ => {
                 other = Some("other bytes of the packet");
                 continue;
@@ -451,5 +502,7 @@ fn foreign(arena: &Arena, key: &Key) -> Option<Source> {
     }
     // With any field beside it the rest may do without.
     let fields = key.iter().any(|b| matches!(b, Bit::Field(..)));
-    other.filter(|_| !fields).map(|t| Source::Foreign(t.to_owned()))
+    other
+        .filter(|_| !fields)
+        .map(|t| Source::Foreign(t.to_owned()))
 }

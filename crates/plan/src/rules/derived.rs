@@ -16,13 +16,18 @@ pub(crate) fn holds(model: &Model, program: &Program, touch: &Touch) -> bool {
         return false;
     };
     // Elements of arrays are there without having been written.
-    let entries = program.objects.get(*object).is_some_and(|o| {
-        matches!(o.kind.name, "map" | "hash" | "lru_hash" | "allocator")
-    });
+    let entries = program
+        .objects
+        .get(*object)
+        .is_some_and(|o| matches!(o.kind.name, "map" | "hash" | "lru_hash" | "allocator"));
     if !entries {
         return false;
     }
-    let own = touch.at.access_of(model).map(|a| a.key.clone()).unwrap_or_default();
+    let own = touch
+        .at
+        .access_of(model)
+        .map(|a| a.key.clone())
+        .unwrap_or_default();
     let own_arena = model.entries.get(touch.at.entry).map(|e| &e.arena);
     let (Some(first), Some(last)) = (
         bytes.iter().flatten().min().copied(),
@@ -39,17 +44,21 @@ pub(crate) fn holds(model: &Model, program: &Program, touch: &Touch) -> bool {
             path.accesses.iter().any(|a| {
                 a.object.0 == touch.object
                     && a.key.len() == bytes.len()
-                    && a.key.iter().zip(bytes).enumerate().all(|(i, (e, byte))| match byte {
-                        Some(byte) => {
-                            let at = byte.checked_sub(w.from).map(|at| at as usize);
-                            at.and_then(|at| w.value.get(at)) == Some(e)
-                        }
-                        None => {
-                            let mine = own.get(i).zip(own_arena);
-                            let mine = mine.and_then(|(e, arena)| arena.constant(*e));
-                            mine.is_some() && entry.arena.constant(*e) == mine
-                        }
-                    })
+                    && a.key
+                        .iter()
+                        .zip(bytes)
+                        .enumerate()
+                        .all(|(i, (e, byte))| match byte {
+                            Some(byte) => {
+                                let at = byte.checked_sub(w.from).map(|at| at as usize);
+                                at.and_then(|at| w.value.get(at)) == Some(e)
+                            }
+                            None => {
+                                let mine = own.get(i).zip(own_arena);
+                                let mine = mine.and_then(|(e, arena)| arena.constant(*e));
+                                mine.is_some() && entry.arena.constant(*e) == mine
+                            }
+                        })
             })
         })
 }

@@ -4,7 +4,13 @@ use super::Judged;
 use crate::plan::{Rule, Treatment};
 
 /// An object that gives way to others.
-pub(crate) fn judge(own: &Judged, name: &str, others: &[String], why: &str, proved: bool) -> Judged {
+pub(crate) fn judge(
+    own: &Judged,
+    name: &str,
+    others: &[String],
+    why: &str,
+    proved: bool,
+) -> Judged {
     let others = crate::words::listed(others);
     Judged {
         treatment: Treatment::Lock,
@@ -23,7 +29,13 @@ pub(crate) fn judge(own: &Judged, name: &str, others: &[String], why: &str, prov
 }
 
 /// An object whose own accesses ask for too much.
-pub(crate) fn alone(name: &str, keys: &[String], why: &str, line: Option<String>, proved: bool) -> Judged {
+pub(crate) fn alone(
+    name: &str,
+    keys: &[String],
+    why: &str,
+    line: Option<String>,
+    proved: bool,
+) -> Judged {
     Judged {
         treatment: Treatment::Lock,
         rule: Rule::R3,

@@ -1,10 +1,10 @@
 //! R1, key equality: packets with equal keys touch the same entry, so they meet.
 
 use super::Judged;
+use crate::packets::Way;
 use crate::plan::{Rule, Treatment};
 use crate::touch::Touch;
 use crate::words;
-use crate::packets::Way;
 use millrace_model::Model;
 use millrace_steer::Kind;
 

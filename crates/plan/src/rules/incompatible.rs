@@ -33,7 +33,9 @@ pub(crate) fn timer(model: &Model, name: &str, at: At) -> Judged {
     let entry = model.entries.get(at.entry);
     let function = entry.map_or(String::new(), |e| e.function.clone());
     judged(
-        format!("{name} is touched by {function}, which no packet starts, so that no steering brings it to an entry's core"),
+        format!(
+            "{name} is touched by {function}, which no packet starts, so that no steering brings it to an entry's core"
+        ),
         "keep what packets write apart from what timers do: with `.expire_after` entries age without a timer",
         at.line(model).map(words::place),
     )
@@ -69,7 +71,10 @@ pub(crate) fn access(
             at,
         ),
         Source::Value { object, .. } => {
-            let from = program.objects.get(*object).map_or("state", |o| o.name.as_str());
+            let from = program
+                .objects
+                .get(*object)
+                .map_or("state", |o| o.name.as_str());
             judged(
                 format!(
                     "the key of {name} is read from {from}, so the packet does not say which entry it touches"
@@ -92,12 +97,22 @@ pub(crate) fn access(
 }
 
 /// Where the keys are fields and yet no NIC can steer by them.
-pub(crate) fn device(name: &str, nic: &str, why: &str, line: Option<String>, proved: bool) -> Judged {
+pub(crate) fn device(
+    name: &str,
+    nic: &str,
+    why: &str,
+    line: Option<String>,
+    proved: bool,
+) -> Judged {
     Judged {
         treatment: Treatment::Lock,
         rule: Rule::R4,
-        reason: format!("no key of {nic} brings together the packets that touch one entry of {name}: {why}"),
-        remedy: Some("use fewer cores, a NIC that hashes other sets of fields, or a finer key".to_owned()),
+        reason: format!(
+            "no key of {nic} brings together the packets that touch one entry of {name}: {why}"
+        ),
+        remedy: Some(
+            "use fewer cores, a NIC that hashes other sets of fields, or a finer key".to_owned(),
+        ),
         line,
         infeasible: proved,
     }

@@ -3,7 +3,8 @@
 //! packets with which those fields agree: on any other core it finds nothing, or something that does not
 //! match, and ends the same way.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::Model;
 use millrace_model::expr::walk::{Facts, cone, with_facts};
@@ -13,8 +14,8 @@ use millrace_model::names::{self, What};
 use millrace_object::program::Program;
 
 use crate::constraints::{Meeting, equal, unique};
-use crate::key::Bit;
-use crate::packets::conjuncts;
+use crate::key::{Bit, Key};
+use crate::packets::{Packets, conjuncts};
 use crate::touch::{At, Seen, Source, Touch, Touches};
 use crate::words;
 
@@ -29,6 +30,9 @@ pub(crate) struct Exchanged {
 
 /// A bit of a value and what a packet's must equal it.
 type Match = (u32, Bit);
+
+/// What writers store, by where they do and for which packets.
+type Stored = BTreeMap<At, Vec<(Packets, Vec<Key>)>>;
 
 /// What a path does, if it does nothing but end.
 fn ends(arena: &Arena, path: &Path) -> Option<u64> {
@@ -55,12 +59,16 @@ pub(crate) fn exchanged(
         .collect();
     let ports: BTreeSet<usize> = direct.iter().map(|t| t.packets.port).collect();
     let (mut meetings, mut fields, mut line) = (Vec::new(), BTreeSet::new(), None);
+    let mut stored = Stored::new();
     for port in ports {
         let mine: Vec<&&Touch> = direct.iter().filter(|t| t.packets.port == port).collect();
-        let paths: BTreeSet<(usize, usize)> = mine.iter().map(|t| (t.at.entry, t.at.path)).collect();
+        let paths: BTreeSet<(usize, usize)> =
+            mine.iter().map(|t| (t.at.entry, t.at.path)).collect();
         let (mut misses, mut found) = (BTreeSet::new(), Vec::new());
         for (entry, path) in paths {
-            let asked = mine.iter().filter(|t| (t.at.entry, t.at.path) == (entry, path));
+            let asked = mine
+                .iter()
+                .filter(|t| (t.at.entry, t.at.path) == (entry, path));
             let mut outcomes = asked.filter_map(|t| t.at.access_of(model)?.outcome);
             let e = model.entries.get(entry)?;
             let p = e.paths.get(path)?;
@@ -97,13 +105,16 @@ pub(crate) fn exchanged(
                 if !matches.iter().any(|m| matches!(m.1, Bit::Field(..))) {
                     return None;
                 }
-                let more = with_writers(model, touches, object, &seen, &matches)?;
+                let more = with_writers(model, touches, (object, &mut stored), &seen, &matches)?;
                 meetings.extend(more);
                 line = line.or_else(|| compared(model, at, object));
             }
         }
     }
-    let fields: Vec<String> = fields.into_iter().map(|f| words::field(f).to_owned()).collect();
+    let fields: Vec<String> = fields
+        .into_iter()
+        .map(|f| words::field(f).to_owned())
+        .collect();
     (!meetings.is_empty()).then(|| Exchanged {
         meetings: unique(meetings),
         fields: words::listed(&fields),
@@ -114,7 +125,10 @@ pub(crate) fn exchanged(
 /// Where the path reads what it compares.
 fn compared(model: &Model, at: At, object: usize) -> Option<String> {
     let path = at.path_of(model)?;
-    let mut loads = path.accesses.iter().filter(|a| a.object.0 == object && a.operation == "load");
+    let mut loads = path
+        .accesses
+        .iter()
+        .filter(|a| a.object.0 == object && a.operation == "load");
     loads.next()?.line.as_ref().map(words::place)
 }
 
@@ -182,7 +196,7 @@ fn matches(
 fn with_writers(
     model: &mut Model,
     touches: &Touches,
-    object: usize,
+    (object, stored): (usize, &mut Stored),
     seen: &Seen,
     matches: &[Match],
 ) -> Option<Vec<Meeting>> {
@@ -203,9 +217,17 @@ fn with_writers(
             path: w.path,
             access: w.access,
         };
-        for other in touches.seen(at) {
-            let arena = &mut model.entries.get_mut(w.entry)?.arena;
-            for value in other.resolver().keys(arena, &w.value) {
+        let all = match stored.entry(at) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(new) => {
+                let arena = &mut model.entries.get_mut(w.entry)?.arena;
+                let all = touches.seen(at).into_iter();
+                let all = all.map(|s| (s.packets, s.resolver().keys(arena, &w.value)));
+                new.insert(all.collect())
+            }
+        };
+        for (other, values) in all.iter() {
+            for value in values {
                 // Keys are from the most significant bit of the first byte, matches from the least.
                 let bit = |m: &Match| {
                     let (byte, low) = (m.0 / 8 - w.from, m.0 % 8);
@@ -217,7 +239,7 @@ fn with_writers(
                     return None;
                 }
                 any = true;
-                let (a, b) = (seen.packets, other.packets);
+                let (a, b) = (seen.packets, *other);
                 if let Some(case) = equal((a.kind, &own), (b.kind, &stored)) {
                     out.push(Meeting { a, b, case });
                 }

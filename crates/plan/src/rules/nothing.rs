@@ -14,7 +14,10 @@ pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Opt
     let usage = model.objects.get(object)?.usage;
     let (treatment, reason) = match (usage, declared.kind.name) {
         (Use::Unused, _) => (Treatment::Spread, "nothing touches it"),
-        (Use::ReadOnly, _) => (Treatment::Spread, "packets only read it: every core has a copy"),
+        (Use::ReadOnly, _) => (
+            Treatment::Spread,
+            "packets only read it: every core has a copy",
+        ),
         (Use::WrittenAtStart, _) => (
             Treatment::Spread,
             "it is written before the first packet and only read later: every core has a copy",

@@ -14,7 +14,11 @@ use millrace_plan::{Plan, Wanted, plan};
 /// A program of the bundled functions' folder.
 pub fn function(name: &str) -> Option<Plan> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nfs");
-    planned(&folder.join(name).join(name).with_extension("c"), "generic", 16)
+    planned(
+        &folder.join(name).join(name).with_extension("c"),
+        "generic",
+        16,
+    )
 }
 
 /// A program of tests/programs.
