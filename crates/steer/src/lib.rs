@@ -8,17 +8,20 @@
 //! Which keys keep together the packets that must meet, and spread the others, is linear algebra over
 //! GF(2) ([`keys`]); which queue each entry of the table leads to is a matter of the load ([`table`]).
 
+pub mod carried;
 pub mod fields;
 mod gf2;
 pub mod keys;
 pub mod nic;
 pub mod rss;
+pub mod steering;
 pub mod table;
 pub mod toeplitz;
 
 pub use fields::{Field, Kind, Parsed};
 pub use nic::{Nic, Symmetry};
 pub use rss::{Lookup, Rss, RssError};
+pub use steering::Steering;
 
 // The fixtures of the tests are shared with the benchmark and name this crate as it does.
 #[cfg(test)]

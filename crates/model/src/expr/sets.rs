@@ -57,6 +57,14 @@ impl Set {
         self.with(other, |a, b| a & !b)
     }
 
+    /// Those of its values for which something holds.
+    #[must_use]
+    pub fn filtered(&self, holds: impl Fn(&u8) -> bool) -> Self {
+        let mut out = Self([0; 4]);
+        self.values().filter(holds).for_each(|v| out.insert(v));
+        out
+    }
+
     /// Its values.
     pub fn values(&self) -> impl Iterator<Item = u8> + '_ {
         (0..=255_u8).filter(|v| self.0[usize::from(v >> 6)] >> (v & 63) & 1 == 1)
