@@ -144,6 +144,15 @@ impl Parsed {
         }
     }
 
+    /// As the packet that goes the other way: source and destination swapped.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        std::mem::swap(&mut self.source, &mut self.destination);
+        let [a, b, c, d] = self.ports;
+        self.ports = [c, d, a, b];
+        self
+    }
+
     fn has_ports(&self) -> bool {
         use Kind::{Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
         matches!(
@@ -196,7 +205,7 @@ pub fn parse(frame: &[u8]) -> Parsed {
 }
 
 /// RFC 791.
-fn ipv4(packet: &[u8]) -> Parsed {
+pub(crate) fn ipv4(packet: &[u8]) -> Parsed {
     let Some(header) = packet.first_chunk::<20>() else {
         return Parsed::other();
     };
@@ -222,7 +231,7 @@ fn ipv4(packet: &[u8]) -> Parsed {
 }
 
 /// RFC 8200; extension headers as in its section 4.
-fn ipv6(packet: &[u8]) -> Parsed {
+pub(crate) fn ipv6(packet: &[u8]) -> Parsed {
     let Some(header) = packet.first_chunk::<40>() else {
         return Parsed::other();
     };

@@ -65,6 +65,7 @@ fn objects(
                     entries,
                     capacity: object.capacity,
                     bytes: object.bytes,
+                    by_worker: Vec::new(),
                 });
             } else if let Some(seen) = account.objects.get_mut(at) {
                 seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);

@@ -137,6 +137,7 @@ impl Worker {
         };
         let mut desk = Desk {
             instance: self.chain.stages.first_mut().map(|s| &mut s.instance),
+            others: &mut [],
             now: self.clock,
             account: &account,
             order: None,

@@ -1,7 +1,7 @@
 //! Receive side scaling at the rate of packets: for who steers them in software.
 
 use super::{INPUT, Rss};
-use crate::fields::{Field, Kind, parse};
+use crate::fields::{Field, Kind, Parsed, parse};
 use crate::nic::Symmetry;
 use crate::toeplitz::Table;
 
@@ -28,18 +28,31 @@ impl Lookup {
     #[inline]
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let parsed = parse(frame);
-        let fields = self.fields.get(parsed.kind as usize);
-        let hash = match fields {
-            Some(Some(fields)) if self.rss.symmetry == Symmetry::None => {
-                let part = |(hash, at), field: &Field| {
-                    let bytes = parsed.field(*field);
-                    (hash ^ self.table.part(at, bytes), at + bytes.len())
-                };
-                fields.iter().fold((0, 0), part).0
-            }
-            Some(Some(fields)) => self.table.hash(self.rss.input(&parsed, fields).bytes()),
-            _ => 0,
+        self.queue_of(&parse(frame))
+    }
+
+    /// The queue of a packet with these fields.
+    #[inline]
+    #[must_use]
+    pub fn queue_of(&self, parsed: &Parsed) -> u32 {
+        match self.fields.get(parsed.kind as usize) {
+            Some(Some(fields)) => self.queue_over(parsed, fields),
+            _ => self.rss.entry(0),
+        }
+    }
+
+    /// The queue of a packet by these of its fields, whatever the device hashes of its kind.
+    #[inline]
+    #[must_use]
+    pub fn queue_over(&self, parsed: &Parsed, fields: &[Field]) -> u32 {
+        let hash = if self.rss.symmetry == Symmetry::None {
+            let part = |(hash, at), field: &Field| {
+                let bytes = parsed.field(*field);
+                (hash ^ self.table.part(at, bytes), at + bytes.len())
+            };
+            fields.iter().fold((0, 0), part).0
+        } else {
+            self.table.hash(self.rss.input(parsed, fields).bytes())
         };
         self.rss.entry(hash)
     }
