@@ -144,13 +144,16 @@ impl Parsed {
         }
     }
 
-    /// As the packet that goes the other way: source and destination swapped.
+    /// The packet that would answer this one: source and destination swapped.
     #[must_use]
-    pub fn reversed(mut self) -> Self {
-        std::mem::swap(&mut self.source, &mut self.destination);
+    pub fn answer(self) -> Self {
         let [a, b, c, d] = self.ports;
-        self.ports = [c, d, a, b];
-        self
+        Self {
+            source: self.destination,
+            destination: self.source,
+            ports: [c, d, a, b],
+            ..self
+        }
     }
 
     fn has_ports(&self) -> bool {
@@ -173,7 +176,7 @@ impl Parsed {
 }
 
 const ETHERTYPE: usize = 12;
-const IPV4: u16 = 0x0800;
+pub(crate) const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad and the older 0x9100.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -188,20 +191,26 @@ const SCTP: u8 = 132;
 /// Reads an Ethernet frame.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Parsed {
+    match network(frame) {
+        Some((IPV4, packet)) => ipv4(packet),
+        Some((_, packet)) => ipv6(packet),
+        None => Parsed::other(),
+    }
+}
+
+/// The EtherType of an IP packet in a frame, and the packet.
+pub(crate) fn network(frame: &[u8]) -> Option<(u16, &[u8])> {
     let mut at = ETHERTYPE;
     for _ in 0..=MAX_TAGS {
-        let Some(kind) = u16_at(frame, at) else {
-            return Parsed::other();
-        };
+        let kind = u16_at(frame, at)?;
         at += 2;
         match kind {
-            IPV4 => return ipv4(frame.get(at..).unwrap_or(&[])),
-            IPV6 => return ipv6(frame.get(at..).unwrap_or(&[])),
+            IPV4 | IPV6 => return Some((kind, frame.get(at..).unwrap_or(&[]))),
             tag if VLAN.contains(&tag) => at += 2,
             _ => break,
         }
     }
-    Parsed::other()
+    None
 }
 
 /// RFC 791.

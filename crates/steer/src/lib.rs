@@ -3,16 +3,19 @@
 //! A NIC takes fields of a packet ([`fields`]), hashes them with a key ([`toeplitz`]), and looks the
 //! queue up in an indirection table ([`rss`]). Which fields it can take, how long its key and its table
 //! are and how it makes the hash symmetric differ by device; that is written down as data, one file a
-//! device, in `nics/` ([`nic`]). What a NIC cannot steer has rules beside it ([`owner`]).
+//! device, in `nics/` ([`nic`]). What a NIC cannot steer is steered in software beside it
+//! ([`steering`], [`owner`]).
 
 pub mod carried;
 pub mod fields;
 pub mod nic;
 pub mod owner;
 pub mod rss;
+pub mod steering;
 pub mod toeplitz;
 
 pub use fields::{Field, Kind, Parsed};
 pub use nic::{Nic, Symmetry};
-pub use owner::{Owners, Steering};
+pub use owner::Owners;
 pub use rss::{Lookup, Rss, RssError};
+pub use steering::Steering;

@@ -31,28 +31,20 @@ impl Lookup {
         self.queue_of(&parse(frame))
     }
 
-    /// The queue of a packet with these fields.
+    /// The queue of a packet that was read before, as [`Rss::queue_of`].
     #[inline]
     #[must_use]
     pub fn queue_of(&self, parsed: &Parsed) -> u32 {
-        match self.fields.get(parsed.kind as usize) {
-            Some(Some(fields)) => self.queue_over(parsed, fields),
-            _ => self.rss.entry(0),
-        }
-    }
-
-    /// The queue of a packet by these of its fields, whatever the device hashes of its kind.
-    #[inline]
-    #[must_use]
-    pub fn queue_over(&self, parsed: &Parsed, fields: &[Field]) -> u32 {
-        let hash = if self.rss.symmetry == Symmetry::None {
-            let part = |(hash, at), field: &Field| {
-                let bytes = parsed.field(*field);
-                (hash ^ self.table.part(at, bytes), at + bytes.len())
-            };
-            fields.iter().fold((0, 0), part).0
-        } else {
-            self.table.hash(self.rss.input(parsed, fields).bytes())
+        let hash = match self.fields.get(parsed.kind as usize) {
+            Some(Some(fields)) if self.rss.symmetry == Symmetry::None => {
+                let part = |(hash, at), field: &Field| {
+                    let bytes = parsed.field(*field);
+                    (hash ^ self.table.part(at, bytes), at + bytes.len())
+                };
+                fields.iter().fold((0, 0), part).0
+            }
+            Some(Some(fields)) => self.table.hash(self.rss.input(parsed, fields).bytes()),
+            _ => 0,
         };
         self.rss.entry(hash)
     }

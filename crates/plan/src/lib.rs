@@ -1,0 +1,7 @@
+//! How may it run in parallel? A [`Model`](millrace_model::Model), a number of cores and a model of a NIC go
+//! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
+//! in terms of the author's source lines.
+
+pub mod plan;
+
+pub use plan::{Plan, Strategy, Treatment};
