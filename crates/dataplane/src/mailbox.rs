@@ -19,7 +19,7 @@ pub struct Desk<'a> {
     /// the state; none before the first packet, whose time the state begins with
     pub instance: Option<&'a mut Instance>,
     /// the states of the other workers, at the end of a run
-    pub others: &'a mut [Instance],
+    pub others: Vec<&'a mut Instance>,
     /// ns since the epoch: the latest stamp so far
     pub now: u64,
     pub(crate) account: &'a dyn Fn() -> Account,
@@ -96,7 +96,7 @@ impl Mailbox {
     pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
         let mut desk = Desk {
             instance: None,
-            others: &mut [],
+            others: Vec::new(),
             now: crate::clock::now(),
             account,
             order: None,
@@ -147,7 +147,7 @@ mod tests {
         let account = Account::default;
         let mut desk = Desk {
             instance: None,
-            others: &mut [],
+            others: Vec::new(),
             now: 0,
             account: &account,
             order: None,

@@ -275,6 +275,7 @@ impl Burst {
             fate,
             bytes,
             wire,
+            came: slot.length,
             arrival: slot.arrival,
         })
     }
@@ -289,6 +290,8 @@ pub struct Outcome<'a> {
     pub bytes: &'a [u8],
     /// its length on the wire now
     pub wire: u32,
+    /// bytes that it had when it came in
+    pub came: usize,
     /// how it came in
     pub arrival: Arrival,
 }

@@ -116,7 +116,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
                 instance: None,
-                others: &mut [],
+                others: Vec::new(),
                 now: 0,
                 account: &Account::default,
                 order: None,
@@ -231,7 +231,7 @@ impl Worker {
         let (tally, reasons) = (&self.tally, &self.run.reasons);
         let mut desk = Desk {
             instance: Some(&mut self.instance),
-            others: &mut [],
+            others: Vec::new(),
             now: self.clock,
             account: &|| tally.account(reasons, rate),
             order: None,

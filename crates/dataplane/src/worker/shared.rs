@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::Serve;
 use super::chain::Stage;
 use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
+use super::limit::Limit;
 use crate::account::{
     Account, Failure, Function, PortAccount, QueueAccount, StageAccount, WorkerAccount,
 };
@@ -30,6 +31,7 @@ pub struct Shared {
     /// a port failed: all workers end
     pub(super) failed: AtomicBool,
     pub(super) has_records: bool,
+    pub(super) limit: Limit,
     ports: Vec<String>,
     words: Vec<String>,
     stages: Vec<(String, Vec<String>)>,
@@ -52,6 +54,7 @@ impl Shared {
         Self {
             workers: workers.collect(),
             failed: AtomicBool::new(false),
+            limit: Limit::default(),
             has_records: objects.into_iter().any(|o| o.records),
             ports: serve.ports.clone(),
             words: serve.words.clone(),
@@ -73,6 +76,11 @@ impl Shared {
     pub(super) fn counters(&self, worker: usize) -> &Counters {
         // A number out of range would count on the first worker's lines.
         &self.workers[worker.min(self.workers.len().saturating_sub(1))]
+    }
+
+    /// How many workers there are.
+    pub(super) fn workers(&self) -> usize {
+        self.workers.len()
     }
 
     /// The name of an object or a reason: with that of its function where there are several.

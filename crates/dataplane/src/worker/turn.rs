@@ -59,8 +59,6 @@ pub struct Worker {
     pub(super) busy: bool,
     /// where requests from outside wait
     pub(super) mailbox: Option<Arc<Mailbox>>,
-    /// to do when all is over
-    pub(super) at_end: Option<Job>,
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
@@ -110,9 +108,6 @@ impl Worker {
         self.drain();
         self.handlers(|stage, clock| stage.instance.stop(clock));
         self.refresh();
-        if let Some(job) = self.at_end.take() {
-            self.perform(job);
-        }
         if let Some(mailbox) = &self.mailbox {
             mailbox.close();
         }
@@ -137,7 +132,7 @@ impl Worker {
         };
         let mut desk = Desk {
             instance: self.chain.stages.first_mut().map(|s| &mut s.instance),
-            others: &mut [],
+            others: Vec::new(),
             now: self.clock,
             account: &account,
             order: None,
@@ -155,7 +150,8 @@ impl Worker {
     }
 
     fn limit_reached(&self) -> bool {
-        self.limit.is_some_and(|limit| self.received >= limit)
+        self.limit
+            .is_some_and(|limit| self.shared.limit.reached(limit))
     }
 
     /// Whether a port that carries its own time still holds packets.
@@ -211,15 +207,19 @@ impl Worker {
 
     fn receive(&mut self, index: usize) -> usize {
         let before = self.next_timer();
-        let most = match self.limit {
-            Some(limit) => (limit.saturating_sub(self.received)).min(self.burst as u64) as usize,
-            None => self.burst,
-        };
         self.frames.clear();
         let Some(served) = self.queues.get_mut(index).filter(|s| !s.failed) else {
             return 0;
         };
-        if let Err(error) = served.queue.receive(&mut self.frames, most, before) {
+        let most = match self.limit {
+            Some(limit) => self.shared.limit.claim(limit, self.burst),
+            None => self.burst,
+        };
+        let result = served.queue.receive(&mut self.frames, most, before);
+        if self.limit.is_some() {
+            self.shared.limit.settle(most, self.frames.len());
+        }
+        if let Err(error) = result {
             self.fail(index, &error);
         }
         if self.frames.is_empty() {

@@ -367,7 +367,7 @@ impl Reader {
             let tally = &self.tally;
             let mut desk = Desk {
                 instance: Some(first),
-                others,
+                others: others.iter_mut().collect(),
                 now: self.clock,
                 account: &|| tally.account(&reasons, rate),
                 order: None,
@@ -447,3 +447,6 @@ fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<Object
     });
     accounts.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,8 +102,10 @@ impl Worker {
                         let Some(packet) = burst.outcome(index) else {
                             continue;
                         };
-                        self.clock = packet.arrival.time;
-                        self.last = packet.arrival.number;
+                        let arrival = packet.arrival;
+                        self.tally.account.came(arrival.port, packet.came);
+                        self.clock = arrival.time;
+                        self.last = arrival.number;
                         leaves.push(self.tally.settle(&packet, self.ports));
                     }
                     self.drain();
@@ -151,7 +153,7 @@ impl Worker {
             let (tally, reasons, rate) = (&self.tally, &self.reasons, &self.rate);
             let mut desk = Desk {
                 instance: Some(&mut self.instance),
-                others: &mut [],
+                others: Vec::new(),
                 now: self.clock,
                 account: &|| tally.account(reasons, rate),
                 order: None,
