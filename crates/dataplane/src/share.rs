@@ -13,6 +13,18 @@ pub enum Share {
     Replicated,
 }
 
+impl Share {
+    /// What is counted when a worker's part of an object of this kind was full while others had room.
+    #[must_use]
+    pub fn relaxation(kind: &str) -> &'static str {
+        if kind.starts_with("lru") {
+            "eviction"
+        } else {
+            "capacity"
+        }
+    }
+}
+
 /// Entries that a worker's part of an object must hold so that it is not the first to be full.
 ///
 /// A table of `whole` entries, each of which comes to this worker with probability `largest` and for

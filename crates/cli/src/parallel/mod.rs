@@ -85,6 +85,22 @@ impl Arrangement {
             .collect()
     }
 
+    /// Lets whoever looks at the function's state from outside know what is divided.
+    pub fn tell(&self, function: &mut Function) {
+        let shares = self.shares(function);
+        let divided = shares
+            .iter()
+            .enumerate()
+            .filter_map(|(at, share)| match share {
+                Share::Divided { whole } => Some((at, *whole)),
+                Share::Replicated => None,
+            });
+        // Just loaded: nobody else has it yet.
+        if let Some(exposed) = std::sync::Arc::get_mut(&mut function.exposed) {
+            exposed.divided = divided.collect();
+        }
+    }
+
     /// The same function, made with each worker's part of its objects.
     pub fn divided(&self, make: &Make) -> Make {
         let own = |text: &&String| {

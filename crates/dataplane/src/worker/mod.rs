@@ -13,6 +13,7 @@ mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
 mod limit;
+mod pressure;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
@@ -198,6 +199,7 @@ fn worker(
         failures: Vec::new(),
         busy: serve.busy,
         mailbox: serve.mailboxes.get(number).cloned(),
+        seen: pressure::Seen::default(),
         rate: Rate::start(),
         ordered: false,
     })

@@ -37,6 +37,7 @@ pub fn complete(
         }
         objects(account, shared, worker, serve, number == 0);
     }
+    account.relaxations = shared.pressure.relaxations();
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;

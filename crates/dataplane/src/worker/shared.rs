@@ -7,6 +7,7 @@ use super::Serve;
 use super::chain::Stage;
 use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
 use super::limit::Limit;
+use super::pressure::Pressure;
 use crate::account::{
     Account, Failure, Function, PortAccount, QueueAccount, StageAccount, WorkerAccount,
 };
@@ -32,6 +33,7 @@ pub struct Shared {
     pub(super) failed: AtomicBool,
     pub(super) has_records: bool,
     pub(super) limit: Limit,
+    pub(super) pressure: Pressure,
     ports: Vec<String>,
     words: Vec<String>,
     stages: Vec<(String, Vec<String>)>,
@@ -55,6 +57,7 @@ impl Shared {
             workers: workers.collect(),
             failed: AtomicBool::new(false),
             limit: Limit::default(),
+            pressure: Pressure::new(&serve.chain, serve.workers.len()),
             has_records: objects.into_iter().any(|o| o.records),
             ports: serve.ports.clone(),
             words: serve.words.clone(),

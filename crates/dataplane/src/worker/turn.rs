@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::chain::Chain;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
+use super::pressure::Seen;
 use super::{Shared, wait};
 use crate::account::Failure;
 use crate::clock::{Rate, now};
@@ -59,6 +60,8 @@ pub struct Worker {
     pub(super) busy: bool,
     /// where requests from outside wait
     pub(super) mailbox: Option<Arc<Mailbox>>,
+    /// what it knows of its parts of divided objects
+    pub(super) seen: Seen,
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
@@ -84,6 +87,7 @@ impl Worker {
             turns = turns.wrapping_add(1);
             if turns.is_multiple_of(REFRESH) {
                 self.refresh();
+                self.look(false);
             }
             // One worker's failed port ends the run: the others must not go on as if nothing were.
             if self.shared.failed.load(Ordering::Relaxed) {
@@ -100,12 +104,14 @@ impl Worker {
             self.count().once(Once::Idle, 1);
             if quiet > PATIENCE && !self.busy {
                 self.refresh();
+                self.look(false);
                 wait::readable(&self.queues, self.until_timer(deadline));
             } else {
                 std::hint::spin_loop();
             }
         }
         self.drain();
+        self.look(true);
         self.handlers(|stage, clock| stage.instance.stop(clock));
         self.refresh();
         if let Some(mailbox) = &self.mailbox {
@@ -437,6 +443,13 @@ impl Worker {
                 self.fail(index, &error);
             }
         }
+    }
+
+    /// Looks at its parts of divided objects.
+    fn look(&mut self, end: bool) {
+        let (number, now) = (self.number, self.clock);
+        let pressure = &self.shared.pressure;
+        pressure.look(number, &mut self.chain.stages, &mut self.seen, now, end);
     }
 
     /// Copies the ports' own counts to where everybody reads them.

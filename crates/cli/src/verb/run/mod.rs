@@ -254,7 +254,10 @@ impl Run {
                 make = found.divided(&make);
                 arrangement = Some(found);
             }
-            let (function, entries) = routing::load(nf, &make, table, inputs)?;
+            let (mut function, entries) = routing::load(nf, &make, table, inputs)?;
+            if let Some(arrangement) = &arrangement {
+                arrangement.tell(&mut function);
+            }
             functions.push(function);
             routes = entries;
         }

@@ -118,12 +118,12 @@ fn run(port: &mut Port) -> Vec<Vec<Vec<u8>>> {
 #[test]
 fn every_packet_comes_to_its_owner_in_order_and_every_buffer_home() {
     let packets = |start: u8| {
-        let all = (0..=255_u8).flat_map(|n| (0..3).map(move |f| frame(start + f * 16, n)));
+        let all = (0..=255_u8).flat_map(|n| (0..8).map(move |f| frame(start + f * 29, n)));
         all.collect::<Vec<_>>()
     };
     let mut port = port(vec![packets(0), packets(1), packets(2), Vec::new()], false);
     let got = run(&mut port);
-    assert_eq!(got.iter().map(Vec::len).sum::<usize>(), 3 * 3 * 256);
+    assert_eq!(got.iter().map(Vec::len).sum::<usize>(), 3 * 8 * 256);
     let rss = steering(4).nic;
     for (worker, got) in got.iter().enumerate() {
         let mut last = std::collections::HashMap::new();

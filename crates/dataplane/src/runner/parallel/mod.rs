@@ -12,6 +12,7 @@
 //! Packets are read a window at a time. While the workers have one, the next is read, up to [`AHEAD`] of
 //! them; memory is bounded by that.
 
+mod pressure;
 mod window;
 mod worker;
 
@@ -33,6 +34,7 @@ use crate::module::{Instance, ModuleError};
 use crate::packet::Arrival;
 use crate::place::Stay;
 use crate::share::Share;
+use pressure::Pressure;
 use window::{Batch, Kept, Pool, Step, Window};
 use worker::{Orders, Worker};
 
@@ -102,6 +104,7 @@ struct Reader {
     /// the latest stamp so far: the program's clock never runs backwards
     clock: u64,
     orders: Arc<Orders>,
+    pressure: Pressure,
     drained: bool,
     /// an output takes no more, or a worker is gone
     failed: bool,
@@ -120,12 +123,22 @@ impl Reader {
         let start = run.sources.next().map_or(0, |(record, _)| record.time_ns);
         run.config.time = start;
         let (rate, orders) = (Rate::start(), Arc::new(Orders::default()));
+        let mut pressure = Pressure::new(&run.module, &parallel.shares);
+        if count == 1 {
+            // One worker has the whole.
+            pressure = Pressure::new(&run.module, &[]);
+        }
+        let divided: Vec<_> = pressure.objects().map(|object| (object, 0)).collect();
         let mut workers = Vec::new();
         for number in 0..count {
             let cpu = parallel.cpus.get(number).copied();
             let _there = Stay::near(cpu);
             let mailbox = parallel.mailboxes.get(number).cloned();
-            workers.push(worker(run, number, cpu, mailbox, &orders)?);
+            let worker = worker(run, number, cpu, mailbox, &orders)?;
+            workers.push(Worker {
+                divided: divided.clone(),
+                ..worker
+            });
         }
         let (mut lines, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..count {
@@ -143,6 +156,7 @@ impl Reader {
             read: 0,
             clock: start,
             orders,
+            pressure,
             drained: false,
             failed: false,
             unflushed: false,
@@ -202,7 +216,12 @@ impl Reader {
         let workers = self.lines.len();
         let mut window = Window {
             owners: Vec::with_capacity(WINDOW),
-            batches: (0..workers).map(|_| Batch::default()).collect(),
+            batches: (0..workers)
+                .map(|_| Batch {
+                    count: self.pressure.counts(),
+                    ..Batch::default()
+                })
+                .collect(),
         };
         while window.owners.len() < WINDOW && self.run.packets != Some(self.read) {
             let idle = window.owners.is_empty() && self.ahead.is_empty();
@@ -302,6 +321,7 @@ impl Reader {
             }
         }
         self.unflushed = true;
+        self.pressure.add(&window.batches);
         let records = window.batches.iter_mut().flat_map(|b| b.records.drain(..));
         let records = records.collect();
         self.write(records);
@@ -362,6 +382,8 @@ impl Reader {
         self.write(records);
         let interrupted = self.tally.account.interrupted;
         let objects = objects(&mut instances, shares, self.clock);
+        self.pressure
+            .finish(|object| objects.get(object).and_then(|o| o.entries));
         let reasons = std::mem::take(&mut self.run.reasons);
         if let (Some(job), [first, others @ ..]) = (self.run.at_end.take(), &mut *instances) {
             let tally = &self.tally;
@@ -378,6 +400,7 @@ impl Reader {
         account.interrupted = interrupted;
         account.workers = accounts;
         account.objects = objects;
+        account.relaxations = self.pressure.relaxations;
         account.errors = errors;
         let state = self
             .run
@@ -415,6 +438,7 @@ fn worker(
         alarms: 0,
         rate: Rate::start(),
         records: Vec::new(),
+        divided: Vec::new(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use millrace_steer::{Rss, Steering, nic};
-use millrace_traffic::capture::{Reader as CaptureReader, Writer};
+use millrace_traffic::capture::Writer;
 
 use super::*;
 use crate::module::Config;

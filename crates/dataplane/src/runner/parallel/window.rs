@@ -36,6 +36,19 @@ pub struct Batch {
     pub clock: u64,
     /// records, in the order in which they came out
     pub records: Vec<Kept>,
+    /// whether the entries of divided objects are to be counted at the end of the window
+    pub count: bool,
+    /// of each divided object, what is known of its part at the end of the window
+    pub parts: Vec<Part>,
+}
+
+/// A worker's part of a divided object.
+#[derive(Clone, Copy, Default)]
+pub struct Part {
+    /// insertions in the window that found it full
+    pub full: u64,
+    /// entries, if they were counted
+    pub entries: Option<u64>,
 }
 
 /// A window of the input: packets next to each other, by who has them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 
-use super::window::{Batch, Kept, Step};
+use super::window::{Batch, Kept, Part, Step};
 use crate::clock::Rate;
 use crate::mailbox::{Desk, Mailbox, Order};
 use crate::module::Instance;
@@ -55,6 +55,8 @@ pub struct Worker {
     pub(super) rate: Rate,
     /// records that came out outside of a window
     pub records: Vec<Kept>,
+    /// the objects that are divided, and how often each was found full
+    pub(super) divided: Vec<(usize, u64)>,
 }
 
 impl Worker {
@@ -114,6 +116,17 @@ impl Worker {
         }
         batch.records.append(&mut self.records);
         self.clock = self.clock.max(batch.clock);
+        for (object, seen) in &mut self.divided {
+            let full = self.instance.full(*object).unwrap_or(0);
+            batch.parts.push(Part {
+                full: full - std::mem::replace(seen, full),
+                entries: if batch.count {
+                    self.instance.count(*object, self.clock)
+                } else {
+                    None
+                },
+            });
+        }
     }
 
     fn count_alarms(&mut self) {
