@@ -1,9 +1,8 @@
 //! Which worker owns a packet, at the rate of packets.
 
-use crate::carried::answered;
 use crate::fields::{Kind, Parsed, parse};
 use crate::rss::Lookup;
-use crate::steering::Steering;
+use crate::steering::{Steering, taken_for};
 
 /// [`Steering`], with the tables of its hashes made.
 #[derive(Clone, Debug)]
@@ -11,7 +10,7 @@ pub struct Owners {
     nic: Lookup,
     /// in the order of [`Kind::ALL`], which is that of its values
     software: Vec<Option<Lookup>>,
-    errors: bool,
+    inside: bool,
 }
 
 impl Owners {
@@ -19,9 +18,7 @@ impl Owners {
     #[inline]
     #[must_use]
     pub fn owner(&self, frame: &[u8]) -> u32 {
-        let parsed = parse(frame);
-        let exception = self.exception_of(&parsed, frame);
-        exception.unwrap_or_else(|| self.nic.queue_of(&parsed))
+        self.queue_of(&taken_for(frame, self.inside))
     }
 
     /// The worker that owns a frame which a NIC may have brought elsewhere; none where the NIC has brought it
@@ -29,23 +26,23 @@ impl Owners {
     #[inline]
     #[must_use]
     pub fn exception(&self, frame: &[u8]) -> Option<u32> {
-        self.exception_of(&parse(frame), frame)
+        let own = parse(frame);
+        let taken = if self.inside {
+            taken_for(frame, true)
+        } else {
+            own
+        };
+        let elsewhere = taken != own || self.software_of(&own).is_some();
+        elsewhere.then(|| self.queue_of(&taken))
     }
 
-    fn exception_of(&self, parsed: &Parsed, frame: &[u8]) -> Option<u32> {
-        let carries = self.errors && matches!(parsed.kind, Kind::Ipv4 | Kind::Ipv6);
-        match carries.then(|| answered(frame)).flatten() {
-            Some(answer) => {
-                let own = self.in_software(&answer);
-                Some(own.unwrap_or_else(|| self.nic.queue_of(&answer)))
-            }
-            None => self.in_software(parsed),
-        }
+    fn queue_of(&self, parsed: &Parsed) -> u32 {
+        let lookup = self.software_of(parsed).unwrap_or(&self.nic);
+        lookup.queue_of(parsed)
     }
 
-    fn in_software(&self, parsed: &Parsed) -> Option<u32> {
-        let lookup = self.software.get(parsed.kind as usize)?.as_ref();
-        lookup.map(|lookup| lookup.queue_of(parsed))
+    fn software_of(&self, parsed: &Parsed) -> Option<&Lookup> {
+        self.software.get(parsed.kind as usize)?.as_ref()
     }
 }
 
@@ -57,14 +54,14 @@ impl Steering {
         Owners {
             nic: self.nic.lookup(),
             software: software.into(),
-            errors: self.errors,
+            inside: self.inside,
         }
     }
 
     /// Whether a NIC that is told [`Self::nic`] does all of it.
     #[must_use]
     pub fn by_nic_alone(&self) -> bool {
-        self.software.is_empty() && !self.errors
+        self.software.is_empty() && !self.inside
     }
 
     /// The largest number of a queue that packets go to.
@@ -113,11 +110,11 @@ mod tests {
             .unwrap()
     }
 
-    fn steering(queues: u32, errors: bool) -> Steering {
+    fn steering(queues: u32, inside: bool) -> Steering {
         Steering {
             nic: rss(queues),
             software: std::collections::BTreeMap::new(),
-            errors,
+            inside,
         }
     }
 

@@ -53,15 +53,15 @@ fn one(port: &str, options: &str, cores: usize) -> Result<Steering, Failure> {
     let wrong = |e| port_failure(e).help("docs/parallel.md lists the options of --steer");
     let mut query = Query::parse("steer", &format!("{port}?{options}")).map_err(wrong)?;
     let given = RssOptions::take(&mut query).map_err(wrong)?;
-    let errors = query.switch("errors", true).map_err(wrong)?;
+    let inside = query.switch("inside", true).map_err(wrong)?;
     query
-        .finish("`nic`, `key`, `fields`, `table`, `symmetric`, `errors`")
+        .finish("`nic`, `key`, `fields`, `table`, `symmetric`, `inside`")
         .map_err(wrong)?;
     let nic = given.rss(&query, cores as u32).map_err(wrong)?;
     enough(given.model(), nic.table().len(), cores)?;
     Ok(Steering {
         nic,
         software: BTreeMap::new(),
-        errors,
+        inside,
     })
 }

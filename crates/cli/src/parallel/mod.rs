@@ -2,6 +2,7 @@
 //! packet. What `plan` says, or the user by hand, becomes what workers need.
 
 mod by_hand;
+mod planned;
 mod writes;
 
 use clap::ValueEnum;
@@ -13,9 +14,13 @@ use crate::failure::Failure;
 use crate::function::{self, Function, Make};
 use crate::trouble;
 use crate::word::{self, Source};
+use planned::Planned;
 
 /// The model that hashes in software: any fields of any kind.
 const SOFTWARE: &str = "software";
+
+/// More ports than any function has.
+const MOST_PORTS: usize = 256;
 
 /// Why a shared object that was built before is not taken.
 const ALONE: &str = "a module alone does not tell what it writes";
@@ -40,6 +45,8 @@ pub struct Asked<'a> {
     pub strategy: Strategy,
     /// `--steer`
     pub steer: &'a [String],
+    /// the model of the NIC whose hash steers packets
+    pub nic: &'a str,
 }
 
 /// How a function runs on several workers.
@@ -154,6 +161,8 @@ pub fn arrange(word: &str, make: &Make, asked: &Asked<'_>) -> Result<Arrangement
         return Err(refused(&name, cores, ALONE));
     }
     let (program, _) = function::typed(word, &make.capacity, make.program.as_deref())?;
+    let program = function::settled(program, &make.set)?;
+    let bundle = matches!(found.source, Source::Bundle(_));
     let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
     let writes = writes::all(&program, &checked);
     if !asked.steer.is_empty() {
@@ -161,28 +170,25 @@ pub fn arrange(word: &str, make: &Make, asked: &Asked<'_>) -> Result<Arrangement
         let written: Vec<_> = writes.iter().filter_map(|w| w.id).collect();
         let is_written = |(index, _): &(usize, _)| written.iter().any(|id| id.0 == *index);
         let objects = program.objects.iter().enumerate();
-        let names = objects.filter(is_written).map(|(_, o)| o.name.as_str());
-        let bundle = matches!(found.source, Source::Bundle(_));
-        return Ok(sharded(
-            &program,
-            &names.collect::<Vec<_>>(),
+        let names = objects.filter(is_written).map(|(_, o)| o.name.clone());
+        let by_hand = Planned {
+            divided: names.collect(),
+            merged: Vec::new(),
             steering,
-            cores,
-            bundle,
-        ));
+            reasons: Vec::new(),
+        };
+        return Ok(sharded(&program, by_hand, cores, bundle));
     }
-    match (asked.strategy, writes.first()) {
-        (Strategy::Best | Strategy::Spread, None) => Ok(Arrangement {
+    if writes.is_empty() && asked.strategy != Strategy::Shard {
+        return Ok(Arrangement {
             shares: Vec::new(),
             capacities: Vec::new(),
             steering: Vec::new(),
             reasons: vec![format!("{}: spread: packets write no state", program.name)],
-        }),
-        (_, write) => {
-            let why = write.map_or_else(|| "packets write no state".into(), ToString::to_string);
-            Err(refused(&program.name, cores, &why))
-        }
+        });
     }
+    let planned = planned::plan(&program, &checked, asked)?;
+    Ok(sharded(&program, planned, cores, bundle))
 }
 
 /// Refuses several workers that each have a whole copy for a function that writes state, naming the object and
@@ -203,29 +209,29 @@ pub fn allow_copies(function: &Function, cores: usize) -> Result<(), Failure> {
 }
 
 /// Objects that are divided over the workers, with room for each one's part.
-fn sharded(
-    program: &Program,
-    divided: &[&str],
-    steering: Vec<Steering>,
-    cores: usize,
-    bundle: bool,
-) -> Arrangement {
+fn sharded(program: &Program, planned: Planned, cores: usize, bundle: bool) -> Arrangement {
+    let Planned {
+        divided,
+        merged,
+        steering,
+        reasons: why,
+    } = planned;
     let largest = steering
         .iter()
         .map(Steering::largest_share)
         .fold(0.0, f64::max);
     let (mut shares, mut capacities, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-    for object in program
-        .objects
-        .iter()
-        .filter(|o| divided.contains(&o.name.as_str()))
-    {
+    for object in &program.objects {
+        let owned = divided.contains(&object.name);
+        if !owned && !merged.contains(&object.name) {
+            continue;
+        }
         let whole = object.capacity;
         shares.push((object.name.clone(), Share::Divided { whole }));
-        // What was built before keeps its size, and so does what is addressed by an index: any worker may
-        // need any of them.
+        // What was built before keeps its size, and so does what is addressed by an index, and what all add
+        // to: any worker may need any of them.
         let part = share::part(whole, largest, cores);
-        if !bundle && TABLES.contains(&object.kind.name) && part < whole {
+        if owned && !bundle && TABLES.contains(&object.kind.name) && part < whole {
             parts.push(format!(
                 "{} of {whole} entries as {cores} of {part}",
                 object.name
@@ -238,9 +244,14 @@ fn sharded(
         program.name,
         divided.join(", ")
     )];
+    if !merged.is_empty() {
+        let names = merged.join(", ");
+        reasons.push(format!("each worker adds to its own: {names}"));
+    }
     if !parts.is_empty() {
         reasons.push(format!("divided: {}", parts.join(", ")));
     }
+    reasons.extend(why);
     Arrangement {
         shares,
         capacities,
@@ -259,7 +270,7 @@ fn anywhere(cores: usize) -> Result<Steering, Failure> {
     Ok(Steering {
         nic: Rss::new(&device, cores as u32),
         software: std::collections::BTreeMap::new(),
-        errors: false,
+        inside: false,
     })
 }
 

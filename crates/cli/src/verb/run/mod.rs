@@ -69,6 +69,10 @@ pub struct Run {
     #[arg(long, value_name = "STRATEGY", value_enum, default_value_t)]
     strategy: Strategy,
 
+    /// The NIC whose hash steers packets, as for `millrace plan`; `software`: workers hash themselves
+    #[arg(long, value_name = "MODEL", default_value = "software")]
+    nic: String,
+
     /// Who gets which packet, instead of what the plan says: options of receive side scaling (nic, key, fields,
     /// table, symmetric), as in key=6d5a…&nic=generic, for all ports or one
     #[arg(long, value_name = "[PORT:]OPTIONS")]
@@ -342,6 +346,7 @@ impl Run {
                 self.strategy
             },
             steer: &self.steer,
+            nic: &self.nic,
         };
         let found = parallel::arrange(nf, make, &asked)?;
         for reason in &found.reasons {

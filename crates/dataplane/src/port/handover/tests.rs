@@ -63,7 +63,7 @@ fn steering(queues: u32) -> Steering {
     Steering {
         nic: Rss::new(&nic::named("generic").unwrap(), queues),
         software: std::collections::BTreeMap::new(),
-        errors: false,
+        inside: false,
     }
 }
 

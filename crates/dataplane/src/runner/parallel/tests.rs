@@ -93,7 +93,7 @@ impl Bench {
         let steering = Steering {
             nic: Rss::new(&nic::named("generic").unwrap(), workers as u32),
             software: std::collections::BTreeMap::new(),
-            errors: false,
+            inside: false,
         };
         Parallel {
             run: self.run(name),
