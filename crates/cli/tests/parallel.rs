@@ -276,7 +276,7 @@ fn the_software_nic_is_told_whose_packets_are_whose() {
         );
         let mut command = millrace();
         command
-            .args(["run", "firewall", "--ports", &word, "--loops", "1"])
+            .args(["run", "firewall", "--ports", &word])
             .args(["--cores", "2", "--control", "none", "--steer", steer]);
         command
     };
