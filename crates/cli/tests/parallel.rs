@@ -275,9 +275,14 @@ fn the_software_nic_is_told_whose_packets_are_whose() {
             trace.display()
         );
         let mut command = millrace();
-        command
-            .args(["run", "firewall", "--ports", &word])
-            .args(["--cores", "2", "--control", "none", "--steer", steer]);
+        command.args(["run", "firewall", "--ports", &word]).args([
+            "--cores",
+            "2",
+            "--control",
+            "none",
+            "--steer",
+            steer,
+        ]);
         command
     };
     let (account, status) = json(&mut run("", &symmetric()));

@@ -1,5 +1,7 @@
 //! What the plan says, as workers need it.
 
+use std::time::Duration;
+
 use millrace_check::Checked;
 use millrace_model::Limits;
 use millrace_object::program::Program;
@@ -10,6 +12,9 @@ use millrace_steer::Steering;
 use super::{Asked, MOST_PORTS, Strategy};
 use crate::failure::{Failure, NO};
 use crate::{screen, seed};
+
+/// How long the model may take. On a machine that is busy with other work it takes a multiple of what it needs.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the plan says of a program.
 pub struct Planned {
@@ -29,7 +34,11 @@ pub struct Planned {
 /// The plan says that the program runs on one core, or not as was asked; the reasons are the plan's.
 pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<Planned, Failure> {
     screen::err(&format!("{}: making the model and the plan", program.name));
-    let mut model = millrace_model::model(program, checked, &Limits::default());
+    let limits = Limits {
+        time: PATIENCE,
+        ..Limits::default()
+    };
+    let mut model = millrace_model::model(program, checked, &limits);
     let wanted = Wanted {
         cores: asked.cores as u32,
         nic: asked.nic.to_owned(),

@@ -84,7 +84,7 @@ fn several_workers_are_refused_for_a_function_that_writes_state_with_the_line() 
 #[test]
 fn a_firewall_runs_on_two_workers_that_hand_packets_to_their_owners() {
     for kind in KINDS {
-        let Some(net) = Net::new(kind) else {
+        let Some(net) = Net::with_queues(kind, 2) else {
             return;
         };
         let words = net.words("");

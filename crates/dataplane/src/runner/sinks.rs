@@ -105,8 +105,11 @@ impl Sinks {
             Leaves::Nowhere => true,
             Leaves::At(port) => self.write(port, packet),
             Leaves::AtOthers => {
-                let others = (0..ports).filter(|p| *p != from);
-                others.fold(true, |whole, port| self.write(port, packet) && whole)
+                let mut whole = true;
+                for port in (0..ports).filter(|p| *p != from) {
+                    whole &= self.write(port, packet);
+                }
+                whole
             }
             Leaves::ToHost => pass.is_none_or(|pass| pass.write(from, packet)),
         }

@@ -49,10 +49,10 @@ impl Bell {
     }
 
     /// The worker is about to wait, and looks once more for what it was handed.
-    pub fn asleep(&self) -> Option<RawFd> {
+    pub fn asleep(&self) -> RawFd {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        Some(self.both.as_raw_fd())
+        self.both.as_raw_fd()
     }
 
     /// The worker is back, or never waited: mostly this costs two loads.

@@ -270,10 +270,12 @@ unsafe impl Queue for HandOver {
     }
 
     fn descriptor(&self) -> Option<RawFd> {
-        let fd = self.hub.bells.get(self.worker)?.asleep()?;
+        if !self.counted {
+            self.inner.descriptor()?;
+        }
+        let fd = self.hub.bells.get(self.worker)?.asleep();
         // What came before the bell was set does not ring it.
-        (self.rings.are_empty() && (self.counted || self.inner.descriptor().is_some()))
-            .then_some(fd)
+        self.rings.are_empty().then_some(fd)
     }
 
     fn memory(&self) -> u64 {

@@ -7,7 +7,7 @@ use crate::runner::tally::Leaves;
 /// One thing for a worker to do.
 pub enum Step {
     /// runs the function over a burst; where its packets go is written beside it
-    Burst(Box<Burst>, Vec<Leaves>),
+    Burst(Burst, Vec<Leaves>),
     /// fires a timer
     Fire {
         /// its index
@@ -63,7 +63,7 @@ pub struct Window {
 /// Bursts that are used again.
 pub struct Pool {
     /// a worker each
-    free: Vec<Vec<Box<Burst>>>,
+    free: Vec<Vec<Burst>>,
     capacity: usize,
     ports: u32,
     layout: Layout,
@@ -95,7 +95,7 @@ impl Pool {
             let burst = free.unwrap_or_else(|| {
                 self.made += 1;
                 let burst = Burst::new(self.capacity, self.ports, self.layout);
-                Box::new(burst.of_worker(worker as u32))
+                burst.of_worker(worker as u32)
             });
             batch.steps.push(Step::Burst(burst, Vec::new()));
         }
