@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::Model;
-use millrace_model::known::Memory;
 use millrace_object::program::Program;
 
 use crate::constraints::{Meeting, by_key};
@@ -71,8 +70,9 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let memory = Memory::default();
-    let all = touches(model, program, &open, &memory, excluded);
+    let t0 = std::time::Instant::now();
+    let all = touches(model, program, &open, excluded);
+    if std::env::var_os("PLAN_DEBUG").is_some() { eprintln!("DBG touches in {:?}", t0.elapsed()); }
     if std::env::var_os("PLAN_DEBUG").is_some() {
         eprintln!("touches {} inside {:?}", all.all.len(), all.inside);
         let mut set = BTreeSet::new();

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::expr::sets::Place;
-use millrace_model::expr::walk::with_bytes;
+use millrace_model::expr::walk::{Facts, with_facts};
 use millrace_model::expr::{Arena, Bin, ExprId, Node};
-use millrace_model::layout::header_bytes;
 use millrace_steer::Field;
 
-use crate::packets::{Family, View};
+use crate::offset::Offset;
+use crate::packets::{Family, View, conditions};
 
 /// One bit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,9 +60,21 @@ impl<'a> Resolver<'a> {
         if plain.1.is_empty() && !self.unclear(arena, &plain.0) {
             return vec![plain.0];
         }
-        // What is computed from bytes that these packets have in common.
-        let bytes = with_bytes(arena, bytes, &self.fixed);
-        let (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
+        // What is computed from bytes that these packets have in common, or decided by what they all fulfil.
+        let mut facts = Facts {
+            bytes: self.fixed.clone(),
+            ..Facts::default()
+        };
+        let mut all = self.view.guard.to_vec();
+        all.extend(bytes);
+        let mut guard = with_facts(arena, &all, &facts);
+        let mut bytes = guard.split_off(self.view.guard.len());
+        let (mut key, mut choices) = self.bytes(arena, &bytes, &BTreeMap::new());
+        if !choices.is_empty() || self.unclear(arena, &key) {
+            facts.conditions = conditions(arena, &guard);
+            bytes = with_facts(arena, &bytes, &facts);
+            (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
+        }
         let mut open: Vec<ExprId> = choices.into_iter().collect();
         open.truncate(CHOICES);
         if open.is_empty() {
@@ -192,21 +204,19 @@ impl<'a> Resolver<'a> {
     /// The field that a byte is in, and which of its bytes.
     fn field(&self, arena: &Arena, place: Place) -> Option<(Field, u16)> {
         let family = self.view.family?;
+        let place = Offset::of(arena, place);
         match self.whose {
             Whose::Own => {
-                let header = addresses(family, (None, self.view.at), place);
-                header.or_else(|| ports(self.view.transport(arena)?, place))
+                let header = addresses(family, &self.view.network(), &place);
+                header.or_else(|| ports(&self.view.transport()?, &place))
             }
             Whose::Answer => {
-                let (base, at) = self.view.transport(arena)?;
-                let carried = (base, at + 8);
-                let found = addresses(family, carried, place).or_else(|| {
-                    let from = match family {
-                        Family::V6 => (base, at + 48),
-                        Family::V4 => behind(arena, carried, place)?,
-                    };
-                    ports(from, place)
-                });
+                let carried = self.view.transport()?.plus(8);
+                let behind = match family {
+                    Family::V6 => carried.plus(40),
+                    Family::V4 => carried.behind_ipv4(),
+                };
+                let found = addresses(family, &carried, &place).or_else(|| ports(&behind, &place));
                 let (field, byte) = found?;
                 Some((swapped(field), byte))
             }
@@ -233,11 +243,8 @@ fn swapped(field: Field) -> Field {
 }
 
 /// In a network header (RFC 791, RFC 8200).
-fn addresses(family: Family, header: Place, (base, at): Place) -> Option<(Field, u16)> {
-    if base != header.0 {
-        return None;
-    }
-    let offset = u16::try_from(at.checked_sub(header.1)?).ok()?;
+fn addresses(family: Family, header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+    let offset = u16::try_from(place.from(header)?).ok()?;
     let (source, destination, bytes) = match family {
         Family::V4 => (12, 16, 4),
         Family::V6 => (8, 24, 16),
@@ -252,28 +259,10 @@ fn addresses(family: Family, header: Place, (base, at): Place) -> Option<(Field,
 }
 
 /// In the header of TCP, UDP or SCTP: all begin with their ports.
-fn ports(header: Place, (base, at): Place) -> Option<(Field, u16)> {
-    if base != header.0 {
-        return None;
-    }
-    match at.checked_sub(header.1)? {
+fn ports(header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+    match place.from(header)? {
         byte @ (0 | 1) => Some((Field::SourcePort, byte as u16)),
         byte @ (2 | 3) => Some((Field::DestinationPort, byte as u16 - 2)),
         _ => None,
     }
-}
-
-/// Where the transport header of an IPv4 packet at `header` begins, if that is where `place` is.
-fn behind(arena: &Arena, header: Place, place: Place) -> Option<Place> {
-    let of_it = |e: ExprId| header_bytes(arena, e) == Some(header);
-    let (base, _) = place;
-    let base = base?;
-    let fits = match (header.0, arena.node(base)) {
-        (None, _) => of_it(base),
-        (Some(outer), Node::Bin(Bin::Add, a, b)) => {
-            (*a == outer && of_it(*b)) || (*b == outer && of_it(*a))
-        }
-        _ => false,
-    };
-    fits.then_some((Some(base), header.1))
 }

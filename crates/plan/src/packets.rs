@@ -2,13 +2,15 @@
 //! says. What the guard leaves open is taken for possible.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use millrace_model::expr::sets::{Place, Set};
-use millrace_model::expr::walk::{cone, with_bytes};
-use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
+use millrace_model::expr::walk::{Facts, cone, with_facts};
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 use millrace_model::known::{Known, Memory, Of};
-use millrace_model::layout::header_bytes;
 use millrace_steer::Kind;
+
+use crate::offset::Offset;
 
 /// Packets of one kind at one port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,10 +40,16 @@ pub(crate) struct View {
     pub bytes: BTreeMap<Place, u8>,
     /// values that bytes can have
     known: Known,
-    /// bytes of the packet that the path has read for certain, by what their place is computed from: the last
-    read: BTreeMap<Option<ExprId>, i64>,
+    /// bytes of the packet that the path has read for certain
+    read: Vec<Offset>,
+    /// every byte that it may look at
+    looked: Rc<Vec<(Place, Offset)>>,
     /// the packet is so long at least
     length: i64,
+    /// what the path's guard says of the packet
+    pub guard: Rc<Vec<ExprId>>,
+    /// nothing that the path does depends on what kind of packet it is
+    any: bool,
     /// the protocol of IPv4, or what follows the IPv6 header, may be an IPv6 extension header
     pub extended: bool,
 }
@@ -72,6 +80,33 @@ pub(crate) fn conjuncts(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
     out
 }
 
+/// What a guard says of conditions.
+pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bool> {
+    let said = |e: ExprId| match negated(arena, e) {
+        Some(contrary) => (contrary, false),
+        None => (e, true),
+    };
+    conjuncts(arena, guard).into_iter().map(said).collect()
+}
+
+/// The parts of a guard that speak of the packet alone.
+pub(crate) fn of_packet(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
+    let foreign = |e: ExprId| match arena.node(e) {
+        Node::Sym(s) => !matches!(arena.symbol(*s).origin, Origin::Length | Origin::Port),
+        _ => false,
+    };
+    let plain = |e: ExprId| {
+        let inner = negated(arena, e).unwrap_or(e);
+        !matches!(arena.node(inner), Node::Bin(Bin::And | Bin::Or, ..))
+    };
+    let mut all = conjuncts(arena, guard);
+    // What is said of the packet beside state, where paths merged, stays.
+    all.retain(|e| !plain(*e) || !cone(arena, &[*e], |_| false).into_iter().any(foreign));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// The condition whose contrary this is.
 pub(crate) fn negated(arena: &Arena, e: ExprId) -> Option<ExprId> {
     match *arena.node(e) {
@@ -86,19 +121,22 @@ pub(crate) fn negated(arena: &Arena, e: ExprId) -> Option<ExprId> {
     }
 }
 
-/// The bytes that a condition reads whatever happens: not behind a choice.
-fn surely_read(arena: &Arena, e: ExprId, read: &mut BTreeMap<Option<ExprId>, i64>) {
-    // A choice is as old as what it chooses from or newer, so the walk is cut there.
+/// The bytes that expressions read whatever happens: not behind a choice.
+fn surely_read(arena: &Arena, all: &[ExprId]) -> Vec<Offset> {
     let open = |id: ExprId| {
         let either = matches!(arena.node(id), Node::Bin(Bin::Or, ..)) && arena.width(id) == 1;
         matches!(arena.node(id), Node::Ite(..)) || either
     };
-    for id in cone(arena, &[e], open) {
-        if let Node::Byte { base, at } = *arena.node(id) {
-            let last = read.entry(base).or_insert(at);
-            *last = (*last).max(at);
-        }
-    }
+    places(arena, cone(arena, all, open)).into_iter().map(|p| p.1).collect()
+}
+
+/// The bytes among expressions.
+fn places(arena: &Arena, all: Vec<ExprId>) -> Vec<(Place, Offset)> {
+    let byte = |e: ExprId| match *arena.node(e) {
+        Node::Byte { base, at } => Some(((base, at), Offset::of(arena, (base, at)))),
+        _ => None,
+    };
+    all.into_iter().filter_map(byte).collect()
 }
 
 /// The least length that a condition leaves.
@@ -130,55 +168,83 @@ fn least_length(arena: &Arena, e: ExprId) -> Option<i64> {
     }
 }
 
-/// What a guard says of bytes, once for a path.
-struct Guard<'a> {
-    guard: &'a [ExprId],
-    memory: &'a Memory,
+/// What a path is known by: its guard, and what else it computes whatever happens.
+pub(crate) struct Course<'a> {
+    /// what the guard says of the packet
+    pub guard: Vec<ExprId>,
+    /// keys of its accesses
+    pub done: Vec<ExprId>,
+    pub memory: &'a Memory,
 }
 
-impl Guard<'_> {
-    fn view(&self, arena: &Arena, family: Option<Family>, at: i64, bytes: &BTreeMap<Place, u8>) -> View {
-        self.seen(arena, self.guard, family, at, bytes)
-    }
-
-    fn seen(
-        &self,
-        arena: &Arena,
-        guard: &[ExprId],
-        family: Option<Family>,
-        at: i64,
-        bytes: &BTreeMap<Place, u8>,
-    ) -> View {
-        let mut known = self.memory.all(arena, guard);
+impl Course<'_> {
+    fn view(&self, arena: &mut Arena, family: Option<Family>, at: i64, bytes: &BTreeMap<Place, u8>) -> View {
+        let mut known = self.memory.all(arena, &self.guard);
         for (place, v) in bytes {
             known.insert(Of::Byte(*place), Set::one(*v));
         }
-        let (mut read, mut length) = (BTreeMap::new(), 0);
-        for e in conjuncts(arena, guard) {
-            surely_read(arena, e, &mut read);
+        let mut length = 0;
+        for e in conjuncts(arena, &self.guard) {
             length = least_length(arena, e).unwrap_or(0).max(length);
         }
+        let mut all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
+        // Where a place is chosen by what the guard says, it is chosen now.
+        let chooses = |e: &ExprId| matches!(arena.node(*e), Node::Ite(..));
+        if cone(arena, &self.done, |_| false).iter().any(chooses) {
+            let facts = Facts {
+                bytes: bytes.clone(),
+                conditions: conditions(arena, &self.guard),
+            };
+            all.extend(with_facts(arena, &self.done, &facts));
+        }
+        let mut looked = places(arena, cone(arena, &all, |_| false));
+        looked.extend(bytes.keys().map(|place| (*place, Offset::of(arena, *place))));
         View {
             family,
             at,
             bytes: bytes.clone(),
             known,
-            read,
+            read: surely_read(arena, &all),
+            looked: Rc::new(looked),
             length,
+            guard: Rc::new(self.guard.clone()),
+            any: false,
             extended: false,
         }
     }
+
+    /// The same of packets that have these bytes; none if there are no such packets on the path.
+    fn with(&self, arena: &mut Arena, bytes: &BTreeMap<Place, u8>) -> Option<Self> {
+        let all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
+        let facts = Facts {
+            bytes: bytes.clone(),
+            ..Facts::default()
+        };
+        let mut guard = with_facts(arena, &all, &facts);
+        let done = guard.split_off(self.guard.len());
+        let possible = !guard.iter().any(|e| arena.constant(*e) == Some(0));
+        possible.then_some(Self {
+            guard,
+            done,
+            memory: self.memory,
+        })
+    }
+
+    /// Whether it looks at the EtherType at an offset, or at anything behind it.
+    fn looks_behind(&self, arena: &Arena, from: i64) -> bool {
+        let all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
+        cone(arena, &all, |_| false)
+            .into_iter()
+            .any(|e| matches!(arena.node(e), Node::Byte { base, at } if base.is_some() || *at >= from))
+    }
 }
 
-/// How the packets of a path can lie in memory; `roots` are expressions that matter to whoever asks: where none
-/// of them depends on what the guard leaves open, nothing is tried.
-pub(crate) fn views(arena: &mut Arena, guard: &[ExprId], memory: &Memory) -> Vec<View> {
-    let all = Guard { guard, memory };
-    let known = memory.all(arena, guard);
+/// How the packets of a path can lie in memory.
+pub(crate) fn views(arena: &mut Arena, path: &Course<'_>) -> Vec<View> {
+    let known = path.memory.all(arena, &path.guard);
     let only = |at: i64| known.get(&Of::Byte((None, at))).and_then(Set::only);
     let word = |at: i64| Some(u16::from_be_bytes([only(at)?, only(at + 1)?]));
-    // What precedes a known EtherType at 16 or 20 is tags, or the guard would not have looked there: it is
-    // looked at all the same.
+    let none = BTreeMap::new();
     let mut at = 12;
     while let Some(kind) = word(at) {
         let family = match kind {
@@ -188,19 +254,31 @@ pub(crate) fn views(arena: &mut Arena, guard: &[ExprId], memory: &Memory) -> Vec
                 at += 4;
                 continue;
             }
-            _ => return vec![all.view(arena, None, at, &BTreeMap::new())],
+            _ => return vec![path.view(arena, None, at, &none)],
         };
-        return by_next(all.view(arena, Some(family), at + 2, &BTreeMap::new()));
+        return by_next(path.view(arena, Some(family), at + 2, &none));
     }
     let mut out = Vec::new();
-    let mut todo = vec![(12_i64, BTreeMap::<Place, u8>::new(), guard.to_vec())];
-    while let Some((at, bytes, guard)) = todo.pop() {
+    let first = Course {
+        guard: path.guard.clone(),
+        done: path.done.clone(),
+        memory: path.memory,
+    };
+    let mut todo = vec![(12_i64, none, first)];
+    while let Some((at, bytes, path)) = todo.pop() {
+        if !path.looks_behind(arena, at) {
+            let mut view = path.view(arena, None, at, &bytes);
+            view.any = true;
+            out.push(view);
+            continue;
+        }
         let mut next: Vec<u16> = vec![0x0800, 0x86dd];
         if at < 12 + 4 * MOST_TAGS as i64 {
             next.extend(TAGS);
         }
-        if let Some(bytes) = any_other(arena, &known, &guard, at, (&bytes, &next)) {
-            out.push(all.seen(arena, &guard, None, at, &bytes));
+        let known = path.memory.all(arena, &path.guard);
+        if let Some(bytes) = any_other(arena, &known, &path, at, (&bytes, &next)) {
+            out.push(path.view(arena, None, at, &bytes));
         }
         for kind in next {
             let [high, low] = kind.to_be_bytes();
@@ -213,14 +291,13 @@ pub(crate) fn views(arena: &mut Arena, guard: &[ExprId], memory: &Memory) -> Vec
             }
             let mut bytes = bytes.clone();
             bytes.extend([((None, at), high), ((None, at + 1), low)]);
-            let guard = with_bytes(arena, &guard, &bytes);
-            if guard.iter().any(|e| arena.constant(*e) == Some(0)) {
+            let Some(path) = path.with(arena, &bytes) else {
                 continue;
-            }
+            };
             match kind {
-                0x0800 => out.extend(by_next(all.seen(arena, &guard, Some(Family::V4), at + 2, &bytes))),
-                0x86dd => out.extend(by_next(all.seen(arena, &guard, Some(Family::V6), at + 2, &bytes))),
-                _ => todo.push((at + 4, bytes, guard)),
+                0x0800 => out.extend(by_next(path.view(arena, Some(Family::V4), at + 2, &bytes))),
+                0x86dd => out.extend(by_next(path.view(arena, Some(Family::V6), at + 2, &bytes))),
+                _ => todo.push((at + 4, bytes, path)),
             }
         }
     }
@@ -231,7 +308,7 @@ pub(crate) fn views(arena: &mut Arena, guard: &[ExprId], memory: &Memory) -> Vec
 fn any_other(
     arena: &mut Arena,
     known: &Known,
-    guard: &[ExprId],
+    path: &Course<'_>,
     at: i64,
     (bytes, types): (&BTreeMap<Place, u8>, &[u16]),
 ) -> Option<BTreeMap<Place, u8>> {
@@ -250,8 +327,7 @@ fn any_other(
     let possible = others.into_iter().any(|(h, l)| {
         let mut bytes = bytes.clone();
         bytes.extend([((None, at), h), ((None, at + 1), l)]);
-        let guard = with_bytes(arena, guard, &bytes);
-        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+        path.with(arena, &bytes).is_some()
     });
     possible.then(|| bytes.clone())
 }
@@ -261,7 +337,7 @@ fn by_next(view: View) -> Vec<View> {
     if view.family != Some(Family::V6) {
         return vec![view];
     }
-    let next = view.set((None, view.at + 6));
+    let next = view.set(&view.network().plus(6));
     let place = Of::Byte((None, view.at + 6));
     let part = |extended: bool| {
         let set = next.filtered(|v| EXTENSIONS.contains(v) == extended);
@@ -276,24 +352,36 @@ fn by_next(view: View) -> Vec<View> {
 
 impl View {
     /// The values that a byte can have.
-    pub fn set(&self, place: Place) -> Set {
-        let found = self.known.get(&Of::Byte(place)).cloned();
-        found.unwrap_or_else(Set::all)
+    pub fn set(&self, place: &Offset) -> Set {
+        let mut set = Set::all();
+        for (at, offset) in self.looked.iter() {
+            if offset == place && let Some(s) = self.known.get(&Of::Byte(*at)) {
+                set = set.both(s);
+            }
+        }
+        // What the EtherTypes were taken for is known of bytes that nobody looks at, too.
+        match self.known.get(&Of::Byte((None, place.at))) {
+            Some(s) if place.terms.is_empty() => set.both(s),
+            _ => set,
+        }
     }
 
-    /// The value of a byte that has only one.
-    pub fn only(&self, place: Place) -> Option<u8> {
-        self.known.get(&Of::Byte(place)).and_then(Set::only)
-    }
-
-    /// The same of packets of which more is known.
-    pub fn with(&self, more: &[(Place, u8)]) -> Self {
+    /// The same of packets with this byte.
+    pub fn with(&self, place: &Offset, value: u8) -> Self {
         let mut view = self.clone();
-        for (place, v) in more {
-            view.bytes.insert(*place, *v);
-            view.known.insert(Of::Byte(*place), Set::one(*v));
+        for (at, _) in self.looked.iter().filter(|l| l.1 == *place) {
+            view.bytes.insert(*at, value);
+            view.known.insert(Of::Byte(*at), Set::one(value));
+        }
+        if place.terms.is_empty() {
+            view.known.insert(Of::Byte((None, place.at)), Set::one(value));
         }
         view
+    }
+
+    /// Where the network header begins.
+    pub fn network(&self) -> Offset {
+        Offset::number(self.at)
     }
 
     /// The bytes of which one value only is possible.
@@ -305,52 +393,113 @@ impl View {
         single.collect()
     }
 
-    /// Whether all packets have bytes up to this one, counted from the first.
-    fn reaches(&self, at: i64) -> bool {
-        self.length > at || self.read.get(&None).is_some_and(|last| *last >= at)
+    /// Whether all packets have bytes up to this one.
+    fn reaches(&self, last: &Offset) -> bool {
+        let behind = |read: &Offset| read.from(last).is_some_and(|d| d >= 0);
+        (last.terms.is_empty() && self.length > last.at) || self.read.iter().any(behind)
     }
 
-    /// Where the transport header begins: the part of the offset that is computed, and the constant part.
-    pub fn transport(&self, arena: &Arena) -> Option<Place> {
+    /// Where the transport header begins.
+    pub fn transport(&self) -> Option<Offset> {
         match self.family? {
-            Family::V6 => (!self.extended).then_some((None, self.at + 40)),
-            Family::V4 => match self.only((None, self.at)) {
-                Some(first) => Some((None, self.at + 4 * i64::from(first & 15))),
-                None => {
-                    let known = self.known.keys().filter_map(|of| match of {
-                        Of::Byte((base, _)) => *base,
-                        Of::Port => None,
-                    });
-                    let read = self.read.keys().flatten().copied();
-                    let mut bases = known.chain(read);
-                    let base = bases.find(|b| header_bytes(arena, *b) == Some((None, self.at)))?;
-                    Some((Some(base), self.at))
-                }
-            },
+            Family::V6 => (!self.extended).then(|| self.network().plus(40)),
+            Family::V4 => Some(match self.set(&self.network()).only() {
+                Some(first) => self.network().plus(4 * i64::from(first & 15)),
+                None => self.network().behind_ipv4(),
+            }),
         }
     }
 
-    fn ports_there(&self, arena: &Arena) -> bool {
-        match self.transport(arena) {
-            Some((None, at)) => self.reaches(at + 3),
-            Some((base, at)) => self.read.get(&base).is_some_and(|last| *last >= at + 3),
-            None => false,
+    fn ports_there(&self) -> bool {
+        self.transport().is_some_and(|t| self.reaches(&t.plus(3)))
+    }
+
+    /// Whether there are packets of a kind among these: where the guard is about several kinds, it is asked.
+    pub fn has(&self, arena: &mut Arena, kind: Kind, way: Way) -> bool {
+        let several = self.protocols().len() > 1;
+        let Some(family) = self.family.filter(|_| several && !self.extended && !self.any) else {
+            return true;
+        };
+        let number = match (kind, family, way) {
+            (_, Family::V4, Way::Answer) => ICMP,
+            (_, Family::V6, Way::Answer) => ICMPV6,
+            (Kind::Ipv4Tcp | Kind::Ipv6Tcp, ..) => 6,
+            (Kind::Ipv4Udp | Kind::Ipv6Udp, ..) => 17,
+            (Kind::Ipv4Sctp | Kind::Ipv6Sctp, ..) => 132,
+            _ => return true,
+        };
+        let of = if family == Family::V4 { 9 } else { 6 };
+        let view = self.with(&self.network().plus(of), number);
+        if way != Way::Answer {
+            return view.possible(arena);
         }
+        let errors: &[u8] = if family == Family::V4 { &ERRORS } else { &ERRORS6 };
+        let Some(transport) = self.transport() else {
+            return true;
+        };
+        let types = self.set(&transport);
+        let mut types = types.values().filter(|t| errors.contains(t));
+        types.any(|t| view.with(&transport, t).possible(arena))
+    }
+
+    /// The ICMP errors among these packets, one view for each type of error.
+    pub fn errors(&self, arena: &mut Arena, course: &Course<'_>) -> Vec<View> {
+        let (Some(family), Some(transport)) = (self.family, self.transport()) else {
+            return vec![self.clone()];
+        };
+        let (icmp, of, errors): (u8, i64, &[u8]) = match family {
+            Family::V4 => (ICMP, 9, &ERRORS),
+            Family::V6 => (ICMPV6, 6, &ERRORS6),
+        };
+        let types = self.set(&transport);
+        let types: Vec<u8> = types.values().filter(|t| errors.contains(t)).collect();
+        let base = self.with(&self.network().plus(of), icmp);
+        let mut out: Vec<View> = Vec::new();
+        for t in types {
+            let bytes = base.with(&transport, t).fixed();
+            let own = Course {
+                guard: self.guard.to_vec(),
+                done: course.done.clone(),
+                memory: course.memory,
+            };
+            let Some(refined) = own.with(arena, &bytes) else {
+                continue;
+            };
+            let view = refined.view(arena, Some(family), self.at, &bytes);
+            // Types that the path does not tell apart are one.
+            if !out.iter().any(|o| o.guard == view.guard) {
+                out.push(view);
+            }
+        }
+        out
+    }
+
+    /// Whether the guard leaves any packet with these bytes.
+    pub fn possible(&self, arena: &mut Arena) -> bool {
+        let facts = Facts {
+            bytes: self.fixed(),
+            ..Facts::default()
+        };
+        let guard = with_facts(arena, &self.guard, &facts);
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
     }
 
     /// What the packets can be, and for what they are taken; `Way::Answer` stands with the kind of the ICMP
     /// error itself.
-    pub fn kinds(&self, arena: &Arena) -> Vec<(Kind, Way)> {
+    pub fn kinds(&self) -> Vec<(Kind, Way)> {
+        if self.any {
+            return Kind::ALL.map(|kind| (kind, Way::Plain)).to_vec();
+        }
         let Some(family) = self.family else {
             return vec![(Kind::NotIp, Way::Plain)];
         };
         let mut out = Vec::new();
-        let first = self.set((None, self.at));
+        let first = self.set(&self.network());
         let (header, well) = match family {
             Family::V4 => (20, first.values().all(|v| v >> 4 == 4 && v & 15 >= 5)),
             Family::V6 => (40, first.values().all(|v| v >> 4 == 6)),
         };
-        if !well || !self.reaches(self.at + header - 1) {
+        if !well || !self.reaches(&self.network().plus(header - 1)) {
             out.push((Kind::NotIp, Way::Plain));
         }
         let kinds = kinds_of(family);
@@ -359,14 +508,14 @@ impl View {
             return out;
         }
         let pieces = match family {
-            Family::V4 => self.pieces((None, self.at)),
+            Family::V4 => self.pieces(&self.network()),
             Family::V6 => Pieces::WHOLE,
         };
         let fragment = kinds[FRAGMENT];
         if pieces.later {
             out.push((fragment, Way::Plain));
         }
-        for (kind, error) in self.whole(arena, family, kinds) {
+        for (kind, error) in self.whole(family, kinds) {
             if pieces.whole {
                 out.push((kind, if error { Way::Answer } else { Way::Plain }));
                 if error {
@@ -382,13 +531,13 @@ impl View {
     }
 
     /// The kinds of packets that are whole, and whether they are ICMP errors.
-    fn whole(&self, arena: &Arena, family: Family, kinds: [Kind; 5]) -> Vec<(Kind, bool)> {
+    fn whole(&self, family: Family, kinds: [Kind; 5]) -> Vec<(Kind, bool)> {
         let mut out = Vec::new();
         let mut protocols = self.protocols();
         for (number, kind) in TRANSPORTS.into_iter().zip(kinds) {
             if protocols.contains(&number) {
                 out.push((kind, false));
-                if !self.ports_there(arena) {
+                if !self.ports_there() {
                     out.push((kinds[OTHER], false));
                 }
             }
@@ -401,8 +550,8 @@ impl View {
             Family::V4 => (ICMP, &ERRORS),
             Family::V6 => (ICMPV6, &ERRORS6),
         };
-        let types = match self.transport(arena) {
-            Some(place) if protocols.contains(&icmp) => self.set(place),
+        let types = match self.transport() {
+            Some(place) if protocols.contains(&icmp) => self.set(&place),
             _ => Set::all(),
         };
         let is_error = |t: u8| errors.contains(&t);
@@ -421,12 +570,12 @@ impl View {
             Some(Family::V4) => 9,
             _ => 6,
         };
-        self.set((None, self.at + at)).values().collect()
+        self.set(&self.network().plus(at)).values().collect()
     }
 
     /// Which pieces an IPv4 packet can be, whose header is there.
-    pub fn pieces(&self, (base, at): Place) -> Pieces {
-        let (high, low) = (self.set((base, at + 6)), self.set((base, at + 7)));
+    pub fn pieces(&self, header: &Offset) -> Pieces {
+        let (high, low) = (self.set(&header.plus(6)), self.set(&header.plus(7)));
         let some = |set: &Set, is: &dyn Fn(u8) -> bool| set.values().any(is);
         let zero = some(&low, &|v| v == 0);
         Pieces {

@@ -166,7 +166,10 @@ impl Device<'_> {
             })
             .collect();
         let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
-        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores))?;
+        let t0 = std::time::Instant::now();
+        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores));
+        if std::env::var_os("PLAN_DEBUG").is_some() { eprintln!("DBG solve {} constraints {:?} fewest {fewest} in {:?}", constraints.len(), attempt, t0.elapsed()); }
+        let space = space?;
         Ok(Solved { steered, space })
     }
 }

@@ -1,7 +1,8 @@
 //! Every access of a path to state, as one of the packets that take the path sees it: which packets, which
 //! entry, what is done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
@@ -14,7 +15,8 @@ use millrace_object::program::{Line, Program, Role};
 use millrace_steer::{Field, Kind};
 
 use crate::key::{Bit, Key, Resolver, Whose, is_carried};
-use crate::packets::{FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, views};
+use crate::offset::Offset;
+use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, of_packet, views};
 
 /// What a key is made of, beside fields and constants.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -76,13 +78,13 @@ pub(crate) struct Touches {
     /// ports at which packets are looked into
     pub inside: BTreeSet<usize>,
     /// what the views of each packet path are, by entry and path, for whoever asks for more of its expressions
-    pub views: Vec<(At, Vec<Seen>)>,
+    pub views: Vec<(At, Rc<Vec<Seen>>)>,
 }
 
 impl Touches {
     /// How the packets of a path are seen, those that are steered.
     pub fn seen(&self, at: At) -> Vec<Seen> {
-        let is = |(other, _): &&(At, Vec<Seen>)| (other.entry, other.path) == (at.entry, at.path);
+        let is = |(other, _): &&(At, Rc<Vec<Seen>>)| (other.entry, other.path) == (at.entry, at.path);
         let all = self.views.iter().find(is).map(|v| v.1.as_slice());
         let live = |s: &&Seen| match s.way {
             Way::Plain => true,
@@ -130,10 +132,14 @@ fn ports(model: &Model, program: &Program, memory: &Memory, at: At) -> Vec<usize
 }
 
 /// The classes of packets that take a path.
-fn seen(arena: &mut Arena, guard: &[ExprId], memory: &Memory, ports: &[usize]) -> Vec<Seen> {
-    let mut out = Vec::new();
-    for view in views(arena, guard, memory) {
-        for (kind, way) in view.kinds(arena) {
+fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
+    let mut out: Vec<Seen> = Vec::new();
+    for view in views(arena, path) {
+        for (kind, way) in view.kinds() {
+            // Rough are errors and first fragments, of which there may be either.
+            if way != Way::Rough && !view.has(arena, kind, way) {
+                continue;
+            }
             let mut add = |kind: Kind, view: View| {
                 out.extend(ports.iter().map(|port| Seen {
                     packets: Packets { port: *port, kind },
@@ -142,54 +148,61 @@ fn seen(arena: &mut Arena, guard: &[ExprId], memory: &Memory, ports: &[usize]) -
                 }));
             };
             if way == Way::Answer {
-                carried(arena, &view).into_iter().for_each(|(k, v)| add(k, v));
+                for error in view.errors(arena, path) {
+                    carried(arena, &error).into_iter().for_each(|(k, v)| add(k, v));
+                }
             } else {
-                add(kind, fixed(&view, kind, None));
+                add(kind, fixed(&view, kind, &view.network()));
             }
         }
     }
     out
 }
 
-/// The view with the protocol that the kind says.
-fn fixed(view: &View, kind: Kind, inner: Option<(Option<ExprId>, i64)>) -> View {
+/// The view with the protocol that the kind says, in the header that begins there.
+fn fixed(view: &View, kind: Kind, header: &Offset) -> View {
     let protocol = match kind {
         Kind::Ipv4Tcp | Kind::Ipv6Tcp => 6,
         Kind::Ipv4Udp | Kind::Ipv6Udp => 17,
         Kind::Ipv4Sctp | Kind::Ipv6Sctp => 132,
+        Kind::Ipv4 | Kind::Ipv6 if !view.extended => {
+            // The one that is left beside those that have ports.
+            let at = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
+            let others = view.set(&at).filtered(|v| !TRANSPORTS.contains(v));
+            match others.only() {
+                Some(protocol) => protocol,
+                None => return view.clone(),
+            }
+        }
         _ => return view.clone(),
     };
-    let (base, at) = inner.unwrap_or((None, view.at));
     match view.family {
-        Some(Family::V4) => view.with(&[((base, at + 9), protocol)]),
-        Some(Family::V6) if inner.is_some() || !view.extended => {
-            view.with(&[((base, at + 6), protocol)])
-        }
+        Some(Family::V4) => view.with(&header.plus(9), protocol),
+        Some(Family::V6) if !view.extended => view.with(&header.plus(6), protocol),
         _ => view.clone(),
     }
 }
 
 /// What the packet that an ICMP error carries can be: behind eight bytes of ICMP.
-fn carried(arena: &Arena, view: &View) -> Vec<(Kind, View)> {
-    let Some((base, at)) = view.transport(arena) else {
+fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
+    let Some(inner) = view.transport().map(|t| t.plus(8)) else {
         return Vec::new();
     };
-    let inner = (base, at + 8);
     let family = view.family.unwrap_or(Family::V4);
-    let place = match family {
-        Family::V4 => (inner.0, inner.1 + 9),
-        Family::V6 => (inner.0, inner.1 + 6),
-    };
-    let set = view.set(place);
-    let later = family == Family::V6 || view.pieces(inner).later;
-    let mut kinds = kinds_of(family).into_iter().enumerate();
-    let admitted = kinds.by_ref().filter(|(i, _)| match i {
-        0..3 => set.values().any(|v| v == TRANSPORTS[*i]),
-        &FRAGMENT => later,
-        _ => true,
-    });
-    admitted
-                .map(|(_, kind)| (kind, fixed(view, kind, Some(inner))))
+    let set = view.set(&inner.plus(match family {
+        Family::V4 => 9,
+        Family::V6 => 6,
+    }));
+    let later = family == Family::V6 || view.pieces(&inner).later;
+    kinds_of(family)
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| match TRANSPORTS.get(*i) {
+            Some(number) => set.values().any(|v| v == *number),
+            None => *i != FRAGMENT || later,
+        })
+        .map(|(_, kind)| (kind, fixed(view, kind, &inner)))
+        .filter(|(_, view)| view.possible(arena))
         .collect()
 }
 
@@ -198,20 +211,21 @@ pub(crate) fn touches(
     model: &mut Model,
     program: &Program,
     objects: &BTreeSet<usize>,
-    memory: &Memory,
     excluded: &BTreeSet<(usize, usize)>,
 ) -> Touches {
-    let mut out = Touches::default();
+    let (mut out, mut cache) = (Touches::default(), Cache::default());
     for entry in 0..model.entries.len() {
         let Some(e) = model.entries.get(entry) else {
             continue;
         };
         let (role, paths) = (e.role, e.paths.len());
+        // What is remembered of expressions is of one entry's.
+        let memory = Memory::default();
         for path in 0..paths {
             if excluded.contains(&(entry, path)) {
                 continue;
             }
-            of_path(model, program, objects, memory, (entry, path, role), &mut out);
+            of_path(model, program, objects, &memory, (entry, path, role), (&mut out, &mut cache));
         }
     }
     let inside = out.all.iter().filter(|t| t.inside);
@@ -232,7 +246,7 @@ fn of_path(
     objects: &BTreeSet<usize>,
     memory: &Memory,
     (entry, path, role): (usize, usize, Role),
-    out: &mut Touches,
+    (out, cache): (&mut Touches, &mut Cache),
 ) {
     let at = At {
         entry,
@@ -257,39 +271,79 @@ fn of_path(
         return;
     };
     let guard = e.paths.get(path).map(|p| p.guard.clone()).unwrap_or_default();
-    let all = seen(&mut e.arena, &guard, memory, &ports);
-    for (access, a) in accesses.iter().enumerate().filter(|(_, a)| mine(a)) {
+    let done: BTreeSet<ExprId> = accesses.iter().flat_map(|a| a.key.clone()).collect();
+    let guard = of_packet(&e.arena, &guard);
+    let course = Course {
+        guard,
+        done: done.into_iter().collect(),
+        memory,
+    };
+    // Paths that differ in what they found in state only are taken by the same packets.
+    let same = (entry, course.guard.clone(), course.done.clone(), ports.clone());
+    let number = match cache.courses.get(&same) {
+        Some(n) => *n,
+        None => {
+            let all = Rc::new(seen(&mut e.arena, &course, &ports));
+            cache.views.push(all);
+            cache.courses.insert(same, cache.views.len() - 1);
+            cache.views.len() - 1
+        }
+    };
+    let Some(all) = cache.views.get(number).cloned() else {
+        return;
+    };
+    // Where no number is free none is touched.
+    let touched = |a: &Access| mine(&a) && a.outcome != Some("none free");
+    for (access, a) in accesses.iter().enumerate().filter(|(_, a)| touched(a)) {
         let source = source(program, &e.arena, a);
         let at = At { access, ..at };
-        for s in &all {
-            let keys = s.resolver().keys(&mut e.arena, &a.key);
-            let inside = match s.way {
-                Way::Answer => {
-                    let own = Resolver::new(&s.view, Whose::Own).keys(&mut e.arena, &a.key);
-                    is_carried(&own, &keys)
-                }
-                Way::Whole => keys.iter().flatten().any(is_port),
-                Way::Plain | Way::Rough => false,
-            };
+        let found = cache
+            .keys
+            .entry((number, a.key.clone()))
+            .or_insert_with(|| Rc::new(all.iter().map(|s| found(&mut e.arena, s, &a.key)).collect()))
+            .clone();
+        for (s, (inside, keys)) in all.iter().zip(found.iter()) {
             for key in keys {
                 let source = match &source {
-                    Source::Fields => foreign(&e.arena, &key).unwrap_or(Source::Fields),
+                    Source::Fields => foreign(&e.arena, key).unwrap_or(Source::Fields),
                     other => other.clone(),
                 };
                 out.all.push(Touch {
                     object: a.object.0,
                     packets: s.packets,
                     way: s.way,
-                    key,
+                    key: key.clone(),
                     source,
                     writes: a.effect != Effect::Read,
-                    inside,
+                    inside: *inside,
                     at,
                 });
             }
         }
     }
     out.views.push((at, all));
+}
+
+/// A key as packets of a class see it, and whether only who looks inside finds it.
+fn found(arena: &mut Arena, seen: &Seen, key: &[ExprId]) -> (bool, Vec<Key>) {
+    let keys = seen.resolver().keys(arena, key);
+    let inside = match seen.way {
+        Way::Answer => {
+            let own = Resolver::new(&seen.view, Whose::Own).keys(arena, key);
+            is_carried(&own, &keys)
+        }
+        Way::Whole => keys.iter().flatten().any(is_port),
+        Way::Plain | Way::Rough => false,
+    };
+    (inside, keys)
+}
+
+/// What was worked out before.
+#[derive(Default)]
+struct Cache {
+    courses: HashMap<(usize, Vec<ExprId>, Vec<ExprId>, Vec<usize>), usize>,
+    views: Vec<Rc<Vec<Seen>>>,
+    keys: HashMap<(usize, Vec<ExprId>), Rc<Vec<(bool, Vec<Key>)>>>,
 }
 
 fn is_port(bit: &Bit) -> bool {

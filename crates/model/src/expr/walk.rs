@@ -129,22 +129,27 @@ fn rebuilt_node(arena: &mut Arena, id: ExprId, new: &super::ids::IdMap<ExprId, E
     }
 }
 
-/// The expressions with bytes of the packet replaced by the values that they have, by their place as it is after
-/// the replacement: what a place is computed from may have been replaced, too.
-pub fn with_bytes(
-    arena: &mut Arena,
-    roots: &[ExprId],
-    values: &BTreeMap<Place, u8>,
-) -> Vec<ExprId> {
+/// What is known of some packets.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// bytes that they have, by their place as it is once the other bytes are known: what a place is computed
+    /// from may be known, too
+    pub bytes: BTreeMap<Place, u8>,
+    /// conditions, as they are once the bytes are known, and whether they hold
+    pub conditions: BTreeMap<ExprId, bool>,
+}
+
+/// The expressions with what is known in place of what they are made of.
+pub fn with_facts(arena: &mut Arena, roots: &[ExprId], facts: &Facts) -> Vec<ExprId> {
     let mut new = super::ids::IdMap::default();
     for id in cone(arena, roots, |_| false) {
         let made = rebuilt_node(arena, id, &new);
         let known = match arena.node(made) {
-            Node::Byte { base, at } => values.get(&(*base, *at)),
-            _ => None,
+            Node::Byte { base, at } => facts.bytes.get(&(*base, *at)).map(|v| u64::from(*v)),
+            _ => facts.conditions.get(&made).map(|v| u64::from(*v)),
         };
         let made = match known {
-            Some(v) => arena.number(u64::from(*v), 8),
+            Some(v) => arena.number(v, arena.width(made)),
             None => made,
         };
         new.insert(id, made);

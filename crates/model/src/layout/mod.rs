@@ -71,8 +71,7 @@ fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
 }
 
 /// Four times the lower half of a byte: the length of an IPv4 header; which byte.
-#[must_use]
-pub fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
+fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
     let Node::Concat(parts) = arena.node(e) else {
         return None;
     };

@@ -4,7 +4,9 @@ use super::Judged;
 use crate::plan::{Rule, Treatment};
 use crate::touch::Touch;
 use crate::words;
+use crate::packets::Way;
 use millrace_model::Model;
+use millrace_steer::Kind;
 
 /// An object that shards by its keys.
 pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[String]) -> Judged {
@@ -25,7 +27,10 @@ pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[Stri
 /// By which fields, port by port.
 pub(crate) fn said(touches: &[&Touch], ports: &[String]) -> String {
     let mut all: Vec<String> = Vec::new();
-    for t in touches {
+    // Of the commonest kind, if it is there: other kinds have fewer fields.
+    let common = |t: &&&Touch| t.packets.kind == Kind::Ipv4Tcp && t.way == Way::Plain;
+    let some = touches.iter().any(|t| common(&t));
+    for t in touches.iter().filter(|t| !some || common(t)) {
         let key = words::key(&t.key);
         if key.is_empty() {
             continue;

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use millrace_model::Model;
-use millrace_model::expr::walk::with_bytes;
-use millrace_model::expr::{Arena, Node, Origin, Rel};
+use millrace_model::expr::walk::{Facts, cone, with_facts};
+use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
 use millrace_model::model::{Effect, Path, Verdict};
 use millrace_model::names::{self, What};
 use millrace_object::program::Program;
@@ -129,7 +129,20 @@ fn matches(
     let entry = model.entries.get_mut(at.entry)?;
     let guard = entry.paths.get(at.path)?.guard.clone();
     let resolver = seen.resolver();
-    let guard = with_bytes(&mut entry.arena, &guard, &seen.view.fixed());
+    let facts = Facts {
+        bytes: seen.view.fixed(),
+        ..Facts::default()
+    };
+    // Only equalities with what is read from the object.
+    let state = |arena: &Arena, e: ExprId| {
+        matches!(arena.node(e), Node::Cmp(Rel::Eq, ..))
+            && cone(arena, &[e], |_| false).into_iter().any(|id| {
+                matches!(arena.node(id), Node::Sym(s) if arena.symbol(*s).origin == Origin::State(object))
+            })
+    };
+    let mut guard = conjuncts(&entry.arena, &guard);
+    guard.retain(|e| state(&entry.arena, *e));
+    let guard = with_facts(&mut entry.arena, &guard, &facts);
     let arena = &entry.arena;
     let value = |bit: &Bit| match bit {
         Bit::Foreign(e, i) => {
