@@ -89,6 +89,35 @@ fn the_firewall_gives_the_same_bytes_on_every_number_of_workers_and_another_key_
     assert!(account["reasons"]["no_flow"].as_u64() > one["reasons"]["no_flow"].as_u64());
 }
 
+/// The plan, made when the run starts, with keys from a fresh secret.
+#[test]
+fn the_policer_runs_as_the_plan_says_and_gives_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    for (out, words) in [("one.pcap", &[][..]), ("six.pcap", &["--cores", "6"])] {
+        let mut command = millrace();
+        command
+            .args(["run", "policer", "--in", "captures/talk.pcap"])
+            .args(["--split", SPLIT, "--control", "none"])
+            .args(["--set", "rate=20000", "--set", "burst=3000", "--out"])
+            .arg(path(out))
+            .args(words);
+        let (output, text) = common::output(&mut command);
+        assert!(output.status.success(), "{text}");
+        if !words.is_empty() {
+            assert!(text.contains("buckets: shard"), "{text}");
+            assert!(text.contains("policer.c:"), "{text}");
+        }
+    }
+    let bytes = |name| std::fs::read(path(name)).unwrap();
+    assert!(bytes("one.pcap") == bytes("six.pcap"));
+    let whole = std::fs::read(common::root().join("captures/talk.pcap")).unwrap();
+    assert!(
+        bytes("one.pcap").len() < whole.len(),
+        "the policer drops some"
+    );
+}
+
 #[test]
 fn a_function_without_state_spreads() {
     let dir = tempfile::tempdir().unwrap();
