@@ -49,9 +49,9 @@ pub struct Plan {
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     time: u64,
 
-    /// The model's solver: Z3's command
-    #[arg(long, value_name = "COMMAND", default_value = "z3")]
-    solver: PathBuf,
+    /// Ask Z3, by this command, instead of the solver that is built in
+    #[arg(long, value_name = "COMMAND")]
+    solver: Option<PathBuf>,
 
     /// Print one JSON document
     #[arg(long)]
