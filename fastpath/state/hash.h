@@ -19,10 +19,14 @@
  *
  * Memory: bytes = mapped(table(head) + expiry), head 8 and expiry as in expiry.h when
  * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h. Timers as in timers.h.
+ * Shared and expiring: and that of stamps.h.
+ *
+ * Shared: the functions hash_reader_* are for who has one line of the lock, all others for who has all.
  */
 #ifndef MR_HASH_H
 #define MR_HASH_H
 
+#include "../sync/stamps.h"
 #include "expiry.h"
 #include "table.h"
 #include "timer_helpers.h"
@@ -35,6 +39,7 @@ struct hash {
     struct table table;
     struct expiry expiry;
     struct timers timers;
+    struct stamps stamps; /* by the entry's place, of shared ones that expire */
 };
 
 MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
@@ -66,6 +71,11 @@ static inline int hash_create(struct hash *h, const struct shape *s, const struc
     if (s->expire_after)
         expiry_create(&h->expiry, s, h->table.link, &memory);
     error = timers_create(&h->timers, s);
+    if (!error && s->shared && s->expire_after) {
+        error = stamps_create(&h->stamps, s->capacity, config->workers);
+        if (error)
+            timers_destroy(&h->timers, s);
+    }
     if (error)
         mr_unmap_memory(h->table.bucket, hash_part(s));
     return error;
@@ -76,6 +86,8 @@ static inline void hash_destroy(struct hash *h, const struct shape *s)
 {
     mr_unmap_memory(h->table.bucket, hash_part(s));
     timers_destroy(&h->timers, s);
+    if (s->shared && s->expire_after)
+        stamps_destroy(&h->stamps);
     *h = (struct hash){0};
 }
 
@@ -83,8 +95,10 @@ static inline void hash_destroy(struct hash *h, const struct shape *s)
 
 MR_INLINE u64 *hash_stamp(u8 *entry) { return (u64 *)entry; }
 
-MR_INLINE int hash_expired(const struct shape *s, u8 *entry, u64 now)
+MR_INLINE int hash_expired(const struct hash *h, const struct shape *s, u8 *entry, u64 now)
 {
+    if (s->expire_after && s->shared)
+        stamps_join(&h->stamps, table_place(&h->table, s, hash_head(s), entry), hash_stamp(entry));
     return s->expire_after && expiry_over(*hash_stamp(entry), s->expire_after, now);
 }
 
@@ -100,7 +114,7 @@ MR_INLINE u8 *hash_find(struct hash *h, const struct shape *s, const u64 *key, u
     u32 index;
     u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
 
-    return entry && !hash_expired(s, entry, now) ? entry : NULL;
+    return entry && !hash_expired(h, s, entry, now) ? entry : NULL;
 }
 
 MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
@@ -121,7 +135,7 @@ MR_OUTLINE void hash_reclaim(struct hash *h, const struct shape *s, u64 now, u64
         u32 index = h->expiry.item[0].index;
         u8 *entry = table_entry(&h->table, s, hash_head(s), index);
 
-        if (hash_expired(s, entry, now)) {
+        if (hash_expired(h, s, entry, now)) {
             hash_release(h, s, index);
             enough--;
         } else {
@@ -141,6 +155,8 @@ MR_OUTLINE u32 hash_claim(struct hash *h, const struct shape *s, u64 token, u64 
     index = table_claim(&h->table, s, token);
     if (s->expire_after && index != MR_NONE) {
         *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = now;
+        if (s->shared)
+            stamps_forget(&h->stamps, index);
         expiry_push(&h->expiry, index, expiry_due(now, s->expire_after));
     }
     return index;
@@ -204,6 +220,14 @@ MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
         hash_reclaim(h, s, now, EXPIRY_BUDGET, UINT64_MAX);
 }
 
+/* Whether a reader is to become a writer that ages: late, so that one such writer finds many. */
+MR_INLINE int hash_overdue(const struct hash *h, const struct shape *s, u64 now)
+{
+    u64 late = s->expire_after / 64;
+
+    return s->expire_after && now > late && expiry_any(&h->expiry, now - late);
+}
+
 /* ---- handlers ---- */
 
 MR_INLINE u8 *hash_map_get(struct hash *h, const struct shape *s, const u64 *key, u64 token,
@@ -244,7 +268,7 @@ MR_INLINE u64 hash_map_delete(struct hash *h, const struct shape *s, const u64 *
 
     if (!entry)
         return 0;
-    there = !hash_expired(s, entry, pkt->time);
+    there = !hash_expired(h, s, entry, pkt->time);
     hash_drop(h, s, index);
     return there;
 }
@@ -294,12 +318,53 @@ MR_INLINE u8 *hash_map_slot(struct hash *h, const struct shape *s, u64 place, u8
 
     if (place < s->capacity && !table_is_free(&h->table, (u32)place))
         entry = table_entry(&h->table, s, hash_head(s), (u32)place);
-    if (!entry || hash_expired(s, entry, pkt->time)) {
+    if (!entry || hash_expired(h, s, entry, pkt->time)) {
         memset(key, 0, s->key_bytes);
         return NULL;
     }
     memcpy(key, table_key(entry, hash_head(s)), s->key_bytes);
     return table_value(s, entry, hash_head(s));
+}
+
+/* ---- readers ---- */
+
+/* The value if the entry's stamp or this core's keep it alive; MR_RESTART if another core's might. */
+MR_INLINE u8 *hash_reader_find(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                               int refresh, struct mr_packet *pkt)
+{
+    u32 index;
+    u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
+
+    if (!entry)
+        return NULL;
+    if (s->expire_after) {
+        u64 *mine = stamps_at(&h->stamps, pkt->core, index);
+        u64 latest = *mine > *hash_stamp(entry) ? *mine : *hash_stamp(entry);
+
+        if (mr_unlikely(expiry_over(latest, s->expire_after, pkt->time)))
+            return MR_RESTART;
+        if (refresh && pkt->time > *mine)
+            *mine = pkt->time;
+    }
+    return table_value(s, entry, hash_head(s));
+}
+
+MR_INLINE u8 *hash_reader_map_get(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                  struct mr_packet *pkt)
+{
+    return hash_reader_find(h, s, key, token, 0, pkt);
+}
+
+MR_INLINE u8 *hash_reader_map_refresh(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                      struct mr_packet *pkt)
+{
+    return hash_reader_find(h, s, key, token, 1, pkt);
+}
+
+MR_INLINE u8 *hash_reader_map_lookup_elem(struct hash *h, const struct shape *s, const u64 *key,
+                                          u64 token, struct mr_packet *pkt)
+{
+    return hash_reader_find(h, s, key, token, 0, pkt);
 }
 
 /* ---- timers ---- */
@@ -322,7 +387,7 @@ static inline u64 hash_count(struct hash *h, const struct shape *s, u64 now)
         return h->table.used;
     for (u32 i = 0; i < s->capacity; i++)
         count += !table_is_free(&h->table, i) &&
-                 !hash_expired(s, table_entry(&h->table, s, hash_head(s), i), now);
+                 !hash_expired(h, s, table_entry(&h->table, s, hash_head(s), i), now);
     return count;
 }
 
@@ -364,7 +429,7 @@ static inline int hash_remove(struct hash *h, const struct shape *s, const u8 *k
     entry = table_find(&h->table, s, hash_head(s), word, hash_token(h, s, word), &index);
     if (!entry)
         return -ENOENT;
-    there = !hash_expired(s, entry, now);
+    there = !hash_expired(h, s, entry, now);
     hash_drop(h, s, index);
     return there ? 0 : -ENOENT;
 }
@@ -375,7 +440,7 @@ static inline int hash_next(struct hash *h, const struct shape *s, u64 *cursor, 
     for (u64 i = *cursor; i < s->capacity; i++) {
         u8 *entry = table_entry(&h->table, s, hash_head(s), (u32)i);
 
-        if (table_is_free(&h->table, (u32)i) || hash_expired(s, entry, now))
+        if (table_is_free(&h->table, (u32)i) || hash_expired(h, s, entry, now))
             continue;
         memcpy(key, table_key(entry, hash_head(s)), s->key_bytes);
         memcpy(value, table_value(s, entry, hash_head(s)), s->value_bytes);

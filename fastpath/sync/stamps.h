@@ -1,0 +1,61 @@
+/* stamps: when each core last refreshed each entry of an object that cores share, so that a refresh
+ * writes nothing that others read (Pereira et al., NSDI 2024, section 4, Lock-based rejuvenation).
+ *
+ * The entry itself has a stamp, too, which only writers move. The latest of them all is the entry's. Who has
+ * all lines of the lock (lock.h) can tell it, `stamps_join`. A reader looks at the entry's stamp and its own
+ * core's: if these keep the entry alive it is, as the latest is no earlier; if not, it becomes a writer. It
+ * does not look at the others': it would see a refresh or not, as the cores happen to run.
+ *
+ * Memory: bytes = mapped(cores * part(8 * capacity)), part and mapped as in base.h.
+ */
+#ifndef MR_SYNC_STAMPS_H
+#define MR_SYNC_STAMPS_H
+
+#include "../base.h"
+
+/* Instead of a value: only a writer can tell. */
+#define MR_RESTART ((u8 *)(uintptr_t)1)
+
+struct stamps {
+    u8 *data;
+    u64 stride; /* from one core's to the next */
+    u32 cores;
+};
+
+MR_INLINE u64 stamps_bytes(u64 capacity, u32 cores) { return mr_mapped_bytes(cores * mr_part(8 * capacity)); }
+
+static inline int stamps_create(struct stamps *t, u64 capacity, u32 cores)
+{
+    t->stride = mr_part(8 * capacity);
+    t->cores = cores;
+    t->data = (u8 *)mr_map_memory(cores * t->stride);
+    return t->data ? 0 : -ENOMEM;
+}
+
+static inline void stamps_destroy(struct stamps *t)
+{
+    mr_unmap_memory(t->data, t->cores * t->stride);
+    *t = (struct stamps){0};
+}
+
+MR_INLINE u64 *stamps_at(const struct stamps *t, u32 core, u64 place)
+{
+    return (u64 *)(t->data + core * t->stride) + place;
+}
+
+/* Makes the entry's own stamp the latest. Writers only. */
+MR_INLINE void stamps_join(const struct stamps *t, u64 place, u64 *stamp)
+{
+    for (u32 i = 0; i < t->cores; i++)
+        if (*stamps_at(t, i, place) > *stamp)
+            *stamp = *stamps_at(t, i, place);
+}
+
+/* Whoever is at this place from now on has not been refreshed. Writers only. */
+MR_INLINE void stamps_forget(const struct stamps *t, u64 place)
+{
+    for (u32 i = 0; i < t->cores; i++)
+        *stamps_at(t, i, place) = 0;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* stamps: a table that cores share, its refreshes on their own, against one that a single core has. Who
+ * plays which core is drawn; a reader that cannot tell asks again as the writer. */
+#include "../state/hash.h"
+#include "check.h"
+
+#define CORES 5u
+#define KEYS 40u
+#define AFTER 100u
+
+static const struct shape apart = { .key_bytes = 8, .value_bytes = 8, .capacity = 24, .expire_after = AFTER, .shared = 1 };
+static const struct shape single = { .key_bytes = 8, .value_bytes = 8, .capacity = 24, .expire_after = AFTER };
+
+static u64 asked_again;
+
+static u8 *look(struct hash *h, u64 key, u64 time, u32 core, int refresh)
+{
+    struct mr_packet pkt = { .time = time, .core = core };
+    u64 token = hash_token(h, &apart, &key);
+    u8 *found = refresh ? hash_reader_map_refresh(h, &apart, &key, token, &pkt)
+                        : hash_reader_map_get(h, &apart, &key, token, &pkt);
+
+    if (found != MR_RESTART)
+        return found;
+    asked_again++;
+    return refresh ? hash_map_refresh(h, &apart, &key, token, &pkt) : hash_map_get(h, &apart, &key, token, &pkt);
+}
+
+static void same(void)
+{
+    struct mr_config config = check_config;
+    struct hash a, b;
+    u64 time = 1000, hits = 0, misses = 0;
+
+    config.workers = CORES;
+    CHECK(hash_create(&a, &apart, &config, NULL) == 0);
+    CHECK(hash_create(&b, &single, &config, NULL) == 0);
+    for (u64 step = 0; step < 200000; step++) {
+        u64 key = 1 + draw(KEYS), value = draw(1000);
+        u32 core = (u32)draw(CORES);
+        struct mr_packet pkt = { .core = core };
+        u64 what = draw(100);
+        u8 *x, *y;
+
+        time += draw(6);
+        pkt.time = time;
+        if (what < 90) {
+            int refresh = what < 45;
+            u64 token = hash_token(&b, &single, &key);
+
+            x = look(&a, key, time, core, refresh);
+            y = refresh ? hash_map_refresh(&b, &single, &key, token, &pkt)
+                        : hash_map_get(&b, &single, &key, token, &pkt);
+        } else if (what < 97) {
+            x = hash_map_put(&a, &apart, &key, hash_token(&a, &apart, &key), (u8 *)&value, &pkt);
+            y = hash_map_put(&b, &single, &key, hash_token(&b, &single, &key), (u8 *)&value, &pkt);
+        } else if (what < 99) {
+            CHECK(hash_map_delete(&a, &apart, &key, hash_token(&a, &apart, &key), &pkt) ==
+                  hash_map_delete(&b, &single, &key, hash_token(&b, &single, &key), &pkt));
+            continue;
+        } else {
+            if (hash_overdue(&a, &apart, time))
+                hash_age(&a, &apart, time);
+            hash_age(&b, &single, time);
+            CHECK(hash_count(&a, &apart, time) == hash_count(&b, &single, time));
+            continue;
+        }
+        CHECK(!x == !y);
+        CHECK(!x || !y || !memcmp(x, y, 8));
+        hits += x != NULL;
+        misses += x == NULL;
+    }
+    CHECK(hits > 1000 && misses > 1000 && asked_again > 1000);
+    hash_destroy(&a, &apart);
+    hash_destroy(&b, &single);
+}
+
+/* One core's refreshes keep an entry alive that the others never see; its place begins anew. */
+static void places(void)
+{
+    struct mr_config config = check_config;
+    struct mr_packet pkt = { .time = 1000 };
+    u64 key = 7, other = 8, value = 1;
+    struct hash h;
+
+    config.workers = CORES;
+    CHECK(hash_create(&h, &apart, &config, NULL) == 0);
+    CHECK(hash_map_put(&h, &apart, &key, hash_token(&h, &apart, &key), (u8 *)&value, &pkt) != NULL);
+    for (u64 time = 1050; time < 2000; time += 50)
+        CHECK(look(&h, key, time, 3, 1) != NULL);
+    asked_again = 0;
+    CHECK(look(&h, key, 2000, 3, 0) != NULL && asked_again == 0);
+    CHECK(look(&h, key, 2000, 1, 0) != NULL && asked_again == 1);
+    CHECK(look(&h, key, 2000, 2, 0) != NULL && asked_again == 1); /* the writer has told the entry */
+    CHECK(look(&h, key, 2050, 0, 0) == NULL && asked_again == 2);
+    pkt.time = 2050;
+    hash_map_delete(&h, &apart, &key, hash_token(&h, &apart, &key), &pkt);
+    /* The free place is taken again, at a time that the old refreshes would outlive. */
+    pkt.time = 1900;
+    CHECK(hash_map_put(&h, &apart, &other, hash_token(&h, &apart, &other), (u8 *)&value, &pkt) != NULL);
+    CHECK(look(&h, other, 1999, 3, 0) != NULL && look(&h, other, 2000, 3, 0) == NULL);
+    hash_destroy(&h, &apart);
+}
+
+int main(void)
+{
+    same();
+    places();
+    return check_report();
+}
