@@ -220,12 +220,10 @@ MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
         hash_reclaim(h, s, now, EXPIRY_BUDGET, UINT64_MAX);
 }
 
-/* Whether a reader is to become a writer that ages: late, so that one such writer finds many. */
-MR_INLINE int hash_overdue(const struct hash *h, const struct shape *s, u64 now)
+/* Whether there is something for `age` to look at. */
+MR_INLINE int hash_due(const struct hash *h, const struct shape *s, u64 now)
 {
-    u64 late = s->expire_after / 64;
-
-    return s->expire_after && now > late && expiry_any(&h->expiry, now - late);
+    return s->expire_after && expiry_any(&h->expiry, now);
 }
 
 /* ---- handlers ---- */

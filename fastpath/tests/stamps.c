@@ -58,7 +58,7 @@ static void same(void)
                   hash_map_delete(&b, &single, &key, hash_token(&b, &single, &key), &pkt));
             continue;
         } else {
-            if (hash_overdue(&a, &apart, time))
+            if (hash_due(&a, &apart, time))
                 hash_age(&a, &apart, time);
             hash_age(&b, &single, time);
             CHECK(hash_count(&a, &apart, time) == hash_count(&b, &single, time));

@@ -37,6 +37,17 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         return Ok(Vec::new());
     }
     let call = arguments(body, id, helper)?;
+    if body.reader.is_some_and(|r| r.asks(id)) {
+        // What a reader finds may be for a writer to tell.
+        let mut before = call.before;
+        before.push(format!("u8 *const found = {};", call.expression));
+        before.push(format!(
+            "if (mr_unlikely(found == MR_RESTART)) {}",
+            super::body::RESTART
+        ));
+        let result = body.assign(id, Reg(0), Forms::POINTER, "found");
+        return Ok(block(before, result));
+    }
     if super::tail::is(helper) {
         let mut before = call.before;
         before.extend(super::tail::statements(&call.expression));
@@ -174,7 +185,12 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             }
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
-                function = format!("{}_{}", declaration.kind.c, helper.name);
+                let reader = if body.reader.is_some_and(|r| r.asks(id)) {
+                    "reader_"
+                } else {
+                    ""
+                };
+                function = format!("{}_{reader}{}", declaration.kind.c, helper.name);
                 let of = operands(body, id, reg, object, declaration)?;
                 before.extend(of.before);
                 arguments.push(of.text);
