@@ -16,7 +16,7 @@ use super::store_order::runs;
 use super::text::Text;
 use super::{branch, statement};
 use crate::error::Error;
-use crate::lock::Reader;
+use crate::lock::{self, Reader};
 
 /// What a function is emitted for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -287,7 +287,13 @@ impl<'a> Body<'a> {
             Role::Run => {}
         }
         match step.op {
-            Op::Plain(insn) => statement::plain(self, id, &insn),
+            Op::Plain(insn) => {
+                let mut out = statement::plain(self, id, &insn)?;
+                if lock::switches(self.slice.program, &self.names.sharing, step) {
+                    out.insert(0, "MR_POINT();".into());
+                }
+                Ok(out)
+            }
             Op::Jump { .. } => Ok(Vec::new()),
             Op::Branch { .. } if !step.outcomes.holds && !step.outcomes.fails => {
                 Ok(vec!["__builtin_trap();".into()])

@@ -36,7 +36,6 @@ use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op};
 use millrace_object::helper;
 use millrace_object::insn::Insn;
-use millrace_object::program::ObjectId;
 use millrace_object::{Program, program};
 
 use body::{Body, Purpose};
@@ -97,9 +96,7 @@ pub(crate) fn emit_shared(
     }
     let helpers = helpers(program, checked)?;
     let away = tail::away_among(&helpers);
-    let shared = (0..program.objects.len()).map(|o| sharing.is_shared(ObjectId(o)));
-    let names = Names::new(program, away, !checked.timers.is_empty())?;
-    let mut names = names.sharing(shared.collect());
+    let mut names = Names::new(program, away, !checked.timers.is_empty())?.with(sharing);
     let random = helpers.iter().any(|h| h.effects.random);
     let tails = tail::among(&helpers);
     let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));

@@ -8,7 +8,7 @@ use millrace_object::program::{ObjectId, StateObject};
 use super::text::{comment_text, identifier, string};
 use crate::error::Error;
 use crate::headers;
-use crate::lock;
+use crate::lock::{self, Sharing};
 
 /// How the objects are called.
 pub struct Names {
@@ -20,8 +20,8 @@ pub struct Names {
     pub verdicts: bool,
     /// whether timers call anything
     pub timers: bool,
-    /// by object: one for all workers
-    shared: Vec<bool>,
+    /// which of them workers share
+    pub sharing: Sharing,
     /// whether readers keep what they overwrite
     pub undo: bool,
 }
@@ -49,25 +49,25 @@ impl Names {
             constants: program.objects.iter().map(is_constant).collect(),
             verdicts,
             timers,
-            shared: vec![false; program.objects.len()],
+            sharing: Sharing::default(),
             undo: false,
         })
     }
 
     /// The same where workers share some of the objects.
-    pub fn sharing(mut self, shared: Vec<bool>) -> Self {
-        self.shared = shared;
+    pub fn with(mut self, sharing: &Sharing) -> Self {
+        self.sharing = sharing.clone();
         self
     }
 
     /// Whether workers share this object.
     pub fn is_shared(&self, object: ObjectId) -> bool {
-        self.shared.get(object.0).is_some_and(|s| *s)
+        self.sharing.is_shared(object)
     }
 
     /// Whether workers share any.
     pub fn shares(&self) -> bool {
-        self.shared.contains(&true)
+        self.sharing.any()
     }
 
     /// What the object is called in the structure that holds it.

@@ -30,7 +30,7 @@ mod reader;
 pub(crate) mod text;
 
 use millrace_check::Checked;
-use millrace_check::facts::Flow;
+use millrace_check::facts::{Flow, Step};
 use millrace_object::Program;
 use millrace_object::program::ObjectId;
 
@@ -111,6 +111,12 @@ fn check(program: &Program, sharing: &Sharing) -> Result<(), Error> {
         return Err(refused(&program.name, "it has maps of maps"));
     }
     Ok(())
+}
+
+/// Whether a test may switch threads before this step.
+pub(crate) fn switches(program: &Program, sharing: &Sharing, step: &Step) -> bool {
+    use effects::Effect::{Ask, Read, Write};
+    sharing.points && matches!(effects::effect(program, sharing, step), Ask | Read | Write)
 }
 
 /// Whether a handler works on shared state.

@@ -1,0 +1,357 @@
+//! Modules whose workers share state: on several threads, under sanitizers, with threads switched at places
+//! that a seed chooses; and what they did, replayed by one worker in the order in which they committed it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use support::random::Random;
+use support::workers::{
+    Build, Event, PHASE, POINTS, Result, TIMER, Way, difference, sharing,
+};
+use support::{Bench, facts, nf};
+
+use millrace_object::Program;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Ethernet, IPv4, TCP or UDP without ports' checksums.
+fn frame(macs: (u8, u8), source: u32, destination: u32, ports: (u16, u16)) -> Vec<u8> {
+    let mut bytes = vec![0; 54];
+    bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, macs.1]);
+    bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, macs.0]);
+    bytes[12..14].copy_from_slice(&[8, 0]);
+    bytes[14] = 0x45;
+    bytes[16..18].copy_from_slice(&40u16.to_be_bytes());
+    bytes[22] = 64;
+    bytes[23] = 6;
+    bytes[26..30].copy_from_slice(&source.to_be_bytes());
+    bytes[30..34].copy_from_slice(&destination.to_be_bytes());
+    bytes[34..36].copy_from_slice(&ports.0.to_be_bytes());
+    bytes[36..38].copy_from_slice(&ports.1.to_be_bytes());
+    bytes[46] = 0x50;
+    let sum: u32 = bytes[14..34]
+        .chunks(2)
+        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+        .sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    bytes[24..26].copy_from_slice(&(!((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes());
+    bytes
+}
+
+/// Events in phases. Within a phase time stands still, so that the order in which workers get to packets is
+/// no matter of time; between two it makes steps that let some entries expire.
+fn events(
+    workers: u32,
+    phases: u32,
+    each: u32,
+    step: u64,
+    mut make: impl FnMut(&mut Random, u64) -> (u32, u32, Vec<u8>),
+) -> Vec<Event> {
+    let mut random = Random(5);
+    let mut out = Vec::new();
+    let mut time = 1000 * SECOND;
+    let mut number = 0;
+    for _ in 0..phases {
+        for _ in 0..each {
+            let (mut worker, port, bytes) = make(&mut random, time);
+            if worker == u32::MAX {
+                worker = random.below(u64::from(workers)) as u32;
+            }
+            out.push(Event {
+                worker: worker % workers,
+                program: 0,
+                port,
+                time,
+                number,
+                bytes,
+            });
+            number += 1;
+        }
+        out.push(Event {
+            worker: 0,
+            program: PHASE,
+            port: 0,
+            time,
+            number,
+            bytes: Vec::new(),
+        });
+        time += random.below(step / 1_000_000 + 1) * 1_000_000;
+    }
+    out
+}
+
+/// Runs events with so many workers in each way there is; each must be what one worker makes of them in
+/// the order of commits.
+fn equal(bench: &Bench, program: &Program, shared: &[&str], workers: u32, events: &[Event]) -> Vec<Result> {
+    let name = &program.name;
+    let text = bench.shared_text(program, &sharing(program, shared));
+    let alone = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
+    let alone = bench.build("alone", &alone, Build::Plain);
+    let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
+    let mut results = Vec::new();
+    for (build, prefix, plain, burst) in [
+        (Build::Thread, POINTS.to_owned(), true, 32),
+        (Build::Thread, format!("{POINTS}{cold}"), false, 32),
+        (Build::Address, format!("{POINTS}{cold}"), false, 7),
+        (Build::Plain, cold.to_owned(), false, 100),
+    ] {
+        let module = bench.build("shared", &format!("{prefix}{text}"), build);
+        let way = Way {
+            workers,
+            plain,
+            burst,
+            seed: 3,
+        };
+        let result = bench.work(program, &module, build, way, events);
+        let result = result.unwrap_or_else(|e| panic!("{name}, {build:?}, {way:?}: {e}"));
+        let replayed = bench.replay(program, &alone, events, &result);
+        if let Some(what) = difference(program, &result, &replayed) {
+            panic!("{name}, {build:?}, {way:?}: {what}");
+        }
+        results.push(result);
+    }
+    results
+}
+
+/// How many packets were writers: their commit numbers are even.
+fn writers(result: &Result, events: &[Event]) -> usize {
+    let packets = result.done.iter().zip(events);
+    packets
+        .filter(|(d, e)| e.program < TIMER && d.commit % 2 == 0)
+        .count()
+}
+
+fn firewall_events(workers: u32) -> Vec<Event> {
+    events(workers, 60, 150, 110 * SECOND, |random, _| {
+        let lan = random.below(2) == 0;
+        let (host, port) = (10 + random.below(12) as u32, 1000 + random.below(4) as u16);
+        let bytes = match lan {
+            true => frame((1, 2), host, 99, (port, 80)),
+            false => frame((2, 1), 99, host, (80, port)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    })
+}
+
+#[test]
+fn firewall_on_two_and_four_workers() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "firewall");
+    for workers in [2, 4] {
+        let events = firewall_events(workers);
+        for result in equal(&bench, &program, &["flows"], workers, &events) {
+            let wrote = writers(&result, &events);
+            // Flows begin, end and are refreshed on several cores; most packets only read.
+            assert!(wrote > 100 && wrote < events.len() / 2, "{wrote} writers");
+        }
+    }
+}
+
+#[test]
+fn bridge_on_two_and_four_workers() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "bridge");
+    for workers in [2, 4] {
+        let events = events(workers, 20, 300, 70 * SECOND, |random, _| {
+            let (from, to) = (random.below(20) as u8, random.below(20) as u8);
+            let port = u32::from(from % 2 == u8::from(random.below(50) != 0));
+            (u32::MAX, port, frame((from, to), 1, 2, (3, 4)))
+        });
+        equal(&bench, &program, &["stations"], workers, &events);
+    }
+}
+
+/// The flows are each worker's own, the backends and the table that a timer builds are shared.
+#[test]
+fn lb_shares_its_backends_and_not_its_flows() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "lb");
+    let workers = 4;
+    let mut events = events(workers, 40, 120, 3 * SECOND, |random, _| {
+        if random.below(10) == 0 {
+            let backend = random.below(9) as u8;
+            return (u32::MAX, 0, frame((backend, 99), 100 + u32::from(backend), 7, (9, 9)));
+        }
+        let client = random.below(60) as u32;
+        // As RSS would: a flow's packets at one worker.
+        (client, 1, frame((98, 99), 1000 + client, 5, (client as u16, 80)))
+    });
+    for event in &mut events {
+        if event.program == PHASE && event.number % 240 == 0 {
+            event.program = TIMER;
+        }
+    }
+    let shared = ["backends", "slots", "progress", "table", "walks"];
+    for result in equal(&bench, &program, &shared, workers, &events) {
+        let wrote = writers(&result, &events);
+        assert!(wrote > 10 && wrote < events.len() / 10, "{wrote} writers");
+        let chosen = result.done.iter().filter(|d| d.outcome.fate == 3).count();
+        assert!(chosen > 1000, "{chosen} forwarded");
+    }
+}
+
+/// Leases of an allocator are refreshed by writers.
+#[test]
+fn nat_shares_flows_and_leases() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "nat");
+    let events = events(3, 30, 100, 50 * SECOND, |random, _| {
+        let client = random.below(30) as u32;
+        let lan = random.below(3) != 0;
+        let bytes = match lan {
+            true => frame((1, 2), 0x0a00_0001 + client, 0xc633_6401, (2000 + client as u16, 80)),
+            false => frame((2, 1), 0xc633_6401, 0xcb00_7101, (80, 1024 + client as u16)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    });
+    equal(&bench, &program, &["flows", "leases"], 3, &events);
+}
+
+/// XDP, whose values are written through pointers.
+#[test]
+fn portknock_writes_through_value_pointers() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "portknock");
+    let events = events(4, 30, 200, SECOND, |random, _| {
+        let source = random.below(10) as u32;
+        let port = 98 + random.below(6) as u16;
+        (u32::MAX, 0, frame((1, 2), source, 9, (5, port)))
+    });
+    for result in equal(&bench, &program, &["sources"], 4, &events) {
+        assert!(result.entries[0].len() == 10);
+    }
+}
+
+/// A packet is marked, counted by its worker and given a draw before it is known whether it writes shared
+/// state; half of them do.
+const UNSURE: &str = r#"
+#include <millrace/nf.h>
+
+VECTOR(seen, __u64, .capacity = 4);
+MAP(sources, __u32, __u64, .capacity = 1024);
+MAP(noted, __u32, __u64, .capacity = 1024);
+
+ON_PACKET(p)
+{
+	__u8 *bytes = packet_at(p, 0, __u8[54]);
+	__u64 *mine, *known;
+	__u32 source, own;
+
+	if (!bytes)
+		return DROP;
+	source = bytes[29];
+	own = source & 3;
+	mine = vector_at(&seen, own);
+	if (!mine)
+		return DROP;
+	*mine += 1;
+	bytes[0] ^= 0xff;
+	bytes[1] = random32();
+	bytes[1] ^= bytes[0];
+	known = map_get(&sources, &source);
+	if (known && *known >= 3) {
+		map_put(&noted, &source, known);
+		return FORWARD(1);
+	}
+	map_put(&sources, &source, &(__u64){ known ? *known + 1 : 1 });
+	bytes[2] = random32();
+	return FORWARD(0);
+}
+"#;
+
+#[test]
+fn what_a_reader_did_is_undone() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "unsure", UNSURE);
+    let made = || {
+        events(4, 10, 200, SECOND, |random, _| {
+            let source = random.below(200) as u32;
+            // Each source at one worker, so that what is noted is apart.
+            (source, 0, frame((1, 2), source, 9, (5, 6)))
+        })
+    };
+    let text = bench.shared_text(&program, &sharing(&program, &["sources"]));
+    let reader = text.split("reader0_").nth(1).unwrap();
+    assert!(reader.matches("undo_keep(").count() >= 4, "{reader}");
+    for result in equal(&bench, &program, &["sources"], 4, &made()) {
+        assert!(writers(&result, &made()) > 300);
+    }
+    // Where there is no room to keep what is overwritten, the reader becomes a writer.
+    let small = format!("#define UNDO_MAX 2u\n{POINTS}{text}");
+    let module = bench.build("small", &small, Build::Address);
+    let alone = bench.build("alone", &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(), Build::Plain);
+    let way = Way { workers: 4, plain: false, burst: 16, seed: 1 };
+    let result = bench.work(&program, &module, Build::Address, way, &made()).unwrap();
+    assert_eq!(difference(&program, &result, &bench.replay(&program, &alone, &made(), &result)), None);
+}
+
+/// Counts per key, through a value pointer.
+const COUNTER: &str = r#"
+#include <millrace/nf.h>
+
+VECTOR(counts, __u64, .capacity = 4);
+
+ON_PACKET(p)
+{
+	__u8 *bytes = packet_at(p, 0, __u8[54]);
+	__u64 *count = bytes ? vector_at(&counts, bytes[29] & 3) : NULL;
+
+	if (!count)
+		return DROP;
+	*count += 1;
+	bytes[0] = *count;
+	return FORWARD(1);
+}
+"#;
+
+#[test]
+fn a_lock_that_is_dropped_shows() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "counter", COUNTER);
+    let events = events(4, 4, 2000, SECOND, |random, _| {
+        (u32::MAX, 0, frame((1, 2), random.below(2) as u32, 9, (5, 6)))
+    });
+    equal(&bench, &program, &["counts"], 4, &events);
+    let text = bench.shared_text(&program, &sharing(&program, &["counts"]));
+    let dropped = format!("#define MR_LOCK_DROPPED 1\n{POINTS}{text}");
+    let alone = bench.build("alone", &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(), Build::Plain);
+    let module = bench.build("dropped", &dropped, Build::Plain);
+    let found = (0..10).find_map(|seed| {
+        let way = Way { workers: 4, plain: true, burst: 32, seed };
+        let result = bench.work(&program, &module, Build::Plain, way, &events).unwrap();
+        difference(&program, &result, &bench.replay(&program, &alone, &events, &result))
+    });
+    assert!(found.is_some(), "no seed showed it");
+    let module = bench.build("dropped", &dropped, Build::Thread);
+    let way = Way { workers: 2, plain: true, burst: 32, seed: 1 };
+    let said = bench.work(&program, &module, Build::Thread, way, &events).unwrap_err();
+    assert!(said.contains("data race"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_shared_is_refused() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "mixed", r#"
+#include <millrace/nf.h>
+VECTOR(a, __u64, .capacity = 4);
+VECTOR(b, __u64, .capacity = 4);
+ON_PACKET(p) { return FORWARD(p->port); }
+EVERY(SECONDS(1), p)
+{
+	__u64 *x = vector_at(&a, 0), *y = vector_at(&b, 0);
+
+	if (x && y)
+		*x += *y;
+}
+"#);
+    let checked = facts(&program);
+    let emit = |shared: &[&str]| {
+        millrace_emit::lock::emit(&program, &checked, &sharing(&program, shared), "m.c")
+    };
+    let refused = emit(&["a"]).unwrap_err().to_string();
+    assert!(refused.contains("works on a (shared under the lock) and on b"), "{refused}");
+    assert!(emit(&["a", "b"]).unwrap().contains(".once = 1"));
+    // Without a shared object it is the treatment alone.
+    let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
+    assert_eq!(emit(&[]).unwrap(), alone);
+}
