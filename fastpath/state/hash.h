@@ -214,16 +214,16 @@ MR_INLINE int hash_cold(const struct hash *h, const struct shape *s)
     return table_cold(&h->table, s, hash_head(s));
 }
 
-MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
-{
-    if (s->expire_after && mr_unlikely(expiry_any(&h->expiry, now)))
-        hash_reclaim(h, s, now, EXPIRY_BUDGET, UINT64_MAX);
-}
-
 /* Whether there is something for `age` to look at. */
 MR_INLINE int hash_due(const struct hash *h, const struct shape *s, u64 now)
 {
-    return s->expire_after && expiry_any(&h->expiry, now);
+    return s->expire_after && expiry_any(&h->expiry, expiry_late(s->expire_after, now));
+}
+
+MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
+{
+    if (mr_unlikely(hash_due(h, s, now)))
+        hash_reclaim(h, s, expiry_late(s->expire_after, now), EXPIRY_BUDGET, UINT64_MAX);
 }
 
 /* ---- handlers ---- */

@@ -191,10 +191,6 @@ enum {
     LOCK_RESTART, /* it has to run as a writer, from the beginning; nothing that it did so far may show */
 };
 
-/* The time by which entries are reclaimed that nobody asked for: late, so that one writer finds many. What
- * has expired is not there from then on, reclaimed or not. */
-MR_INLINE u64 lock_late(u64 now, u64 expire_after) { return now > expire_after / 64 ? now - expire_after / 64 : 0; }
-
 /* ---- the order of packets ----
  *
  * Sorted by this number, and equal ones by the packets' numbers, packets are in an order in which one

@@ -130,13 +130,9 @@ pub fn ageing(program: &Program, names: &Names) -> String {
             continue;
         };
         if object.expire_after > 0 && offers(object, "age") && offers(object, "due") {
-            let operands = format!(
-                "{}, lock_late(now, {}.expire_after)",
-                names.operands(id),
-                names.shape(id)
-            );
-            due.push(format!("{kind}_due({operands})"));
-            let _ = writeln!(calls, "\t{kind}_age({operands});");
+            let operands = names.operands(id);
+            due.push(format!("{kind}_due({operands}, now)"));
+            let _ = writeln!(calls, "\t{kind}_age({operands}, now);");
         }
     }
     if calls.is_empty() {
