@@ -5,11 +5,10 @@
 mod support;
 
 use support::random::Random;
-use support::workers::{
-    Build, Event, PHASE, POINTS, Result, TIMER, Way, difference, sharing,
-};
+use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing};
 use support::{Bench, facts, nf};
 
+use millrace_emit::lock::{Sharing, Test};
 use millrace_object::Program;
 
 const SECOND: u64 = 1_000_000_000;
@@ -82,7 +81,13 @@ fn events(
 
 /// Runs events with so many workers in each way there is; each must be what one worker makes of them in
 /// the order of commits.
-fn equal(bench: &Bench, program: &Program, shared: &[&str], workers: u32, events: &[Event]) -> Vec<Result> {
+fn equal(
+    bench: &Bench,
+    program: &Program,
+    shared: &[&str],
+    workers: u32,
+    events: &[Event],
+) -> Vec<Result> {
     let name = &program.name;
     let text = bench.shared_text(program, &sharing(program, shared));
     let alone = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
@@ -90,17 +95,16 @@ fn equal(bench: &Bench, program: &Program, shared: &[&str], workers: u32, events
     let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
     let mut results = Vec::new();
     for (build, prefix, plain, burst) in [
-        (Build::Thread, POINTS.to_owned(), true, 32),
-        (Build::Thread, format!("{POINTS}{cold}"), false, 32),
-        (Build::Address, format!("{POINTS}{cold}"), false, 7),
-        (Build::Plain, cold.to_owned(), false, 100),
+        (Build::Thread, "", true, 32),
+        (Build::Thread, cold, false, 32),
+        (Build::Address, cold, false, 7),
+        (Build::Plain, cold, false, 100),
     ] {
         let module = bench.build("shared", &format!("{prefix}{text}"), build);
         let way = Way {
             workers,
             plain,
             burst,
-            seed: 3,
         };
         let result = bench.work(program, &module, build, way, events);
         let result = result.unwrap_or_else(|e| panic!("{name}, {build:?}, {way:?}: {e}"));
@@ -170,11 +174,19 @@ fn lb_shares_its_backends_and_not_its_flows() {
     let mut events = events(workers, 40, 120, 20 * SECOND, |random, _| {
         if random.below(10) == 0 {
             let backend = random.below(9) as u8;
-            return (u32::MAX, 0, frame((backend, 99), 100 + u32::from(backend), 7, (9, 9)));
+            return (
+                u32::MAX,
+                0,
+                frame((backend, 99), 100 + u32::from(backend), 7, (9, 9)),
+            );
         }
         let client = random.below(60) as u32;
         // As RSS would: a flow's packets at one worker.
-        (client, 1, frame((98, 99), 1000 + client, 5, (client as u16, 80)))
+        (
+            client,
+            1,
+            frame((98, 99), 1000 + client, 5, (client as u16, 80)),
+        )
     });
     // Between two phases, the timer.
     for at in (0..events.len()).rev() {
@@ -202,7 +214,12 @@ fn nat_shares_flows_and_leases() {
         let client = random.below(30) as u32;
         let lan = random.below(3) != 0;
         let bytes = match lan {
-            true => frame((1, 2), 0x0a00_0001 + client, 0xc633_6401, (2000 + client as u16, 80)),
+            true => frame(
+                (1, 2),
+                0x0a00_0001 + client,
+                0xc633_6401,
+                (2000 + client as u16, 80),
+            ),
             false => frame((2, 1), 0xc633_6401, 0xcb00_7101, (80, 1024 + client as u16)),
         };
         (u32::MAX, u32::from(!lan), bytes)
@@ -280,12 +297,29 @@ fn what_a_reader_did_is_undone() {
         assert!(writers(&result, &made()) > 300);
     }
     // Where there is no room to keep what is overwritten, the reader becomes a writer.
-    let small = format!("#define UNDO_MAX 2u\n{POINTS}{text}");
+    let small = format!("#define UNDO_MAX 2u\n{text}");
     let module = bench.build("small", &small, Build::Address);
-    let alone = bench.build("alone", &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(), Build::Plain);
-    let way = Way { workers: 4, plain: false, burst: 16, seed: 1 };
-    let result = bench.work(&program, &module, Build::Address, way, &made()).unwrap();
-    assert_eq!(difference(&program, &result, &bench.replay(&program, &alone, &made(), &result)), None);
+    let alone = bench.build(
+        "alone",
+        &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(),
+        Build::Plain,
+    );
+    let way = Way {
+        workers: 4,
+        plain: false,
+        burst: 16,
+    };
+    let result = bench
+        .work(&program, &module, Build::Address, way, &made())
+        .unwrap();
+    assert_eq!(
+        difference(
+            &program,
+            &result,
+            &bench.replay(&program, &alone, &made(), &result)
+        ),
+        None
+    );
 }
 
 /// Counts per key, through a value pointer.
@@ -312,29 +346,64 @@ fn a_lock_that_is_dropped_shows() {
     let bench = Bench::new();
     let program = nf::compile(&bench, "counter", COUNTER);
     let events = events(4, 4, 2000, SECOND, |random, _| {
-        (u32::MAX, 0, frame((1, 2), random.below(2) as u32, 9, (5, 6)))
+        (
+            u32::MAX,
+            0,
+            frame((1, 2), random.below(2) as u32, 9, (5, 6)),
+        )
     });
     equal(&bench, &program, &["counts"], 4, &events);
-    let text = bench.shared_text(&program, &sharing(&program, &["counts"]));
-    let dropped = format!("#define MR_LOCK_DROPPED 1\n{POINTS}{text}");
-    let alone = bench.build("alone", &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(), Build::Plain);
-    let module = bench.build("dropped", &dropped, Build::Plain);
+    let dropped = |seed: u64| {
+        let sharing = Sharing {
+            test: Some(Test {
+                seed,
+                dropped: true,
+            }),
+            ..sharing(&program, &["counts"])
+        };
+        bench.shared_text(&program, &sharing)
+    };
+    let alone = bench.build(
+        "alone",
+        &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(),
+        Build::Plain,
+    );
     let found = (0..10).find_map(|seed| {
-        let way = Way { workers: 4, plain: true, burst: 32, seed };
-        let result = bench.work(&program, &module, Build::Plain, way, &events).unwrap();
-        difference(&program, &result, &bench.replay(&program, &alone, &events, &result))
+        let module = bench.build("dropped", &dropped(seed), Build::Plain);
+        let way = Way {
+            workers: 4,
+            plain: true,
+            burst: 32,
+        };
+        let result = bench
+            .work(&program, &module, Build::Plain, way, &events)
+            .unwrap();
+        difference(
+            &program,
+            &result,
+            &bench.replay(&program, &alone, &events, &result),
+        )
     });
     assert!(found.is_some(), "no seed showed it");
-    let module = bench.build("dropped", &dropped, Build::Thread);
-    let way = Way { workers: 2, plain: true, burst: 32, seed: 1 };
-    let said = bench.work(&program, &module, Build::Thread, way, &events).unwrap_err();
+    let module = bench.build("dropped", &dropped(1), Build::Thread);
+    let way = Way {
+        workers: 2,
+        plain: true,
+        burst: 32,
+    };
+    let said = bench
+        .work(&program, &module, Build::Thread, way, &events)
+        .unwrap_err();
     assert!(said.contains("data race"), "{said}");
 }
 
 #[test]
 fn what_cannot_be_shared_is_refused() {
     let bench = Bench::new();
-    let program = nf::compile(&bench, "mixed", r#"
+    let program = nf::compile(
+        &bench,
+        "mixed",
+        r#"
 #include <millrace/nf.h>
 VECTOR(a, __u64, .capacity = 4);
 VECTOR(b, __u64, .capacity = 4);
@@ -346,13 +415,17 @@ EVERY(SECONDS(1), p)
 	if (x && y)
 		*x += *y;
 }
-"#);
+"#,
+    );
     let checked = facts(&program);
     let emit = |shared: &[&str]| {
         millrace_emit::lock::emit(&program, &checked, &sharing(&program, shared), "m.c")
     };
     let refused = emit(&["a"]).unwrap_err().to_string();
-    assert!(refused.contains("works on a (shared under the lock) and on b"), "{refused}");
+    assert!(
+        refused.contains("works on a (shared under the lock) and on b"),
+        "{refused}"
+    );
     assert!(emit(&["a", "b"]).unwrap().contains(".once = 1"));
     // Without a shared object it is the treatment alone.
     let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();

@@ -102,9 +102,7 @@ impl Instance {
             handle_alloc_error(layout)
         };
         let seen = abi::Config {
-            shared: shared
-                .as_ref()
-                .map_or(std::ptr::null_mut(), |s| s.memory()),
+            shared: shared.as_ref().map_or(std::ptr::null_mut(), |s| s.memory()),
             workers: shared.as_ref().map_or(1, |s| s.workers()),
             worker,
             ..seen(config, &initial)

@@ -170,7 +170,9 @@ impl Module {
     /// Whether an object is one for all workers ([`Shared`]), whichever instance is asked.
     #[must_use]
     pub fn is_shared(&self, index: usize) -> bool {
-        self.object_table().get(index).is_some_and(|o| o.shared != 0)
+        self.object_table()
+            .get(index)
+            .is_some_and(|o| o.shared != 0)
     }
 
     /// Whether instances have state in common.

@@ -138,9 +138,7 @@ pub(crate) fn emit_shared(
     };
     out.lines(&module::header(program, &describe(program), treatment));
     out.lines(&includes(program, &helpers));
-    if names.shares() {
-        out.lines(&lock::text::includes(names.undo));
-    }
+    out.lines(&lock::text::includes(&names));
     out.lines(&objects::declarations(program, &names, random, tails));
     let mut wholes: Vec<Body> = (slices.iter().zip(&scouts).zip(&readers))
         .map(|((slice, scout), reader)| {
@@ -197,7 +195,11 @@ pub(crate) fn emit_shared(
         };
         let title = format!("{name}: {}", describe_role(entry.role));
         let mut reader = None;
-        let result = if whole.reader.is_some() { "int" } else { "void" };
+        let result = if whole.reader.is_some() {
+            "int"
+        } else {
+            "void"
+        };
         if whole.reader.is_some() {
             let signature = format!("{outlined} void {function}({parameters})");
             let body = Body::new(&programs[index], &names, Purpose::Program, &none)?;

@@ -77,7 +77,11 @@ impl Names {
 
     /// The object itself, an lvalue.
     pub fn instance(&self, object: ObjectId) -> String {
-        let shared = if self.is_shared(object) { "shared->" } else { "" };
+        let shared = if self.is_shared(object) {
+            "shared->"
+        } else {
+            ""
+        };
         format!("self->{shared}o{}", self.tags[object.0])
     }
 

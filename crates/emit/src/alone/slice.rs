@@ -87,7 +87,13 @@ impl<'a> Slice<'a> {
     /// The same, but that executions stop at some steps.
     pub fn stopping(&self, at: impl Fn(StepId) -> bool) -> Self {
         let steps = 0..self.roles.len();
-        let role = |id| if at(StepId(id)) { Role::Stop } else { Role::Absent };
+        let role = |id| {
+            if at(StepId(id)) {
+                Role::Stop
+            } else {
+                Role::Absent
+            }
+        };
         let stops = self.with_roles(steps.map(role).collect());
         stops.from(&self.starts)
     }

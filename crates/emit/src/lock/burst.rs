@@ -46,7 +46,11 @@ pub fn bursts(burst: &Burst) -> String {
         ""
     };
     // The host begins them at 0.
-    let draws = if burst.random { "\tpkt->draws = 0;\n" } else { "" };
+    let draws = if burst.random {
+        "\tpkt->draws = 0;\n"
+    } else {
+        ""
+    };
     let mut out = format!(
         "
 /* The packet as the only one at work, from its beginning. */

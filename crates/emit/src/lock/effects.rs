@@ -158,7 +158,9 @@ fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper)
         return Effect::Write;
     };
     match (sharing.is_shared(id), looks(object, helper)) {
-        (true, _) if object.expire_after > 0 && offers(object, &format!("reader_{}", helper.name)) => {
+        (true, _)
+            if object.expire_after > 0 && offers(object, &format!("reader_{}", helper.name)) =>
+        {
             Effect::Ask
         }
         (true, true) if object.expire_after == 0 => Effect::Read,

@@ -54,8 +54,18 @@ pub enum Treatment {
 pub struct Sharing {
     /// by object, in the program's order; those beyond its end are each worker's own
     pub treatments: Vec<Treatment>,
-    /// whether a test may switch threads wherever a writer touches shared state (`MR_POINT` of lock.h)
-    pub points: bool,
+    /// none but for tests
+    pub test: Option<Test>,
+}
+
+/// A module whose threads are switched wherever they touch shared state, at places that a seed chooses
+/// (fastpath/sync/points.h): for tests of what comes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Test {
+    /// chooses the places
+    pub seed: u64,
+    /// writers take no lock, so that something wrong does come of it
+    pub dropped: bool,
 }
 
 impl Sharing {
@@ -100,7 +110,8 @@ fn check(program: &Program, sharing: &Sharing) -> Result<(), Error> {
         if object.timer.is_some() {
             return Err(refused(&object.name, "its values have timers"));
         }
-        if object.is_shape() || object.kind.c.ends_with("_of_maps") || object.kind.c == "prog_array" {
+        if object.is_shape() || object.kind.c.ends_with("_of_maps") || object.kind.c == "prog_array"
+        {
             return Err(refused(&object.name, "it holds maps or programs"));
         }
         if object.read_only {
@@ -116,7 +127,7 @@ fn check(program: &Program, sharing: &Sharing) -> Result<(), Error> {
 /// Whether a test may switch threads before this step.
 pub(crate) fn switches(program: &Program, sharing: &Sharing, step: &Step) -> bool {
     use effects::Effect::{Ask, Read, Write};
-    sharing.points && matches!(effects::effect(program, sharing, step), Ask | Read | Write)
+    sharing.test.is_some() && matches!(effects::effect(program, sharing, step), Ask | Read | Write)
 }
 
 /// Whether a handler works on shared state.

@@ -20,10 +20,24 @@ pub const CREATE: &str = "\tif (!config->shared || config->worker >= config->wor
 /// The lock and this worker's line, as arguments.
 pub const READ: &str = "&self->shared->lock, self->core";
 
-/// What the headers are.
-pub fn includes(undo: bool) -> String {
-    let undo = if undo { "#include \"sync/undo.h\"\n" } else { "" };
-    format!("#include \"sync/lock.h\"\n{undo}")
+/// The headers, with what a test has before them; nothing where nothing is shared.
+pub fn includes(names: &Names) -> String {
+    let mut out = String::new();
+    if !names.shares() {
+        return out;
+    }
+    if let Some(test) = names.sharing.test {
+        let _ = writeln!(out, "#define MR_POINT_SEED {}ull", test.seed);
+        if test.dropped {
+            out.push_str("#define MR_LOCK_DROPPED 1\n");
+        }
+        out.push_str("#include \"sync/points.h\"\n");
+    }
+    out.push_str("#include \"sync/lock.h\"\n");
+    if names.undo {
+        out.push_str("#include \"sync/undo.h\"\n");
+    }
+    out
 }
 
 fn objects<'a>(

@@ -1,6 +1,6 @@
 /* Loads a module and feeds it events on several threads, one instance each; by pipes, as driver.c.
  *
- * In: u32 workers, u32 plain, u32 burst size, u32 events, u64 seed of the yields; per object u32 length of
+ * In: u32 workers, u32 plain, u32 burst size, u32 events; per object u32 length of
  * its initial value, bytes; per event u32 worker, u32 program (TIMER + index: a timer; PHASE: all workers
  * wait for each other here), u32 port, u32 length, u64 time, u64 number, bytes. Out: per event u64 commit,
  * u32 fate, u32 out, u32 length, bytes; then per object u32 entries, and each one's key and value: of a
@@ -24,23 +24,11 @@ struct event {
 };
 
 static u32 head[4];
-static u64 seed;
 static struct event *events;
 static struct mr_packet *packets;
 static const struct mr_module *module;
 static pthread_barrier_t barrier;
 static struct mr_instance **instances;
-
-static __thread u64 yields;
-
-/* Called by modules that are made for it, wherever a thread may be switched. */
-void mr_test_point(void);
-void mr_test_point(void)
-{
-	yields = yields * 6364136223846793005ull + 1442695040888963407ull;
-	if (yields >> 61 == 0)
-		sched_yield();
-}
 
 static void take(void *to, size_t bytes)
 {
@@ -71,7 +59,6 @@ static void *work(void *argument)
 	struct mr_packet *burst[256];
 	u32 program = 0;
 
-	yields = seed + worker;
 	pthread_barrier_wait(&barrier);
 	for (u32 i = 0; i <= head[3]; i++) {
 		int last = i == head[3];
@@ -133,7 +120,6 @@ int main(int argc, char **argv)
 	*(void **)&entry = must(dlsym(library, "millrace_module"), "dlsym");
 	module = entry();
 	take(head, sizeof(head));
-	take(&seed, 8);
 	initial = must(calloc(module->objects + 1, sizeof(*initial)), "memory");
 	for (u32 i = 0; i < module->objects; i++) {
 		u32 length;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use millrace_emit::lock::{Sharing, Treatment};
+use millrace_emit::lock::{Sharing, Test, Treatment};
 use millrace_object::Program;
 
 use super::{Bench, Outcome, facts};
@@ -61,10 +61,9 @@ pub struct Way {
     pub workers: u32,
     pub plain: bool,
     pub burst: u32,
-    pub seed: u64,
 }
 
-/// The objects of these names are shared.
+/// The objects of these names are shared, in a module whose threads switch where a seed says so.
 pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     for name in shared {
         let there = program.objects.iter().any(|o| o.name == *name);
@@ -76,12 +75,9 @@ pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     };
     Sharing {
         treatments: program.objects.iter().map(|o| treatment(&o.name)).collect(),
-        points: true,
+        test: Some(Test::default()),
     }
 }
-
-/// A module whose threads switch where a seed says so.
-pub const POINTS: &str = "void mr_test_point(void);\n#define MR_POINT() mr_test_point()\n";
 
 impl Bench {
     pub fn shared_text(&self, program: &Program, sharing: &Sharing) -> String {
@@ -92,11 +88,18 @@ impl Bench {
         let fastpath = self.cache.headers().unwrap().join("fastpath");
         let mut command = Command::new(&self.toolchain.clang);
         command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
-        command.args(["-Wno-unknown-warning-option", "-Wno-invalid-feature-combination"]);
+        command.args([
+            "-Wno-unknown-warning-option",
+            "-Wno-invalid-feature-combination",
+        ]);
         command.args(["-fno-strict-aliasing", "-fno-strict-overflow", "-g"]);
         command.args(match build {
             Build::Plain => &["-O3", "-march=native"][..],
-            Build::Address => &["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+            Build::Address => &[
+                "-O1",
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover=undefined",
+            ],
             Build::Thread => &["-O1", "-fsanitize=thread"],
         });
         command.args(flags).arg("-I").arg(fastpath);
@@ -110,7 +113,12 @@ impl Bench {
         let source = self.path(&format!("{name}-{build:?}.c"));
         let module = self.path(&format!("{name}-{build:?}.so"));
         std::fs::write(&source, text).unwrap();
-        self.clang(build, &["-fPIC", "-shared", "-fvisibility=hidden"], &source, &module);
+        self.clang(
+            build,
+            &["-fPIC", "-shared", "-fvisibility=hidden"],
+            &source,
+            &module,
+        );
         module
     }
 
@@ -129,10 +137,14 @@ impl Bench {
             self.clang(build, &["-rdynamic", "-pthread"], &source, &host);
         }
         let mut input = Vec::new();
-        for word in [way.workers, u32::from(way.plain), way.burst, events.len() as u32] {
+        for word in [
+            way.workers,
+            u32::from(way.plain),
+            way.burst,
+            events.len() as u32,
+        ] {
             input.extend(word.to_le_bytes());
         }
-        input.extend(way.seed.to_le_bytes());
         for object in &program.objects {
             let initial = object.initial.as_deref().unwrap_or_default();
             input.extend((initial.len() as u32).to_le_bytes());
@@ -190,9 +202,10 @@ impl Bench {
             workers: 1,
             plain: true,
             burst: 1,
-            seed: 0,
         };
-        let mut replayed = self.work(program, alone, Build::Plain, way, &sequence).unwrap();
+        let mut replayed = self
+            .work(program, alone, Build::Plain, way, &sequence)
+            .unwrap();
         let mut done = result.done.clone();
         for (at, made) in order.iter().zip(replayed.done) {
             done[*at] = Done {
@@ -264,7 +277,12 @@ fn parse(mut bytes: &[u8], events: usize, program: &Program) -> Result {
     let mut entries = Vec::new();
     for object in &program.objects {
         let count = u32::from_le_bytes(take(4).try_into().unwrap());
-        let entry = |_| (take(object.key_bytes as usize), take(object.value_bytes as usize));
+        let entry = |_| {
+            (
+                take(object.key_bytes as usize),
+                take(object.value_bytes as usize),
+            )
+        };
         let mut all: Vec<_> = (0..count).map(entry).collect();
         all.sort();
         // What nobody writes each worker has.
