@@ -105,6 +105,7 @@ fn equal(
             workers,
             plain,
             burst,
+            rounds: 1,
         };
         let result = bench.work(program, &module, build, way, events);
         let result = result.unwrap_or_else(|e| panic!("{name}, {build:?}, {way:?}: {e}"));
@@ -308,6 +309,7 @@ fn what_a_reader_did_is_undone() {
         workers: 4,
         plain: false,
         burst: 16,
+        rounds: 1,
     };
     let result = bench
         .work(&program, &module, Build::Address, way, &made())
@@ -374,6 +376,7 @@ fn a_lock_that_is_dropped_shows() {
             workers: 4,
             plain: true,
             burst: 32,
+            rounds: 1,
         };
         let result = bench
             .work(&program, &module, Build::Plain, way, &events)
@@ -390,6 +393,7 @@ fn a_lock_that_is_dropped_shows() {
         workers: 2,
         plain: true,
         burst: 32,
+        rounds: 1,
     };
     let said = bench
         .work(&program, &module, Build::Thread, way, &events)
@@ -430,4 +434,49 @@ EVERY(SECONDS(1), p)
     // Without a shared object it is the treatment alone.
     let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
     assert_eq!(emit(&[]).unwrap(), alone);
+}
+
+/// `cargo test -p millrace-emit --test lock -- --ignored --nocapture what_reading_costs`
+#[test]
+#[ignore = "a measurement"]
+fn what_reading_costs() {
+    let bench = Bench::new();
+    let plain = |program: &Program, names: &[&str]| Sharing {
+        test: None,
+        ..sharing(program, names)
+    };
+    for (name, shared) in [("firewall", &["flows"][..]), ("sbridge", &["stations"])] {
+        let program = nf::load(&bench, name);
+        let events = events(1, 1, 2048, 0, |random, _| {
+            let (host, port) = (10 + random.below(30) as u32, 1000 + random.below(32) as u16);
+            (0, 0, frame((1, 2), host, 99, (port, 80)))
+        });
+        let events = &events[..2048];
+        let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
+        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+        let text = bench.shared_text(&program, &plain(&program, shared));
+        let shared = bench.build(&format!("{name}-shared"), &text, Build::Plain);
+        for burst in [1, 32] {
+            let way = Way {
+                workers: 1,
+                plain: false,
+                burst,
+                rounds: 2000,
+            };
+            let mut ticks = [Vec::new(), Vec::new()];
+            for _ in 0..7 {
+                for (module, ticks) in [&alone, &shared].into_iter().zip(&mut ticks) {
+                    let run = bench.work(&program, module, Build::Plain, way, events);
+                    ticks.push(run.unwrap().ticks as f64 / 100.0);
+                }
+            }
+            for ticks in &mut ticks {
+                ticks.sort_by(f64::total_cmp);
+            }
+            println!(
+                "{name}, bursts of {burst}: alone {:.1} ticks a packet ({:.1} to {:.1}), as a reader {:.1} ({:.1} to {:.1})",
+                ticks[0][3], ticks[0][0], ticks[0][6], ticks[1][3], ticks[1][0], ticks[1][6]
+            );
+        }
+    }
 }

@@ -1,10 +1,11 @@
 /* Loads a module and feeds it events on several threads, one instance each; by pipes, as driver.c.
  *
- * In: u32 workers, u32 plain, u32 burst size, u32 events; per object u32 length of
+ * In: u32 workers, u32 plain, u32 burst size, u32 events, u32 rounds (how often each worker goes through its own); per object u32 length of
  * its initial value, bytes; per event u32 worker, u32 program (TIMER + index: a timer; PHASE: all workers
  * wait for each other here), u32 port, u32 length, u64 time, u64 number, bytes. Out: per event u64 commit,
  * u32 fate, u32 out, u32 length, bytes; then per object u32 entries, and each one's key and value: of a
- * shared object once, of others every worker's. Last u64 time stamp ticks per packet, all workers.
+ * shared object once, of others every worker's. Last u64 hundredths of a
+ * time stamp tick a packet, of all workers together.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@ struct event {
 	u64 time, number;
 };
 
-static u32 head[4];
+static u32 head[5];
 static struct event *events;
 static struct mr_packet *packets;
 static const struct mr_module *module;
@@ -53,13 +54,11 @@ static void *must(void *p, const char *what)
 	return p;
 }
 
-static void *work(void *argument)
+static void round(u32 worker)
 {
-	u32 worker = (u32)(uintptr_t)argument, n = 0;
 	struct mr_packet *burst[256];
-	u32 program = 0;
+	u32 program = 0, n = 0;
 
-	pthread_barrier_wait(&barrier);
 	for (u32 i = 0; i <= head[3]; i++) {
 		int last = i == head[3];
 
@@ -79,6 +78,13 @@ static void *work(void *argument)
 		else
 			burst[n++] = &packets[i];
 	}
+}
+
+static void *work(void *argument)
+{
+	pthread_barrier_wait(&barrier);
+	for (u32 i = 0; i < head[4]; i++)
+		round((u32)(uintptr_t)argument);
 	return NULL;
 }
 
@@ -178,7 +184,7 @@ int main(int argc, char **argv)
 			exit(10);
 	for (u32 w = 0; w < head[0]; w++)
 		pthread_join(thread[w], NULL);
-	ticks = (__builtin_ia32_rdtsc() - ticks) / (head[3] ? head[3] : 1);
+	ticks = (__builtin_ia32_rdtsc() - ticks) * 100 / ((u64)head[3] * head[4] + 1);
 	for (u32 i = 0; i < head[3]; i++) {
 		u32 length = (u32)(packets[i].end - packets[i].data);
 

@@ -41,7 +41,7 @@ pub struct Result {
     pub done: Vec<Done>,
     /// by object: entries, sorted
     pub entries: Vec<Vec<Entry>>,
-    /// time stamp ticks a packet
+    /// hundredths of a time stamp tick a packet, all workers together
     pub ticks: u64,
 }
 
@@ -61,6 +61,8 @@ pub struct Way {
     pub workers: u32,
     pub plain: bool,
     pub burst: u32,
+    /// how often each worker goes through its events
+    pub rounds: u32,
 }
 
 /// The objects of these names are shared, in a module whose threads switch where a seed says so.
@@ -142,6 +144,7 @@ impl Bench {
             u32::from(way.plain),
             way.burst,
             events.len() as u32,
+            way.rounds,
         ] {
             input.extend(word.to_le_bytes());
         }
@@ -202,6 +205,7 @@ impl Bench {
             workers: 1,
             plain: true,
             burst: 1,
+            rounds: 1,
         };
         let mut replayed = self
             .work(program, alone, Build::Plain, way, &sequence)
