@@ -336,13 +336,12 @@ MR_INLINE u8 *hash_reader_find(struct hash *h, const struct shape *s, const u64 
     if (!entry)
         return NULL;
     if (s->expire_after) {
-        u64 *mine = stamps_at(&h->stamps, pkt->core, index);
-        u64 latest = *mine > *hash_stamp(entry) ? *mine : *hash_stamp(entry);
+        u64 latest = stamps_known(&h->stamps, pkt->core, index, hash_stamp(entry));
 
         if (mr_unlikely(expiry_over(latest, s->expire_after, pkt->time)))
             return MR_RESTART;
-        if (refresh && pkt->time > *mine)
-            *mine = pkt->time;
+        if (refresh)
+            stamps_touch(&h->stamps, pkt->core, index, pkt->time);
     }
     return table_value(s, entry, hash_head(s));
 }
@@ -363,6 +362,48 @@ MR_INLINE u8 *hash_reader_map_lookup_elem(struct hash *h, const struct shape *s,
                                           u64 token, struct mr_packet *pkt)
 {
     return hash_reader_find(h, s, key, token, 0, pkt);
+}
+
+/* To put what is there is to refresh it. */
+MR_INLINE u8 *hash_reader_map_put(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                  const u8 *value, struct mr_packet *pkt)
+{
+    u8 *there = hash_reader_find(h, s, key, token, 0, pkt);
+
+    if (!there || there == MR_RESTART || memcmp(there, value, s->value_bytes))
+        return MR_RESTART;
+    return hash_reader_find(h, s, key, token, 1, pkt);
+}
+
+MR_INLINE u64 hash_reader_map_update_elem(struct hash *h, const struct shape *s, const u64 *key,
+                                          u64 token, const u8 *value, u64 flags, struct mr_packet *pkt)
+{
+    u8 *there = hash_reader_find(h, s, key, token, 0, pkt);
+
+    if (flags > HASH_BPF_EXIST)
+        return mr_errno(EINVAL);
+    if (there == MR_RESTART)
+        return MR_RESTART_NUMBER;
+    if (there && flags == HASH_BPF_NOEXIST)
+        return mr_errno(EEXIST);
+    if (!there && flags == HASH_BPF_EXIST)
+        return mr_errno(ENOENT);
+    if (!there || s->timer || memcmp(there, value, s->value_bytes))
+        return MR_RESTART_NUMBER;
+    return 0;
+}
+
+/* What is not there need not be deleted; an expired entry is, which only a writer does. */
+MR_INLINE u64 hash_reader_map_delete(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                     struct mr_packet *pkt)
+{
+    return hash_reader_find(h, s, key, token, 0, pkt) ? MR_RESTART_NUMBER : 0;
+}
+
+MR_INLINE u64 hash_reader_map_delete_elem(struct hash *h, const struct shape *s, const u64 *key,
+                                          u64 token, struct mr_packet *pkt)
+{
+    return hash_reader_find(h, s, key, token, 0, pkt) ? MR_RESTART_NUMBER : mr_errno(ENOENT);
 }
 
 /* ---- timers ---- */

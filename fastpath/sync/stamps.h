@@ -13,8 +13,9 @@
 
 #include "../base.h"
 
-/* Instead of a value: only a writer can tell. */
+/* Instead of a value, or of a number: only a writer can tell, or do it. */
 #define MR_RESTART ((u8 *)(uintptr_t)1)
+#define MR_RESTART_NUMBER (1ull << 63)
 
 struct stamps {
     u8 *data;
@@ -41,6 +42,23 @@ static inline void stamps_destroy(struct stamps *t)
 MR_INLINE u64 *stamps_at(const struct stamps *t, u32 core, u64 place)
 {
     return (u64 *)(t->data + core * t->stride) + place;
+}
+
+/* The latest that a reader may know. */
+MR_INLINE u64 stamps_known(const struct stamps *t, u32 core, u64 place, const u64 *stamp)
+{
+    u64 mine = *stamps_at(t, core, place);
+
+    return mine > *stamp ? mine : *stamp;
+}
+
+/* A reader's refresh. */
+MR_INLINE void stamps_touch(const struct stamps *t, u32 core, u64 place, u64 now)
+{
+    u64 *mine = stamps_at(t, core, place);
+
+    if (now > *mine)
+        *mine = now;
 }
 
 /* Makes the entry's own stamp the latest. Writers only. */

@@ -102,6 +102,13 @@ pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error>
             .contradiction(body.slice.step(id), "a store that is none"));
     };
     let (value, kind) = stored(body, id, size, src)?;
+    if body.reader.is_some_and(|r| r.compares(id)) {
+        // To store what is there changes nothing.
+        let address = body.address(id, base, offset)?;
+        return Ok(vec![format!(
+            "if (*({kind} *){address} != {value}) {RESTART}"
+        )]);
+    }
     Ok(vec![format!(
         "*({kind} *){} = {value};",
         body.address(id, base, offset)?

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use millrace_check::facts::{Access, ArgFact, Flow, Kind, Op, Step};
 use millrace_object::Program;
 use millrace_object::helper::{self, Arg, Helper};
-use millrace_object::insn::{Imm64, Insn};
+use millrace_object::insn::{Imm64, Insn, Operand, Reg};
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::Sharing;
@@ -18,6 +18,8 @@ pub enum Effect {
     None,
     /// it may change a shared object
     Write,
+    /// it stores into a shared object, which it changes if something else is there
+    Compare,
     /// it reads shared state
     Read,
     /// it reads a shared object by its function for readers, which may not be able to tell
@@ -69,6 +71,12 @@ pub fn effect(program: &Program, sharing: &Sharing, step: &Step) -> Effect {
             Some(Access::Several) => Effect::Read,
             _ => Effect::None,
         },
+        Op::Plain(Insn::Store { src, .. }) if matches!(step.access, Some(Access::Value(o)) if sharing.is_shared(o)) => {
+            match src {
+                Operand::Reg(src) if !is_number(step, src) => Effect::Write,
+                _ => Effect::Compare,
+            }
+        }
         Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => match step.access {
             Some(Access::Stack { .. } | Access::Context { .. }) => Effect::None,
             Some(access) if may_be_shared(sharing, access) => Effect::Write,
@@ -82,6 +90,11 @@ pub fn effect(program: &Program, sharing: &Sharing, step: &Step) -> Effect {
         Op::Plain(Insn::CallRegister { .. } | Insn::LegacyPacketLoad) => Effect::Write,
         _ => Effect::None,
     }
+}
+
+/// Whether a register holds a number and nothing else.
+fn is_number(step: &Step, reg: Reg) -> bool {
+    step.before.get(usize::from(reg.0)) == Some(&Kind::Scalar)
 }
 
 fn may_be_shared(sharing: &Sharing, access: Access) -> bool {
@@ -127,7 +140,7 @@ fn stronger(a: Effect, b: Effect) -> Effect {
         Effect::Read => 1,
         Effect::Refresh => 2,
         Effect::Store | Effect::Own => 3,
-        Effect::Ask => 4,
+        Effect::Compare | Effect::Ask => 4,
         Effect::Write => 5,
     };
     match (a, b) {
@@ -158,12 +171,8 @@ fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper)
         return Effect::Write;
     };
     match (sharing.is_shared(id), looks(object, helper)) {
-        (true, _)
-            if object.expire_after > 0 && offers(object, &format!("reader_{}", helper.name)) =>
-        {
-            Effect::Ask
-        }
         (true, true) if object.expire_after == 0 => Effect::Read,
+        (true, _) if offers(object, &format!("reader_{}", helper.name)) => Effect::Ask,
         (true, _) => Effect::Write,
         (false, true) => Effect::None,
         (false, false) if REFRESHES.contains(&helper.name) => Effect::Refresh,

@@ -15,10 +15,12 @@
 //! that the second run meets what the first one met. A burst is one hold of the reader's line, which is
 //! given up between packets when a writer waits; value pointers live within a packet, so under the lock.
 //!
-//! What is written when: inserting, deleting, overwriting, and storing through a value pointer write. So
-//! does every lookup in an LRU map (it moves the entry), refreshing an allocator's lease, and all that
-//! queues, stacks and ring buffers do but to look. Refreshing an entry of a map does not: each core has its
-//! own stamps (fastpath/sync/stamps.h). `EVERY`, `ON_START` and `ON_STOP` write if they work on shared objects.
+//! What is written when: inserting, deleting, overwriting, leasing, and storing through a value pointer
+//! write, unless what is to be there is there already. So does every lookup in an LRU map (it moves the entry),
+//! every atomic operation, a lock in a value, adding to a sketch, and all that queues, stacks and ring
+//! buffers do but to look. Refreshing an entry of a map or a lease does not: each core has its own stamps
+//! (fastpath/sync/stamps.h), and a reader becomes a writer only where another core's might keep alive what
+//! its own do not. `EVERY`, `ON_START` and `ON_STOP` write if they work on shared objects.
 //! A program with tail calls or with timers in values runs all its packets as writers.
 //!
 //! A counter that is only added to needs no lock: give each worker its own ([`Treatment::Own`]) and add them
@@ -126,8 +128,12 @@ fn check(program: &Program, sharing: &Sharing) -> Result<(), Error> {
 
 /// Whether a test may switch threads before this step.
 pub(crate) fn switches(program: &Program, sharing: &Sharing, step: &Step) -> bool {
-    use effects::Effect::{Ask, Read, Write};
-    sharing.test.is_some() && matches!(effects::effect(program, sharing, step), Ask | Read | Write)
+    use effects::Effect::{Ask, Compare, Read, Write};
+    sharing.test.is_some()
+        && matches!(
+            effects::effect(program, sharing, step),
+            Ask | Compare | Read | Write
+        )
 }
 
 /// Whether a handler works on shared state.

@@ -14,6 +14,8 @@ pub struct Reader {
     stops: BTreeSet<StepId>,
     /// it stops here if what it finds is for a writer to tell
     asks: BTreeSet<StepId>,
+    /// a store at which it stops if something else is there
+    compares: BTreeSet<StepId>,
     /// a store that may have to be undone
     keeps: BTreeSet<StepId>,
 }
@@ -37,11 +39,14 @@ impl Reader {
         };
         let stops = which(&[Effect::Write]);
         let asks = which(&[Effect::Ask]);
-        let leads = leading(whole, &order, stops.union(&asks).copied().collect());
-        let read = following(whole, which(&[Effect::Read, Effect::Ask]));
+        let compares = which(&[Effect::Compare]);
+        let ends = which(&[Effect::Write, Effect::Ask, Effect::Compare]);
+        let leads = leading(whole, &order, ends);
+        let read = following(whole, which(&[Effect::Read, Effect::Ask, Effect::Compare]));
         let mut reader = Reader {
             stops,
             asks,
+            compares,
             keeps: BTreeSet::new(),
         };
         for (id, effect) in effects.iter().filter(|(id, _)| leads.contains(id)) {
@@ -55,7 +60,12 @@ impl Reader {
                 Effect::Refresh if read.contains(id) => {
                     reader.stops.insert(*id);
                 }
-                Effect::None | Effect::Read | Effect::Refresh | Effect::Ask | Effect::Write => {}
+                Effect::None
+                | Effect::Read
+                | Effect::Refresh
+                | Effect::Ask
+                | Effect::Compare
+                | Effect::Write => {}
             }
         }
         reader
@@ -69,6 +79,11 @@ impl Reader {
     /// Whether this call goes to the kind's function for readers.
     pub fn asks(&self, id: StepId) -> bool {
         self.asks.contains(&id)
+    }
+
+    /// Whether this store is none if the same is there, and else stops it.
+    pub fn compares(&self, id: StepId) -> bool {
+        self.compares.contains(&id)
     }
 
     /// Whether this store keeps what it overwrites.
