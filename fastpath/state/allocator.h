@@ -38,6 +38,7 @@ struct allocator {
     u32 last;
     u32 fresh;   /* numbers from here on were never leased */
     u32 leased;  /* and not freed; some of these may have expired */
+    u64 settled; /* the least bound, when it was last found to be exact */
     struct expiry expiry;
     struct stamps stamps; /* by index, of shared ones that expire */
 };
@@ -146,8 +147,10 @@ MR_OUTLINE void allocator_mend(struct allocator *a, const struct shape *s, u64 n
         struct expiry_item *least = &a->expiry.item[0];
         u64 due = expiry_due(allocator_latest(a, s, least->index), s->expire_after);
 
-        if (due == least->due)
+        if (due == least->due) {
+            a->settled = due;
             break;
+        }
         expiry_mend(&a->expiry, due);
     }
 }
@@ -251,14 +254,11 @@ MR_INLINE int allocator_cold(const struct allocator *a, const struct shape *s)
     return a->leased * (allocator_stride(s) + sizeof(u32)) > MR_CACHE_BYTES;
 }
 
-/* Whether there is something for `age` to look at: an expired lease stays where it is until it is wanted,
- * and its bound is exact then. */
+/* Whether there is something for `age` to look at: an expired lease stays where it is until it is wanted. */
 MR_INLINE int allocator_due(const struct allocator *a, const struct shape *s, u64 now)
 {
-    const struct expiry_item *least = a->expiry.item;
-
     return s->expire_after && expiry_any(&a->expiry, expiry_late(s->expire_after, now)) &&
-           least->due != expiry_due(*allocator_stamp(a, s, least->index), s->expire_after);
+           a->expiry.item[0].due != a->settled;
 }
 
 MR_INLINE void allocator_age(struct allocator *a, const struct shape *s, u64 now)

@@ -1,5 +1,6 @@
-/* stamps: a table that cores share, its refreshes on their own, against one that a single core has. Who
+/* stamps: a table and an allocator that cores share, their refreshes on each core's own, against those that a single core has. Who
  * plays which core is drawn; a reader that cannot tell asks again as the writer. */
+#include "../state/allocator.h"
 #include "../state/hash.h"
 #include "check.h"
 
@@ -101,9 +102,71 @@ static void places(void)
     hash_destroy(&h, &apart);
 }
 
+static const struct shape leased = { .key_bytes = 2, .value_bytes = 8, .capacity = 10, .expire_after = AFTER, .first = 100, .shared = 1 };
+static const struct shape leased_single = { .key_bytes = 2, .value_bytes = 8, .capacity = 10, .expire_after = AFTER, .first = 100 };
+
+static u8 *ask(struct allocator *a, u64 number, u32 core, int refresh, u64 time)
+{
+    struct mr_packet pkt = { .time = time, .core = core };
+    u8 *found = refresh ? allocator_reader_allocator_refresh(a, &leased, number, &pkt)
+                        : allocator_reader_allocator_get(a, &leased, number, &pkt);
+
+    if (found != MR_RESTART)
+        return found;
+    asked_again++;
+    return refresh ? allocator_allocator_refresh(a, &leased, number, &pkt)
+                   : allocator_allocator_get(a, &leased, number, &pkt);
+}
+
+static void leases(void)
+{
+    struct mr_config config = check_config;
+    struct allocator a, b;
+    u64 time = 1000, hits = 0, misses = 0, full = 0;
+
+    config.workers = CORES;
+    asked_again = 0;
+    CHECK(allocator_create(&a, &leased, &config, NULL) == 0);
+    CHECK(allocator_create(&b, &leased_single, &config, NULL) == 0);
+    for (u64 step = 0; step < 200000; step++) {
+        u64 number = 98 + draw(30), value = draw(1000);
+        struct mr_packet pkt = { 0 };
+        u64 what = draw(100);
+
+        time += draw(5);
+        pkt.time = time;
+        if (what < 80) {
+            u8 *x = ask(&a, number, (u32)draw(CORES), what < 50, time);
+            u8 *y = what < 50 ? allocator_allocator_refresh(&b, &leased_single, number, &pkt)
+                              : allocator_allocator_get(&b, &leased_single, number, &pkt);
+
+            CHECK(!x == !y && (!x || !y || !memcmp(x, y, 8)));
+            hits += x != NULL;
+            misses += x == NULL;
+        } else if (what < 94) {
+            u64 x = allocator_allocator_lease(&a, &leased, (u8 *)&value, &pkt);
+
+            CHECK(x == allocator_allocator_lease(&b, &leased_single, (u8 *)&value, &pkt));
+            full += x == UINT64_MAX;
+        } else if (what < 97) {
+            CHECK(allocator_allocator_free(&a, &leased, number, &pkt) ==
+                  allocator_allocator_free(&b, &leased_single, number, &pkt));
+        } else {
+            if (allocator_due(&a, &leased, time))
+                allocator_age(&a, &leased, time);
+            allocator_age(&b, &leased_single, time);
+            CHECK(allocator_count(&a, &leased, time) == allocator_count(&b, &leased_single, time));
+        }
+    }
+    CHECK(hits > 1000 && misses > 1000 && full > 100 && asked_again > 1000);
+    allocator_destroy(&a, &leased);
+    allocator_destroy(&b, &leased_single);
+}
+
 int main(void)
 {
     same();
     places();
+    leases();
     return check_report();
 }
