@@ -53,6 +53,7 @@ struct mr_packet {
     u32 draws;    /* scratch: random draws so far; the host clears it */
 
     u64 commit; /* where workers share state: its place in the order of packets, see mr_shared */
+    void *undo; /* scratch: where a reader keeps what it overwrites (sync/undo.h) */
     u32 core;   /* scratch: which of the workers that share state has it */
     u32 unused;
 };

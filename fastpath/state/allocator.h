@@ -324,8 +324,8 @@ MR_INLINE u8 *allocator_reader_find(struct allocator *a, const struct shape *s, 
 
         if (mr_unlikely(expiry_over(latest, s->expire_after, pkt->time)))
             return MR_RESTART;
-        if (refresh)
-            stamps_touch(&a->stamps, pkt->core, index, pkt->time);
+        if (refresh && mr_unlikely(stamps_touch(&a->stamps, index, pkt)))
+            return MR_RESTART;
     }
     return allocator_entry(a, s, (u32)index) + 8;
 }

@@ -340,8 +340,8 @@ MR_INLINE u8 *hash_reader_find(struct hash *h, const struct shape *s, const u64 
 
         if (mr_unlikely(expiry_over(latest, s->expire_after, pkt->time)))
             return MR_RESTART;
-        if (refresh)
-            stamps_touch(&h->stamps, pkt->core, index, pkt->time);
+        if (refresh && mr_unlikely(stamps_touch(&h->stamps, index, pkt)))
+            return MR_RESTART;
     }
     return table_value(s, entry, hash_head(s));
 }
@@ -390,7 +390,7 @@ MR_INLINE u64 hash_reader_map_update_elem(struct hash *h, const struct shape *s,
         return mr_errno(ENOENT);
     if (!there || s->timer || memcmp(there, value, s->value_bytes))
         return MR_RESTART_NUMBER;
-    return 0;
+    return s->expire_after && hash_reader_find(h, s, key, token, 1, pkt) == MR_RESTART ? MR_RESTART_NUMBER : 0;
 }
 
 /* What is not there need not be deleted; an expired entry is, which only a writer does. */

@@ -11,7 +11,7 @@
 #ifndef MR_SYNC_STAMPS_H
 #define MR_SYNC_STAMPS_H
 
-#include "../base.h"
+#include "undo.h"
 
 /* Instead of a value, or of a number: only a writer can tell, or do it. */
 #define MR_RESTART ((u8 *)(uintptr_t)1)
@@ -52,13 +52,19 @@ MR_INLINE u64 stamps_known(const struct stamps *t, u32 core, u64 place, const u6
     return mine > *stamp ? mine : *stamp;
 }
 
-/* A reader's refresh. */
-MR_INLINE void stamps_touch(const struct stamps *t, u32 core, u64 place, u64 now)
+/* A reader's refresh: 1 if only a writer can do it. Should the reader run again as a writer, its refresh is
+ * undone before anybody else can see it: it might not come to it any more, and who is a writer before it must
+ * not find alive what it alone has kept. */
+MR_INLINE int stamps_touch(const struct stamps *t, u64 place, struct mr_packet *pkt)
 {
-    u64 *mine = stamps_at(t, core, place);
+    u64 *mine = stamps_at(t, pkt->core, place);
 
-    if (now > *mine)
-        *mine = now;
+    if (pkt->time <= *mine)
+        return 0;
+    if (pkt->undo && undo_keep((struct undo *)pkt->undo, (const u8 *)mine, sizeof(*mine)))
+        return 1;
+    *mine = pkt->time;
+    return 0;
 }
 
 /* Makes the entry's own stamp the latest. Writers only. */

@@ -102,6 +102,64 @@ static void places(void)
     hash_destroy(&h, &apart);
 }
 
+/* A reader that runs again as a writer has refreshed nothing; where there is no room to keep, it does so
+ * at once. */
+static void undone(void)
+{
+    struct mr_config config = check_config;
+    struct undo undo;
+    struct mr_packet first = { .time = 1000 }, reader = { .time = 1050, .core = 2, .undo = &undo };
+    struct mr_packet later = { .time = 1101 };
+    u64 key = 7, value = 1, token;
+    struct hash h;
+
+    config.workers = CORES;
+    CHECK(hash_create(&h, &apart, &config, NULL) == 0);
+    token = hash_token(&h, &apart, &key);
+    CHECK(hash_map_put(&h, &apart, &key, token, (u8 *)&value, &first) != NULL);
+    undo_begin(&undo);
+    CHECK(hash_reader_map_refresh(&h, &apart, &key, token, &reader) != NULL && undo.count == 1);
+    CHECK(hash_reader_map_put(&h, &apart, &key, token, (u8 *)&value, &reader) != NULL && undo.count == 1);
+    undo_all(&undo);
+    CHECK(hash_map_get(&h, &apart, &key, token, &later) == NULL);
+    CHECK(hash_map_put(&h, &apart, &key, token, (u8 *)&value, &first) != NULL);
+    undo.count = UNDO_MAX;
+    CHECK(hash_reader_map_refresh(&h, &apart, &key, token, &reader) == MR_RESTART);
+    undo_begin(&undo);
+    CHECK(hash_reader_map_refresh(&h, &apart, &key, token, &reader) != NULL);
+    CHECK(hash_map_get(&h, &apart, &key, token, &later) != NULL);
+    hash_destroy(&h, &apart);
+}
+
+/* What a reader may do that changes nothing, and what it may not. */
+static void puts_and_deletes(void)
+{
+    struct mr_config config = check_config;
+    struct mr_packet pkt = { .time = 1000, .core = 1 };
+    u64 key = 7, absent = 9, value = 1, other = 2, token, none;
+    struct hash h;
+
+    config.workers = CORES;
+    CHECK(hash_create(&h, &apart, &config, NULL) == 0);
+    token = hash_token(&h, &apart, &key);
+    none = hash_token(&h, &apart, &absent);
+    CHECK(hash_map_put(&h, &apart, &key, token, (u8 *)&value, &pkt) != NULL);
+    CHECK(hash_reader_map_put(&h, &apart, &key, token, (u8 *)&other, &pkt) == MR_RESTART);
+    CHECK(hash_reader_map_put(&h, &apart, &absent, none, (u8 *)&other, &pkt) == MR_RESTART);
+    CHECK(hash_reader_map_update_elem(&h, &apart, &key, token, (u8 *)&value, 0, &pkt) == 0);
+    CHECK(hash_reader_map_update_elem(&h, &apart, &key, token, (u8 *)&other, 0, &pkt) == MR_RESTART_NUMBER);
+    CHECK(hash_reader_map_update_elem(&h, &apart, &key, token, (u8 *)&other, 1, &pkt) == mr_errno(EEXIST));
+    CHECK(hash_reader_map_update_elem(&h, &apart, &absent, none, (u8 *)&other, 2, &pkt) == mr_errno(ENOENT));
+    CHECK(hash_reader_map_update_elem(&h, &apart, &absent, none, (u8 *)&other, 0, &pkt) == MR_RESTART_NUMBER);
+    CHECK(hash_reader_map_update_elem(&h, &apart, &absent, none, (u8 *)&other, 3, &pkt) == mr_errno(EINVAL));
+    CHECK(hash_reader_map_delete(&h, &apart, &absent, none, &pkt) == 0);
+    CHECK(hash_reader_map_delete_elem(&h, &apart, &absent, none, &pkt) == mr_errno(ENOENT));
+    CHECK(hash_reader_map_delete(&h, &apart, &key, token, &pkt) == MR_RESTART_NUMBER);
+    CHECK(hash_reader_map_delete_elem(&h, &apart, &key, token, &pkt) == MR_RESTART_NUMBER);
+    CHECK(hash_reader_map_lookup_elem(&h, &apart, &key, token, &pkt) != NULL);
+    hash_destroy(&h, &apart);
+}
+
 static const struct shape leased = { .key_bytes = 2, .value_bytes = 8, .capacity = 10, .expire_after = AFTER, .first = 100, .shared = 1 };
 static const struct shape leased_single = { .key_bytes = 2, .value_bytes = 8, .capacity = 10, .expire_after = AFTER, .first = 100 };
 
@@ -167,6 +225,8 @@ int main(void)
 {
     same();
     places();
+    undone();
+    puts_and_deletes();
     leases();
     return check_report();
 }

@@ -64,6 +64,8 @@ pub struct Packet {
     /// where workers share state: its place in the order of packets
     pub commit: u64,
     /// the module's scratch
+    pub undo: *mut c_void,
+    /// the module's scratch
     pub core: u32,
     /// nothing
     pub unused: u32,
@@ -90,6 +92,7 @@ impl Packet {
             redirect: 0,
             draws: 0,
             commit: 0,
+            undo: std::ptr::null_mut(),
             core: 0,
             unused: 0,
         }
@@ -287,6 +290,7 @@ mod tests {
             redirect,
             draws,
             commit,
+            undo,
             core,
             unused
         );

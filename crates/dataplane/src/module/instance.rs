@@ -42,6 +42,7 @@ pub struct Instance {
     pub(super) module: Arc<Module>,
     pub(super) memory: NonNull<abi::Instance>,
     layout: Layout,
+    worker: u32,
     // Behind `drop`: the instance refers to it.
     _shared: Option<Arc<Shared>>,
 }
@@ -122,6 +123,7 @@ impl Instance {
             module,
             memory,
             layout,
+            worker,
             _shared: shared,
         };
         for entry in &config.entries {
@@ -139,18 +141,36 @@ impl Instance {
         &self.module
     }
 
-    /// Runs `ON_START`, if there is one. `time` in ns.
+    /// Which of the workers that share state this is, from 0; 0 where nothing is shared.
+    #[must_use]
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// Runs `ON_START`, if there is one; where it works on shared state worker 0 does, before others have
+    /// packets. `time` in ns.
     pub fn start(&mut self, time: u64) {
+        if self.worker > 0 && self.module.starts_once() {
+            return;
+        }
         self.handler(self.module.table().start, time);
     }
 
-    /// Runs `ON_STOP`, if there is one. `time` in ns.
+    /// Runs `ON_STOP`, if there is one; where it works on shared state worker 0 does, after the others' last
+    /// packets. `time` in ns.
     pub fn stop(&mut self, time: u64) {
+        if self.worker > 0 && self.module.stops_once() {
+            return;
+        }
         self.handler(self.module.table().stop, time);
     }
 
-    /// Runs timer `index`; one that does not exist does nothing. `time` in ns.
+    /// Runs timer `index`; one that does not exist does nothing. One that works on shared state is worker
+    /// 0's, for all. `time` in ns.
     pub fn fire(&mut self, index: usize, time: u64) {
+        if self.worker > 0 && self.module.fires_once(index) {
+            return;
+        }
         let handler = self.module.timer_table().get(index).and_then(|t| t.fire);
         self.handler(handler, time);
     }

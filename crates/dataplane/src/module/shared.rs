@@ -109,3 +109,95 @@ impl Drop for Shared {
         unsafe { dealloc(self.memory.as_ptr().cast::<u8>(), self.layout) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::module::{Entry, Instance};
+    use crate::packet::{Arrival, Burst, Layout};
+    use crate::testing;
+    use std::path::Path;
+
+    fn module(name: &str, define: &[&str]) -> Result<Module, ModuleError> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shared.c");
+        Module::load(&testing::compile_module(name, &source, define))
+    }
+
+    fn number(instance: &mut Instance, object: usize, key: u8) -> u64 {
+        let value = instance.get(object, &[key], 0).unwrap().unwrap();
+        u64::from_ne_bytes(value.try_into().unwrap())
+    }
+
+    #[test]
+    fn workers_share_what_is_shared_and_nothing_else() {
+        let module = Arc::new(module("shared", &[]).unwrap());
+        assert!(module.shares() && module.is_shared(0) && !module.is_shared(1));
+        let config = Config {
+            entries: vec![Entry {
+                object: 0,
+                key: vec![0],
+                value: 1000_u64.to_ne_bytes().to_vec(),
+            }],
+            ..Config::default()
+        };
+        let shared = Shared::create(module, &config, 3).unwrap();
+        let instances: Vec<Instance> = (0..3)
+            .map(|w| Instance::join(&config, &shared, w).unwrap())
+            .collect();
+        let error = Instance::join(&config, &shared, 3).unwrap_err();
+        assert!(error.to_string().contains("worker 3 of 3"), "{error}");
+
+        let run = |mut instance: Instance| {
+            let mut commits = Vec::new();
+            instance.start(0);
+            for _ in 0..100 {
+                let mut burst = Burst::new(8, 1, Layout::Pooled);
+                for length in [2, 1, 2, 2] {
+                    assert!(burst.push(&[0; 2][..length], Arrival::default()));
+                }
+                instance.burst(0, true, &mut burst);
+                commits.extend((0..4).map(|i| burst.commit(i).unwrap()));
+                assert_eq!(burst.commit(4), None);
+            }
+            (instance, commits)
+        };
+        let (mut instances, commits): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
+            let threads: Vec<_> = (instances.into_iter())
+                .map(|instance| scope.spawn(|| run(instance)))
+                .collect();
+            threads.into_iter().map(|t| t.join().unwrap()).unzip()
+        });
+        // Entries are set once; every writer has counted.
+        assert_eq!(number(&mut instances[2], 0, 0), 1000 + 3 * 300);
+        assert_eq!(number(&mut instances[1], 0, 1), 1, "started once");
+        assert_eq!(number(&mut instances[1], 1, 0), 400);
+        assert!(commits.iter().all(|c| c.is_sorted()));
+        let mut written: Vec<u64> = commits.concat();
+        written.retain(|c| c % 2 == 0);
+        written.sort_unstable();
+        let all: Vec<u64> = (1..=900).map(|c| 2 * c).collect();
+        assert_eq!(written, all);
+        drop(shared);
+        drop(instances);
+    }
+
+    #[test]
+    fn one_instance_shares_with_nobody() {
+        let module = Arc::new(module("shared_alone", &[]).unwrap());
+        let mut instance = Instance::create(module.clone(), &Config::default()).unwrap();
+        assert_eq!((instance.worker(), number(&mut instance, 0, 0)), (0, 0));
+        assert!(Shared::create(module.clone(), &Config::default(), 0).is_err());
+        // More than the lock has lines for.
+        assert!(Shared::create(module, &Config::default(), 5000).is_err());
+        // A module that shares nothing: hosts need not ask.
+        let shared = Shared::create(testing::fixture(), &Config::default(), 2).unwrap();
+        assert!(Instance::join(&Config::default(), &shared, 1).is_ok());
+    }
+
+    #[test]
+    fn a_module_that_cannot_make_it_is_refused() {
+        let refused = module("shared_unmade", &["-DSHARED_CANNOT_BE_MADE"]);
+        assert!(matches!(refused, Err(ModuleError::Unfit { what, .. }) if what.contains("share")));
+    }
+}

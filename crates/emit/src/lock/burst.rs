@@ -76,9 +76,9 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
         return out;
     };
     let undo_begin = if names.undo {
-        "\tundo_begin(&self->undo);\n"
+        "\tundo_begin(&self->undo);\n\tpkt->undo = &self->undo;\n"
     } else {
-        ""
+        "\tpkt->undo = NULL;\n"
     };
     let slot = if entry.slotted { ", NULL" } else { "" };
     let as_reader = |name: &str, parameter: &str, call: &str| {

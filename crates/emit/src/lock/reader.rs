@@ -18,6 +18,8 @@ pub struct Reader {
     compares: BTreeSet<StepId>,
     /// a store that may have to be undone
     keeps: BTreeSet<StepId>,
+    /// whether a refresh of a shared entry may have to be undone
+    refreshes: bool,
 }
 
 impl Reader {
@@ -48,7 +50,9 @@ impl Reader {
             asks,
             compares,
             keeps: BTreeSet::new(),
+            refreshes: false,
         };
+        reader.refreshes = reader.asks.iter().any(|id| leads.contains(id));
         for (id, effect) in effects.iter().filter(|(id, _)| leads.contains(id)) {
             match effect {
                 Effect::Store => {
@@ -91,9 +95,9 @@ impl Reader {
         self.keeps.contains(&id)
     }
 
-    /// Whether any store does.
+    /// Whether it keeps anything, refreshes of shared entries included (fastpath/sync/stamps.h).
     pub fn undoes(&self) -> bool {
-        !self.keeps.is_empty()
+        !self.keeps.is_empty() || self.refreshes
     }
 }
 
