@@ -29,7 +29,7 @@ struct slot {
 	u64 token;
 	u64 key[1];
 	u64 number[1];
-	_Alignas(8) u8 stack[4];
+	_Alignas(8) u8 stack[8];
 	u32 site;
 };
 
@@ -283,9 +283,25 @@ L32:
 #line 71 /* if (!state) { */
 	r0_0 = 1;                                                /* 43: w0 = 1 */
 	if ((u32)r6_0 != 0x6400u) return mr_verdict_xdp(pkt, r0_0), LOCK_DONE; /* 44: if w6 != 25600 goto 31 */
-	return LOCK_RESTART;                                     /* 52: call map_update_elem#2 */
-L52:
+	r4_0 = 0;                                                /* 51: r4 = 0 */
 #line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
+	{                                                        /* 52: call map_update_elem#2 */
+#line 73
+		u64 key[] = { mr_load32(s0_4) };
+#line 73
+		_Alignas(8) u8 value[4];
+#line 73
+		memcpy(value, s0_8, 4);
+#line 73
+		u64 const found = hash_reader_map_update_elem(&self->shared->o0_sources, &shape0_sources, key, hash_token(&self->shared->o0_sources, &shape0_sources, key), value, r4_0, pkt);
+#line 73
+		if (mr_unlikely(found == MR_RESTART_NUMBER)) return LOCK_RESTART;
+#line 73
+	}
+#line 73
+	goto L30;                                                /* 53: goto 30 */
+L52:
+#line 73
 	r0_0 = 3;                                                /* 54: w0 = 3 */
 #line 76 /* if (*state != OPEN) { */
 	r2_0 = *(const volatile mr_u32 *)p1_0;                   /* 55: r2 = *(u32 *)(r1 +0) */
@@ -301,13 +317,28 @@ L52:
 	r4_0 = (u32)r4_0 + 100;                                  /* 60: w4 += 100 */
 #line 79
 	if ((u32)r4_0 != (u32)r3_0) goto L64;                    /* 61: if w4 != w3 goto 66 */
-	return LOCK_RESTART;                                     /* 63: *(u32 *)(r1 +0) = r2 */
+	r2_0 = (u32)r2_0 + 1;                                    /* 62: w2 += 1 */
+#line 80 /* *state += 1; */
+	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 63: *(u32 *)(r1 +0) = r2 */
+#line 84 /* return *state == OPEN ? XDP_TX : XDP_DROP; */
+	if ((u32)r2_0 == 3) return mr_verdict_xdp(pkt, r0_0), LOCK_DONE; /* 64: if w2 == 3 goto 31 */
+#line 84
+	goto L30;                                                /* 65: goto 30 */
 L64:
-	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
-L68:
+#line 84
+	r0_0 = 1;                                                /* 66: w0 = 1 */
+#line 84
+	r2_0 = 1;                                                /* 67: w2 = 1 */
 #line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
-	return LOCK_RESTART;                                     /* 70: *(u32 *)(r1 +0) = r2 */
-#line 311 "portknock-lock.c"
+	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
+#line 82
+	r2_0 = 0;                                                /* 69: w2 = 0 */
+L68:
+#line 82
+	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 70: *(u32 *)(r1 +0) = r2 */
+#line 82
+	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 71: goto 31 */
+#line 342 "portknock-lock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -398,7 +429,9 @@ L32:
 #line 70
 		slot->site = 1;
 #line 70
-		memcpy(slot->stack + 0, s0_4, 4);
+		memcpy(slot->stack + 0, s0_8, 4);
+#line 70
+		memcpy(slot->stack + 4, s0_4, 4);
 #line 70
 		slot->number[0] = r6_0;
 #line 70
@@ -407,17 +440,19 @@ L32:
 		return;
 #line 70
 	}
-#line 411 "portknock-lock.c"
+#line 444 "portknock-lock.c"
 }
 
 /* portknock from its first keyed operation on. */
 MR_INLINE int resume0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
+	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r2_0, r3_0, r4_0, r6_0;
 	u8 *p0_0, *p1_0;
 
-	memcpy(s0_4, slot->stack + 0, 4);
+	memcpy(s0_8, slot->stack + 0, 4);
+	memcpy(s0_4, slot->stack + 4, 4);
 	r6_0 = slot->number[0];
 	goto L39;
 L39:
@@ -437,7 +472,26 @@ L39:
 #line 71 /* if (!state) { */
 	r0_0 = 1;                                                /* 43: w0 = 1 */
 	if ((u32)r6_0 != 0x6400u) return mr_verdict_xdp(pkt, r0_0), LOCK_DONE; /* 44: if w6 != 25600 goto 31 */
-	return LOCK_RESTART;                                     /* 52: call map_update_elem#2 */
+	r4_0 = 0;                                                /* 51: r4 = 0 */
+#line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
+	{                                                        /* 52: call map_update_elem#2 */
+#line 73
+		u64 key[] = { mr_load32(s0_4) };
+#line 73
+		_Alignas(8) u8 value[4];
+#line 73
+		memcpy(value, s0_8, 4);
+#line 73
+		u64 const found = hash_reader_map_update_elem(&self->shared->o0_sources, &shape0_sources, key, hash_token(&self->shared->o0_sources, &shape0_sources, key), value, r4_0, pkt);
+#line 73
+		if (mr_unlikely(found == MR_RESTART_NUMBER)) return LOCK_RESTART;
+#line 73
+	}
+L30:
+#line 53 /* if ((__u8 *)(tcp + 1) > end) */
+	r0_0 = 1;                                                /* 30: w0 = 1 */
+#line 85 /* } */
+	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 31: exit */
 L52:
 #line 73 /* bpf_map_update_elem(&sources, &source, &first, BPF_ANY); */
 	r0_0 = 3;                                                /* 54: w0 = 3 */
@@ -455,13 +509,28 @@ L52:
 	r4_0 = (u32)r4_0 + 100;                                  /* 60: w4 += 100 */
 #line 79
 	if ((u32)r4_0 != (u32)r3_0) goto L64;                    /* 61: if w4 != w3 goto 66 */
-	return LOCK_RESTART;                                     /* 63: *(u32 *)(r1 +0) = r2 */
+	r2_0 = (u32)r2_0 + 1;                                    /* 62: w2 += 1 */
+#line 80 /* *state += 1; */
+	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 63: *(u32 *)(r1 +0) = r2 */
+#line 84 /* return *state == OPEN ? XDP_TX : XDP_DROP; */
+	if ((u32)r2_0 == 3) return mr_verdict_xdp(pkt, r0_0), LOCK_DONE; /* 64: if w2 == 3 goto 31 */
+#line 84
+	goto L30;                                                /* 65: goto 30 */
 L64:
-	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
-L68:
+#line 84
+	r0_0 = 1;                                                /* 66: w0 = 1 */
+#line 84
+	r2_0 = 1;                                                /* 67: w2 = 1 */
 #line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
-	return LOCK_RESTART;                                     /* 70: *(u32 *)(r1 +0) = r2 */
-#line 465 "portknock-lock.c"
+	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
+#line 82
+	r2_0 = 0;                                                /* 69: w2 = 0 */
+L68:
+#line 82
+	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 70: *(u32 *)(r1 +0) = r2 */
+#line 82
+	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 71: goto 31 */
+#line 534 "portknock-lock.c"
 }
 
 static int create_shared(struct mr_shared *self, const struct mr_config *config)
@@ -514,6 +583,7 @@ static __attribute__((noinline)) void write0(struct mr_instance *self, struct mr
 
 MR_INLINE void packet0(struct mr_instance *self, struct mr_packet *pkt)
 {
+	pkt->undo = NULL;
 	if (mr_unlikely(reader0_portknock(self, pkt) == LOCK_RESTART))
 		write0(self, pkt);
 }
@@ -540,6 +610,7 @@ static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, str
 
 MR_INLINE void taken_up0(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
+	pkt->undo = NULL;
 	if (mr_unlikely(resume0_portknock(self, pkt, slot) == LOCK_RESTART))
 		write0(self, pkt);
 }
