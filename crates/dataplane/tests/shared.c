@@ -7,6 +7,8 @@ struct mr_shared {
 	struct lock lock;
 	u64 total;
 	u64 started;
+	u64 packets; /* of all workers */
+	u64 seen;    /* of these when it stopped */
 };
 
 struct mr_instance {
@@ -27,6 +29,7 @@ static void burst(struct mr_instance *self, struct mr_packet *const *packets, u3
 		p->out = 0;
 		p->commit = lock_commit_read(k);
 		self->own++;
+		__atomic_fetch_add(&self->shared->packets, 1, __ATOMIC_RELAXED);
 		if (p->end - p->data == 1)
 			continue;
 		lock_read_to_write(k, self->core);
@@ -55,6 +58,14 @@ static void destroy_shared(struct mr_shared *self)
 	lock_destroy(&self->lock);
 }
 
+static void stop(struct mr_instance *self, struct mr_packet *p)
+{
+	(void)p;
+	lock_write(&self->shared->lock);
+	self->shared->seen += self->shared->packets;
+	lock_write_end(&self->shared->lock);
+}
+
 static int create(struct mr_instance *self, const struct mr_config *config)
 {
 	if (!config->shared || config->worker >= config->workers)
@@ -73,7 +84,8 @@ static int total_get(struct mr_instance *self, const u8 *key, u8 *value, u64 now
 {
 	(void)now;
 	lock_write(&self->shared->lock);
-	memcpy(value, *key ? &self->shared->started : &self->shared->total, sizeof(u64));
+	memcpy(value, *key == 0 ? &self->shared->total : *key == 1 ? &self->shared->started : &self->shared->seen,
+	       sizeof(u64));
 	lock_write_end(&self->shared->lock);
 	return 0;
 }
@@ -100,7 +112,7 @@ static int own_get(struct mr_instance *self, const u8 *key, u8 *value, u64 now)
 }
 
 static const struct mr_object objects[] = {
-	{ .name = "total", .kind = "array", .key_bytes = 1, .value_bytes = 8, .capacity = 2, .get = total_get, .set = total_set, .shared = 1 },
+	{ .name = "total", .kind = "array", .key_bytes = 1, .value_bytes = 8, .capacity = 3, .get = total_get, .set = total_set, .shared = 1 },
 	{ .name = "own", .kind = "array", .key_bytes = 1, .value_bytes = 8, .capacity = 1, .get = own_get },
 };
 
@@ -116,6 +128,7 @@ static const struct mr_module module = {
 	.create = create,
 	.destroy = destroy,
 	.start = start,
+	.stop = stop,
 	.burst = bursts,
 	.burst_plain = bursts,
 	.shared_bytes = sizeof(struct mr_shared),
@@ -125,6 +138,7 @@ static const struct mr_module module = {
 #endif
 	.destroy_shared = destroy_shared,
 	.start_once = 1,
+	.stop_once = 1,
 };
 
 const struct mr_module *millrace_module(void);

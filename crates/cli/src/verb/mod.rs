@@ -10,6 +10,7 @@ mod emit;
 mod manual;
 mod map;
 mod model;
+mod plan;
 mod run;
 mod survey;
 mod test;
@@ -55,6 +56,7 @@ verbs! {
     Build(build::Build),
     Emit(emit::Emit),
     Model(model::Model),
+    Plan(plan::Plan),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),

@@ -44,7 +44,7 @@ pub struct Instance {
     layout: Layout,
     worker: u32,
     // Behind `drop`: the instance refers to it.
-    _shared: Option<Arc<Shared>>,
+    shared: Option<Arc<Shared>>,
 }
 
 // SAFETY: the memory belongs to this Instance alone, and emitted code keeps no thread-local state.
@@ -65,7 +65,8 @@ impl Instance {
     }
 
     /// The instance of worker `worker`, from 0, of those that share state. What workers have in common was
-    /// made with `shared`; entries of such objects are set by worker 0.
+    /// made with `shared`; worker 0 sets the entries of such objects and runs an `ON_START` that works on
+    /// them. So all join before any has packets.
     ///
     /// # Errors
     /// As [`Self::create`], and when there is no such worker.
@@ -124,13 +125,16 @@ impl Instance {
             memory,
             layout,
             worker,
-            _shared: shared,
+            shared,
         };
         for entry in &config.entries {
             if worker > 0 && instance.module.is_shared(entry.object) {
                 continue;
             }
             instance.set(entry.object, &entry.key, &entry.value, config.time)?;
+        }
+        if worker == 0 && instance.module.starts_once() {
+            instance.handler(instance.module.table().start, config.time);
         }
         Ok(instance)
     }
@@ -147,22 +151,21 @@ impl Instance {
         self.worker
     }
 
-    /// Runs `ON_START`, if there is one; where it works on shared state worker 0 does, before others have
-    /// packets. `time` in ns.
+    /// Runs `ON_START`, if there is one. Where it works on shared state worker 0 did so when it joined, before
+    /// anybody had packets, and this does nothing. `time` in ns.
     pub fn start(&mut self, time: u64) {
-        if self.worker > 0 && self.module.starts_once() {
-            return;
+        if !self.module.starts_once() {
+            self.handler(self.module.table().start, time);
         }
-        self.handler(self.module.table().start, time);
     }
 
-    /// Runs `ON_STOP`, if there is one; where it works on shared state worker 0 does, after the others' last
-    /// packets. `time` in ns.
+    /// Runs `ON_STOP`, if there is one. Where it works on shared state the last worker that stops does so for
+    /// all. `time` in ns.
     pub fn stop(&mut self, time: u64) {
-        if self.worker > 0 && self.module.stops_once() {
-            return;
+        let shared = self.shared.as_ref().filter(|_| self.module.stops_once());
+        if shared.is_none_or(|s| s.is_last()) {
+            self.handler(self.module.table().stop, time);
         }
-        self.handler(self.module.table().stop, time);
     }
 
     /// Runs timer `index`; one that does not exist does nothing. One that works on shared state is worker

@@ -3,6 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::instance::{errno, initial, seen};
 use super::{Config, Module, ModuleError, abi};
@@ -16,6 +17,8 @@ pub struct Shared {
     memory: NonNull<abi::Shared>,
     layout: Layout,
     workers: u32,
+    /// workers that have stopped
+    stopped: AtomicU32,
 }
 
 // SAFETY: nothing but the module's functions touches the memory, on behalf of instances; abi.h promises
@@ -73,6 +76,7 @@ impl Shared {
             memory,
             layout,
             workers,
+            stopped: AtomicU32::new(0),
         }))
     }
 
@@ -86,6 +90,11 @@ impl Shared {
     #[must_use]
     pub fn module(&self) -> &Arc<Module> {
         &self.module
+    }
+
+    /// Counts a worker that stops: whether all others have.
+    pub(super) fn is_last(&self) -> bool {
+        self.stopped.fetch_add(1, Ordering::AcqRel) + 1 == self.workers
     }
 
     /// For `mr_config`: null where nothing is shared.
@@ -160,6 +169,7 @@ mod tests {
                 commits.extend((0..4).map(|i| burst.commit(i).unwrap()));
                 assert_eq!(burst.commit(4), None);
             }
+            instance.stop(0);
             (instance, commits)
         };
         let (mut instances, commits): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
@@ -171,6 +181,11 @@ mod tests {
         // Entries are set once; every writer has counted.
         assert_eq!(number(&mut instances[2], 0, 0), 1000 + 3 * 300);
         assert_eq!(number(&mut instances[1], 0, 1), 1, "started once");
+        assert_eq!(
+            number(&mut instances[1], 0, 2),
+            1200,
+            "stopped once, behind all"
+        );
         assert_eq!(number(&mut instances[1], 1, 0), 400);
         assert!(commits.iter().all(|c| c.is_sorted()));
         let mut written: Vec<u64> = commits.concat();
