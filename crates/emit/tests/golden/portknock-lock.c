@@ -718,6 +718,16 @@ static int o0_sources_next(struct mr_instance *self, u64 *cursor, u8 *key, u8 *v
 	return result;
 }
 
+static u64 o0_sources_full(struct mr_instance *self, u64 now)
+{
+	u64 result;
+
+	lock_write(&self->shared->lock);
+	result = hash_full(&self->shared->o0_sources, &shape0_sources, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -727,6 +737,7 @@ static const struct mr_object objects[] = {
 		.set = o0_sources_set,
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
+		.full = o0_sources_full,
 		.shared = 1,
 	},
 };
