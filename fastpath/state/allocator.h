@@ -16,7 +16,7 @@
  * Cost: get and refresh touch the entry's line and 4 bytes beside it. A lease moves the head of a list or takes the least of the
  * queue of expiry.h, O(log4 capacity).
  *
- * Shared: the functions allocator_reader_* are for who has one line of the lock, all others for who has all.
+ * Shared: these functions are for who has all lines of the lock; sync/allocator.h is for who has one.
  *
  * Memory: bytes = mapped(stride * capacity + 4 * capacity + expiry), each rounded up to 64, expiry as in
  * expiry.h when `expire_after` > 0, else 0. stride: 8 + round_up(value_bytes, 8); up to 64 the next
@@ -308,38 +308,6 @@ MR_INLINE u64 allocator_allocator_free(struct allocator *a, const struct shape *
         return 0;
     allocator_return(a, s, (u32)(number - s->first), pkt->time);
     return 1;
-}
-
-/* ---- readers ---- */
-
-MR_INLINE u8 *allocator_reader_find(struct allocator *a, const struct shape *s, u64 number, int refresh,
-                                    struct mr_packet *pkt)
-{
-    u64 index = number - s->first;
-
-    if (index >= s->capacity || a->link[index] & ALLOCATOR_FREE)
-        return NULL;
-    if (s->expire_after) {
-        u64 latest = stamps_known(&a->stamps, pkt->core, index, allocator_stamp(a, s, (u32)index));
-
-        if (mr_unlikely(expiry_over(latest, s->expire_after, pkt->time)))
-            return MR_RESTART;
-        if (refresh && mr_unlikely(stamps_touch(&a->stamps, index, pkt)))
-            return MR_RESTART;
-    }
-    return allocator_entry(a, s, (u32)index) + 8;
-}
-
-MR_INLINE u8 *allocator_reader_allocator_get(struct allocator *a, const struct shape *s, u64 number,
-                                             struct mr_packet *pkt)
-{
-    return allocator_reader_find(a, s, number, 0, pkt);
-}
-
-MR_INLINE u8 *allocator_reader_allocator_refresh(struct allocator *a, const struct shape *s, u64 number,
-                                                 struct mr_packet *pkt)
-{
-    return allocator_reader_find(a, s, number, 1, pkt);
 }
 
 /* ---- control, between bursts; the key is the number, as many of its bytes as `key_bytes` ---- */

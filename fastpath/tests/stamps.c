@@ -1,7 +1,7 @@
 /* stamps: a table and an allocator that cores share, their refreshes on each core's own, against those that a single core has. Who
  * plays which core is drawn; a reader that cannot tell asks again as the writer. */
-#include "../state/allocator.h"
-#include "../state/hash.h"
+#include "../sync/allocator.h"
+#include "../sync/hash.h"
 #include "check.h"
 
 #define CORES 5u

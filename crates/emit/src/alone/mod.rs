@@ -138,7 +138,7 @@ pub(crate) fn emit_shared(
     };
     out.lines(&module::header(program, &describe(program), treatment));
     out.lines(&includes(program, &helpers));
-    out.lines(&lock::text::includes(&names));
+    out.lines(&lock::text::includes(program, &names));
     out.lines(&objects::declarations(program, &names, random, tails));
     let mut wholes: Vec<Body> = (slices.iter().zip(&scouts).zip(&readers))
         .map(|((slice, scout), reader)| {

@@ -9,7 +9,7 @@ use millrace_object::insn::{Imm64, Insn, Operand, Reg};
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::Sharing;
-use crate::alone::offers;
+use crate::headers;
 
 /// What a step does, as far as others could see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,7 +172,7 @@ fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper)
     };
     match (sharing.is_shared(id), looks(object, helper)) {
         (true, true) if object.expire_after == 0 => Effect::Read,
-        (true, _) if offers(object, &format!("reader_{}", helper.name)) => Effect::Ask,
+        (true, _) if headers::reads(object.kind.c, helper.name) => Effect::Ask,
         (true, _) => Effect::Write,
         (false, true) => Effect::None,
         (false, false) if REFRESHES.contains(&helper.name) => Effect::Refresh,

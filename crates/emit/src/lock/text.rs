@@ -1,11 +1,13 @@
 //! The C around the programs where workers share state.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use millrace_object::Program;
 use millrace_object::program::ObjectId;
 
 use crate::alone::{Names, offers};
+use crate::headers;
 
 /// Members of the instance.
 pub const MEMBERS: &str =
@@ -21,7 +23,7 @@ pub const CREATE: &str = "\tif (!config->shared || config->worker >= config->wor
 pub const READ: &str = "&self->shared->lock, self->core";
 
 /// The headers, with what a test has before them; nothing where nothing is shared.
-pub fn includes(names: &Names) -> String {
+pub fn includes(program: &Program, names: &Names) -> String {
     let mut out = String::new();
     if !names.shares() {
         return out;
@@ -36,6 +38,13 @@ pub fn includes(names: &Names) -> String {
     out.push_str("#include \"sync/lock.h\"\n");
     if names.undo {
         out.push_str("#include \"sync/undo.h\"\n");
+    }
+    let kinds: BTreeSet<&str> = objects(program, names).map(|(_, kind)| kind).collect();
+    for kind in kinds {
+        let header = format!("sync/{kind}.h");
+        if headers::text(&header).is_some() {
+            let _ = writeln!(out, "#include \"{header}\"");
+        }
     }
     out
 }

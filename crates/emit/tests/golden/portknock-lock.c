@@ -8,6 +8,7 @@
 #include "alone.h"
 #include "state/hash.h"
 #include "sync/lock.h"
+#include "sync/hash.h"
 
 /* sources: hash, key 4 B, value 4 B, capacity 65536 */
 static const struct shape shape0_sources = { .key_bytes = 4u, .value_bytes = 4u, .capacity = 65536u, .shared = 1u };
@@ -186,7 +187,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 190 "portknock-lock.c"
+#line 191 "portknock-lock.c"
 }
 
 /* portknock, as long as it changes nothing that workers share. */
@@ -338,7 +339,7 @@ L68:
 	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 71: goto 31 */
-#line 342 "portknock-lock.c"
+#line 343 "portknock-lock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -440,7 +441,7 @@ L32:
 		return;
 #line 70
 	}
-#line 444 "portknock-lock.c"
+#line 445 "portknock-lock.c"
 }
 
 /* portknock from its first keyed operation on. */
@@ -530,7 +531,7 @@ L68:
 	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 71: goto 31 */
-#line 534 "portknock-lock.c"
+#line 535 "portknock-lock.c"
 }
 
 static int create_shared(struct mr_shared *self, const struct mr_config *config)

@@ -14,6 +14,7 @@ use millrace_object::program::{Dialect, Entry, Function, FunctionId, Program, Ro
 pub mod asm;
 pub mod nf;
 pub mod random;
+pub mod traffic;
 pub mod workers;
 
 /// A function made of these instructions; each is one slot.
