@@ -370,3 +370,31 @@ EVERY(SECONDS(1), p)
     let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
     assert_eq!(emit(&[]).unwrap(), alone);
 }
+
+/// With all that a function writes under the lock its module compiles without a warning.
+#[test]
+fn every_function_can_share_all_it_has() {
+    let bench = Bench::new();
+    let folder = nf::repository().join("nfs");
+    let mut names: Vec<String> = (std::fs::read_dir(folder).unwrap())
+        .map(|e| e.unwrap())
+        .filter(|e| e.path().is_dir())
+        .map(|e| e.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    for name in names {
+        let program = nf::load(&bench, &name);
+        let written = program.objects.iter().filter(|o| !o.read_only);
+        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
+        let text = bench.shared_text(&program, &sharing(&program, &shared));
+        assert_eq!(text.contains("struct mr_shared {"), !shared.is_empty());
+        let source = bench.path(&format!("{name}-shared.c"));
+        std::fs::write(&source, text).unwrap();
+        bench.clang(
+            Build::Thread,
+            &["-fsyntax-only"],
+            &source,
+            &bench.path("nothing"),
+        );
+    }
+}
