@@ -398,3 +398,56 @@ fn every_function_can_share_all_it_has() {
         );
     }
 }
+
+/// The others, each with everything that it writes under the lock.
+#[test]
+fn what_the_others_share_is_replayed() {
+    let bench = Bench::new();
+    let events = events(3, 15, 150, 45 * SECOND, |random, _| {
+        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
+        let port = 1000 + random.below(40) as u16;
+        let lan = random.below(2) == 0;
+        let bytes = match lan {
+            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
+            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    });
+    let way = Way {
+        workers: 3,
+        plain: false,
+        burst: 32,
+        rounds: 1,
+    };
+    for name in [
+        "cl",
+        "conntrack",
+        "ddos",
+        "einat",
+        "heavyhitter",
+        "hhh",
+        "policer",
+        "psd",
+        "tokenbucket",
+    ] {
+        let program = nf::load(&bench, name);
+        let written = program.objects.iter().filter(|o| !o.read_only);
+        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
+        let text = bench.shared_text(&program, &sharing(&program, &shared));
+        let module = bench.build(name, &text, Build::Plain);
+        let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
+        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+        let result = bench.work(&program, &module, Build::Plain, way, &events);
+        let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let replayed = bench.replay(&program, &alone, &events, &result);
+        if let Some(what) = difference(&program, &result, &replayed) {
+            panic!("{name}: {what}");
+        }
+        let run = (result, events.clone());
+        eprintln!(
+            "{name}: {} of {} packets wrote",
+            writers(&run),
+            events.len()
+        );
+    }
+}
