@@ -244,6 +244,14 @@ impl Burst {
         (self.pointers.as_ptr(), self.used as u32)
     }
 
+    /// Where workers share state, the place of packet `index` in the order of packets: sorted by it, and where
+    /// it is equal by number, they are as one worker could have run them. Else 0.
+    #[must_use]
+    pub fn commit(&self, index: usize) -> Option<u64> {
+        let used = self.descriptors.get(..self.used)?;
+        used.get(index).map(|d| d.commit)
+    }
+
     /// What became of packet `index`; none when there is no such packet. Bounds that lie outside the
     /// buffer, which no checked program can set, count as aborted, with no bytes.
     #[must_use]

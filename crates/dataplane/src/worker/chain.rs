@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::module::{Config, Instance, Module, ModuleError, abi};
+use crate::module::{Config, Instance, Module, ModuleError, Shared, abi};
 use crate::runner::Timers;
 use crate::share::Share;
 
@@ -53,13 +53,18 @@ pub struct Stage {
 }
 
 impl Stage {
-    fn new(link: &Link, start: u64) -> Result<Self, ModuleError> {
+    fn new(
+        link: &Link,
+        shared: &Arc<Shared>,
+        worker: usize,
+        start: u64,
+    ) -> Result<Self, ModuleError> {
         let config = Config {
             time: start,
             ..link.config.clone()
         };
         Ok(Self {
-            instance: Instance::create(link.module.clone(), &config)?,
+            instance: Instance::join(&config, shared, worker as u32)?,
             timers: Timers::new(link.module.timers(), start),
             alarms: 0,
             names: link
@@ -94,6 +99,15 @@ pub struct End {
     pub looped: bool,
 }
 
+/// What so many workers have in common of each function.
+///
+/// # Errors
+/// As [`Shared::create`].
+pub fn common(links: &[Link], workers: usize) -> Result<Vec<Arc<Shared>>, ModuleError> {
+    let of = |link: &Link| Shared::create(link.module.clone(), &link.config, workers.max(1) as u32);
+    links.iter().map(of).collect()
+}
+
 /// The functions of one worker.
 pub struct Chain {
     /// in their order
@@ -112,12 +126,19 @@ pub struct Chain {
 unsafe impl Send for Chain {}
 
 impl Chain {
-    /// Makes the state of each function; `start` is the time, ns since the epoch.
+    /// Makes the state of each function of worker `worker`, from 0; `shared` is what the workers have in common
+    /// of each, see [`common`]. `start` is the time, ns since the epoch.
     ///
     /// # Errors
-    /// As [`Instance::create`].
-    pub fn new(links: &[Link], start: u64) -> Result<Self, ModuleError> {
-        let stages = links.iter().map(|link| Stage::new(link, start));
+    /// As [`Instance::join`].
+    pub fn new(
+        links: &[Link],
+        shared: &[Arc<Shared>],
+        worker: usize,
+        start: u64,
+    ) -> Result<Self, ModuleError> {
+        let parts = links.iter().zip(shared);
+        let stages = parts.map(|(link, shared)| Stage::new(link, shared, worker, start));
         Ok(Self {
             stages: stages.collect::<Result<_, _>>()?,
             work: vec![Work::default(); links.len()],

@@ -33,7 +33,7 @@ use crate::account::Account;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Job, Mailbox};
-use crate::module::ModuleError;
+use crate::module::{self, ModuleError};
 use crate::packet::MAX_BURST;
 use crate::place::{Stay, pin};
 use crate::port::Queue;
@@ -96,10 +96,11 @@ pub fn serve(
 ) -> Result<Account, ModuleError> {
     let count = serve.workers.len();
     let shared = Arc::new(Shared::new(&mut serve));
+    let common = chain::common(&serve.chain, count)?;
     let mut workers = Vec::new();
     for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
         let _there = Stay::near(serve.cpus.get(number).copied());
-        workers.push(worker(&serve, number, count, queues, &shared)?);
+        workers.push(worker(&serve, &common, number, count, queues, &shared)?);
     }
     let rate = Rate::start();
     let deadline = serve.time.and_then(|t| Instant::now().checked_add(t));
@@ -163,6 +164,7 @@ impl Drop for Leaves<'_> {
 
 fn worker(
     serve: &Serve,
+    common: &[Arc<module::Shared>],
     number: usize,
     count: usize,
     queues: Vec<Box<dyn Queue>>,
@@ -175,7 +177,7 @@ fn worker(
         number,
         workers: count,
         shared: shared.clone(),
-        chain: Chain::new(&serve.chain, start)?,
+        chain: Chain::new(&serve.chain, common, number, start)?,
         delivery: Delivery::new(queues.len()),
         queues: queues
             .into_iter()

@@ -30,7 +30,7 @@ use crate::account::{Account, Failure, OVERSIZE, ObjectAccount, WorkerAccount};
 use crate::clock::Rate;
 use crate::mailbox::{Desk, Mailbox, Order};
 use crate::memory::Memory;
-use crate::module::{Instance, ModuleError};
+use crate::module::{Instance, ModuleError, Shared};
 use crate::packet::Arrival;
 use crate::place::Stay;
 use crate::share::Share;
@@ -129,12 +129,13 @@ impl Reader {
             pressure = Pressure::new(&run.module, &[]);
         }
         let divided: Vec<_> = pressure.objects().map(|object| (object, 0)).collect();
+        let shared = Shared::create(run.module.clone(), &run.config, count as u32)?;
         let mut workers = Vec::new();
         for number in 0..count {
             let cpu = parallel.cpus.get(number).copied();
             let _there = Stay::near(cpu);
             let mailbox = parallel.mailboxes.get(number).cloned();
-            let worker = worker(run, number, cpu, mailbox, &orders)?;
+            let worker = worker(run, &shared, number, cpu, mailbox, &orders)?;
             workers.push(Worker {
                 divided: divided.clone(),
                 ..worker
@@ -415,6 +416,7 @@ impl Reader {
 
 fn worker(
     run: &Run,
+    shared: &Arc<Shared>,
     number: usize,
     cpu: Option<usize>,
     mailbox: Option<Arc<Mailbox>>,
@@ -423,7 +425,7 @@ fn worker(
     let mut tally = Tally::new(&run.ports, run.reasons.len());
     tally.worker.worker = number as u32;
     Ok(Worker {
-        instance: Instance::create(run.module.clone(), &run.config)?,
+        instance: Instance::join(&run.config, shared, number as u32)?,
         tally,
         program: run.program,
         prefetch: run.prefetch,
@@ -447,8 +449,16 @@ fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<Object
     let Some(module) = instances.first().map(|i| i.module().objects().to_vec()) else {
         return Vec::new();
     };
+    let one_for_all: Vec<bool> = (0..module.len())
+        .map(|o| instances.iter().all(|i| i.module().is_shared(o)))
+        .collect();
     let accounts = module.into_iter().enumerate().map(|(index, object)| {
-        let entries: Vec<_> = instances.iter_mut().map(|i| i.count(index, now)).collect();
+        let copies = match one_for_all.get(index) {
+            Some(true) => 1,
+            _ => instances.len(),
+        };
+        let asked = instances.iter_mut().take(copies);
+        let entries: Vec<_> = asked.map(|i| i.count(index, now)).collect();
         let bytes = object.bytes.saturating_mul(entries.len() as u64);
         match shares.get(index).copied().unwrap_or(Share::Replicated) {
             Share::Divided { whole } => ObjectAccount {
