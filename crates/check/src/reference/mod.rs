@@ -23,8 +23,10 @@ mod timer;
 use std::collections::HashMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{Insn, REGISTERS};
-use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
+use millrace_object::insn::{Insn, REGISTERS, Reg};
+use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role, TIMER_BYTES};
+
+use crate::facts::written;
 
 pub use exact::Target;
 pub use log::{Log, Touch, index_key};
@@ -84,6 +86,8 @@ pub struct Machine<'a> {
     draws: u64,
     exact: Option<exact::Exact>,
     log: Option<Log>,
+    /// function and instruction that gave R0 its value
+    answered: Option<(usize, usize)>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -107,6 +111,7 @@ impl<'a> Machine<'a> {
             draws: seed,
             exact: None,
             log: None,
+            answered: None,
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -120,6 +125,15 @@ impl<'a> Machine<'a> {
             m.forbid_timer(o, at);
         }
         m
+    }
+
+    /// Where in the source the last execution got its verdict: the line of the instruction that gave R0 the
+    /// value that it ended with.
+    #[must_use]
+    pub fn answered_at(&self) -> Option<&Line> {
+        let (function, at) = self.answered?;
+        let function = self.program.functions.get(function)?;
+        function.lines.get(at)?.as_ref()
     }
 
     /// What the value of a global holds now.
@@ -227,6 +241,9 @@ impl<'a> Machine<'a> {
             let Some(insn) = insn else {
                 return violation("ran off a function");
             };
+            if written(&insn) == Some(Reg(0)) {
+                self.answered = Some((c.function, c.pc));
+            }
             c.pc += 1;
             match insn {
                 Insn::Exit => {
