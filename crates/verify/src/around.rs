@@ -13,7 +13,7 @@ use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use crate::compare::Kind;
 use crate::copy::Copy;
-use crate::findings::{Around, AtWorker, Did, Difference, Held};
+use crate::findings::{Around, AtWorker, Difference, Held, Place};
 use crate::lane::{Done, Lane};
 use crate::run::{Case, Modules, VerifyError};
 use crate::schedule::Schedule;
@@ -58,6 +58,7 @@ pub fn difference(
         packet: Some(show::packet(ports, packet)),
         sequential: Some(sequential),
         parallel: Some(parallel),
+        parts: None,
         state: Vec::new(),
     }
 }
@@ -99,6 +100,7 @@ pub fn entry(case: &Case<'_>, found: &EntryDifference, prefix: &str) -> Differen
         packet: None,
         sequential: None,
         parallel: None,
+        parts: None,
         state: vec![Around {
             object: name.to_owned(),
             key: case.names.key(found.object, &found.key),
@@ -118,28 +120,21 @@ pub fn entry(case: &Case<'_>, found: &EntryDifference, prefix: &str) -> Differen
 /// What was found around a packet.
 pub struct Found {
     state: Vec<Around>,
-    lines: [Option<Verdict>; 2],
+    parts: Option<Place>,
 }
 
-/// A verdict of the interpreter's.
-struct Verdict {
-    fate: Fate,
-    line: Option<(String, String)>,
+/// What the interpreter did.
+struct Execution {
+    fate: Option<Fate>,
+    keys: BTreeSet<(ObjectId, Vec<u8>)>,
+    trail: Vec<(usize, usize)>,
 }
 
 impl Found {
     /// Puts it where it belongs.
     pub fn put(self, difference: &mut Difference) {
         difference.state = self.state;
-        let [one, other] = self.lines;
-        let put = |did: &mut Option<Did>, verdict: Option<Verdict>| {
-            if let (Some(did), Some((line, text))) = (did, verdict.and_then(|v| v.line)) {
-                did.line = Some(line);
-                did.source = Some(text);
-            }
-        };
-        put(&mut difference.sequential, one);
-        put(&mut difference.parallel, other);
+        difference.parts = self.parts;
     }
 }
 
@@ -214,15 +209,15 @@ fn here(case: &Case<'_>, sides: &mut Sides<'_>, packet: &Packet) -> Option<Found
             frame: done.given.clone(),
             ..packet.clone()
         };
-        let (verdict, keys) = interpreted(case, program, entries(index)?, &given)?;
-        touched.extend(keys);
-        // The interpreter has no ages and no random draws of the run's: it may be elsewhere.
-        (verdict.fate == done.outcome.fate).then_some(verdict)
+        let mut execution = interpreted(case, program, entries(index)?, &given)?;
+        touched.append(&mut execution.keys);
+        // The interpreter has no ages and no random draws of the run's: it may have gone elsewhere.
+        let same = execution.fate.is_none_or(|f| f == done.outcome.fate);
+        same.then_some(execution.trail)
     };
-    let lines = [
-        execute(0, &step.sequential),
-        execute(1 + worker, &step.parallel),
-    ];
+    let one = execute(0, &step.sequential);
+    let other = execute(1 + worker, &step.parallel);
+    let parts = one.zip(other).and_then(|(a, b)| parting(program, &a, &b));
     let show = |object: usize, value: Option<Vec<u8>>| value.map(|v| case.names.value(object, &v));
     let was = |index: usize, object: usize, key: &Vec<u8>| {
         let entries = entries(index)?.get(object)?.iter();
@@ -265,7 +260,7 @@ fn here(case: &Case<'_>, sides: &mut Sides<'_>, packet: &Packet) -> Option<Found
             parallel,
         });
     }
-    Some(Found { state, lines })
+    Some(Found { state, parts })
 }
 
 /// Entries by object.
@@ -302,7 +297,7 @@ fn interpreted(
     program: &Program,
     contents: &Contents,
     packet: &Packet,
-) -> Option<(Verdict, BTreeSet<(ObjectId, Vec<u8>)>)> {
+) -> Option<Execution> {
     let takes = |role| matches!(role, Role::Xdp | Role::OnPacket);
     let mut entries = program.entries.iter().filter(|e| takes(e.role));
     let entry = entries.nth(case.entry)?;
@@ -321,16 +316,28 @@ fn interpreted(
     machine.tailroom(TAILROOM);
     machine.record();
     let end = machine.run(entry.function, entry.role, STEPS);
+    let trail = machine.trail().to_vec();
     let keys = machine.take_log().before.into_keys().collect();
     let End::Verdict(verdict) = end.ok()? else {
         return None;
     };
-    let line = machine.answered_at().map(|l| {
-        let place = format!("{}:{}", l.file, l.line);
-        (place, l.text.to_string())
-    });
-    let fate = fate(program.dialect, verdict as u32, packet.port)?;
-    Some((Verdict { fate, line }, keys))
+    Some(Execution {
+        fate: fate(program.dialect, verdict as u32, packet.port),
+        keys,
+        trail,
+    })
+}
+
+/// The line of the last instruction that both executed before they went different ways.
+fn parting(program: &Program, one: &[(usize, usize)], other: &[(usize, usize)]) -> Option<Place> {
+    let differs = |(a, b): (&(usize, usize), &(usize, usize))| a != b;
+    let at = one.iter().zip(other).position(differs)?;
+    let (function, insn) = *one.get(at.checked_sub(1)?)?;
+    let line = program.functions.get(function)?.lines.get(insn)?.as_ref()?;
+    Some(Place {
+        line: format!("{}:{}", line.file, line.line),
+        source: line.text.to_string(),
+    })
 }
 
 /// The fate of a verdict (docs/dialect.md); none for a redirect, whose target the program wrote elsewhere.

@@ -6,6 +6,7 @@ use millrace_dataplane::module::{Config, Instance, KeyValue, Module, ModuleError
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
 use crate::outcome::{Outcome, Written};
+use crate::sums::checksums;
 use crate::trace::Packet;
 
 /// A copy of the function with its state.
@@ -135,8 +136,13 @@ impl Copy {
             return Vec::new();
         }
         let mut found = Vec::new();
+        // A checksum may look like any number.
+        let sums: Vec<usize> = checksums(after).iter().map(|s| s.at).collect();
         for at in (0..after.len()).step_by(2) {
             for bytes in [2_usize, 4] {
+                if sums.iter().any(|sum| (at..at + bytes).contains(sum)) {
+                    continue;
+                }
                 let (old, new) = (before.get(at..at + bytes), after.get(at..at + bytes));
                 let Some(new) = new.filter(|new| old != Some(*new)) else {
                     continue;

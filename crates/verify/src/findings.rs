@@ -64,8 +64,20 @@ pub struct Difference {
     /// what the parallel side did
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Did>,
+    /// where the two executions part
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Place>,
     /// the entries that the packet asked for on either side, or the one that differs
     pub state: Vec<Around>,
+}
+
+/// A place in the author's source.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Place {
+    /// FILE:LINE
+    pub line: String,
+    /// the text of that line
+    pub source: String,
 }
 
 /// A packet for people.
@@ -90,12 +102,6 @@ pub struct Did {
     pub worker: u32,
     /// its fate
     pub fate: String,
-    /// FILE:LINE of the verdict, where the interpreter came to the same one
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<String>,
-    /// the text of that line
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
     /// its bytes afterwards
     pub bytes: String,
     /// its headers afterwards

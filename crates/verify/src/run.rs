@@ -288,6 +288,7 @@ impl<'a, 'b> Going<'a, 'b> {
                 packet: None,
                 sequential: None,
                 parallel: None,
+                parts: None,
                 state: Vec::new(),
             });
         }
@@ -313,7 +314,7 @@ impl<'a, 'b> Going<'a, 'b> {
                             self.stop_at(packet, &object);
                             break;
                         }
-                        self.judge(other, packet, Some("with memory for everything, too: "));
+                        self.judge(other, packet, None);
                     } else if matches!(step.found, Found::Differs(_)) {
                         let (program, deal) = (self.case.program, self.case.deal);
                         let fullness = &mut self.fullness;
@@ -396,6 +397,10 @@ impl<'a, 'b> Going<'a, 'b> {
     fn look(mut self, trace: &mut dyn Trace) -> Result<Findings, VerifyError> {
         self.close();
         self.findings.equal = self.findings.differing == 0;
+        if !self.findings.equal && self.modules.1.is_some() {
+            let note = "these differences remain when every table has room for everything";
+            self.findings.notes.push(note.into());
+        }
         if let Some(number) = self.first {
             // Which entries matter shows with the memory under which the sides differ.
             let modules = self.modules.1.unwrap_or(self.modules.0);
@@ -422,7 +427,7 @@ impl<'a, 'b> Going<'a, 'b> {
         others.stop(now);
         let ample = others.state(program, deal, now);
         if ample.differing > 0 {
-            return self.entries(&ample, "with memory for everything, too: ");
+            return self.entries(&ample, "");
         }
         for difference in &found.differences {
             let workers = difference.parallel.iter().map(|p| p.0);

@@ -76,8 +76,6 @@ pub fn did(program: &Program, ports: &[String], outcome: &Outcome) -> Did {
     Did {
         worker: outcome.worker,
         fate: fate(program, ports, outcome.fate),
-        line: None,
-        source: None,
         bytes: hex(&outcome.bytes),
         headers: summarise(&outcome.bytes),
     }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::findings::{Did, Difference, Findings, Held};
+use crate::findings::{Did, Difference, Findings, Held, Shown};
+
+/// Bytes of a packet that are written out.
+const SHOWN: usize = 64;
 
 /// What was found, in lines.
 #[must_use]
@@ -74,15 +77,18 @@ fn whole(text: &mut String, difference: &Difference) {
             "    packet {} at {}, {seconds:.6} s: {}",
             packet.number, packet.port, packet.headers
         );
-        let _ = writeln!(text, "      {}", packet.bytes);
+        let _ = writeln!(text, "      {}", cut(&packet.bytes));
     }
     for (side, did) in [
         ("sequential", &difference.sequential),
         ("parallel", &difference.parallel),
     ] {
         if let Some(did) = did {
-            outcome(text, side, did);
+            outcome(text, side, did, difference.packet.as_ref());
         }
+    }
+    if let Some(place) = &difference.parts {
+        let _ = writeln!(text, "    they part at {}: {}", place.line, place.source);
     }
     for entry in &difference.state {
         let _ = writeln!(text, "    {}[{}]", entry.object, entry.key);
@@ -96,19 +102,25 @@ fn whole(text: &mut String, difference: &Difference) {
     }
 }
 
-fn outcome(text: &mut String, side: &str, did: &Did) {
+fn outcome(text: &mut String, side: &str, did: &Did, packet: Option<&Shown>) {
     let place = match side {
         "parallel" => format!("worker {}", did.worker),
         _ => side.to_owned(),
     };
-    let _ = write!(text, "    {place}: {}", did.fate);
-    if let Some(line) = &did.line {
-        let _ = write!(text, " at {line}");
+    let _ = writeln!(text, "    {place}: {}", did.fate);
+    if packet.is_none_or(|p| p.bytes != did.bytes) {
+        let _ = writeln!(text, "      {}\n      {}", did.headers, cut(&did.bytes));
     }
-    if let Some(source) = did.source.as_ref().filter(|s| !s.is_empty()) {
-        let _ = write!(text, ": {source}");
+}
+
+/// The first bytes of a packet in hexadecimal: its headers are in there.
+fn cut(bytes: &str) -> String {
+    match bytes.get(..2 * SHOWN) {
+        Some(first) if bytes.len() > first.len() => {
+            format!("{first}... ({} bytes)", bytes.len() / 2)
+        }
+        _ => bytes.to_owned(),
     }
-    let _ = writeln!(text, "\n      {}\n      {}", did.headers, did.bytes);
 }
 
 fn held(held: &Held) -> String {

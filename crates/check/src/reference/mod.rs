@@ -23,10 +23,8 @@ mod timer;
 use std::collections::HashMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{Insn, REGISTERS, Reg};
-use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role, TIMER_BYTES};
-
-use crate::facts::written;
+use millrace_object::insn::{Insn, REGISTERS};
+use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
 
 pub use exact::Target;
 pub use log::{Log, Touch, index_key};
@@ -86,8 +84,8 @@ pub struct Machine<'a> {
     draws: u64,
     exact: Option<exact::Exact>,
     log: Option<Log>,
-    /// function and instruction that gave R0 its value
-    answered: Option<(usize, usize)>,
+    /// function and instruction of each step, while there is a log
+    trail: Vec<(usize, usize)>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -111,7 +109,7 @@ impl<'a> Machine<'a> {
             draws: seed,
             exact: None,
             log: None,
-            answered: None,
+            trail: Vec::new(),
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -127,13 +125,10 @@ impl<'a> Machine<'a> {
         m
     }
 
-    /// Where in the source the last execution got its verdict: the line of the instruction that gave R0 the
-    /// value that it ended with.
+    /// The instructions executed since [`Machine::record`], in order: function, and index in it.
     #[must_use]
-    pub fn answered_at(&self) -> Option<&Line> {
-        let (function, at) = self.answered?;
-        let function = self.program.functions.get(function)?;
-        function.lines.get(at)?.as_ref()
+    pub fn trail(&self) -> &[(usize, usize)] {
+        &self.trail
     }
 
     /// What the value of a global holds now.
@@ -241,8 +236,8 @@ impl<'a> Machine<'a> {
             let Some(insn) = insn else {
                 return violation("ran off a function");
             };
-            if written(&insn) == Some(Reg(0)) {
-                self.answered = Some((c.function, c.pc));
+            if self.log.is_some() {
+                self.trail.push((c.function, c.pc));
             }
             c.pc += 1;
             match insn {
