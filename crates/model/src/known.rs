@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use crate::expr::sets::{self, Place, Set};
-use crate::expr::{Arena, Bin, ExprId, Node, Rel};
+use crate::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 
 /// Something whose values are followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -148,8 +148,21 @@ fn leaf(arena: &Arena, e: ExprId, holds: bool) -> Known {
         return known;
     };
     for p in parts.iter().rev() {
-        if let (Node::Byte { base, at }, 8) = (arena.node(*p), arena.width(*p)) {
-            known.insert(Of::Byte((*base, *at)), Set::one(c as u8));
+        let width = arena.width(*p);
+        let bits = (c & mask(width)) as u8;
+        match arena.node(*p) {
+            Node::Byte { base, at } if width == 8 => {
+                known.insert(Of::Byte((*base, *at)), Set::one(bits));
+            }
+            // Some bits of a byte, as of the flags and the offset of fragments.
+            Node::Extract { of, low } if width < 8 => {
+                if let Node::Byte { base, at } = arena.node(*of) {
+                    let have = |v: &u8| u64::from(v >> low) & mask(width) == u64::from(bits);
+                    let set = Set::all().filtered(have);
+                    both(&mut known, &Known::from([(Of::Byte((*base, *at)), set)]));
+                }
+            }
+            _ => {}
         }
         c = c.checked_shr(arena.width(*p)).unwrap_or(0);
     }

@@ -2,6 +2,16 @@
 //! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
 //! in terms of the author's source lines.
 
+mod choose;
+mod constraints;
+mod key;
+mod make;
+mod packets;
 pub mod plan;
+mod rules;
+mod solved;
+mod touch;
+mod words;
 
+pub use make::{PlanError, Wanted, plan};
 pub use plan::{Plan, Strategy, Treatment};

@@ -1,8 +1,16 @@
 //! The value that this stage gives.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use millrace_object::program::ObjectId;
-use millrace_steer::{Kind, Nic, Rss, RssError, Steering};
+use millrace_steer::keys::Keys;
+use millrace_steer::table::{even, repeated};
+use millrace_steer::{Field, Kind, Nic, Rss, RssError, Steering};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
+
+use crate::solved::{Solved, slot};
 
 /// How the whole runs: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -18,6 +26,29 @@ pub enum Strategy {
     Lock,
     /// some objects shard, others are locked
     Mixed,
+}
+
+impl Strategy {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Alone, Self::Spread, Self::Shard, Self::Lock, Self::Mixed];
+
+    /// As it is written, e.g. `shard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Spread => "spread",
+            Self::Shard => "shard",
+            Self::Lock => "lock",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
 }
 
 /// What is done with one state object.
@@ -82,10 +113,12 @@ pub struct ObjectPlan {
 /// How one kind of packet of a port is steered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KindPlan {
-    /// the kind, as in `Kind::name`; `ipv4-error` and `ipv6-error` are ICMP errors that carry a packet
+    /// the kind, as in `Kind::name`
     pub kind: String,
     /// who brings it to its core: `nic`, or `software` where the NIC cannot: the receiving core, over a ring
     pub by: By,
+    /// it reaches state that is sharded; others go where they go
+    pub bound: bool,
     /// the fields that decide
     pub fields: Vec<String>,
     /// the fields that the NIC hashes and that the key makes count for nothing
@@ -113,6 +146,9 @@ pub struct PortPlan {
     pub name: String,
     /// by kind of packet; kinds that are not here touch no state that is sharded, and go anywhere
     pub kinds: Vec<KindPlan>,
+    /// software looks inside packets: ICMP errors go where the answer to the packet that they carry would go,
+    /// and first fragments where the whole packet would
+    pub inside: bool,
     /// dimension of the space from which this port's key is drawn, bits
     pub key_space: u32,
 }
@@ -165,6 +201,12 @@ pub struct Plan {
     /// what the keys are drawn from
     #[serde(skip)]
     pub(crate) device: Nic,
+    #[serde(skip)]
+    pub(crate) software: Nic,
+    #[serde(skip)]
+    pub(crate) solved: Solved,
+    #[serde(skip)]
+    pub(crate) inside: BTreeSet<usize>,
 }
 
 impl Plan {
@@ -182,23 +224,52 @@ impl Plan {
     /// [`RssError`] when the device cannot take what was planned for it: more cores than its table has
     /// entries.
     pub fn steering(&self, ports: usize, secret: [u8; 32]) -> Result<Vec<Steering>, RssError> {
-        let _ = secret;
-        let steering = Steering {
-            nic: Rss::new(&self.device, self.cores),
-            software: Default::default(),
-            errors: false,
+        let keys = self.solved.space.draw(&mut ChaCha20Rng::from_seed(secret));
+        let count = self.ports.len().max(1);
+        let one = |port: usize| {
+            // A program without ports has one key for all of them.
+            let port = port % count;
+            let handed = self.handed(port);
+            let software = if handed.is_empty() {
+                BTreeMap::new()
+            } else {
+                let rss = self.rss(&self.software, &keys, port, By::Software)?;
+                handed.into_iter().map(|kind| (kind, rss.clone())).collect()
+            };
+            Ok(Steering {
+                nic: self.rss(&self.device, &keys, port, By::Nic)?,
+                software,
+                inside: self.inside.contains(&port),
+            })
         };
-        Ok(vec![steering; ports])
+        (0..ports).map(one).collect()
     }
 
-    /// The kinds of packets that software brings to their core on a port.
-    #[must_use]
-    pub fn in_software(&self, port: usize) -> Vec<Kind> {
-        let kinds = self.ports.get(port).or(self.ports.first());
-        let kinds = kinds.iter().flat_map(|p| &p.kinds);
-        let named = kinds.filter(|k| k.by == By::Software);
-        named
-            .filter_map(|k| Kind::ALL.into_iter().find(|kind| kind.name() == k.kind))
-            .collect()
+    /// The kinds that software hashes on a port.
+    fn handed(&self, port: usize) -> Vec<Kind> {
+        let mine = self.solved.steered.iter().filter(|s| s.packets.port == port);
+        mine.filter(|s| s.by == By::Software).map(|s| s.packets.kind).collect()
+    }
+
+    /// What one who hashes has to be told.
+    fn rss(&self, nic: &Nic, keys: &Keys, port: usize, by: By) -> Result<Rss, RssError> {
+        let slot = slot(port, by);
+        let mut rss = Rss::new(nic, self.cores);
+        if let Some(key) = keys.key(slot) {
+            rss = rss.with_key(nic, key)?;
+        }
+        let mut hashed: BTreeMap<Kind, &[Field]> = BTreeMap::new();
+        for s in self.solved.steered.iter().filter(|s| s.class.port == slot) {
+            if let Some(kind) = s.class.hashed {
+                hashed.insert(kind, &s.class.fields);
+            }
+        }
+        for kind in nic.kinds.keys() {
+            rss = rss.with_fields(nic, *kind, hashed.get(kind).copied().unwrap_or(&[]))?;
+        }
+        let entries = rss.table().len();
+        let indexes = 1_usize << self.solved.space.index_bits();
+        let table = repeated(&even(indexes, self.cores), entries);
+        rss.with_table(nic, &table, self.cores)
     }
 }

@@ -3,7 +3,7 @@
 //! An error about a packet comes from the side that the packet went to, so it belongs where the answer to
 //! that packet would have come: with the fields of the carried packet, source and destination swapped.
 
-use crate::fields::{IPV4, Kind, Parsed, ipv4, ipv6, network};
+use crate::fields::{IPV4, Kind, LATER, Parsed, ipv4, ipv6, network};
 
 /// Bytes of the ICMP header before the carried packet.
 const HEADER: usize = 8;
@@ -12,20 +12,20 @@ const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// For a frame that is an ICMP error, unfragmented: the packet that would have answered the one that it
-/// carries. Of ICMPv6 only an error right behind the IPv6 header is one here.
+/// For a frame that is an ICMP error: the packet that would have answered the one that it carries. A first
+/// fragment, here and inside, counts as the whole packet: what is looked at is there. Of ICMPv6 only an error right behind the IPv6 header is one here.
 #[must_use]
 pub fn answered(frame: &[u8]) -> Option<Parsed> {
     let (kind, packet) = network(frame)?;
     let inner = if kind == IPV4 {
-        if ipv4(packet).kind != Kind::Ipv4 || *packet.get(9)? != ICMP {
+        if ipv4(packet, LATER).kind != Kind::Ipv4 || *packet.get(9)? != ICMP {
             return None;
         }
         let message = packet.get(usize::from(packet.first()? & 0xf) * 4..)?;
         if !ERRORS.contains(message.first()?) {
             return None;
         }
-        ipv4(message.get(HEADER..)?)
+        ipv4(message.get(HEADER..)?, LATER)
     } else {
         if ipv6(packet).kind != Kind::Ipv6 || *packet.get(6)? != ICMPV6 {
             return None;

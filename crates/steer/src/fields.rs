@@ -113,6 +113,25 @@ impl Field {
         }
     }
 
+    /// Bits of the field in packets of a kind; 0 where the kind does not have it.
+    #[must_use]
+    pub fn bits(self, kind: Kind) -> usize {
+        use Kind::{
+            Ipv4, Ipv4Fragment, Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp, NotIp,
+        };
+        match self {
+            Self::SourceAddress | Self::DestinationAddress => match kind {
+                NotIp => 0,
+                Ipv4 | Ipv4Fragment | Ipv4Tcp | Ipv4Udp | Ipv4Sctp => 32,
+                _ => 128,
+            },
+            Self::SourcePort | Self::DestinationPort => match kind {
+                Ipv4Tcp | Ipv4Udp | Ipv4Sctp | Ipv6Tcp | Ipv6Udp | Ipv6Sctp => 16,
+                _ => 0,
+            },
+        }
+    }
+
     /// The field of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -192,9 +211,18 @@ const SCTP: u8 = 132;
 #[must_use]
 pub fn parse(frame: &[u8]) -> Parsed {
     match network(frame) {
-        Some((IPV4, packet)) => ipv4(packet),
+        Some((IPV4, packet)) => ipv4(packet, FRAGMENT),
         Some((_, packet)) => ipv6(packet),
         None => Parsed::other(),
+    }
+}
+
+/// The same, but the first fragment of an IPv4 packet, which carries ports, counts as the whole packet.
+#[must_use]
+pub fn parse_whole(frame: &[u8]) -> Parsed {
+    match network(frame) {
+        Some((IPV4, packet)) => ipv4(packet, LATER),
+        _ => parse(frame),
     }
 }
 
@@ -213,8 +241,13 @@ pub(crate) fn network(frame: &[u8]) -> Option<(u16, &[u8])> {
     None
 }
 
-/// RFC 791.
-pub(crate) fn ipv4(packet: &[u8]) -> Parsed {
+/// More fragments, or an offset above zero.
+const FRAGMENT: u16 = 0x3fff;
+/// An offset above zero.
+pub(crate) const LATER: u16 = 0x1fff;
+
+/// RFC 791; `fragment` are the bits of which any makes it a fragment.
+pub(crate) fn ipv4(packet: &[u8], fragment: u16) -> Parsed {
     let Some(header) = packet.first_chunk::<20>() else {
         return Parsed::other();
     };
@@ -229,9 +262,7 @@ pub(crate) fn ipv4(packet: &[u8]) -> Parsed {
     };
     copy(&mut parsed.source, &header[12..16]);
     copy(&mut parsed.destination, &header[16..20]);
-    // More fragments, or an offset above zero.
-    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
-    if fragment {
+    if u16::from_be_bytes([header[6], header[7]]) & fragment != 0 {
         parsed.kind = Kind::Ipv4Fragment;
         return parsed;
     }

@@ -4,12 +4,18 @@
 //! queue up in an indirection table ([`rss`]). Which fields it can take, how long its key and its table
 //! are and how it makes the hash symmetric differ by device; that is written down as data, one file a
 //! device, in `nics/` ([`nic`]).
+//!
+//! Which keys keep together the packets that must meet, and spread the others, is linear algebra over
+//! GF(2) ([`keys`]); which queue each entry of the table leads to is a matter of the load ([`table`]).
 
 pub mod carried;
 pub mod fields;
+mod gf2;
+pub mod keys;
 pub mod nic;
 pub mod rss;
 pub mod steering;
+pub mod table;
 pub mod toeplitz;
 
 pub use fields::{Field, Kind, Parsed};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::carried::answered;
-use crate::fields::{Kind, parse};
+use crate::fields::{Kind, Parsed, parse, parse_whole};
 use crate::rss::Rss;
 
 /// Which core a port's packets belong to.
@@ -14,22 +14,16 @@ pub struct Steering {
     pub nic: Rss,
     /// kinds that the receiving core hashes itself and hands over, and how it hashes them
     pub software: BTreeMap<Kind, Rss>,
-    /// ICMP errors go where the answer to the packet that they carry would go, which the receiving core
-    /// finds out
-    pub errors: bool,
+    /// the receiving core looks inside: ICMP errors go where the answer to the packet that they carry would
+    /// go, and first fragments of IPv4 where the whole packet would
+    pub inside: bool,
 }
 
 impl Steering {
     /// The core that a frame belongs to.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let mut parsed = parse(frame);
-        if self.errors
-            && matches!(parsed.kind, Kind::Ipv4 | Kind::Ipv6)
-            && let Some(answer) = answered(frame)
-        {
-            parsed = answer;
-        }
+        let parsed = self.taken_for(frame);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.queue_of(&parsed)
     }
@@ -37,11 +31,20 @@ impl Steering {
     /// Whether the NIC may have brought a frame to another core than the one that it belongs to.
     #[must_use]
     pub fn in_software(&self, frame: &[u8]) -> bool {
-        if self.software.is_empty() && !self.errors {
+        if self.software.is_empty() && !self.inside {
             return false;
         }
-        let kind = parse(frame).kind;
-        self.software.contains_key(&kind)
-            || (self.errors && matches!(kind, Kind::Ipv4 | Kind::Ipv6) && answered(frame).is_some())
+        let own = parse(frame);
+        self.software.contains_key(&own.kind) || (self.inside && self.taken_for(frame) != own)
+    }
+
+    fn taken_for(&self, frame: &[u8]) -> Parsed {
+        if !self.inside {
+            return parse(frame);
+        }
+        let whole = parse_whole(frame);
+        let other = matches!(whole.kind, Kind::Ipv4 | Kind::Ipv6);
+        let answer = if other { answered(frame) } else { None };
+        answer.unwrap_or(whole)
     }
 }

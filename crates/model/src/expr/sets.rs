@@ -60,6 +60,16 @@ impl Set {
         out
     }
 
+    /// Those of its values for which something holds.
+    #[must_use]
+    pub fn filtered(&self, holds: impl Fn(&u8) -> bool) -> Self {
+        let mut out = self.clone();
+        for (v, is) in (0..=255_u8).zip(&mut out.0) {
+            *is &= holds(&v);
+        }
+        out
+    }
+
     /// Its values.
     pub fn values(&self) -> impl Iterator<Item = u8> + '_ {
         (0..=255_u8)

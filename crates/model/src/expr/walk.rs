@@ -1,5 +1,8 @@
 //! Walks over expressions, without recursion.
 
+use std::collections::BTreeMap;
+
+use super::sets::Place;
 use super::{Arena, ExprId, Node};
 
 /// Calls `f` with each operand of a node.
@@ -95,26 +98,57 @@ fn rebuilt(arena: &mut Arena, e: ExprId, replace: Replace<'_>) -> ExprId {
     for id in cone(arena, &[e], |_| false) {
         let get = |e: &ExprId| new.get(e).copied().unwrap_or(*e);
         let node = arena.node(id).clone();
-        let width = arena.width(id);
-        let made = replace(arena, &node, &get).unwrap_or_else(|| match &node {
-            Node::Const(_) | Node::Sym(_) => id,
-            Node::Byte { base: None, .. } => id,
-            Node::Byte { base: Some(b), at } => {
-                let at = arena.number(*at as u64, 64);
-                let offset = arena.binary(super::Bin::Add, get(b), at);
-                arena.byte(offset)
-            }
-            Node::Concat(parts) => {
-                let parts: Vec<ExprId> = parts.iter().map(get).collect();
-                arena.concat(&parts)
-            }
-            Node::Extract { of, low } => arena.extract(get(of), *low, width),
-            Node::SignExtend(of) => arena.sign_extend(get(of), width),
-            Node::Bin(op, a, b) => arena.binary(*op, get(a), get(b)),
-            Node::Cmp(rel, a, b) => arena.compare(*rel, get(a), get(b)),
-            Node::Ite(c, a, b) => arena.ite(get(c), get(a), get(b)),
-        });
+        let made = replace(arena, &node, &get).unwrap_or_else(|| rebuilt_node(arena, id, &new));
         new.insert(id, made);
     }
     new.get(&e).copied().unwrap_or(e)
+}
+
+/// A node with what took the place of its operands.
+fn rebuilt_node(arena: &mut Arena, id: ExprId, new: &super::ids::IdMap<ExprId, ExprId>) -> ExprId {
+    let get = |e: &ExprId| new.get(e).copied().unwrap_or(*e);
+    let node = arena.node(id).clone();
+    let width = arena.width(id);
+    match &node {
+        Node::Const(_) | Node::Sym(_) => id,
+        Node::Byte { base: None, .. } => id,
+        Node::Byte { base: Some(b), at } => {
+            let at = arena.number(*at as u64, 64);
+            let offset = arena.binary(super::Bin::Add, get(b), at);
+            arena.byte(offset)
+        }
+        Node::Concat(parts) => {
+            let parts: Vec<ExprId> = parts.iter().map(get).collect();
+            arena.concat(&parts)
+        }
+        Node::Extract { of, low } => arena.extract(get(of), *low, width),
+        Node::SignExtend(of) => arena.sign_extend(get(of), width),
+        Node::Bin(op, a, b) => arena.binary(*op, get(a), get(b)),
+        Node::Cmp(rel, a, b) => arena.compare(*rel, get(a), get(b)),
+        Node::Ite(c, a, b) => arena.ite(get(c), get(a), get(b)),
+    }
+}
+
+/// The expressions with bytes of the packet replaced by the values that they have, by their place as it is after
+/// the replacement: what a place is computed from may have been replaced, too.
+pub fn with_bytes(
+    arena: &mut Arena,
+    roots: &[ExprId],
+    values: &BTreeMap<Place, u8>,
+) -> Vec<ExprId> {
+    let mut new = super::ids::IdMap::default();
+    for id in cone(arena, roots, |_| false) {
+        let made = rebuilt_node(arena, id, &new);
+        let known = match arena.node(made) {
+            Node::Byte { base, at } => values.get(&(*base, *at)),
+            _ => None,
+        };
+        let made = match known {
+            Some(v) => arena.number(u64::from(*v), 8),
+            None => made,
+        };
+        new.insert(id, made);
+    }
+    let of = |e: &ExprId| new.get(e).copied().unwrap_or(*e);
+    roots.iter().map(of).collect()
 }

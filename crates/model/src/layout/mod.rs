@@ -71,7 +71,8 @@ fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
 }
 
 /// Four times the lower half of a byte: the length of an IPv4 header; which byte.
-fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
+#[must_use]
+pub fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
     let Node::Concat(parts) = arena.node(e) else {
         return None;
     };
