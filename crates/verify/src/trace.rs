@@ -124,6 +124,42 @@ impl Pass for Read {
     }
 }
 
+/// The first so many packets of a trace.
+pub struct First<T>(pub T, pub u64);
+
+struct Cut {
+    pass: Box<dyn Pass>,
+    left: u64,
+    all: u64,
+}
+
+impl<T: Trace> Trace for First<T> {
+    fn open(&mut self) -> Result<Box<dyn Pass>, TraceError> {
+        let pass = self.0.open()?;
+        let all = self.1;
+        Ok(Box::new(Cut {
+            pass,
+            left: all,
+            all,
+        }))
+    }
+}
+
+impl Pass for Cut {
+    fn next(&mut self) -> Result<Option<(u32, u64, u32, &[u8])>, TraceError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        self.pass.next()
+    }
+
+    fn share(&self) -> Option<f64> {
+        let own = (self.all - self.left) as f64 / self.all.max(1) as f64;
+        self.pass.share().map(|share| share.max(own))
+    }
+}
+
 /// Packets that are given: for tests, and for traffic that somebody composes.
 pub struct Given(pub Vec<Packet>);
 

@@ -15,6 +15,7 @@ mod survey;
 mod test;
 mod top;
 mod trace;
+mod verify;
 
 use clap::Subcommand;
 
@@ -55,6 +56,7 @@ verbs! {
     Build(build::Build),
     Emit(emit::Emit),
     Model(model::Model),
+    Verify(verify::Verify),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),
