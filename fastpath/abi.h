@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 3u
+#define MR_ABI 4u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -82,6 +82,8 @@ struct mr_object {
     int (*remove)(struct mr_instance *, const u8 *key, u64 now);
     /* Visits entries in an order of the object's own. `*cursor` starts at 0; -ENOENT at the end. */
     int (*next)(struct mr_instance *, u64 *cursor, u8 *key, u8 *value, u64 now);
+    /* Insertions so far that found every place taken: refused, or made in the place of another entry. */
+    u64 (*full)(struct mr_instance *, u64 now);
     /* Hands every finished record to `fn` and frees it. Ring buffers only. */
     void (*drain)(struct mr_instance *, u32 object, mr_record_fn *fn, void *context);
 };

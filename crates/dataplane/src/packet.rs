@@ -95,7 +95,7 @@ impl Slot {
     /// What the module is told of the packet. It is written as the packet comes, not for a whole burst
     /// just before the module runs, when it would still be in the store buffer: a load whose address looks
     /// alike in its lower twelve bits waits for such a store.
-    fn descriptor(&mut self, ports: u32) -> abi::Packet {
+    fn descriptor(&mut self, ports: u32, worker: u32) -> abi::Packet {
         let length = self.memory.len();
         let range = self.memory.as_mut_ptr_range();
         let data = range.start.wrapping_add(HEADROOM.min(length));
@@ -109,7 +109,9 @@ impl Slot {
             time: self.arrival.time,
             number: self.arrival.number,
             port: self.arrival.port,
+            queue: worker,
             ports,
+            cpu: worker,
             ..abi::Packet::empty()
         }
     }
@@ -152,8 +154,14 @@ pub struct Burst {
     pointers: Vec<*mut abi::Packet>,
     used: usize,
     ports: u32,
+    worker: u32,
     layout: Layout,
 }
+
+#[allow(unsafe_code, reason = "pointers into the burst's own memory")]
+// SAFETY: the pointers are into slots and descriptors that move with the burst, and nobody follows them
+// but who borrows it.
+unsafe impl Send for Burst {}
 
 impl Burst {
     /// A burst of at most `capacity` packets (clamped to 1..=[`MAX_BURST`]) for a function of `ports`
@@ -167,8 +175,16 @@ impl Burst {
             pointers: vec![std::ptr::null_mut(); capacity],
             used: 0,
             ports,
+            worker: 0,
             layout,
         }
+    }
+
+    /// For the worker of this number, which its packets are told.
+    #[must_use]
+    pub fn of_worker(mut self, worker: u32) -> Self {
+        self.worker = worker;
+        self
     }
 
     /// Forgets the packets.
@@ -205,7 +221,7 @@ impl Burst {
             return false;
         }
         slot.arrival = arrival;
-        *descriptor = slot.descriptor(self.ports);
+        *descriptor = slot.descriptor(self.ports, self.worker);
         self.used += 1;
         true
     }
@@ -267,6 +283,7 @@ impl Burst {
             fate,
             bytes,
             wire,
+            came: slot.length,
             arrival: slot.arrival,
         })
     }
@@ -281,6 +298,8 @@ pub struct Outcome<'a> {
     pub bytes: &'a [u8],
     /// its length on the wire now
     pub wire: u32,
+    /// bytes that it had when it came in
+    pub came: usize,
     /// how it came in
     pub arrival: Arrival,
 }

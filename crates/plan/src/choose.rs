@@ -73,6 +73,14 @@ pub(crate) fn choose(
     }
     let memory = Memory::default();
     let all = touches(model, program, &open, &memory, excluded);
+    if std::env::var_os("PLAN_DEBUG").is_some() {
+        eprintln!("touches {} inside {:?}", all.all.len(), all.inside);
+        let mut set = BTreeSet::new();
+        for t in &all.all {
+            set.insert(format!("{} {:?} {:?} {} [{}] {:?} {}", t.object, t.packets, t.way, t.writes, words::key(&t.key), t.source, t.at.path));
+        }
+        for s in set { eprintln!("{s}"); }
+    }
     let mut candidates = Vec::new();
     for object in open {
         match candidate(model, program, device, &all, object) {

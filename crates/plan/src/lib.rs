@@ -10,6 +10,7 @@ mod packets;
 pub mod plan;
 mod rules;
 mod solved;
+pub mod text;
 mod touch;
 mod words;
 

@@ -8,7 +8,6 @@ use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::walk::cone;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
 use millrace_object::program::{ObjectId, Program};
-use millrace_steer::Nic;
 use millrace_steer::keys::Unsolved;
 use millrace_steer::nic::{NicError, named};
 use rand::SeedableRng;
@@ -16,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::choose::{Choice, choose};
 use crate::plan::{
-    Assumption, By, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Rule, Strategy, Treatment,
+    Assumption, By, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
 };
 use crate::solved::{Device, Solved, slot, why};
 

@@ -49,6 +49,8 @@ pub(crate) struct View {
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// As many VLAN tags as crates/steer steps over.
 const MOST_TAGS: usize = 4;
+/// More EtherTypes that a guard leaves beside those of IP and tags are taken for possible without a look.
+const MOST_TYPES: usize = 16;
 /// Next headers of IPv6 that other headers follow (crates/steer, fields.rs).
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
 pub(crate) const TRANSPORTS: [u8; 3] = [6, 17, 132];
@@ -193,11 +195,12 @@ pub(crate) fn views(arena: &mut Arena, guard: &[ExprId], memory: &Memory) -> Vec
     let mut out = Vec::new();
     let mut todo = vec![(12_i64, BTreeMap::<Place, u8>::new(), guard.to_vec())];
     while let Some((at, bytes, guard)) = todo.pop() {
-        // Not IP, or an EtherType that nobody asked for.
-        out.push(all.seen(arena, &guard, None, at, &bytes));
         let mut next: Vec<u16> = vec![0x0800, 0x86dd];
         if at < 12 + 4 * MOST_TAGS as i64 {
             next.extend(TAGS);
+        }
+        if let Some(bytes) = any_other(arena, &known, &guard, at, (&bytes, &next)) {
+            out.push(all.seen(arena, &guard, None, at, &bytes));
         }
         for kind in next {
             let [high, low] = kind.to_be_bytes();
@@ -222,6 +225,35 @@ pub(crate) fn views(arena: &mut Arena, guard: &[ExprId], memory: &Memory) -> Vec
         }
     }
     out
+}
+
+/// What the packets have in common that have none of these EtherTypes at an offset; none if there are no such.
+fn any_other(
+    arena: &mut Arena,
+    known: &Known,
+    guard: &[ExprId],
+    at: i64,
+    (bytes, types): (&BTreeMap<Place, u8>, &[u16]),
+) -> Option<BTreeMap<Place, u8>> {
+    let set = |at: i64| known.get(&Of::Byte((None, at))).cloned();
+    let (Some(high), Some(low)) = (set(at), set(at + 1)) else {
+        return Some(bytes.clone());
+    };
+    let pairs = high.values().flat_map(|h| low.values().map(move |l| (h, l)));
+    let others: Vec<(u8, u8)> = pairs
+        .filter(|(h, l)| !types.contains(&u16::from_be_bytes([*h, *l])))
+        .take(MOST_TYPES + 1)
+        .collect();
+    if others.len() > MOST_TYPES {
+        return Some(bytes.clone());
+    }
+    let possible = others.into_iter().any(|(h, l)| {
+        let mut bytes = bytes.clone();
+        bytes.extend([((None, at), h), ((None, at + 1), l)]);
+        let guard = with_bytes(arena, guard, &bytes);
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+    });
+    possible.then(|| bytes.clone())
 }
 
 /// IPv6 with and without extension headers.

@@ -67,6 +67,20 @@ pub enum Treatment {
     Merge,
 }
 
+impl Treatment {
+    /// As it is written, e.g. `shard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Spread => "spread",
+            Self::Shard => "shard",
+            Self::Lock => "lock",
+            Self::Merge => "merge",
+        }
+    }
+}
+
 /// The rule that decided.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum Rule {

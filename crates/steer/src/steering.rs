@@ -23,7 +23,7 @@ impl Steering {
     /// The core that a frame belongs to.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let parsed = self.taken_for(frame);
+        let parsed = taken_for(frame, self.inside);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.queue_of(&parsed)
     }
@@ -35,16 +35,17 @@ impl Steering {
             return false;
         }
         let own = parse(frame);
-        self.software.contains_key(&own.kind) || (self.inside && self.taken_for(frame) != own)
+        self.software.contains_key(&own.kind) || (self.inside && taken_for(frame, true) != own)
     }
+}
 
-    fn taken_for(&self, frame: &[u8]) -> Parsed {
-        if !self.inside {
-            return parse(frame);
-        }
-        let whole = parse_whole(frame);
-        let other = matches!(whole.kind, Kind::Ipv4 | Kind::Ipv6);
-        let answer = if other { answered(frame) } else { None };
-        answer.unwrap_or(whole)
+/// The fields that decide about a frame; `inside` as in [`Steering::inside`].
+pub(crate) fn taken_for(frame: &[u8], inside: bool) -> Parsed {
+    if !inside {
+        return parse(frame);
     }
+    let whole = parse_whole(frame);
+    let other = matches!(whole.kind, Kind::Ipv4 | Kind::Ipv6);
+    let answer = if other { answered(frame) } else { None };
+    answer.unwrap_or(whole)
 }

@@ -62,6 +62,8 @@ pub struct Deal<'a> {
     pub dispatch: &'a dyn Dispatch,
     /// for each object of the program, in its order
     pub held: Vec<Held>,
+    /// objects by name, and the capacity of each worker's part where that is not the declared one
+    pub parts: Vec<(String, u64)>,
 }
 
 /// The part of a capacity that each of so many workers has.
@@ -80,14 +82,30 @@ pub fn has_room(object: &StateObject) -> bool {
     keyed && named && apart && object.initial.is_none()
 }
 
-impl Deal<'_> {
-    /// The capacities that each worker's objects have.
+impl<'a> Deal<'a> {
+    /// With each worker's part an even one.
     #[must_use]
-    pub fn capacities(&self, program: &Program) -> Vec<(String, u64)> {
-        let objects = program.objects.iter().zip(&self.held);
+    pub fn even(
+        program: &Program,
+        workers: u32,
+        dispatch: &'a dyn Dispatch,
+        held: Vec<Held>,
+    ) -> Self {
+        let objects = program.objects.iter().zip(&held);
         let divided = objects.filter(|(o, held)| **held == Held::Divided && has_room(o));
-        divided
-            .map(|(o, _)| (o.name.clone(), part(o.capacity, self.workers)))
-            .collect()
+        let parts = divided.map(|(o, _)| (o.name.clone(), part(o.capacity, workers)));
+        Self {
+            workers,
+            dispatch,
+            parts: parts.collect(),
+            held,
+        }
+    }
+
+    /// The capacity that each worker's part of an object has.
+    #[must_use]
+    pub fn part(&self, object: &StateObject) -> u64 {
+        let found = self.parts.iter().find(|(name, _)| *name == object.name);
+        found.map_or(object.capacity, |(_, part)| *part)
     }
 }

@@ -123,7 +123,7 @@ impl Fullness {
                 }
                 full
             };
-            let part = crate::deal::part(object.capacity, deal.workers);
+            let part = deal.part(object);
             let here = is(None, sides.sequential.copies.first_mut(), object.capacity);
             let copy = sides.parallel.copies.get_mut(worker as usize);
             if is(Some(worker), copy, part) || here {

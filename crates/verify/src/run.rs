@@ -85,7 +85,7 @@ pub fn verify(
         built.map_err(VerifyError::Build)
     };
     let whole = module(&[])?;
-    let divided = module(&case.deal.capacities(case.program))?;
+    let divided = module(&case.deal.parts)?;
     let plain = Modules {
         sequential: whole,
         parallel: divided,

@@ -10,6 +10,7 @@ mod emit;
 mod manual;
 mod map;
 mod model;
+mod plan;
 mod run;
 mod survey;
 mod test;
@@ -56,6 +57,7 @@ verbs! {
     Build(build::Build),
     Emit(emit::Emit),
     Model(model::Model),
+    Plan(plan::Plan),
     Verify(verify::Verify),
     Trace(trace::Trace),
     Map(map::Map),

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 4;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -134,6 +134,8 @@ pub struct Object {
     pub remove: Option<unsafe extern "C" fn(*mut Instance, *const u8, u64) -> c_int>,
     /// steps a cursor
     pub next: Option<unsafe extern "C" fn(*mut Instance, *mut u64, *mut u8, *mut u8, u64) -> c_int>,
+    /// insertions that found every place taken
+    pub full: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
     /// hands over records
     pub drain: Option<unsafe extern "C" fn(*mut Instance, u32, RecordFn, *mut c_void)>,
 }
@@ -261,6 +263,7 @@ mod tests {
             set,
             remove,
             next,
+            full,
             drain
         );
         layout!("mr_timer", Timer, period, fire);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::module::{Config, Instance, Module, ModuleError, abi};
 use crate::runner::Timers;
+use crate::share::Share;
 
 /// How often a packet may go through the whole line, once in each direction.
 pub const SWEEPS: usize = 4;
@@ -33,6 +34,8 @@ pub struct Link {
     pub reasons: Vec<String>,
     /// memory that its objects take, as predicted from their declarations, bytes
     pub objects_bytes: u64,
+    /// how each object stands on the workers, in the module's order; those that are missing are copies
+    pub shares: Vec<Share>,
 }
 
 /// A function of a chain, running.

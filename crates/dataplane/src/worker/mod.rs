@@ -12,6 +12,8 @@ pub mod chain;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
+mod limit;
+mod pressure;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
@@ -68,7 +70,7 @@ pub struct Serve {
     pub records: Option<RecordWriter>,
     /// packets a burst, 1 to [`MAX_BURST`]
     pub burst: usize,
-    /// stop after this many packets; workers divide them
+    /// stop after this many packets of all workers
     pub packets: Option<u64>,
     /// stop after this much time
     pub time: Option<Duration>,
@@ -76,7 +78,7 @@ pub struct Serve {
     pub busy: bool,
     /// where requests from outside wait, one for each worker; they are about the first function
     pub mailboxes: Vec<Arc<Mailbox>>,
-    /// what the first worker does when all is over
+    /// what is done with the states of all workers when all is over
     pub at_end: Option<Job>,
 }
 
@@ -98,9 +100,6 @@ pub fn serve(
     for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
         let _there = Stay::near(serve.cpus.get(number).copied());
         workers.push(worker(&serve, number, count, queues, &shared)?);
-    }
-    if let Some(first) = workers.first_mut() {
-        first.at_end = serve.at_end.take();
     }
     let rate = Rate::start();
     let deadline = serve.time.and_then(|t| Instant::now().checked_add(t));
@@ -141,6 +140,9 @@ pub fn serve(
     let ordered = ended.iter().flatten().any(|w| w.ordered);
     account.interrupted = stop.load(Ordering::Relaxed) || ordered;
     report::complete(&mut account, &shared, &mut ended, &serve, tick);
+    if let Some(job) = serve.at_end.take() {
+        report::finally(job, &mut ended, &account);
+    }
     // Queues go before what holds their ports.
     drop(ended);
     serve.holds.clear();
@@ -169,10 +171,6 @@ fn worker(
     let stamps = queues.iter().filter_map(|q| q.next_stamp());
     let start = stamps.min().unwrap_or_else(now);
     let burst = serve.burst.clamp(1, MAX_BURST);
-    let limit = serve.packets.map(|packets| {
-        // The first workers take the remainder.
-        packets / count as u64 + u64::from((number as u64) < packets % count as u64)
-    });
     Ok(Worker {
         number,
         workers: count,
@@ -191,7 +189,7 @@ fn worker(
             pass: serve.pass,
         },
         burst,
-        limit,
+        limit: serve.packets,
         clock: start,
         frames: Vec::with_capacity(burst),
         back: Vec::with_capacity(burst),
@@ -201,7 +199,7 @@ fn worker(
         failures: Vec::new(),
         busy: serve.busy,
         mailbox: serve.mailboxes.get(number).cloned(),
-        at_end: None,
+        seen: pressure::Seen::default(),
         rate: Rate::start(),
         ordered: false,
     })

@@ -22,6 +22,7 @@ fn link(name: &str) -> Link {
         prefetch: true,
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,
+        shares: Vec::new(),
     }
 }
 

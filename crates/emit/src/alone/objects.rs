@@ -302,6 +302,7 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "u64 *cursor, u8 *key, u8 *value, u64 now",
         "cursor, key, value, now",
     ),
+    ("full", "u64", "u64 now", "now"),
     (
         "drain",
         "void",

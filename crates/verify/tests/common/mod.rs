@@ -124,11 +124,7 @@ impl Function {
 
     /// The same at so many workers, with every object divided and this steering.
     pub fn shard(&self, workers: u32, dispatch: &dyn Dispatch, trace: &mut dyn Trace) -> Findings {
-        let deal = Deal {
-            workers,
-            dispatch,
-            held: self.divided(),
-        };
+        let deal = Deal::even(&self.program, workers, dispatch, self.divided());
         self.verify(&deal, Schedule::Ingress, trace)
     }
 }

@@ -13,9 +13,10 @@ use crate::failure::Failure;
 use crate::function::Function;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
+use crate::parallel::Arrangement;
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{parallel, screen, serving};
+use crate::{screen, serving};
 
 impl Run {
     /// Runs functions between live ports, or several in a row.
@@ -23,13 +24,9 @@ impl Run {
         &self,
         functions: &[Function],
         routes: Vec<Entry>,
+        arrangement: Option<&Arrangement>,
     ) -> Result<Account, Failure> {
-        let asked = self.asked();
-        if self.cores > 1 {
-            for function in functions {
-                parallel::allow(function, self.cores)?;
-            }
-        }
+        let mut asked = self.asked();
         signal::install();
         let declared: Vec<_> = functions
             .iter()
@@ -61,6 +58,9 @@ impl Run {
                 [_] => std::mem::take(&mut opened.entries),
                 _ => Outside::entries(&self.of(nf, self.outside.maps())?, &function.exposed)?,
             };
+            if let Some(arrangement) = arrangement {
+                arrangement.allow_contents(function, &entries, self.cores)?;
+            }
             chain.push(Link {
                 name: function.name.clone(),
                 module: function.module.clone(),
@@ -69,6 +69,7 @@ impl Run {
                 prefetch: !self.no_prefetch,
                 reasons: function.reasons.clone(),
                 objects_bytes: function.objects_bytes,
+                shares: arrangement.map_or_else(Vec::new, |a| a.shares(function)),
             });
         }
         let allowed = place::processors(asked.ports_named());
@@ -78,6 +79,7 @@ impl Run {
             // More workers than processors: the system shares them out.
             (true, false) => Vec::new(),
         };
+        asked.steering = arrangement.and_then(|a| a.steering(ports.len()));
         let there = Stay::near(cpus.first().copied());
         let served = serving::open(&asked, &ports)?;
         drop(there);

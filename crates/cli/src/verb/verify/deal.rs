@@ -1,19 +1,25 @@
-//! What the plan says of a number of cores, as `verify` takes it.
+//! What the plan says of a number of cores, or the user by hand, as `verify` takes it.
 
+use millrace_check::Checked;
+use millrace_dataplane::share;
 use millrace_model::Model;
-use millrace_object::program::Program;
+use millrace_object::program::{ObjectId, Program};
 use millrace_plan::{Plan, PlanError, Strategy, Wanted, plan};
 use millrace_steer::Steering;
 use millrace_verify::{Deal, Findings, Held};
 
 use super::Verify;
 use crate::failure::{Failure, NO};
+use crate::parallel::{TABLES, by_hand, writes};
 
-/// A plan, and what it deals out.
+/// How a function is dealt out to workers.
 pub struct Planned {
-    plan: Plan,
+    /// none where the user says who gets which packet
+    plan: Option<Plan>,
+    workers: u32,
     steering: Vec<Steering>,
     held: Vec<Held>,
+    parts: Vec<(String, u64)>,
 }
 
 /// Makes the plan for a number of cores, and draws its keys.
@@ -46,15 +52,33 @@ pub fn planned(
             program.name,
             locked.join("`, `")
         ))
-        .help(
-            "`millrace plan` says what stands in the way of sharding; --cores 1 verifies one core",
-        )
+        .help("`millrace plan` says what stands in the way of sharding; --steer says by hand who gets which packet")
     })?;
-    Ok(Planned {
-        plan,
-        steering,
-        held,
-    })
+    let workers = plan.cores;
+    Ok(Planned::new(Some(plan), workers, steering, held, program))
+}
+
+/// What the words of `--steer` say, with every object divided that packets write.
+///
+/// # Errors
+/// A word makes no sense, or there are more workers than entries of a table.
+pub fn by_hand(
+    of: &Verify,
+    program: &Program,
+    checked: &Checked,
+    cores: u32,
+) -> Result<Planned, Failure> {
+    let steering = by_hand::steering(&of.steer, &program.ports, cores as usize)?;
+    let written = writes::all(program, checked);
+    let held = program.objects.iter().enumerate().map(|(i, object)| {
+        let is_written = written.iter().any(|w| w.id == Some(ObjectId(i)));
+        if is_written {
+            Held::divided(object)
+        } else {
+            Held::Replicated
+        }
+    });
+    Ok(Planned::new(None, cores, steering, held.collect(), program))
 }
 
 fn refused(error: &PlanError) -> Failure {
@@ -70,42 +94,77 @@ fn refused(error: &PlanError) -> Failure {
 }
 
 impl Planned {
+    fn new(
+        plan: Option<Plan>,
+        workers: u32,
+        steering: Vec<Steering>,
+        held: Vec<Held>,
+        program: &Program,
+    ) -> Self {
+        // As large as `run` makes them.
+        let largest = steering
+            .iter()
+            .map(Steering::largest_share)
+            .fold(0.0, f64::max);
+        let objects = program.objects.iter().zip(&held);
+        let divided = objects.filter(|(o, held)| {
+            **held == Held::Divided && TABLES.contains(&o.kind.name) && workers > 1
+        });
+        let part = |capacity| share::part(capacity, largest, workers as usize);
+        let parts = divided.map(|(o, _)| (o.name.clone(), part(o.capacity)));
+        Self {
+            parts: parts.collect(),
+            plan,
+            workers,
+            steering,
+            held,
+        }
+    }
+
     /// What is dealt out.
     pub fn deal(&self) -> Deal<'_> {
         Deal {
-            workers: self.plan.cores,
+            workers: self.workers,
             dispatch: &self.steering,
             held: self.held.clone(),
+            parts: self.parts.clone(),
         }
     }
 
     /// Whether each worker has a part of an object only.
     pub fn divides(&self, object: usize) -> bool {
-        self.plan.cores > 1 && matches!(self.held.get(object), Some(Held::Divided | Held::Merged))
+        self.workers > 1 && matches!(self.held.get(object), Some(Held::Divided | Held::Merged))
     }
 
     /// How the whole runs.
     pub fn strategy(&self) -> Strategy {
-        self.plan.strategy
+        let shard = self.held.contains(&Held::Divided);
+        let by_hand = if shard {
+            Strategy::Shard
+        } else {
+            Strategy::Spread
+        };
+        self.plan.as_ref().map_or(by_hand, |p| p.strategy)
     }
 
     /// What there is to know of the plan besides.
-    pub fn notes(&self, findings: &Findings) -> Vec<String> {
+    pub fn notes(&self, findings: &Findings, asked: u32) -> Vec<String> {
         let mut notes = Vec::new();
-        for a in &self.plan.assumptions {
+        let Some(plan) = &self.plan else {
+            return notes;
+        };
+        for a in &plan.assumptions {
+            let (name, value) = (&a.parameter, a.value);
             notes.push(format!(
-                "the plan takes {} to be {}: {}",
-                a.parameter, a.value, a.because
+                "the plan takes {name} to be {value}: {}",
+                a.because
             ));
         }
-        if self.plan.strategy == Strategy::Alone && findings.workers == 1 {
-            let reasons = self.plan.objects.iter().map(|o| o.reason.as_str());
-            if let Some(reason) = reasons.clone().find(|r| !r.is_empty()) {
-                notes.push(format!("on one core: {reason}"));
-            }
+        if plan.strategy == Strategy::Alone && asked > 1 {
+            notes.push("the plan keeps it on one core; `millrace plan` says why".into());
         }
         for relaxed in &findings.relaxations {
-            if !self.plan.relaxations.iter().any(|r| r.name == relaxed.name) {
+            if !plan.relaxations.iter().any(|r| r.name == relaxed.name) {
                 notes.push(format!("the plan does not announce `{}`", relaxed.name));
             }
         }

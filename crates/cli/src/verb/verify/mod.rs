@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use millrace_check::Checked;
 use millrace_control::{Exposed, contents};
 use millrace_dataplane::module::{Config, Module};
 use millrace_dataplane::runner::Progress;
-use millrace_model::Limits;
+use millrace_model::{Limits, Model};
+use millrace_object::program::Program;
 use millrace_plan::Strategy;
 use millrace_traffic::split::Split;
 use millrace_verify::{Build, Case, Findings, Names, Schedule, VerifyError, text, verify};
@@ -60,6 +62,11 @@ pub struct Verify {
     /// The NIC's model
     #[arg(long, value_name = "NAME", default_value = "generic")]
     nic: String,
+
+    /// Who gets which packet, in place of what the plan says: [PORT:]OPTIONS as in docs/parallel.md; every object
+    /// that packets write is divided then
+    #[arg(long, value_name = "[PORT:]OPTIONS")]
+    steer: Vec<String>,
 
     /// In what order workers do their packets
     #[arg(long, value_enum, default_value_t = Order::Seeded)]
@@ -162,11 +169,7 @@ impl Verify {
         let ports = wiring::port_names(&function.ports, &words)?;
         let mut trace = traffic::open(self, &ports)?;
         let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
-        let limits = Limits {
-            time: Duration::from_secs(self.time),
-            ..Limits::default()
-        };
-        let mut model = millrace_model::model(program, &checked, &limits);
+        let mut model = None;
         let entries = contents::entries(&self.maps, &function.exposed);
         let entries = entries.map_err(|t| {
             let failure = Failure::wrong(&t.what);
@@ -177,7 +180,12 @@ impl Verify {
         })?;
         let mut runs = Vec::new();
         for cores in &self.cores {
-            let planned = deal::planned(self, &mut model, program, &ports, *cores)?;
+            let planned = if self.steer.is_empty() {
+                let model = model.get_or_insert_with(|| self.model(program, &checked));
+                deal::planned(self, model, program, &ports, *cores)?
+            } else {
+                deal::by_hand(self, program, &checked, *cores)?
+            };
             if let Some(entry) = entries.iter().find(|e| planned.divides(e.object)) {
                 let name = program
                     .objects
@@ -214,7 +222,7 @@ impl Verify {
             });
             bar.end();
             let mut findings = found.map_err(failure)?;
-            findings.notes.extend(planned.notes(&findings));
+            findings.notes.extend(planned.notes(&findings, *cores));
             let strategy = planned.strategy();
             let told = format!(
                 "{} as {} on {cores}: {}",
@@ -243,6 +251,14 @@ impl Verify {
             });
         }
         Ok(if equal { DONE } else { NO })
+    }
+
+    fn model(&self, program: &Program, checked: &Checked) -> Model {
+        let limits = Limits {
+            time: Duration::from_secs(self.time),
+            ..Limits::default()
+        };
+        millrace_model::model(program, checked, &limits)
     }
 
     fn make(&self) -> Make {
