@@ -11,7 +11,7 @@ use millrace_emit::cache::Cache;
 use millrace_object::Program;
 use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
 use millrace_verify::{
-    Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, text, verify,
+    Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, VerifyError, text, verify,
 };
 
 pub use Field::{DestinationAddress, DestinationPort, SourceAddress, SourcePort};
@@ -21,13 +21,37 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A function, and what builds it with other capacities.
-pub struct Function {
+/// What a function is built from.
+struct Sources {
     _folder: tempfile::TempDir,
     cache: Cache,
     source: PathBuf,
     settings: Vec<(String, String)>,
     capacities: Vec<(String, u64)>,
+}
+
+impl Sources {
+    fn built(&self, capacities: &[(String, u64)]) -> (Arc<Module>, Program) {
+        let mut all = self.capacities.clone();
+        all.retain(|(n, _)| !capacities.iter().any(|(m, _)| m == n));
+        all.extend(capacities.iter().cloned());
+        let options = millrace_emit::Options {
+            capacities: all,
+            ..Default::default()
+        };
+        let (cache, source) = (&self.cache, &self.source);
+        let built = millrace_emit::build(cache, source, &self.settings, &options, &mut |_| {});
+        let built = built.unwrap();
+        (
+            Arc::new(Module::load(&built.module).unwrap()),
+            built.program,
+        )
+    }
+}
+
+/// A function, and what builds it with other capacities.
+pub struct Function {
+    sources: Sources,
     pub program: Program,
 }
 
@@ -48,44 +72,19 @@ impl Function {
     pub fn of(source: &Path, settings: &[(&str, &str)], capacities: &[(&str, u64)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(&folder.path().join("cache")).unwrap();
-        let mut function = Self {
+        let own = |(n, v): &(&str, &str)| ((*n).to_owned(), (*v).to_owned());
+        let sources = Sources {
             _folder: folder,
             cache,
             source: source.to_owned(),
-            settings: settings
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
-                .collect(),
+            settings: settings.iter().map(own).collect(),
             capacities: capacities
                 .iter()
                 .map(|(n, c)| ((*n).to_owned(), *c))
                 .collect(),
-            program: millrace_object::load(&[], "").unwrap_or_else(|_| empty()),
         };
-        function.program = function.built(&[]).1;
-        function
-    }
-
-    fn built(&self, capacities: &[(String, u64)]) -> (Arc<Module>, Program) {
-        let mut all = self.capacities.clone();
-        all.retain(|(n, _)| !capacities.iter().any(|(m, _)| m == n));
-        all.extend(capacities.iter().cloned());
-        let options = millrace_emit::Options {
-            capacities: all,
-            ..Default::default()
-        };
-        let built = millrace_emit::build(
-            &self.cache,
-            &self.source,
-            &self.settings,
-            &options,
-            &mut |_| {},
-        )
-        .unwrap();
-        (
-            Arc::new(Module::load(&built.module).unwrap()),
-            built.program,
-        )
+        let program = sources.built(&[]).1;
+        Self { sources, program }
     }
 
     /// Every object divided that packets write.
@@ -95,6 +94,16 @@ impl Function {
 
     /// Verifies a deal over a trace.
     pub fn verify(&self, deal: &Deal<'_>, schedule: Schedule, trace: &mut dyn Trace) -> Findings {
+        self.try_verify(deal, schedule, trace).unwrap()
+    }
+
+    /// The same, where it may fail.
+    pub fn try_verify(
+        &self,
+        deal: &Deal<'_>,
+        schedule: Schedule,
+        trace: &mut dyn Trace,
+    ) -> Result<Findings, VerifyError> {
         let ports = match self.program.ports.len() {
             0 => vec!["0".into(), "1".into()],
             _ => self.program.ports.clone(),
@@ -117,9 +126,9 @@ impl Function {
             schedule,
             names: &Bytes,
         };
-        let found = verify(&case, trace, &mut Builder(self), &mut |_, _| {}).unwrap();
+        let found = verify(&case, trace, &mut Builder(self), &mut |_, _| {})?;
         println!("{}: {}", self.program.name, text(&found));
-        found
+        Ok(found)
     }
 
     /// The same at so many workers, with every object divided and this steering.
@@ -129,25 +138,11 @@ impl Function {
     }
 }
 
-fn empty() -> Program {
-    Program {
-        name: String::new(),
-        dialect: millrace_object::program::Dialect::Handlers,
-        functions: vec![],
-        entries: vec![],
-        objects: vec![],
-        ports: vec![],
-        params: vec![],
-        reasons: vec![],
-        license: String::new(),
-    }
-}
-
 struct Builder<'a>(&'a Function);
 
 impl Build for Builder<'_> {
     fn module(&mut self, capacities: &[(String, u64)]) -> Result<Arc<Module>, String> {
-        Ok(self.0.built(capacities).0)
+        Ok(self.0.sources.built(capacities).0)
     }
 }
 
