@@ -39,7 +39,7 @@ fn traffic(packets: u64) -> Generated {
     Generated(Spec {
         packets,
         flows: 300,
-        churn: 300.0,
+        churn: packets as f64 / 150.0,
         rate: packets as f64 / 100.0,
         ..Spec::default()
     })

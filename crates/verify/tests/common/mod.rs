@@ -186,6 +186,6 @@ pub fn by(key: &[u8], workers: u32, fields: &[Field]) -> Steering {
     Steering {
         nic: rss,
         software: BTreeMap::new(),
-        errors: true,
+        inside: true,
     }
 }
