@@ -41,4 +41,4 @@ pub use schedule::Schedule;
 pub use show::{Bytes, Names};
 pub use state::NotCompared;
 pub use text::text;
-pub use trace::{Captured, First, Generated, Given, Packet, Pass, Trace, TraceError};
+pub use trace::{Arriving, Captured, First, Generated, Given, Packet, Pass, Trace, TraceError};

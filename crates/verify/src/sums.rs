@@ -64,9 +64,10 @@ fn packet(frame: &[u8], at: usize, kind: u16, outer: bool, found: &mut Vec<Check
             let (Some(protocol), Some(piece)) = (frame.get(at + 9), word(frame, at + 6)) else {
                 return;
             };
+            let header = at..at + length;
             found.push(Checksum {
                 at: at + 10,
-                covered: vec![at..at + length],
+                covered: vec![header],
             });
             if length < 20 || piece & 0x1fff != 0 {
                 return;

@@ -37,13 +37,16 @@ pub trait Trace {
     fn open(&mut self) -> Result<Box<dyn Pass>, TraceError>;
 }
 
+/// A packet as it comes: its port, its time (ns), its length on the wire and its bytes.
+pub type Arriving<'a> = (u32, u64, u32, &'a [u8]);
+
 /// Once through a trace.
 pub trait Pass {
-    /// The next packet: its port, its time (ns), its length on the wire and its bytes; none at the end.
+    /// The next packet; none at the end.
     ///
     /// # Errors
     /// The trace is damaged here.
-    fn next(&mut self) -> Result<Option<(u32, u64, u32, &[u8])>, TraceError>;
+    fn next(&mut self) -> Result<Option<Arriving<'_>>, TraceError>;
 
     /// How much of it is done, 0 to 1, where that is known.
     fn share(&self) -> Option<f64>;
@@ -74,7 +77,7 @@ impl Trace for Generated {
 }
 
 impl Pass for Made {
-    fn next(&mut self) -> Result<Option<(u32, u64, u32, &[u8])>, TraceError> {
+    fn next(&mut self) -> Result<Option<Arriving<'_>>, TraceError> {
         self.made += 1;
         let record = self.generator.next();
         Ok(record.map(|r| (r.interface, r.time_ns, r.original_length, r.data)))
@@ -104,7 +107,7 @@ impl<F: FnMut() -> Result<Sources, TraceError>> Trace for Captured<F> {
 }
 
 impl Pass for Read {
-    fn next(&mut self) -> Result<Option<(u32, u64, u32, &[u8])>, TraceError> {
+    fn next(&mut self) -> Result<Option<Arriving<'_>>, TraceError> {
         if self.begun {
             self.sources.advance();
         }
@@ -146,7 +149,7 @@ impl<T: Trace> Trace for First<T> {
 }
 
 impl Pass for Cut {
-    fn next(&mut self) -> Result<Option<(u32, u64, u32, &[u8])>, TraceError> {
+    fn next(&mut self) -> Result<Option<Arriving<'_>>, TraceError> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -185,7 +188,7 @@ impl Trace for Given {
 }
 
 impl Pass for Listed {
-    fn next(&mut self) -> Result<Option<(u32, u64, u32, &[u8])>, TraceError> {
+    fn next(&mut self) -> Result<Option<Arriving<'_>>, TraceError> {
         let Some(packet) = self.packets.next() else {
             return Ok(None);
         };
