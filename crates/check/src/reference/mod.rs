@@ -45,6 +45,9 @@ pub enum End {
 /// The helper that leaves a function.
 const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
 
+/// Steps that are kept of an execution: beyond that nobody compares two of them.
+const TRAIL: usize = 1 << 20;
+
 /// Distance between two regions' addresses; a pointer that strays stays in no region.
 const APART: u64 = 1 << 40;
 /// Where in its distance a region begins.
@@ -125,7 +128,7 @@ impl<'a> Machine<'a> {
         m
     }
 
-    /// The instructions executed since [`Machine::record`], in order: function, and index in it.
+    /// The first instructions executed since [`Machine::record`], in order: function, and index in it.
     #[must_use]
     pub fn trail(&self) -> &[(usize, usize)] {
         &self.trail
@@ -236,7 +239,7 @@ impl<'a> Machine<'a> {
             let Some(insn) = insn else {
                 return violation("ran off a function");
             };
-            if self.log.is_some() {
+            if self.log.is_some() && self.trail.len() < TRAIL {
                 self.trail.push((c.function, c.pc));
             }
             c.pc += 1;
