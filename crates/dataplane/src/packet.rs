@@ -226,6 +226,14 @@ impl Burst {
         true
     }
 
+    /// Says which worker the packets are on, from 0: what the program sees as its CPU and its ingress queue.
+    pub fn runs_on(&mut self, worker: u32) {
+        for descriptor in self.descriptors.iter_mut().take(self.used) {
+            descriptor.cpu = worker;
+            descriptor.queue = worker;
+        }
+    }
+
     /// Bytes that the buffers and descriptors of a burst of this capacity take. What a giant packet
     /// adds to its slot is not in it.
     #[must_use]

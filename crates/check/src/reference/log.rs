@@ -61,6 +61,7 @@ fn takes_number(helper: &str) -> bool {
 impl Machine<'_> {
     /// Begins a new log.
     pub fn record(&mut self) {
+        self.trail.clear();
         let globals = self.values.iter();
         let globals = globals.filter(|(id, _)| {
             let object = self.program.objects.get(id.0);

@@ -1,9 +1,9 @@
 //! How a function runs on several workers: what becomes of each of its state objects, and who gets which
 //! packet. What `plan` says, or the user by hand, becomes what workers need.
 
-mod by_hand;
+pub mod by_hand;
 mod planned;
-mod writes;
+pub mod writes;
 
 use clap::ValueEnum;
 use millrace_dataplane::share::{self, Share};
@@ -261,7 +261,7 @@ fn sharded(program: &Program, planned: Planned, cores: usize, bundle: bool) -> A
 }
 
 /// Kinds whose entries are found by a hash of their key: a part of them takes a part of the room.
-const TABLES: [&str; 5] = ["map", "hash", "lru_hash", "percpu_hash", "lru_percpu_hash"];
+pub const TABLES: [&str; 5] = ["map", "hash", "lru_hash", "percpu_hash", "lru_percpu_hash"];
 
 fn anywhere(cores: usize) -> Result<Steering, Failure> {
     let device = nic::named(SOFTWARE).map_err(Failure::wrong)?;

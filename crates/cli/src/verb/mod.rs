@@ -16,6 +16,7 @@ mod survey;
 mod test;
 mod top;
 mod trace;
+mod verify;
 
 use clap::Subcommand;
 
@@ -57,6 +58,7 @@ verbs! {
     Emit(emit::Emit),
     Model(model::Model),
     Plan(plan::Plan),
+    Verify(verify::Verify),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),
