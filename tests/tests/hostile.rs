@@ -219,7 +219,7 @@ fn wrong_use_is_told() {
             "--out",
             "/dev/null",
             "--cores",
-            "2",
+            "0",
         ],
     ] {
         let output = run(millrace().args(arguments));

@@ -172,15 +172,19 @@ impl Session {
         // The parts of a divided object are listed one after the other.
         let at = request.cursor.unwrap_or(0);
         let (worker, begin) = ((at >> PLACE_BITS) as usize, at & PLACES);
-        let mailbox = self.context.mailboxes.get(worker).ok_or_else(ended)?;
-        let (page, next) = Pending::post(mailbox, move |desk: &mut Desk<'_>| {
-            let now = desk.now;
-            let mut cursor = begin;
-            let page = started(desk)?.page(object, &mut cursor, limit, now);
-            page.map(|p| (p, cursor)).map_err(refused)
-        })?
-        .wait()??;
-        let last = !self.divided(object) || worker + 1 >= self.context.mailboxes.len();
+        // A cursor beyond all workers is at the end.
+        let (page, next) = match self.context.mailboxes.get(worker) {
+            None => (Vec::new(), 0),
+            Some(mailbox) => Pending::post(mailbox, move |desk: &mut Desk<'_>| {
+                let now = desk.now;
+                let mut cursor = begin;
+                let page = started(desk)?.page(object, &mut cursor, limit, now);
+                page.map(|p| (p, cursor)).map_err(refused)
+            })?
+            .wait()??,
+        };
+        let last =
+            !self.divided(object) || worker.saturating_add(1) >= self.context.mailboxes.len();
         let cursor = match (page.len() == limit, last) {
             (true, _) => Some((worker as u64) << PLACE_BITS | next),
             (false, true) => None,
