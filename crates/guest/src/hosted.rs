@@ -1,0 +1,645 @@
+//! A guest: from its program to its end.
+//!
+//! Each of a guest's threads runs on a thread of the host's. The one that first asks for packets becomes the
+//! packets' own: its context is kept, the thread of the host's that ran it ends, and from then on the worker runs
+//! it, a burst at a time. The others go on by themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::call::files::Files;
+use crate::call::signals::Signals;
+use crate::command::Spec;
+use crate::error::GuestError;
+use crate::fault::Fault;
+use crate::load;
+use crate::memory::{self, Mapping};
+use crate::port::{BURST, Packet, Port};
+use crate::slot::{PAGE, Slot};
+use crate::space::Space;
+use crate::stack;
+use crate::thread::{self, Context, Stop};
+use crate::trap::Left;
+use crate::watch::{self, Watch};
+
+/// Bytes of a guest's first stack, and of the gap below it.
+const STACK: usize = 8 << 20;
+const GUARD: usize = 1 << 20;
+/// How long threads of an ended guest may take to leave it.
+const LEAVE: Duration = Duration::from_secs(5);
+/// How long a guest that has been told that no packets will come may work on.
+const END: Duration = Duration::from_secs(10);
+/// How often a guest may ask for packets after their end before it is asked to end by a signal.
+const PATIENCE: u32 = 4;
+
+/// The name under which a guest's loader finds its preload.
+pub const PRELOAD: &str = "/millrace/guest.so";
+static PRELOAD_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
+
+/// Why a guest does not run any more.
+#[derive(Clone, Debug)]
+pub enum Over {
+    /// it ended by itself, with this status
+    Exit(i32),
+    /// it failed
+    Fault(Fault),
+    /// it kept a burst for too long; where it was
+    Stuck(usize),
+    /// it was removed when it should have ended and did not
+    Removed,
+    /// its threads could not be run
+    Host(String),
+}
+
+/// How far a guest is.
+#[derive(Debug)]
+enum Stage {
+    /// it has not asked for packets yet
+    Starting,
+    /// it asks for packets
+    Ready(Context),
+    /// the worker has its context
+    Running,
+    /// it does not run any more
+    Over(Over),
+}
+
+/// What all threads of a guest share with the host.
+pub struct Shared {
+    /// what it is called
+    pub name: String,
+    /// how it was made
+    pub spec: Spec,
+    /// where it lives; given back last
+    pub slot: Slot,
+    /// its visits by the worker
+    pub watch: Watch,
+    /// what its system calls change
+    pub state: Mutex<State>,
+    /// when its alarm is due, ns of the monotonic clock; 0: never
+    pub alarm: AtomicU64,
+    stage: Mutex<Stage>,
+    changed: Condvar,
+    dead: AtomicBool,
+    threads: Mutex<BTreeSet<i32>>,
+    port: usize,
+}
+
+/// What a guest's system calls change.
+pub struct State {
+    /// its memory
+    pub space: Space,
+    /// its descriptors, and what it may open
+    pub files: Files,
+    /// its handlers and timers
+    pub signals: Signals,
+    /// what it believes to be: real and effective user, real and effective group
+    pub ids: [u32; 4],
+    /// the last thread number given
+    pub last_thread: i32,
+    /// what it asked for and did not get, and how often
+    pub notes: BTreeMap<String, u64>,
+}
+
+impl State {
+    /// Notes what was asked for and not done.
+    pub fn note(&mut self, what: String) {
+        *self.notes.entry(what).or_default() += 1;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernel's number of this thread.
+fn own_number() -> i32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+impl Shared {
+    /// Where the preload finds its port.
+    #[must_use]
+    pub fn port_address(&self) -> usize {
+        self.port
+    }
+
+    /// Whether it is being removed.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Its state, to read or change.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Ends it, unless it has ended before.
+    fn end(&self, over: Over) {
+        let mut stage = lock(&self.stage);
+        if !matches!(*stage, Stage::Over(_)) {
+            *stage = Stage::Over(over);
+        }
+        drop(stage);
+        self.dead.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+        self.watch.kick();
+        for thread in lock(&self.threads).iter() {
+            watch::signal(*thread);
+        }
+    }
+
+    /// Starts a thread of the host's that runs a context.
+    ///
+    /// # Errors
+    /// When the host can make no thread.
+    pub fn spawn(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        let guest = self.clone();
+        let name: String = format!("guest {}", self.name).chars().take(15).collect();
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(move || guest.host(context))
+            .map(drop)
+    }
+
+    /// The life of such a thread.
+    fn host(self: Arc<Self>, context: Context) {
+        let number = own_number();
+        lock(&self.threads).insert(number);
+        match thread::run(&self, context, false) {
+            Ok(Stop::Receive(context)) => self.asks(context),
+            Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
+            Ok(Stop::Left(left)) => self.end(over(left)),
+            Err(error) => self.end(Over::Host(error.to_string())),
+        }
+        let mut threads = lock(&self.threads);
+        threads.remove(&number);
+        let last = threads.is_empty();
+        drop(threads);
+        if last && matches!(*lock(&self.stage), Stage::Starting) {
+            self.end(Over::Exit(0));
+        }
+        self.changed.notify_all();
+    }
+
+    /// A thread of the guest's asks for packets: the first one to do so gets them.
+    fn asks(&self, context: Context) {
+        let mut stage = lock(&self.stage);
+        if matches!(*stage, Stage::Starting) {
+            *stage = Stage::Ready(context);
+            self.changed.notify_all();
+            return;
+        }
+        // There is one source of packets, and it is taken: this one waits for ever.
+        while !self.is_dead() {
+            stage = self
+                .changed
+                .wait(stage)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn over(left: Left) -> Over {
+    match left {
+        Left::Thread => Over::Exit(0),
+        Left::Exit(status) => Over::Exit(status),
+        Left::Fault(fault) => Over::Fault(*fault),
+        Left::Stuck(at) => Over::Stuck(at),
+        Left::Removed => Over::Removed,
+    }
+}
+
+/// A hosted guest.
+pub struct Hosted {
+    shared: Arc<Shared>,
+    context: Option<Context>,
+    over: Option<Over>,
+    /// time from the first mapping until it asked for packets
+    pub took: Duration,
+    _preload: OwnedFd,
+}
+
+impl Hosted {
+    /// Loads a program, starts it and waits until it asks for packets.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or ends or takes too long before it asks.
+    pub fn start(spec: Spec) -> Result<Self, GuestError> {
+        let begin = Instant::now();
+        let slot = Slot::reserve(spec.slot)?;
+        let range = slot.range();
+        let mut space = Space::new(range.clone(), spec.budget);
+        let refused = |what| {
+            move |e: i32| GuestError::System {
+                what,
+                source: std::io::Error::from_raw_os_error(e),
+            }
+        };
+        let memory = |start, length| Mapping {
+            start,
+            length,
+            protection: libc::PROT_READ | libc::PROT_WRITE,
+            flags: libc::MAP_PRIVATE,
+            file: None,
+            name: None,
+        };
+        let port = space.place(size_of::<Port>()).unwrap_or(range.start);
+        memory::map(&mut space, &memory(port, size_of::<Port>()))
+            .map_err(refused("a guest's port"))?;
+        let top = range.end;
+        let bottom = top - STACK;
+        memory::map(&mut space, &memory(bottom, STACK)).map_err(refused("a guest's stack"))?;
+        space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
+        let (program, interpreter) = load::load(&spec.program, &mut space)?;
+        let mut environment = spec.environment.clone();
+        environment.push(format!("LD_PRELOAD={PRELOAD}"));
+        let mut random = [0; 16];
+        // SAFETY: writes at most as many bytes as there are.
+        unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
+        let file = spec.program.display().to_string();
+        let (rsp, image) = stack::image(
+            &stack::Start {
+                arguments: &spec.arguments,
+                environment: &environment,
+                file: &file,
+                program,
+                interpreter,
+                random,
+            },
+            top,
+        );
+        if image.len() > STACK / 4 || !memory::write(rsp, &image) {
+            return Err(refused("a guest's arguments")(libc::E2BIG));
+        }
+        // SAFETY: below `rsp` lies the rest of the stack, which was mapped above.
+        let frame = unsafe { thread::first_frame(rsp, interpreter.entry, [0; 6]) };
+        // SAFETY: plain questions.
+        let (number, ids) = unsafe {
+            (
+                libc::getpid(),
+                [
+                    libc::getuid(),
+                    libc::geteuid(),
+                    libc::getgid(),
+                    libc::getegid(),
+                ],
+            )
+        };
+        let preload = in_memory(PRELOAD_BYTES)?;
+        let files = Files::new(&spec, &preload)?;
+        let shared = Arc::new(Shared {
+            name: spec.name.clone(),
+            watch: Watch::new(spec.limit),
+            state: Mutex::new(State {
+                space,
+                files,
+                signals: Signals::default(),
+                ids,
+                last_thread: number,
+                notes: BTreeMap::new(),
+            }),
+            alarm: AtomicU64::new(0),
+            stage: Mutex::new(Stage::Starting),
+            changed: Condvar::new(),
+            dead: AtomicBool::new(false),
+            threads: Mutex::new(BTreeSet::new()),
+            port,
+            slot,
+            spec,
+        });
+        watch::watch(Arc::downgrade(&shared));
+        let context = Context {
+            rsp: frame,
+            fs: 0,
+            number,
+            clear: 0,
+        };
+        let mut hosted = Self {
+            shared,
+            context: None,
+            over: None,
+            took: Duration::ZERO,
+            _preload: preload,
+        };
+        hosted
+            .shared
+            .spawn(context)
+            .map_err(|source| GuestError::System {
+                what: "a thread for a guest",
+                source,
+            })?;
+        hosted.wait_ready()?;
+        hosted.took = begin.elapsed();
+        Ok(hosted)
+    }
+
+    /// Waits until it asks for packets.
+    fn wait_ready(&mut self) -> Result<(), GuestError> {
+        let limit = self.shared.spec.ready;
+        let deadline = Instant::now() + limit;
+        let mut stage = lock(&self.shared.stage);
+        let what = loop {
+            match &mut *stage {
+                Stage::Ready(_) => {
+                    if let Stage::Ready(context) = std::mem::replace(&mut *stage, Stage::Running) {
+                        self.context = Some(context);
+                    }
+                    return Ok(());
+                }
+                Stage::Over(over) => break describe(over),
+                Stage::Starting | Stage::Running => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break format!("it has not asked within {} s", limit.as_secs_f64());
+            }
+            stage = self
+                .shared
+                .changed
+                .wait_timeout(stage, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        };
+        drop(stage);
+        let notes = self
+            .notes()
+            .into_iter()
+            .map(|(what, _)| format!("; {what}"))
+            .collect::<String>();
+        Err(GuestError::Start {
+            name: self.shared.name.clone(),
+            what: what + &notes,
+        })
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Why it does not run any more, if it does not.
+    #[must_use]
+    pub fn over(&self) -> Option<&Over> {
+        self.over.as_ref()
+    }
+
+    /// What it asked for and did not get, and how often.
+    #[must_use]
+    pub fn notes(&self) -> Vec<(String, u64)> {
+        self.shared
+            .state()
+            .notes
+            .iter()
+            .map(|(what, n)| (what.clone(), *n))
+            .collect()
+    }
+
+    /// The most writable memory it had, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.shared.state().space.peak
+    }
+
+    /// Gives it packets, at most [`BURST`], and lets it run until it wants more. After that `fate` of each says
+    /// what it decided. False when it does not run (any more); then all packets go on.
+    ///
+    /// # Safety
+    /// Each packet's bytes are valid, and nobody else's, during the call.
+    pub unsafe fn burst(&mut self, packets: &mut [Packet]) -> bool {
+        if self.context.is_none() {
+            return false;
+        }
+        let count = packets.len().min(BURST);
+        let port = self.shared.port as *mut Port;
+        // SAFETY: the port is mapped as long as the slot is, and its guest does not run now. No reference is made,
+        // because threads of the guest's may write to it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                packets.as_ptr(),
+                (&raw mut (*port).packets).cast(),
+                count,
+            );
+            (&raw mut (*port).count).write(count as u32);
+            (&raw mut (*port).next).write(0);
+        }
+        let alarm = self.shared.alarm.load(Ordering::Relaxed);
+        if alarm != 0 && alarm <= monotonic() {
+            self.signal_due(libc::SIGALRM);
+        }
+        let mut went = self.resume();
+        // A handler was called first, or the program looked up before it took all: it is let on.
+        let mut turns = 0;
+        while went && turns < count + 2 {
+            // SAFETY: as above.
+            let next = unsafe { (&raw const (*port).next).read() };
+            if next as usize >= count {
+                break;
+            }
+            turns += 1;
+            went = self.resume();
+        }
+        if went {
+            for (index, packet) in packets.iter_mut().take(count).enumerate() {
+                // SAFETY: as above; `index` is below the array's length.
+                packet.fate = unsafe {
+                    (&raw const (*port).packets)
+                        .cast::<Packet>()
+                        .add(index)
+                        .read()
+                        .fate
+                };
+            }
+        }
+        went
+    }
+
+    /// Lets it run without packets, as at the end of a time-out.
+    pub fn idle(&mut self) {
+        // SAFETY: no packets.
+        unsafe { self.burst(&mut []) };
+    }
+
+    /// Has the handler of a signal called when it runs next; false when there is none.
+    fn signal_due(&mut self, signal: i32) -> bool {
+        let state = self.shared.state();
+        let Some((handler, with_info)) = state.signals.handler(signal) else {
+            return false;
+        };
+        let next = if signal == libc::SIGALRM {
+            state.signals.next_alarm(monotonic())
+        } else {
+            None
+        };
+        drop(state);
+        if signal == libc::SIGALRM {
+            self.shared
+                .alarm
+                .store(next.unwrap_or(0), Ordering::Relaxed);
+        }
+        let port = self.shared.port as *mut Port;
+        // SAFETY: as in `burst`.
+        unsafe {
+            (&raw mut (*port).handler).write(handler as u64);
+            (&raw mut (*port).with_info).write(u32::from(with_info));
+            (&raw mut (*port).signal).write(signal as u32);
+        }
+        true
+    }
+
+    /// Runs it on this thread until it asks again. False when it does not run any more.
+    fn resume(&mut self) -> bool {
+        let Some(context) = self.context.take() else {
+            return false;
+        };
+        self.shared.watch.enter(own_number());
+        let stop = thread::run(&self.shared, context, true);
+        self.shared.watch.leave();
+        match stop {
+            Ok(Stop::Receive(context)) if !self.shared.is_dead() => {
+                self.context = Some(context);
+                return true;
+            }
+            Ok(Stop::Receive(_)) => {}
+            Ok(Stop::Left(Left::Thread)) => {
+                // The others may have work left: what the packets' thread found is often told by the first.
+                let deadline = Instant::now() + END;
+                self.wait_threads(deadline);
+                self.shared.end(Over::Exit(0));
+            }
+            Ok(Stop::Left(left)) => self.shared.end(over(left)),
+            Err(error) => self.shared.end(Over::Host(error.to_string())),
+        }
+        self.settle();
+        false
+    }
+
+    /// Takes note of why it ended.
+    fn settle(&mut self) {
+        if let Stage::Over(over) = &*lock(&self.shared.stage) {
+            self.over = Some(over.clone());
+        }
+    }
+
+    /// Waits until the guest is over or has no threads of its own left.
+    fn wait_threads(&self, deadline: Instant) {
+        let mut stage = lock(&self.shared.stage);
+        while !matches!(*stage, Stage::Over(_)) && !lock(&self.shared.threads).is_empty() {
+            let left = deadline
+                .saturating_duration_since(Instant::now())
+                .min(Duration::from_millis(50));
+            if left.is_zero() {
+                return;
+            }
+            stage = self
+                .shared
+                .changed
+                .wait_timeout(stage, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Tells it that no packets will come any more, and lets it end: first by that, then by the signals that a
+    /// user would end it with, and at last by force.
+    pub fn finish(&mut self) {
+        let port = self.shared.port as *mut Port;
+        if self.context.is_some() {
+            // SAFETY: as in `burst`.
+            unsafe { (&raw mut (*port).ended).write(1) };
+        }
+        let deadline = Instant::now() + END;
+        for signal in [0, libc::SIGINT, libc::SIGTERM] {
+            if signal != 0 && self.context.is_some() && !self.signal_due(signal) {
+                continue;
+            }
+            let mut asked = 0;
+            while asked < PATIENCE && self.context.is_some() && Instant::now() < deadline {
+                self.idle();
+                asked += 1;
+            }
+        }
+        if self.over.is_none() {
+            self.shared.end(Over::Removed);
+            self.settle();
+        }
+        self.clear();
+    }
+
+    /// Waits until no thread is in the guest any more.
+    fn clear(&mut self) {
+        self.shared.dead.store(true, Ordering::Relaxed);
+        self.context = None;
+        let deadline = Instant::now() + LEAVE;
+        loop {
+            let threads: Vec<i32> = lock(&self.shared.threads).iter().copied().collect();
+            if threads.is_empty() || Instant::now() >= deadline {
+                return;
+            }
+            self.shared.changed.notify_all();
+            for thread in threads {
+                watch::signal(thread);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.shared.end(Over::Removed);
+        self.clear();
+    }
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn monotonic() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes to `now`.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Why a guest does not run any more, in a sentence.
+#[must_use]
+pub fn describe(over: &Over) -> String {
+    match over {
+        Over::Exit(0) => "it ended".into(),
+        Over::Exit(status) => format!("it ended with status {status}"),
+        Over::Fault(fault) => fault.to_string(),
+        Over::Stuck(at) => format!("it kept a burst for too long, and was at {at:#x}"),
+        Over::Removed => "it did not end by itself and was removed".into(),
+        Over::Host(why) => why.clone(),
+    }
+}
+
+/// A file in memory with this content.
+fn in_memory(bytes: &[u8]) -> Result<OwnedFd, GuestError> {
+    use std::io::Write;
+    use std::os::fd::FromRawFd;
+    // SAFETY: a literal name; the descriptor is new and nobody else's.
+    let file = unsafe {
+        let fd = libc::memfd_create(c"millrace-guest".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 {
+            return Err(GuestError::system("a file in memory"));
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes).map_err(|source| GuestError::System {
+        what: "a file in memory",
+        source,
+    })?;
+    Ok(file.into())
+}
+
+const _: () = assert!(STACK % PAGE == 0 && GUARD % PAGE == 0);
