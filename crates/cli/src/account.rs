@@ -9,13 +9,14 @@ use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
 
 /// A short readable account.
-pub fn text(name: &str, function: &Function, account: &Account) -> String {
-    let how = if function.from_cache {
-        "from the cache"
-    } else {
-        "from its source"
+pub fn text(name: &str, function: Option<&Function>, account: &Account) -> String {
+    let how = match function {
+        Some(function) if function.from_cache => "from the cache",
+        Some(_) => "from its source",
+        None => "nothing to build",
     };
-    written(name, account, function.prepared, how)
+    let prepared = function.map_or(Duration::ZERO, |f| f.prepared);
+    written(name, account, prepared, how)
 }
 
 fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> String {

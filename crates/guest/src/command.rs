@@ -33,6 +33,12 @@ pub struct Spec {
     pub ready: Duration,
     /// its slot; without one the lowest that is free
     pub slot: Option<u32>,
+    /// what else it may read: these and what is below them
+    pub read: Vec<PathBuf>,
+    /// what else it may read and write
+    pub write: Vec<PathBuf>,
+    /// whether memory may be both writable and executable, for programs that compile at run time
+    pub jit: bool,
     /// where its standard output goes: a descriptor of the host's
     pub output: i32,
 }
@@ -68,6 +74,9 @@ impl Spec {
             limit: LIMIT,
             ready: READY,
             slot: None,
+            read: Vec::new(),
+            write: Vec::new(),
+            jit: false,
             output: 1,
         })
     }

@@ -234,7 +234,7 @@ impl Hosted {
         let begin = Instant::now();
         let slot = Slot::reserve(spec.slot)?;
         let range = slot.range();
-        let mut space = Space::new(range.clone(), spec.budget);
+        let mut space = Space::new(range.clone(), spec.budget, spec.jit);
         let refused = |what| {
             move |e: i32| GuestError::System {
                 what,
@@ -382,6 +382,12 @@ impl Hosted {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// Its slot's number.
+    #[must_use]
+    pub fn slot(&self) -> u32 {
+        self.shared.slot.number()
     }
 
     /// Why it does not run any more, if it does not.

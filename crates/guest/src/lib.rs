@@ -16,6 +16,7 @@
 
 pub mod call;
 pub mod command;
+pub mod element;
 pub mod error;
 pub mod fault;
 mod filter;
@@ -30,7 +31,10 @@ mod switch;
 mod thread;
 mod trap;
 mod watch;
+pub mod word;
 
 pub use command::Spec;
+pub use element::Element;
 pub use error::GuestError;
 pub use hosted::{Hosted, Over, describe};
+pub use word::Word;

@@ -5,23 +5,8 @@ pub const BURST: usize = 1024;
 /// `MR_GUEST_DROP`.
 pub const DROP: u32 = 1;
 
-/// `struct mr_guest_packet`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    /// first byte
-    pub data: *mut u8,
-    /// ns since the epoch
-    pub time: u64,
-    /// bytes there
-    pub length: u32,
-    /// bytes on the wire
-    pub wire: u32,
-    /// where it came in
-    pub port: u32,
-    /// 0, or [`DROP`]
-    pub fate: u32,
-}
+/// `struct mr_guest_packet`: what the chain gives is what the guest gets.
+pub use millrace_dataplane::worker::foreign::Given as Packet;
 
 /// `struct mr_guest_port`. It lies in the guest's slot, so that what is read from it may be anything.
 #[repr(C)]

@@ -36,6 +36,8 @@ pub struct Space {
     /// writable bytes that it may have
     budget: usize,
     writable: usize,
+    /// memory may be both writable and executable
+    pub jit: bool,
     /// the most writable bytes there have been
     pub peak: usize,
 }
@@ -49,13 +51,14 @@ pub fn pages(length: usize) -> Option<usize> {
 impl Space {
     /// An empty slot whose guest may have `budget` writable bytes.
     #[must_use]
-    pub fn new(range: Range<usize>, budget: usize) -> Self {
+    pub fn new(range: Range<usize>, budget: usize, jit: bool) -> Self {
         let heap_end = range.start + HEAP.start;
         Self {
             range,
             areas: BTreeMap::new(),
             heap_end,
             budget,
+            jit,
             writable: 0,
             peak: 0,
         }
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn places_fill_gaps_and_leave_the_heap_alone() {
-        let mut space = Space::new(0..0x2_0000_0000, usize::MAX);
+        let mut space = Space::new(0..0x2_0000_0000, usize::MAX, false);
         let first = space.place(0x3000).unwrap();
         space.add(first, 0x3000, RW, None);
         let second = space.place(0x1000).unwrap();
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn writable_bytes_are_counted_through_every_change() {
-        let mut space = Space::new(0..0x2_0000_0000, 0x8000);
+        let mut space = Space::new(0..0x2_0000_0000, 0x8000, false);
         space.add(0x10000, 0x4000, RW, None);
         assert_eq!(space.writable, 0x4000);
         space.protect(0x11000, 0x1000, libc::PROT_READ);
@@ -265,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_split_file_keeps_its_offsets() {
-        let mut space = Space::new(0..0x2_0000_0000, usize::MAX);
+        let mut space = Space::new(0..0x2_0000_0000, usize::MAX, false);
         space.add(0x10000, 0x4000, RW, Some(("f".into(), 0x2000)));
         space.protect(0x12000, 0x1000, libc::PROT_READ);
         assert_eq!(space.file_at(0x12010).unwrap().1, 0x4010);

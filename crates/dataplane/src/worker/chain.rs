@@ -8,19 +8,41 @@
 
 use std::sync::Arc;
 
-use crate::module::{Config, Instance, Module, ModuleError, abi};
-use crate::runner::Timers;
+use super::foreign::Handed;
+use super::stage::Stage;
+use crate::module::{Config, Module, ModuleError, ObjectInfo, abi};
+use crate::port::Frame;
 
 /// How often a packet may go through the whole line, once in each direction.
 pub const SWEEPS: usize = 4;
 /// The ports of a function in a line.
 const LINE_PORTS: u32 = 2;
 
-/// A function of a chain, as every worker gets it.
+/// An element of a chain, as every worker gets it.
 #[derive(Clone)]
 pub struct Link {
     /// its name
     pub name: String,
+    /// what it runs
+    pub code: Code,
+    /// names of its drop reasons, by index
+    pub reasons: Vec<String>,
+    /// memory that its objects take, as predicted from their declarations, bytes
+    pub objects_bytes: u64,
+}
+
+/// What an element runs.
+#[derive(Clone)]
+pub enum Code {
+    /// a module, of which every worker makes an instance
+    Module(ModuleCode),
+    /// something foreign, made already
+    Foreign(Handed),
+}
+
+/// A module and how it is run.
+#[derive(Clone)]
+pub struct ModuleCode {
     /// the code
     pub module: Arc<Module>,
     /// its state at start; `time` is set when the worker starts
@@ -29,45 +51,16 @@ pub struct Link {
     pub program: usize,
     /// whether to use the prefetching passes
     pub prefetch: bool,
-    /// names of its drop reasons, by index
-    pub reasons: Vec<String>,
-    /// memory that its objects take, as predicted from their declarations, bytes
-    pub objects_bytes: u64,
 }
 
-/// A function of a chain, running.
-pub struct Stage {
-    /// its state
-    pub instance: Instance,
-    /// its timers
-    pub timers: Timers,
-    /// how many firings of its maps' timers have been counted
-    pub alarms: u64,
-    /// what its objects are called
-    pub names: Vec<String>,
-    program: usize,
-    prefetch: bool,
-}
-
-impl Stage {
-    fn new(link: &Link, start: u64) -> Result<Self, ModuleError> {
-        let config = Config {
-            time: start,
-            ..link.config.clone()
-        };
-        Ok(Self {
-            instance: Instance::create(link.module.clone(), &config)?,
-            timers: Timers::new(link.module.timers(), start),
-            alarms: 0,
-            names: link
-                .module
-                .objects()
-                .iter()
-                .map(|o| o.name.clone())
-                .collect(),
-            program: link.program,
-            prefetch: link.prefetch,
-        })
+impl Link {
+    /// Its state objects; a foreign element shows none.
+    #[must_use]
+    pub fn objects(&self) -> &[ObjectInfo] {
+        match &self.code {
+            Code::Module(code) => code.module.objects(),
+            Code::Foreign(_) => &[],
+        }
     }
 }
 
@@ -126,11 +119,11 @@ impl Chain {
     }
 
     /// Runs the functions over a burst. After it each descriptor says what becomes of its packet, in
-    /// the chain's ports, and `ends` which function said so.
+    /// the chain's ports, and `ends` which function said so. `frames` are the packets as they came in.
     ///
     /// # Safety
     /// Every descriptor describes a packet as abi.h asks for, in memory that nobody else uses.
-    pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet]) {
+    pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet], frames: &[Frame]) {
         self.work.fill(Work::default());
         self.ends.clear();
         self.ends.resize(packets.len(), End::default());
@@ -138,7 +131,7 @@ impl Chain {
             self.chosen.clear();
             self.chosen.extend(0..packets.len());
             // SAFETY: as the caller promises.
-            unsafe { self.call(0, packets) };
+            unsafe { self.call(0, packets, frames) };
             return;
         }
         let last = self.stages.len().saturating_sub(1);
@@ -158,7 +151,7 @@ impl Chain {
                 }
                 // SAFETY: as the caller promises; bounds that a function moved are the packet's new
                 // ones, and still within its room.
-                unsafe { self.call(stage, packets) };
+                unsafe { self.call(stage, packets, frames) };
                 self.route(stage, last, packets);
             }
             if self.at.iter().all(Option::is_none) {
@@ -177,7 +170,7 @@ impl Chain {
     ///
     /// # Safety
     /// As [`Chain::run`].
-    unsafe fn call(&mut self, stage: usize, packets: &mut [abi::Packet]) {
+    unsafe fn call(&mut self, stage: usize, packets: &mut [abi::Packet], frames: &[Frame]) {
         self.pointers.clear();
         for index in &self.chosen {
             if let Some(packet) = packets.get_mut(*index) {
@@ -192,11 +185,7 @@ impl Chain {
             return;
         };
         // SAFETY: distinct descriptors (`chosen` has each index once), as the caller promises.
-        work.ticks += unsafe {
-            running
-                .instance
-                .run(running.program, running.prefetch, &self.pointers)
-        };
+        work.ticks += unsafe { running.run(&self.pointers, &self.chosen, frames) };
         work.bursts += 1;
         work.packets += self.pointers.len() as u64;
     }

@@ -12,8 +12,12 @@ pub mod chain;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
+#[allow(unsafe_code, reason = "its packets are named by address")]
+pub mod foreign;
 mod report;
 mod shared;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+mod stage;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
@@ -23,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-pub use chain::Link;
+pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub use shared::Shared;
 

@@ -1,5 +1,6 @@
 //! What the account of a run says beyond its counters: state, memory, outputs, failures.
 
+use super::foreign::Epilogue;
 use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
 use crate::memory::Memory;
@@ -13,7 +14,8 @@ pub fn complete(
     ns_per_tick: f64,
 ) {
     let mut each = Histogram::default();
-    let mut memory = 0;
+    let (mut memory, mut foreign) = (0, 0);
+    account.facts.clone_from(&serve.facts);
     for (number, worker) in ended.iter_mut().enumerate() {
         let Some(worker) = worker else {
             account.errors.push(Failure {
@@ -34,15 +36,33 @@ pub fn complete(
             account.outputs.push(OutputAccount::new(word, kept, error));
         }
         objects(account, shared, worker, serve, number == 0);
+        for (stage, link) in worker.chain.stages.iter_mut().zip(&serve.chain) {
+            if let Some(epilogue) = stage.epilogue.take() {
+                told(account, &link.name, epilogue, &mut foreign);
+            }
+        }
     }
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
     account.function = Function::over(account.read, ns, &each, ns_per_tick);
-    account.facts.clone_from(&serve.facts);
     let state: u64 = serve.chain.iter().map(|l| l.objects_bytes).sum();
     let state = state.saturating_mul(ended.len() as u64);
-    account.memory = Memory::predict(state, memory).measured();
+    account.memory = Memory::predict(state.saturating_add(foreign), memory).measured();
+}
+
+/// What became of a foreign element.
+fn told(account: &mut Account, name: &str, epilogue: Epilogue, memory: &mut u64) {
+    let facts = epilogue.facts.into_iter();
+    account
+        .facts
+        .extend(facts.map(|fact| format!("{name}: {fact}")));
+    let failure = epilogue.failure.into_iter();
+    account.errors.extend(failure.map(|(error, help)| Failure {
+        error: format!("{name}: {error}"),
+        help,
+    }));
+    *memory += epilogue.memory;
 }
 
 /// The state objects at the end: entries are summed over the workers, each of which has its own.
@@ -55,9 +75,9 @@ fn objects(
 ) {
     let mut at = 0;
     for (stage, link) in serve.chain.iter().enumerate() {
-        for (index, object) in link.module.objects().iter().enumerate() {
+        for (index, object) in link.objects().iter().enumerate() {
             let running = worker.chain.stages.get_mut(stage);
-            let entries = running.and_then(|s| s.instance.count(index, worker.clock));
+            let entries = running.and_then(|s| s.count(index, worker.clock));
             if first {
                 account.objects.push(ObjectAccount {
                     name: shared.named(stage, &object.name),

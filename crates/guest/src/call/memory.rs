@@ -1,6 +1,7 @@
 //! Memory: placed in the slot, counted, never both writable and executable.
 
 use super::{Call, Entry, How, entry, kernel};
+use crate::hosted::State;
 use crate::memory::{self, Errno, Mapping};
 use crate::space::pages;
 
@@ -68,10 +69,20 @@ fn mmap(call: &mut Call<'_>) -> Result<i64, Errno> {
         name,
     };
     let result = memory::map(&mut state.space, &mapping);
-    if result == Err(libc::ENOMEM) {
-        state.note("memory beyond its budget was denied".into());
-    }
+    told(&mut state, &result);
     result.map(|at| at as i64)
+}
+
+/// Notes what was refused.
+fn told<T>(state: &mut State, result: &Result<T, Errno>) {
+    match result {
+        Err(libc::EACCES) => state
+            .note("memory both writable and executable was denied (option jit allows it)".into()),
+        Err(libc::ENOMEM) => {
+            state.note("memory beyond its budget was denied (option memory raises it)".into())
+        }
+        _ => {}
+    }
 }
 
 fn munmap(call: &mut Call<'_>) -> Result<i64, Errno> {
@@ -83,11 +94,7 @@ fn mprotect(call: &mut Call<'_>) -> Result<i64, Errno> {
     let (start, length, protection) = (call.arg(0), call.arg(1), call.int(2));
     let mut state = call.guest.state();
     let result = memory::protect(&mut state.space, start, length, protection);
-    match result {
-        Err(libc::EACCES) => state.note("memory both writable and executable was denied".into()),
-        Err(libc::ENOMEM) => state.note("memory beyond its budget was denied".into()),
-        _ => {}
-    }
+    told(&mut state, &result);
     result.map(|()| 0)
 }
 

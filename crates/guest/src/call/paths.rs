@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::files::made;
-use super::{Call, Entry, How, entry, kernel};
+use super::{Arg, Call, Entry, How, entry, kernel};
 use crate::command::Spec;
 use crate::hosted::PRELOAD;
 use crate::memory::{self, Errno};
@@ -63,13 +63,14 @@ const READ: [&str; 9] = [
     "/var/lib/GeoIP",
 ];
 /// Single files of folders that are closed otherwise.
-const READ_FILES: [&str; 12] = [
+const READ_FILES: [&str; 13] = [
     "/",
     "/proc/cpuinfo",
     "/proc/meminfo",
     "/proc/stat",
     "/proc/version",
     "/proc/filesystems",
+    "/proc/sys/crypto/fips_enabled",
     "/proc/sys/kernel/ngroups_max",
     "/proc/sys/vm/overcommit_memory",
     "/dev/null",
@@ -98,13 +99,16 @@ pub struct Rights {
     preload: i32,
     /// what it may read and write: these and what is below them
     own: Vec<PathBuf>,
+    /// what it may read besides
+    read: Vec<PathBuf>,
 }
 
 impl Rights {
     /// Of a guest with this command line.
     #[must_use]
     pub fn new(spec: &Spec, preload: i32) -> Self {
-        let mut own = vec![spec.directory.clone()];
+        let mut own = spec.write.clone();
+        own.push(spec.directory.clone());
         for word in spec.arguments.iter().skip(1) {
             // As in -w/tmp/x and --log=/tmp/x, the path begins at the first slash; others are below the directory.
             let Some(at) = word.find('/') else { continue };
@@ -118,15 +122,15 @@ impl Rights {
             };
             own.push(path);
         }
-        let own = own
-            .into_iter()
-            .map(|p| real(&p))
-            .filter(|p| p != Path::new("/"))
-            .collect();
+        let resolved = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            let real = paths.iter().map(|p| real(p));
+            real.filter(|p| p != Path::new("/")).collect()
+        };
         Self {
             program: spec.program.clone(),
             preload,
-            own,
+            own: resolved(&own),
+            read: resolved(&spec.read),
         }
     }
 
@@ -143,7 +147,8 @@ impl Rights {
             return false;
         }
         let own = self.own.iter().any(|p| path.starts_with(p));
-        own || !write && (below(&READ) || path == self.program)
+        let read = || self.read.iter().any(|p| path.starts_with(p));
+        own || !write && (below(&READ) || path == self.program || read())
     }
 }
 
@@ -336,6 +341,10 @@ fn change(call: &mut Call<'_>) -> Result<i64, Errno> {
 }
 
 fn change_at(call: &mut Call<'_>) -> Result<i64, Errno> {
+    if call.number == libc::SYS_utimensat && call.arg(1) == 0 {
+        // Without a path it is about the descriptor.
+        return call.kernel(&[Arg::Fd]);
+    }
     let path = allowed(call, &named(call, call.int(0), call.arg(1))?, true)?;
     let at = c_string(&path)?;
     kernel(

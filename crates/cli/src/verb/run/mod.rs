@@ -1,6 +1,7 @@
 //! `millrace run`: a network function between ports.
 
 mod captures;
+mod element;
 mod kernel;
 mod workers;
 
@@ -26,6 +27,8 @@ use crate::metrics;
 use crate::outside::Outside;
 use crate::serving::{self, Asked};
 use crate::wiring::Words;
+use element::Element;
+
 use crate::{account, in_kernel, routing, sanitize, screen, seed};
 
 /// Run a network function between ports and account for every packet.
@@ -34,7 +37,8 @@ use crate::{account, in_kernel, routing, sanitize, screen, seed};
 pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
     /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS; several run in a row, each
-    /// one's second port leading to the next one's first
+    /// one's second port leading to the next one's first. guest:'PROGRAM ARGUMENTS' hosts an unmodified
+    /// program, whose interface is called @ (docs/guests.md)
     #[arg(required = true, value_name = "NF")]
     nfs: Vec<String>,
 
@@ -174,8 +178,8 @@ struct Document<'a> {
     account: &'a Account,
 }
 
-/// Seconds from the source to the loaded module; 0 for what the cache spared.
-#[derive(Serialize)]
+/// Seconds from the source to the loaded module; 0 for what the cache spared, and for guests.
+#[derive(Default, Serialize)]
 struct Prepare {
     seconds: f64,
     compile: f64,
@@ -226,7 +230,7 @@ impl Run {
         if self.sanitize {
             sanitize::ensure()?;
         }
-        let mut functions = Vec::new();
+        let mut elements = Vec::new();
         let mut routes = Vec::new();
         let inputs = if self.ports.is_empty() {
             &self.inputs
@@ -234,28 +238,39 @@ impl Run {
             &self.ports
         };
         for nf in &self.nfs {
+            if let Some(guest) = Element::guest(nf, self.json || self.takes_stdout()) {
+                elements.push(guest?);
+                continue;
+            }
             let table = self.routes.as_deref();
             let (function, entries) = routing::load(nf, &self.make(nf)?, table, inputs)?;
-            functions.push(function);
+            elements.push(Element::Function(Box::new(function)));
             routes = entries;
         }
-        let Some(first) = functions.first() else {
-            return Err(Failure::wrong("no function is named"));
-        };
+        let first = elements.iter().find_map(Element::function);
+        let guests = elements.iter().any(|e| e.function().is_none());
         let account =
             if in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs)) {
-                self.by_kernel(first)?
-            } else if serving::needed(&self.asked(), functions.len()) {
-                self.by_workers(&functions, routes)?
+                match first.filter(|_| !guests) {
+                    Some(first) => self.by_kernel(first)?,
+                    None => {
+                        return Err(Failure::wrong("a guest cannot run in the kernel")
+                            .help("serve the interface by afpacket: or afxdp:"));
+                    }
+                }
+            } else if guests || serving::needed(&self.asked(), elements.len()) {
+                self.by_workers(&elements, routes)?
             } else if self.metrics.is_some() {
                 return Err(Failure::wrong(
                     "--metrics: a run over captures ends before anybody looks",
                 )
                 .help("serve a live port, or read the account with --json"));
-            } else {
+            } else if let Some(first) = first {
                 self.between_ports(first, routes)?
+            } else {
+                return Err(Failure::wrong("no function is named"));
             };
-        let names: Vec<_> = functions.iter().map(|f| f.name.as_str()).collect();
+        let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = names.join(", ");
         let text = account::text(&name, first, &account);
         screen::report(self.json || self.takes_stdout(), &text);
@@ -267,7 +282,7 @@ impl Run {
                 name: &name,
                 seed: self.seed,
                 burst: self.burst,
-                prepare: Prepare::of(first),
+                prepare: first.map(Prepare::of).unwrap_or_default(),
                 account: &account,
             });
         }

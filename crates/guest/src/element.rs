@@ -1,0 +1,112 @@
+//! A guest as an element of a chain.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given};
+
+use crate::hosted::{Hosted, Over, describe};
+use crate::port::BURST;
+
+/// How often a guest is let run when nothing comes: as often as a program that polls an interface with a time-out.
+const IDLE: Duration = Duration::from_millis(10);
+/// The most notes that a report tells.
+const NOTES: usize = 12;
+
+/// A guest between other elements.
+pub struct Element {
+    guest: Hosted,
+    /// packets that it has been given
+    packets: u64,
+    /// packets that went past it after it had ended
+    past: u64,
+    idle: Instant,
+}
+
+impl Element {
+    /// Of a guest that has been started.
+    #[must_use]
+    pub fn new(guest: Hosted) -> Self {
+        Self {
+            guest,
+            packets: 0,
+            past: 0,
+            idle: Instant::now(),
+        }
+    }
+}
+
+impl Foreign for Element {
+    unsafe fn burst(&mut self, packets: &mut [Given]) {
+        for part in packets.chunks_mut(BURST) {
+            // SAFETY: as the caller promises.
+            if unsafe { self.guest.burst(part) } {
+                self.packets += part.len() as u64;
+            } else {
+                self.past += part.len() as u64;
+                // Half a decision is none.
+                part.iter_mut().for_each(|p| p.fate = 0);
+            }
+        }
+    }
+
+    fn idle(&mut self) {
+        if self.idle.elapsed() >= IDLE {
+            self.idle = Instant::now();
+            self.guest.idle();
+        }
+    }
+
+    fn finish(&mut self) -> Epilogue {
+        let early = self.guest.over().is_some();
+        self.guest.finish();
+        let over = self.guest.over().cloned().unwrap_or(Over::Removed);
+        let mut facts = vec![format!(
+            "slot {}, asked for packets after {:.1} ms, {} KiB of writable memory",
+            self.guest.slot(),
+            self.guest.took.as_secs_f64() * 1e3,
+            self.guest.memory() >> 10
+        )];
+        let mut what = describe(&over);
+        if early {
+            // Writing to a string cannot fail.
+            let _ = write!(what, "; {} packets went past it", self.past);
+        }
+        let failed = match &over {
+            Over::Exit(status) => *status != 0 && early,
+            Over::Removed => false,
+            Over::Fault(_) | Over::Stuck(_) | Over::Host(_) => true,
+        };
+        if !failed {
+            facts.push(what.clone());
+        }
+        if let Over::Fault(fault) = &over {
+            facts.extend(
+                fault
+                    .callers
+                    .iter()
+                    .map(|caller| format!("called from {caller}")),
+            );
+        }
+        let mut notes = self.guest.notes();
+        notes.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let more = notes.len().saturating_sub(NOTES);
+        for (note, times) in notes.into_iter().take(NOTES) {
+            facts.push(if times == 1 {
+                note
+            } else {
+                format!("{note}, {times} times")
+            });
+        }
+        if more > 0 {
+            facts.push(format!("and {more} other notes"));
+        }
+        let help = "the chain went on without it; run the program by itself over the same packets"
+            .to_owned();
+        Epilogue {
+            facts,
+            failure: failed.then_some((what, help)),
+            memory: self.guest.memory() as u64,
+        }
+    }
+}
