@@ -74,11 +74,14 @@ static int deliver(struct handle *handle, int most, int on, pcap_handler callbac
         if (!on && count)
             return count;
         enum mr_guest_got got = mr_guest_wait();
-        /* The chain has ended. pcap_loop() tells that as at the end of a capture; 0 from pcap_dispatch() would be
-         * a time-out and asked again.
+        /* The chain has ended. pcap_loop() tells that as at the end of a capture. pcap_dispatch() tells nothing,
+         * as an interface that falls silent; a break only to who has not ended of the signals of an end.
          */
-        if (got == MR_GUEST_END && !handle->stop)
-            return on ? 0 : PCAP_ERROR_BREAK;
+        if (got == MR_GUEST_END && !handle->stop) {
+            if (on)
+                return 0;
+            return mr_guest_port()->ended > 1 ? PCAP_ERROR_BREAK : 0;
+        }
         if (got != MR_GUEST_PACKETS && !on && !handle->stop)
             return 0;
     }

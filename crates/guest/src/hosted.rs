@@ -556,15 +556,13 @@ impl Hosted {
     /// user would end it with, and at last by force.
     pub fn finish(&mut self) {
         let port = self.shared.port as *mut Port;
-        if self.context.is_some() {
-            // SAFETY: as in `burst`.
-            unsafe { (&raw mut (*port).ended).write(1) };
-        }
         let deadline = Instant::now() + END;
-        for signal in [0, libc::SIGINT, libc::SIGTERM] {
-            if signal != 0 && self.context.is_some() && !self.signal_due(signal) {
+        for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {
+            if self.context.is_none() || signal != 0 && !self.signal_due(signal) {
                 continue;
             }
+            // SAFETY: as in `burst`.
+            unsafe { (&raw mut (*port).ended).write(ended) };
             let mut asked = 0;
             while asked < PATIENCE && self.context.is_some() && Instant::now() < deadline {
                 self.idle();

@@ -110,15 +110,9 @@ impl Program {
                 "give its x86-64 version",
             ));
         }
-        match header.e_type(endian) {
-            elf::ET_DYN => {}
-            elf::ET_EXEC => {
-                return Err(wrong(
-                    "it is linked to fixed addresses (no PIE), which are no slot's",
-                    "build it as a position-independent program (-pie), dynamically linked",
-                ));
-            }
-            _ => return Err(broken("neither a program nor a shared library")),
+        let kind = header.e_type(endian);
+        if kind != elf::ET_DYN && kind != elf::ET_EXEC {
+            return Err(broken("neither a program nor a shared library"));
         }
         let headers = header
             .program_headers(endian, data)
@@ -130,6 +124,13 @@ impl Program {
             .transpose()
             .map_err(|e| broken(&format!("interpreter: {e}")))?
             .map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned()));
+        // One without an interpreter is told so by `load`.
+        if kind == elf::ET_EXEC && interpreter.is_some() {
+            return Err(wrong(
+                "it is linked to fixed addresses (no PIE), which are no slot's",
+                "build it as a position-independent program (-pie), dynamically linked",
+            ));
+        }
         Ok(Self {
             path: path.to_owned(),
             file,

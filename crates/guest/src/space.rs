@@ -245,8 +245,10 @@ mod tests {
         space.remove(first + 0x1000, 0x1000);
         assert_eq!(space.place(0x1000), Some(first + 0x1000));
         assert_eq!(space.place(0x2000), Some(first + 0x3000));
-        let large = space.place(0xffff_0000).unwrap();
-        assert!(large >= HEAP.end, "{large:x}");
+        let large = space.place(0xff00_0000).unwrap();
+        space.add(large, 0xff00_0000, libc::PROT_NONE, None);
+        let next = space.place(0x1000_0000).unwrap();
+        assert!(next >= HEAP.end, "{next:x}");
         assert_eq!(space.place(0x2_0000_0000), None);
     }
 
