@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given};
 
-use crate::hosted::{Hosted, Over, describe};
+use crate::hosted::Hosted;
 use crate::port::BURST;
+use crate::shared::{Over, describe};
 
 /// How often a guest is let run when nothing comes: as often as a program that polls an interface with a time-out.
 const IDLE: Duration = Duration::from_millis(10);

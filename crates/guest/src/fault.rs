@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use crate::hosted::Shared;
 use crate::memory;
+use crate::shared::Shared;
 use crate::slot::PAGE;
 use crate::trap::Frame;
 

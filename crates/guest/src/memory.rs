@@ -3,6 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+use crate::slot::PAGE;
 use crate::space::{Space, pages};
 
 /// Errors are the kernel's numbers, as a guest gets them.
@@ -39,7 +40,7 @@ pub fn map(space: &mut Space, mapping: &Mapping) -> Result<usize, Errno> {
     let length = pages(mapping.length)
         .filter(|l| *l > 0)
         .ok_or(libc::EINVAL)?;
-    if mapping.start % crate::slot::PAGE != 0 || !space.holds(mapping.start, length) {
+    if !mapping.start.is_multiple_of(PAGE) || !space.holds(mapping.start, length) {
         return Err(libc::EINVAL);
     }
     if !space.jit {
@@ -101,7 +102,7 @@ pub fn sane(protection: i32) -> Result<(), Errno> {
 /// EINVAL outside of the slot, and what the kernel says.
 pub fn unmap(space: &mut Space, start: usize, length: usize) -> Result<(), Errno> {
     let length = pages(length).filter(|l| *l > 0).ok_or(libc::EINVAL)?;
-    if start % crate::slot::PAGE != 0 || !space.holds(start, length) {
+    if !start.is_multiple_of(PAGE) || !space.holds(start, length) {
         return Err(libc::EINVAL);
     }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
@@ -135,7 +136,7 @@ pub fn protect(
     protection: i32,
 ) -> Result<(), Errno> {
     let length = pages(length).ok_or(libc::ENOMEM)?;
-    if start % crate::slot::PAGE != 0 || !space.holds(start, length) {
+    if !start.is_multiple_of(PAGE) || !space.holds(start, length) {
         return Err(libc::EINVAL);
     }
     if !space.jit {
@@ -173,7 +174,7 @@ pub fn remap(
         pages(from).ok_or(libc::EINVAL)?,
         pages(to).ok_or(libc::EINVAL)?,
     );
-    if old % crate::slot::PAGE != 0 || from == 0 || to == 0 || !space.holds(old, from) {
+    if !old.is_multiple_of(PAGE) || from == 0 || to == 0 || !space.holds(old, from) {
         return Err(libc::EINVAL);
     }
     if to <= from {
@@ -222,7 +223,7 @@ pub fn read(address: usize, bytes: &mut [u8]) -> usize {
     let mut at = address;
     let end = address.saturating_add(bytes.len());
     while at < end && remote.len() < 1024 {
-        let next = ((at | (crate::slot::PAGE - 1)).saturating_add(1)).min(end);
+        let next = ((at | (PAGE - 1)).saturating_add(1)).min(end);
         remote.push(libc::iovec {
             iov_base: at as *mut libc::c_void,
             iov_len: next - at,

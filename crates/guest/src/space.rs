@@ -176,6 +176,12 @@ impl Space {
         true
     }
 
+    /// Whether any of the range, which lies in the slot, is mapped.
+    #[must_use]
+    pub fn touched(&self, start: usize, length: usize) -> bool {
+        self.find(start).is_some() || self.areas.range(start..start + length).next().is_some()
+    }
+
     /// The area at an address.
     #[must_use]
     pub fn find(&self, address: usize) -> Option<(usize, &Area)> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::GuestError;
 use crate::filter;
-use crate::hosted::Shared;
+use crate::shared::Shared;
 use crate::switch::{self, FSGSBASE, enter, gate};
 use crate::trap::{self, Left};
 
@@ -161,7 +161,7 @@ impl Own {
 ///
 /// # Errors
 /// [`GuestError::System`] when the thread cannot be made ready.
-pub fn run(guest: &Arc<Shared>, context: Context, worker: bool) -> Result<Stop, GuestError> {
+pub fn run(guest: &Arc<Shared>, context: &Context, worker: bool) -> Result<Stop, GuestError> {
     let thread = OWN.with_borrow_mut(|own| {
         if own.is_none() {
             *own = Some(Own::make()?);
@@ -249,7 +249,7 @@ pub unsafe fn first_frame(rsp: usize, to: usize, preserved: [u64; 6]) -> usize {
             frame.as_ptr().cast::<u8>(),
             at as *mut u8,
             size_of_val(&frame),
-        )
+        );
     };
     at
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::hosted::Shared;
+use crate::shared::Shared;
 use crate::trap::kick;
 
 /// How often it looks.

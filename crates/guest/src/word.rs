@@ -38,28 +38,7 @@ impl<'a> Word<'a> {
         let mut spec = Spec::parse(self.command)?;
         for option in self.options.split(',').filter(|o| !o.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            let done = match name {
-                "jit" if value.is_empty() => Some(spec.jit = true),
-                "memory" => value
-                    .parse()
-                    .ok()
-                    .filter(|mib| (16..=4096).contains(mib))
-                    .map(|mib: usize| spec.budget = mib << 20),
-                "limit" => value
-                    .parse()
-                    .ok()
-                    .and_then(|s| Duration::try_from_secs_f64(s).ok())
-                    .filter(|limit| !limit.is_zero())
-                    .map(|limit| spec.limit = limit),
-                "slot" => value.parse().ok().map(|slot| spec.slot = Some(slot)),
-                "dir" => std::fs::canonicalize(value)
-                    .ok()
-                    .filter(|d| d.is_dir())
-                    .map(|d| spec.directory = d),
-                "read" if value.starts_with('/') => Some(spec.read.push(PathBuf::from(value))),
-                "write" if value.starts_with('/') => Some(spec.write.push(PathBuf::from(value))),
-                _ => None,
-            };
+            let done = set(&mut spec, name, value);
             done.ok_or_else(|| GuestError::Command {
                 command: self.command.to_owned(),
                 what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, paths are absolute"),
@@ -67,6 +46,30 @@ impl<'a> Word<'a> {
         }
         Ok(spec)
     }
+}
+
+/// Sets an option; none when there is no such option, or its value is not one.
+fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
+    match name {
+        "jit" if value.is_empty() => spec.jit = true,
+        "memory" => {
+            let mib: usize = value.parse().ok()?;
+            spec.budget = (16..=4096).contains(&mib).then_some(mib << 20)?;
+        }
+        "limit" => {
+            let limit = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
+            spec.limit = (!limit.is_zero()).then_some(limit)?;
+        }
+        "slot" => spec.slot = Some(value.parse().ok()?),
+        "dir" => {
+            let folder = std::fs::canonicalize(value).ok()?;
+            spec.directory = folder.is_dir().then_some(folder)?;
+        }
+        "read" if value.starts_with('/') => spec.read.push(PathBuf::from(value)),
+        "write" if value.starts_with('/') => spec.write.push(PathBuf::from(value)),
+        _ => return None,
+    }
+    Some(())
 }
 
 #[cfg(test)]

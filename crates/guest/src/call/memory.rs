@@ -1,8 +1,8 @@
 //! Memory: placed in the slot, counted, never both writable and executable.
 
 use super::{Call, Entry, How, entry, kernel};
-use crate::hosted::State;
 use crate::memory::{self, Errno, Mapping};
+use crate::shared::State;
 use crate::space::pages;
 
 /// The calls.
@@ -54,9 +54,8 @@ fn mmap(call: &mut Call<'_>) -> Result<i64, Errno> {
         wish
     };
     if fixed == libc::MAP_FIXED_NOREPLACE
-        && (0..size)
-            .step_by(4096)
-            .any(|o| state.space.find(wish + o).is_some())
+        && state.space.holds(start, size)
+        && state.space.touched(start, size)
     {
         return Err(libc::EEXIST);
     }
@@ -79,7 +78,7 @@ fn told<T>(state: &mut State, result: &Result<T, Errno>) {
         Err(libc::EACCES) => state
             .note("memory both writable and executable was denied (option jit allows it)".into()),
         Err(libc::ENOMEM) => {
-            state.note("memory beyond its budget was denied (option memory raises it)".into())
+            state.note("memory beyond its budget was denied (option memory raises it)".into());
         }
         _ => {}
     }

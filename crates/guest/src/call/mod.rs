@@ -15,8 +15,8 @@ mod wait;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use crate::hosted::Shared;
 use crate::memory::Errno;
+use crate::shared::Shared;
 use crate::thread::{Running, Thread};
 use crate::trap::{Frame, Left};
 

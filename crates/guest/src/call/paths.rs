@@ -142,8 +142,8 @@ impl Rights {
         if is(&WRITE_FILES) || !write && is(&READ_FILES) {
             return true;
         }
-        if below(&CLOSED) && !(path.starts_with("/sys/devices/system") && !write) || below(&SECRET)
-        {
+        let open = !write && path.starts_with("/sys/devices/system");
+        if below(&CLOSED) && !open || below(&SECRET) {
             return false;
         }
         let own = self.own.iter().any(|p| path.starts_with(p));

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::{Answer, Call, Entry, How, entry, kernel};
 use crate::fault::Fault;
-use crate::hosted::monotonic;
 use crate::memory::Errno;
+use crate::shared::monotonic;
 use crate::trap::Left;
 
 /// The calls.
@@ -249,7 +249,7 @@ fn getitimer(call: &mut Call<'_>) -> Result<i64, Errno> {
 
 /// A thread that waits for a signal: it sleeps until its guest is removed.
 fn wait_forever(call: &mut Call<'_>) -> Result<i64, Errno> {
-    while !call.guest.is_dead() && !(call.running.worker && call.guest.watch.overdue()) {
+    while !(call.guest.is_dead() || call.running.worker && call.guest.watch.overdue()) {
         let tenth = [0_u64, SECOND / 10];
         let _ = kernel(libc::SYS_nanosleep, [tenth.as_ptr().addr(), 0, 0, 0, 0, 0]);
     }
