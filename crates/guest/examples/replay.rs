@@ -15,10 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: replay CAPTURE 'PROGRAM ARGUMENTS'".into());
     };
     let mut reader = Reader::open(capture)?;
-    let mut guest = Hosted::start(Spec::parse(&command)?).map_err(|e| {
-        eprintln!("help: {}", e.help());
-        e
-    })?;
+    let mut guest =
+        Hosted::start(Spec::parse(&command)?).inspect_err(|e| eprintln!("help: {}", e.help()))?;
     eprintln!("{} asked for packets after {:?}", guest.name(), guest.took);
     let mut frames: Vec<(Vec<u8>, u64, u32)> = Vec::new();
     let mut more = true;

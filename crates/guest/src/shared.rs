@@ -150,15 +150,15 @@ impl Shared {
         let name: String = format!("guest {}", self.name).chars().take(15).collect();
         std::thread::Builder::new()
             .name(name)
-            .spawn(move || guest.host(context))
+            .spawn(move || guest.host(&context))
             .map(drop)
     }
 
     /// The life of such a thread.
-    fn host(self: Arc<Self>, context: Context) {
+    fn host(self: &Arc<Self>, context: &Context) {
         let number = own_number();
         lock(&self.threads).insert(number);
-        match thread::run(&self, &context, false) {
+        match thread::run(self, context, false) {
             Ok(Stop::Receive(context)) => self.asks(context),
             Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
             Ok(Stop::Left(left)) => self.end(over(left)),

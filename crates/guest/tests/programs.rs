@@ -183,9 +183,13 @@ fn p0f_knows_the_same_hosts() {
         &format!("p0f -r {} -o native.log", file.display()),
     );
     hosted(dir.path(), "guest:p0f -i @ -o hosted.log");
-    let log = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
-    assert!(log("native.log").lines().count() > 10);
-    assert_eq!(log("native.log"), log("hosted.log"));
+    // Whether a host has changed depends on the day that p0f runs on: by itself it does not always say the same.
+    let log = |name: &str| {
+        let text = std::fs::read_to_string(dir.path().join(name)).unwrap();
+        lasting(&text, &["mod=host change"])
+    };
+    assert!(log("native.log").len() > 10);
+    assert!(log("native.log") == log("hosted.log"));
 }
 
 /// Five different guests in one thread.

@@ -82,6 +82,12 @@ impl Run {
                 objects_bytes: function.objects_bytes,
             });
         }
+        if elements.iter().any(|e| e.function().is_none()) {
+            screen::err(
+                "note: guests are contained, not isolated: a guest's stray writes into the host or another guest \
+                 are not caught (docs/guests.md)",
+            );
+        }
         let allowed = place::processors(asked.ports_named());
         let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {
             (false, _) => self.cpus.clone(),

@@ -1,0 +1,119 @@
+//! Other people's programs in a chain of `millrace run`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::process::Command;
+
+use common::{json, millrace, output, refused};
+
+const CAPTURE: &str = "captures/talk.pcap";
+
+/// Whether a program is there; says so when it is not.
+fn installed(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok();
+    if !there {
+        println!("skipped: {program} is not installed (scripts/setup.sh test)");
+    }
+    there
+}
+
+#[test]
+fn a_guest_prints_what_it_prints_alone() {
+    if !installed("tcpdump") {
+        return;
+    }
+    let alone = Command::new("tcpdump")
+        .args(["-n", "-r", CAPTURE])
+        .current_dir(common::root())
+        .output()
+        .unwrap();
+    let (hosted, said) =
+        output(millrace().args(["run", "nop", "guest:tcpdump -n -i @", "--in", CAPTURE]));
+    assert_eq!(hosted.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("note: guests are contained, not isolated"),
+        "{said}"
+    );
+    let text = String::from_utf8_lossy(&hosted.stdout).into_owned();
+    let packets = String::from_utf8_lossy(&alone.stdout).into_owned();
+    // The account follows: it is written last.
+    let account = text
+        .strip_prefix(&packets)
+        .expect("every line of tcpdump's, in order");
+    assert!(
+        account.starts_with("nop, tcpdump: 1 619 packets"),
+        "{account}"
+    );
+    assert!(
+        account.contains("ns a packet") && account.contains("tcpdump: it ended"),
+        "{account}"
+    );
+}
+
+#[test]
+fn functions_and_guests_stand_in_one_chain() {
+    if !["tcpdump", "ndpiReader"].into_iter().all(installed) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let mut run = millrace();
+    run.args(["run", "firewall", "guest:ndpiReader -i @"])
+        .arg(format!("guest:tcpdump -n -i @ -w {}", path("seen.pcap")))
+        .args([
+            "--in",
+            CAPTURE,
+            "--split",
+            "lan=10.0.0.0/24,fd00::/8",
+            "--out",
+            &path("out.pcap"),
+        ]);
+    let (account, status) = json(&mut run);
+    assert_eq!(status, 0, "{account}");
+    let count = |what: &str| account[what].as_u64().unwrap();
+    assert_eq!(count("read"), 1619);
+    assert_eq!(count("forwarded") + count("dropped"), 1619);
+    let stages = account["stages"].as_array().unwrap();
+    let names: Vec<_> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["firewall", "ndpiReader", "tcpdump"]);
+    let seen = stages[2]["packets"].as_u64().unwrap() as usize;
+    assert_eq!(
+        common::read(dir.path().join("seen.pcap").as_path()).len(),
+        seen
+    );
+}
+
+/// The run goes on without a guest that fails, and tells of it.
+#[test]
+fn a_guest_that_fails_is_told_and_packets_go_on() {
+    if !installed("tcpdump") {
+        return;
+    }
+    // Ten packets and then no more: that is an end, and no failure.
+    let (account, status) =
+        json(millrace().args(["run", "nop", "guest:tcpdump -c 10 -n -i @", "--in", CAPTURE]));
+    assert_eq!(
+        (status, &account["forwarded"]),
+        (0, &1619.into()),
+        "{account}"
+    );
+    let facts = account["facts"].to_string();
+    assert!(
+        facts.contains("it ended; 1") && facts.contains("packets went past it"),
+        "{facts}"
+    );
+}
+
+#[test]
+fn what_cannot_be_hosted_is_refused() {
+    for (word, what) in [
+        ("guest:no-such-program-anywhere", "there is no program"),
+        ("guest:tcpdump 'x", "missing closing quote"),
+        ("guest,fast:true", "option `fast`"),
+        ("guest:true", "did not get as far as asking for packets"),
+    ] {
+        let said = refused(millrace().args(["run", "nop", word, "--in", CAPTURE]), 2);
+        assert!(said.contains(what), "{word}: {said}");
+    }
+}
