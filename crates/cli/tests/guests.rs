@@ -84,13 +84,12 @@ fn functions_and_guests_stand_in_one_chain() {
     );
 }
 
-/// The run goes on without a guest that fails, and tells of it.
+/// Ten packets and then no more: that is an end, and no failure.
 #[test]
-fn a_guest_that_fails_is_told_and_packets_go_on() {
+fn a_guest_that_ends_early_lets_packets_past() {
     if !installed("tcpdump") {
         return;
     }
-    // Ten packets and then no more: that is an end, and no failure.
     let (account, status) =
         json(millrace().args(["run", "nop", "guest:tcpdump -c 10 -n -i @", "--in", CAPTURE]));
     assert_eq!(
@@ -103,6 +102,50 @@ fn a_guest_that_fails_is_told_and_packets_go_on() {
         facts.contains("it ended; 1") && facts.contains("packets went past it"),
         "{facts}"
     );
+}
+
+/// The run goes on without a guest that fails, and tells of it; or with it, started anew.
+#[test]
+fn a_guest_that_fails_is_told_and_packets_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("receiver");
+    let room = common::root().join("crates/guest");
+    let built = Command::new("cc")
+        .args(["-std=gnu11", "-O1", "-pthread", "-I"])
+        .arg(room.join("preload"))
+        .arg("-o")
+        .arg(&program)
+        .arg(room.join("tests/programs/receiver.c"))
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let word = format!("guest:{} null", program.display());
+    let (account, status) = json(millrace().args(["run", "nop", &word, "nop", "--in", CAPTURE]));
+    assert_eq!(
+        (status, &account["forwarded"]),
+        (2, &1619.into()),
+        "{account}"
+    );
+    assert_eq!(account["stages"][2]["packets"], 1619);
+    let errors = account["errors"].to_string();
+    assert!(
+        errors.contains("a null pointer") && errors.contains("/receiver+0x"),
+        "{errors}"
+    );
+
+    let word = word.replace("guest:", "guest,restart=1000:");
+    let (account, _) = json(millrace().args([
+        "run",
+        "nop",
+        &word,
+        "--loops",
+        "40",
+        "--in",
+        &format!("mem:{CAPTURE}"),
+    ]));
+    assert_eq!(account["forwarded"], 400 * 1619, "{account}");
+    let facts = account["facts"].to_string();
+    assert!(facts.contains("until it was started again"), "{facts}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct Spec {
     pub limit: Duration,
     /// how long it may take to ask for packets the first time
     pub ready: Duration,
+    /// how often it is started again after it has failed
+    pub restarts: u32,
     /// its slot; without one the lowest that is free
     pub slot: Option<u32>,
     /// what else it may read: these and what is below them
@@ -73,6 +75,7 @@ impl Spec {
             budget: BUDGET,
             limit: LIMIT,
             ready: READY,
+            restarts: 0,
             slot: None,
             read: Vec::new(),
             write: Vec::new(),

@@ -1,10 +1,12 @@
 //! A guest as an element of a chain.
 
 use std::fmt::Write;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given};
 
+use crate::error::GuestError;
 use crate::hosted::Hosted;
 use crate::port::BURST;
 use crate::shared::{Over, describe};
@@ -17,11 +19,15 @@ const NOTES: usize = 12;
 /// A guest between other elements.
 pub struct Element {
     guest: Hosted,
-    /// packets that it has been given
-    packets: u64,
-    /// packets that went past it after it had ended
+    /// packets that have gone past it since it failed or ended
     past: u64,
     idle: Instant,
+    /// how often it may still be started again
+    restarts: u32,
+    /// the one that is being started
+    coming: Option<Receiver<Result<Hosted, GuestError>>>,
+    /// what became of those before
+    former: Vec<String>,
 }
 
 impl Element {
@@ -29,21 +35,72 @@ impl Element {
     #[must_use]
     pub fn new(guest: Hosted) -> Self {
         Self {
+            restarts: guest.spec().restarts,
             guest,
-            packets: 0,
             past: 0,
             idle: Instant::now(),
+            coming: None,
+            former: Vec::new(),
         }
+    }
+
+    /// Has a guest that failed started again, beside the chain, and takes it in when it is ready.
+    fn revive(&mut self) {
+        if let Some(coming) = &self.coming {
+            let Ok(started) = coming.try_recv() else {
+                return;
+            };
+            self.coming = None;
+            let over = self.guest.over().map(describe).unwrap_or_default();
+            match started {
+                Ok(guest) => {
+                    self.former.push(format!(
+                        "{over}; {} packets went past it until it was started again",
+                        self.past
+                    ));
+                    self.past = 0;
+                    self.guest = guest;
+                }
+                Err(error) => self
+                    .former
+                    .push(format!("it could not be started again: {error}")),
+            }
+            return;
+        }
+        if self.restarts == 0 || !self.guest.over().is_some_and(failed) {
+            return;
+        }
+        self.restarts -= 1;
+        let (send, receive) = channel();
+        let spec = self.guest.spec().clone();
+        // Whether anybody still waits for it is not its concern: a guest that nobody takes is dropped and so ends.
+        let thread = std::thread::Builder::new().name("guest restart".into());
+        if thread
+            .spawn(move || drop(send.send(Hosted::start(spec))))
+            .is_ok()
+        {
+            self.coming = Some(receive);
+        }
+    }
+}
+
+/// Whether an end is a failure.
+fn failed(over: &Over) -> bool {
+    match over {
+        Over::Exit(status) => *status != 0,
+        Over::Removed => false,
+        Over::Fault(_) | Over::Stuck(_) | Over::Host(_) => true,
     }
 }
 
 impl Foreign for Element {
     unsafe fn burst(&mut self, packets: &mut [Given]) {
+        if self.guest.over().is_some() {
+            self.revive();
+        }
         for part in packets.chunks_mut(BURST) {
             // SAFETY: as the caller promises.
-            if unsafe { self.guest.burst(part) } {
-                self.packets += part.len() as u64;
-            } else {
+            if !unsafe { self.guest.burst(part) } {
                 self.past += part.len() as u64;
                 // Half a decision is none.
                 part.iter_mut().for_each(|p| p.fate = 0);
@@ -54,6 +111,9 @@ impl Foreign for Element {
     fn idle(&mut self) {
         if self.idle.elapsed() >= IDLE {
             self.idle = Instant::now();
+            if self.guest.over().is_some() {
+                self.revive();
+            }
             self.guest.idle();
         }
     }
@@ -73,11 +133,8 @@ impl Foreign for Element {
             // Writing to a string cannot fail.
             let _ = write!(what, "; {} packets went past it", self.past);
         }
-        let failed = match &over {
-            Over::Exit(status) => *status != 0 && early,
-            Over::Removed => false,
-            Over::Fault(_) | Over::Stuck(_) | Over::Host(_) => true,
-        };
+        facts.append(&mut self.former);
+        let failed = failed(&over) && (early || !matches!(over, Over::Exit(_)));
         if !failed {
             facts.push(what.clone());
         }

@@ -204,6 +204,12 @@ impl Hosted {
         &self.shared.name
     }
 
+    /// How it was made.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        &self.shared.spec
+    }
+
     /// Its slot's number.
     #[must_use]
     pub fn slot(&self) -> u32 {

@@ -14,7 +14,7 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, slot=NUMBER, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, dir=FOLDER, read=PATH and write=PATH, separated by commas";
 
 impl<'a> Word<'a> {
     /// None when the word names no guest.
@@ -60,6 +60,7 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
             let limit = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
             spec.limit = (!limit.is_zero()).then_some(limit)?;
         }
+        "restart" => spec.restarts = value.parse().ok()?,
         "slot" => spec.slot = Some(value.parse().ok()?),
         "dir" => {
             let folder = std::fs::canonicalize(value).ok()?;
