@@ -139,7 +139,7 @@ fn a_guest_that_fails_is_told_and_packets_go_on() {
         "nop",
         &word,
         "--loops",
-        "40",
+        "400",
         "--in",
         &format!("mem:{CAPTURE}"),
     ]));

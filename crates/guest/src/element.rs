@@ -28,6 +28,8 @@ pub struct Element {
     coming: Option<Receiver<Result<Hosted, GuestError>>>,
     /// what became of those before
     former: Vec<String>,
+    /// how many there were
+    lives: u64,
 }
 
 impl Element {
@@ -41,6 +43,15 @@ impl Element {
             idle: Instant::now(),
             coming: None,
             former: Vec::new(),
+            lives: 0,
+        }
+    }
+
+    /// Notes what became of a guest before this one; of many, what became of the first.
+    fn former(&mut self, what: String) {
+        self.lives += 1;
+        if self.former.len() < NOTES {
+            self.former.push(what);
         }
     }
 
@@ -54,16 +65,14 @@ impl Element {
             let over = self.guest.over().map(describe).unwrap_or_default();
             match started {
                 Ok(guest) => {
-                    self.former.push(format!(
-                        "{over}; {} packets went past it until it was started again",
-                        self.past
+                    let past = self.past;
+                    self.former(format!(
+                        "{over}; {past} packets went past it until it was started again"
                     ));
                     self.past = 0;
                     self.guest = guest;
                 }
-                Err(error) => self
-                    .former
-                    .push(format!("it could not be started again: {error}")),
+                Err(error) => self.former(format!("it could not be started again: {error}")),
             }
             return;
         }
@@ -134,6 +143,9 @@ impl Foreign for Element {
             let _ = write!(what, "; {} packets went past it", self.past);
         }
         facts.append(&mut self.former);
+        if self.lives > NOTES as u64 {
+            facts.push(format!("{} lives before this one", self.lives));
+        }
         let failed = failed(&over) && (early || !matches!(over, Over::Exit(_)));
         if !failed {
             facts.push(what.clone());
