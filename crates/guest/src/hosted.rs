@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -128,6 +128,7 @@ impl Hosted {
             stage: Mutex::new(Stage::Starting),
             changed: Condvar::new(),
             dead: AtomicBool::new(false),
+            living: AtomicUsize::new(0),
             threads: Mutex::new(BTreeSet::new()),
             port,
             slot,
@@ -362,7 +363,7 @@ impl Hosted {
     /// Waits until the guest is over or has no threads of its own left.
     fn wait_threads(&self, deadline: Instant) {
         let mut stage = lock(&self.shared.stage);
-        while !matches!(*stage, Stage::Over(_)) && !lock(&self.shared.threads).is_empty() {
+        while !matches!(*stage, Stage::Over(_)) && self.shared.living.load(Ordering::Acquire) > 0 {
             let left = deadline
                 .saturating_duration_since(Instant::now())
                 .min(Duration::from_millis(50));
@@ -409,7 +410,7 @@ impl Hosted {
         let deadline = Instant::now() + LEAVE;
         loop {
             let threads: Vec<i32> = lock(&self.shared.threads).iter().copied().collect();
-            if threads.is_empty() || Instant::now() >= deadline {
+            if self.shared.living.load(Ordering::Acquire) == 0 || Instant::now() >= deadline {
                 return;
             }
             self.shared.changed.notify_all();

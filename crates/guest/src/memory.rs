@@ -55,6 +55,9 @@ pub fn map(space: &mut Space, mapping: &Mapping) -> Result<usize, Errno> {
     if !space.affords(more.saturating_sub(space.writable_in(mapping.start, end))) {
         return Err(libc::ENOMEM);
     }
+    if space.crowded() {
+        return Err(libc::ENOMEM);
+    }
     let (fd, offset, anonymous) = match mapping.file {
         Some((fd, offset)) => (fd, offset, 0),
         None => (-1, 0, libc::MAP_ANONYMOUS),
@@ -142,7 +145,7 @@ pub fn protect(
     if !space.jit {
         sane(protection)?;
     }
-    if !space.mapped(start, length) {
+    if !space.mapped(start, length) || space.crowded() {
         return Err(libc::ENOMEM);
     }
     if protection & libc::PROT_WRITE != 0 {

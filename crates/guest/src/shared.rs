@@ -5,7 +5,7 @@
 //! it, a burst at a time. The others go on by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::call::files::Files;
@@ -17,6 +17,10 @@ use crate::space::Space;
 use crate::thread::{self, Context, Stop};
 use crate::trap::Left;
 use crate::watch::{self, Watch};
+
+/// The most threads of a guest, and the most different things that are noted of it.
+const THREADS: usize = 256;
+const NOTES: usize = 64;
 
 /// Why a guest does not run any more.
 #[derive(Clone, Debug)]
@@ -63,6 +67,8 @@ pub struct Shared {
     pub(crate) stage: Mutex<Stage>,
     pub(crate) changed: Condvar,
     pub(crate) dead: AtomicBool,
+    /// threads that have been started and have not ended
+    pub(crate) living: AtomicUsize,
     pub(crate) threads: Mutex<BTreeSet<i32>>,
     pub(crate) port: usize,
 }
@@ -86,6 +92,12 @@ pub struct State {
 impl State {
     /// Notes what was asked for and not done.
     pub fn note(&mut self, what: String) {
+        let known = self.notes.len() < NOTES || self.notes.contains_key(&what);
+        let what = if known {
+            what
+        } else {
+            "other things were denied".to_owned()
+        };
         *self.notes.entry(what).or_default() += 1;
     }
 }
@@ -146,12 +158,20 @@ impl Shared {
     /// # Errors
     /// When the host can make no thread.
     pub fn spawn(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        if self.living.fetch_add(1, Ordering::Relaxed) >= THREADS {
+            self.living.fetch_sub(1, Ordering::Relaxed);
+            self.state().note("more threads were denied".into());
+            return Err(std::io::Error::from_raw_os_error(libc::EAGAIN));
+        }
         let guest = self.clone();
         let name: String = format!("guest {}", self.name).chars().take(15).collect();
         std::thread::Builder::new()
             .name(name)
             .spawn(move || guest.host(&context))
             .map(drop)
+            .inspect_err(|_| {
+                self.living.fetch_sub(1, Ordering::Relaxed);
+            })
     }
 
     /// The life of such a thread.
@@ -166,8 +186,8 @@ impl Shared {
         }
         let mut threads = lock(&self.threads);
         threads.remove(&number);
-        let last = threads.is_empty();
         drop(threads);
+        let last = self.living.fetch_sub(1, Ordering::AcqRel) == 1;
         if last && matches!(*lock(&self.stage), Stage::Starting) {
             self.end(Over::Exit(0));
         }

@@ -16,6 +16,10 @@ const MARGIN: usize = 0x1_0000;
 /// Where the heap of `brk` begins in a slot, and how much it may grow.
 const HEAP: Range<usize> = 0x1_0000_0000..0x1_4000_0000;
 
+/// The most areas: the kernel has a limit for the process (`vm.max_map_count`, 65530 unless changed), which one guest
+/// must not use up.
+const AREAS: usize = 8192;
+
 /// A range with one protection.
 #[derive(Clone, Debug)]
 pub struct Area {
@@ -91,6 +95,12 @@ impl Space {
             at = at.max(end);
         }
         (self.range.end.checked_sub(at)? >= length).then_some(at)
+    }
+
+    /// Whether there are as many areas as there may be.
+    #[must_use]
+    pub fn crowded(&self) -> bool {
+        self.areas.len() >= AREAS
     }
 
     /// Whether so many more writable bytes are within the budget.
