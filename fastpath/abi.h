@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 3u
+#define MR_ABI 5u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -51,9 +51,21 @@ struct mr_packet {
     u32 out;      /* port or reason, as the fate says */
     u32 redirect; /* scratch: port named by bpf_redirect */
     u32 draws;    /* scratch: random draws so far; the host clears it */
+
+    u64 commit; /* where workers share state: its place in the order of packets, see mr_shared */
+    void *undo; /* scratch: where a reader keeps what it overwrites (sync/undo.h) */
+    u32 core;   /* scratch: which of the workers that share state has it */
+    u32 unused;
 };
 
 struct mr_instance; /* the state of one running copy, defined by the emitted module */
+
+/* State that several instances have in common, one a worker; defined by the emitted module. Their functions
+ * may then run at the same time on different threads, and lock by themselves. Sorted by `commit`, and where
+ * that is equal by `number`, the packets of all workers are in an order in which one worker could have run
+ * them, to the same results; it keeps each worker's own.
+ */
+struct mr_shared;
 
 /* What the host decides when it makes an instance. */
 struct mr_config {
@@ -61,6 +73,9 @@ struct mr_config {
     u64 sketch_seed;            /* recorded; sketches and random draws depend on it */
     u64 time;                   /* ns, the time of the first packet */
     const u8 *const *initial;   /* per object: content of a global, or NULL for zeros */
+    struct mr_shared *shared;   /* made by `create_shared`; NULL for modules that share nothing */
+    u32 workers;                /* how many instances share it, at least 1 */
+    u32 worker;                 /* this instance, below `workers`; no other has the same number */
 };
 
 /* One entry of a ring buffer or another record for the host. */
@@ -75,20 +90,26 @@ struct mr_object {
     u32 key_bytes;
     u32 value_bytes;
     u64 capacity;
-    u64 bytes; /* memory mapped for it by `create` */
+    u64 bytes; /* memory mapped for it by `create`; of a shared one without what it has per worker */
     u64 (*count)(struct mr_instance *, u64 now);
     int (*get)(struct mr_instance *, const u8 *key, u8 *value, u64 now);
     int (*set)(struct mr_instance *, const u8 *key, const u8 *value, u64 now);
     int (*remove)(struct mr_instance *, const u8 *key, u64 now);
     /* Visits entries in an order of the object's own. `*cursor` starts at 0; -ENOENT at the end. */
     int (*next)(struct mr_instance *, u64 *cursor, u8 *key, u8 *value, u64 now);
+    /* Insertions so far that found every place taken: refused, or made in the place of another entry. */
+    u64 (*full)(struct mr_instance *, u64 now);
     /* Hands every finished record to `fn` and frees it. Ring buffers only. */
     void (*drain)(struct mr_instance *, u32 object, mr_record_fn *fn, void *context);
+    u32 shared; /* 1: one for all workers, whichever instance is asked */
+    u32 unused;
 };
 
 struct mr_timer {
     u64 period; /* ns */
     void (*fire)(struct mr_instance *, struct mr_packet *);
+    u32 once; /* 1: works on shared state, one worker fires it for all; 0: each does */
+    u32 unused;
 };
 
 /* Timers in the values of maps. A burst function fires what is due before each of its packets by itself. */
@@ -121,6 +142,14 @@ struct mr_module {
      * NULL where there are none. */
     const struct mr_alarms *(*alarms)(struct mr_instance *);
     void (*alarm)(struct mr_instance *, struct mr_packet *);
+    /* What instances have in common: its size, 0 for none, and what makes it before and unmakes it behind
+     * them. The host allocates it, zeroed. */
+    u64 shared_bytes;
+    u64 shared_align;
+    int (*create_shared)(struct mr_shared *, const struct mr_config *);
+    void (*destroy_shared)(struct mr_shared *);
+    u32 start_once; /* 1: `start` works on shared state, one worker calls it for all */
+    u32 stop_once;
 };
 
 #endif

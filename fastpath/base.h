@@ -29,6 +29,7 @@ struct shape {
     u32 rows;         /* sketches */
     u32 flags;        /* the kernel's map_flags */
     u32 timer;        /* where in a value its timer is, and 1; 0: it has none (state/timers.h) */
+    u32 shared;       /* several workers have it in common: who calls holds the lock (sync/lock.h) */
 };
 
 /* No index: of an entry, a bucket, a trie node. */

@@ -10,6 +10,7 @@
 mod agreement;
 mod contender;
 mod kernel;
+mod keys;
 mod measure;
 mod model;
 mod report;
@@ -30,7 +31,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model
+    /// Only this section: reference, table, gate, kernel, start, model, keys
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -97,7 +98,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 6] = [
+    let all: [(&str, Measure); 7] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
@@ -106,6 +107,7 @@ fn run() -> Result<()> {
         }),
         ("start", |b| start::section(b.turns)),
         ("model", |b| model::section(b.turns, b.record)),
+        ("keys", |b| keys::section(b.turns)),
     ];
     for (name, measure) in all {
         if arguments.only.as_deref().is_none_or(|only| only == name) {

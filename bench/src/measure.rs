@@ -36,6 +36,15 @@ impl Figure {
             high: at(0.9),
         }
     }
+
+    /// In another unit, of which one of this is so many.
+    pub fn times(self, by: f64) -> Self {
+        Self {
+            median: self.median * by,
+            low: self.low * by,
+            high: self.high * by,
+        }
+    }
 }
 
 /// Every turn of every contender, nanoseconds a packet: `[contender][turn]`.

@@ -85,7 +85,7 @@ pub fn section(turns: usize, record: bool) -> Result<Section> {
                 ("paths".into(), Figure::of(&[counts.paths as f64])),
                 ("questions".into(), Figure::of(&[counts.questions as f64])),
             ],
-            ratio: scaled(ms, 1e-3 / TIME),
+            ratio: ms.times(1e-3 / TIME),
             bar: format!("{outcome}; under 2 s and 500 MiB; {change}"),
             met: counts.exhaustive && ms.median < TIME * 1e3 && mib.median < MEMORY && same,
         });
@@ -95,14 +95,6 @@ pub fn section(turns: usize, record: bool) -> Result<Section> {
         write(&now)?;
     }
     Ok(section)
-}
-
-fn scaled(figure: Figure, by: f64) -> Figure {
-    Figure {
-        median: figure.median * by,
-        low: figure.low * by,
-        high: figure.high * by,
-    }
 }
 
 /// The command's document, and the MiB that it and its solver took at their largest.

@@ -39,21 +39,13 @@ pub fn section(turns: usize) -> Result<Section> {
             flows: 0,
             skew: String::new(),
             ns: vec![
-                ("cold ms".into(), scaled(cold, 1e3)),
-                ("warm ms".into(), scaled(warm, 1e3)),
+                ("cold ms".into(), cold.times(1e3)),
+                ("warm ms".into(), warm.times(1e3)),
             ],
-            ratio: scaled(warm, 1.0 / cold.median),
+            ratio: warm.times(1.0 / cold.median),
             bar: "cold under 2 s, warm under 50 ms".into(),
             met: cold.median < 2.0 && warm.median < 0.05,
         });
     }
     Ok(section)
-}
-
-fn scaled(figure: Figure, by: f64) -> Figure {
-    Figure {
-        median: figure.median * by,
-        low: figure.low * by,
-        high: figure.high * by,
-    }
 }

@@ -106,24 +106,32 @@ MR_INLINE void format_number(struct format_out *out, const struct format_field *
         format_put(out, ' ', pad);
 }
 
+/* Finds the next conversion from `*at` on, which moves behind it; 0 if there is none. */
+MR_INLINE int format_next(const u8 *f, u64 *at, struct format_field *field)
+{
+    for (u64 i = *at; f[i]; i++) {
+        if (f[i] != '%')
+            continue;
+        if (f[i + 1] != '%') {
+            *at = i + 1 + format_read(f + i + 1, field);
+            return 1;
+        }
+        i++;
+    }
+    return 0;
+}
+
 /* Whether the kernel takes a format with so many values. */
 MR_INLINE int format_fits(const u8 *f, u64 values)
 {
     struct format_field field;
 
-    for (u64 i = 0; f[i]; i++) {
+    for (u64 i = 0; f[i]; i++)
         if (f[i] > 0x7e || (f[i] < 0x20 && !(f[i] >= 9 && f[i] <= 13)))
             return 0;
-        if (f[i] != '%')
-            continue;
-        if (f[i + 1] == '%') {
-            i++;
-            continue;
-        }
-        i += format_read(f + i + 1, &field);
+    for (u64 at = 0; format_next(f, &at, &field);)
         if (values-- == 0 || !field.conversion)
             return 0;
-    }
     return 1;
 }
 
@@ -167,17 +175,8 @@ MR_INLINE int format_reads(const u8 *f, u32 *count)
     int reads = 0;
 
     *count = 0;
-    for (u64 i = 0; f[i]; i++) {
-        if (f[i] != '%')
-            continue;
-        if (f[i + 1] == '%') {
-            i++;
-            continue;
-        }
-        i += format_read(f + i + 1, &field);
-        reads |= !field.conversion && !field.wide && (f[i + 1] == 's' || f[i + 1] == 'p');
-        ++*count;
-    }
+    for (u64 at = 0; format_next(f, &at, &field); ++*count)
+        reads |= !field.conversion && !field.wide && (f[at] == 's' || f[at] == 'p');
     return reads;
 }
 

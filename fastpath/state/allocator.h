@@ -16,13 +16,16 @@
  * Cost: get and refresh touch the entry's line and 4 bytes beside it. A lease moves the head of a list or takes the least of the
  * queue of expiry.h, O(log4 capacity).
  *
+ * Shared: these functions are for who has all lines of the lock; sync/allocator.h is for who has one.
+ *
  * Memory: bytes = mapped(stride * capacity + 4 * capacity + expiry), each rounded up to 64, expiry as in
  * expiry.h when `expire_after` > 0, else 0. stride: 8 + round_up(value_bytes, 8); up to 64 the next
- * power of two, above it the next multiple of 64.
+ * power of two, above it the next multiple of 64. Shared and expiring: and that of stamps.h.
  */
 #ifndef MR_ALLOCATOR_H
 #define MR_ALLOCATOR_H
 
+#include "../sync/stamps.h"
 #include "expiry.h"
 
 #define ALLOCATOR_FREE 0x80000000u /* of a link: not leased; the rest names the next on the list */
@@ -35,7 +38,9 @@ struct allocator {
     u32 last;
     u32 fresh;   /* numbers from here on were never leased */
     u32 leased;  /* and not freed; some of these may have expired */
+    u64 settled; /* the least bound, when it was last found to be exact */
     struct expiry expiry;
+    struct stamps stamps; /* by index, of shared ones that expire */
 };
 
 MR_INLINE u64 allocator_stride(const struct shape *s)
@@ -57,8 +62,8 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
                                    const struct mr_config *config, const u8 *initial)
 {
     u8 *memory;
+    int error;
 
-    (void)config;
     (void)initial;
     *a = (struct allocator){0};
     if (s->capacity == 0)
@@ -71,6 +76,13 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
     memory = mr_map_memory(allocator_part(s));
     if (!memory)
         return -ENOMEM;
+    if (s->shared && s->expire_after) {
+        error = stamps_create(&a->stamps, s->capacity, config->workers);
+        if (error) {
+            mr_unmap_memory(memory, allocator_part(s));
+            return error;
+        }
+    }
     a->slab = mr_take(&memory, allocator_stride(s) * s->capacity);
     a->link = (u32 *)mr_take(&memory, 4 * s->capacity);
     a->first = a->last = ALLOCATOR_NIL;
@@ -89,6 +101,8 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
 static inline void allocator_destroy(struct allocator *a, const struct shape *s)
 {
     mr_unmap_memory(a->slab, allocator_part(s));
+    if (s->shared && s->expire_after)
+        stamps_destroy(&a->stamps);
     *a = (struct allocator){0};
 }
 
@@ -102,10 +116,18 @@ MR_INLINE u64 *allocator_stamp(const struct allocator *a, const struct shape *s,
     return (u64 *)allocator_entry(a, s, index);
 }
 
+/* The latest stamp of a lease. */
+MR_INLINE u64 allocator_latest(const struct allocator *a, const struct shape *s, u32 index)
+{
+    if (s->shared && s->expire_after)
+        stamps_join(&a->stamps, index, allocator_stamp(a, s, index));
+    return *allocator_stamp(a, s, index);
+}
+
 MR_INLINE int allocator_leased(const struct allocator *a, const struct shape *s, u32 index, u64 now)
 {
     return !(a->link[index] & ALLOCATOR_FREE) &&
-           !(s->expire_after && expiry_over(*allocator_stamp(a, s, index), s->expire_after, now));
+           !(s->expire_after && expiry_over(allocator_latest(a, s, index), s->expire_after, now));
 }
 
 /* The entry of a number that is leased, or NULL. */
@@ -123,12 +145,22 @@ MR_OUTLINE void allocator_mend(struct allocator *a, const struct shape *s, u64 n
 {
     for (; budget > 0 && expiry_any(&a->expiry, now); budget--) {
         struct expiry_item *least = &a->expiry.item[0];
-        u64 due = expiry_due(*allocator_stamp(a, s, least->index), s->expire_after);
+        u64 due = expiry_due(allocator_latest(a, s, least->index), s->expire_after);
 
-        if (due == least->due)
+        if (due == least->due) {
+            a->settled = due;
             break;
+        }
         expiry_mend(&a->expiry, due);
     }
+}
+
+/* A lease's first stamp. */
+MR_INLINE void allocator_begin(struct allocator *a, const struct shape *s, u32 index, u64 now)
+{
+    *allocator_stamp(a, s, index) = now;
+    if (s->shared && s->expire_after)
+        stamps_forget(&a->stamps, index);
 }
 
 /* An index to lease, or MR_NONE. Whichever became free first: the head of the freed, or the first of
@@ -166,7 +198,7 @@ MR_OUTLINE u32 allocator_claim(struct allocator *a, const struct shape *s, u64 n
     }
     a->link[index] = 0;
     a->leased++;
-    *allocator_stamp(a, s, index) = now;
+    allocator_begin(a, s, index, now);
     if (s->expire_after)
         expiry_push(&a->expiry, index, expiry_due(now, s->expire_after));
     return index;
@@ -220,6 +252,13 @@ MR_INLINE u64 allocator_prefetch_entry(const struct allocator *a, const struct s
 MR_INLINE int allocator_cold(const struct allocator *a, const struct shape *s)
 {
     return a->leased * (allocator_stride(s) + sizeof(u32)) > MR_CACHE_BYTES;
+}
+
+/* Whether there is something for `age` to look at: an expired lease stays where it is until it is wanted. */
+MR_INLINE int allocator_due(const struct allocator *a, const struct shape *s, u64 now)
+{
+    return s->expire_after && expiry_any(&a->expiry, expiry_late(s->expire_after, now)) &&
+           a->expiry.item[0].due != a->settled;
 }
 
 MR_INLINE void allocator_age(struct allocator *a, const struct shape *s, u64 now)
@@ -318,7 +357,7 @@ static inline void allocator_take(struct allocator *a, const struct shape *s, u3
     }
     a->link[index] = 0;
     a->leased++;
-    *allocator_stamp(a, s, index) = now;
+    allocator_begin(a, s, index, now);
     if (s->expire_after)
         expiry_push(&a->expiry, index, expiry_due(now, s->expire_after));
 }

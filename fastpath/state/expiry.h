@@ -18,7 +18,8 @@
  * index, so that the order does not depend on when bounds were mended.
  *
  * Time that goes back: a stamp never does (a refresh at an earlier time leaves it), an entry whose
- * stamp lies ahead has age 0. Bounds stay bounds.
+ * stamp lies ahead has age 0. Bounds stay bounds. What has expired is there again at an earlier time, but
+ * where it was reclaimed: `age` does that a 64th of `expire_after` late, a full table's put at once.
  *
  * Memory: 16 * (capacity + 4) bytes, rounded up to 64.
  */
@@ -139,6 +140,13 @@ MR_INLINE void expiry_mend(struct expiry *e, u64 due)
 MR_INLINE int expiry_any(const struct expiry *e, u64 now)
 {
     return e->count > 0 && e->item[0].due <= now && e->item[0].due != UINT64_MAX;
+}
+
+/* The time by which `age` reclaims: late, so that packets that come out of order by less find what they would
+ * have found in order, and that one look finds many. */
+MR_INLINE u64 expiry_late(u64 expire_after, u64 now)
+{
+    return now > expire_after / 64 ? now - expire_after / 64 : 0;
 }
 
 #endif

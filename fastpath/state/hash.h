@@ -19,10 +19,14 @@
  *
  * Memory: bytes = mapped(table(head) + expiry), head 8 and expiry as in expiry.h when
  * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h. Timers as in timers.h.
+ * Shared and expiring: and that of stamps.h.
+ *
+ * Shared: these functions are for who has all lines of the lock; sync/hash.h is for who has one.
  */
 #ifndef MR_HASH_H
 #define MR_HASH_H
 
+#include "../sync/stamps.h"
 #include "expiry.h"
 #include "table.h"
 #include "timer_helpers.h"
@@ -35,6 +39,7 @@ struct hash {
     struct table table;
     struct expiry expiry;
     struct timers timers;
+    struct stamps stamps; /* by the entry's place, of shared ones that expire */
 };
 
 MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
@@ -66,6 +71,11 @@ static inline int hash_create(struct hash *h, const struct shape *s, const struc
     if (s->expire_after)
         expiry_create(&h->expiry, s, h->table.link, &memory);
     error = timers_create(&h->timers, s);
+    if (!error && s->shared && s->expire_after) {
+        error = stamps_create(&h->stamps, s->capacity, config->workers);
+        if (error)
+            timers_destroy(&h->timers, s);
+    }
     if (error)
         mr_unmap_memory(h->table.bucket, hash_part(s));
     return error;
@@ -76,6 +86,8 @@ static inline void hash_destroy(struct hash *h, const struct shape *s)
 {
     mr_unmap_memory(h->table.bucket, hash_part(s));
     timers_destroy(&h->timers, s);
+    if (s->shared && s->expire_after)
+        stamps_destroy(&h->stamps);
     *h = (struct hash){0};
 }
 
@@ -83,8 +95,10 @@ static inline void hash_destroy(struct hash *h, const struct shape *s)
 
 MR_INLINE u64 *hash_stamp(u8 *entry) { return (u64 *)entry; }
 
-MR_INLINE int hash_expired(const struct shape *s, u8 *entry, u64 now)
+MR_INLINE int hash_expired(const struct hash *h, const struct shape *s, u8 *entry, u64 now)
 {
+    if (s->expire_after && s->shared)
+        stamps_join(&h->stamps, table_place(&h->table, s, hash_head(s), entry), hash_stamp(entry));
     return s->expire_after && expiry_over(*hash_stamp(entry), s->expire_after, now);
 }
 
@@ -100,7 +114,7 @@ MR_INLINE u8 *hash_find(struct hash *h, const struct shape *s, const u64 *key, u
     u32 index;
     u8 *entry = table_find(&h->table, s, hash_head(s), key, token, &index);
 
-    return entry && !hash_expired(s, entry, now) ? entry : NULL;
+    return entry && !hash_expired(h, s, entry, now) ? entry : NULL;
 }
 
 MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
@@ -121,7 +135,7 @@ MR_OUTLINE void hash_reclaim(struct hash *h, const struct shape *s, u64 now, u64
         u32 index = h->expiry.item[0].index;
         u8 *entry = table_entry(&h->table, s, hash_head(s), index);
 
-        if (hash_expired(s, entry, now)) {
+        if (hash_expired(h, s, entry, now)) {
             hash_release(h, s, index);
             enough--;
         } else {
@@ -141,6 +155,8 @@ MR_OUTLINE u32 hash_claim(struct hash *h, const struct shape *s, u64 token, u64 
     index = table_claim(&h->table, s, token);
     if (s->expire_after && index != MR_NONE) {
         *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = now;
+        if (s->shared)
+            stamps_forget(&h->stamps, index);
         expiry_push(&h->expiry, index, expiry_due(now, s->expire_after));
     }
     return index;
@@ -198,10 +214,16 @@ MR_INLINE int hash_cold(const struct hash *h, const struct shape *s)
     return table_cold(&h->table, s, hash_head(s));
 }
 
+/* Whether there is something for `age` to look at. */
+MR_INLINE int hash_due(const struct hash *h, const struct shape *s, u64 now)
+{
+    return s->expire_after && expiry_any(&h->expiry, expiry_late(s->expire_after, now));
+}
+
 MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
 {
-    if (s->expire_after && mr_unlikely(expiry_any(&h->expiry, now)))
-        hash_reclaim(h, s, now, EXPIRY_BUDGET, UINT64_MAX);
+    if (mr_unlikely(hash_due(h, s, now)))
+        hash_reclaim(h, s, expiry_late(s->expire_after, now), EXPIRY_BUDGET, UINT64_MAX);
 }
 
 /* ---- handlers ---- */
@@ -244,7 +266,7 @@ MR_INLINE u64 hash_map_delete(struct hash *h, const struct shape *s, const u64 *
 
     if (!entry)
         return 0;
-    there = !hash_expired(s, entry, pkt->time);
+    there = !hash_expired(h, s, entry, pkt->time);
     hash_drop(h, s, index);
     return there;
 }
@@ -294,7 +316,7 @@ MR_INLINE u8 *hash_map_slot(struct hash *h, const struct shape *s, u64 place, u8
 
     if (place < s->capacity && !table_is_free(&h->table, (u32)place))
         entry = table_entry(&h->table, s, hash_head(s), (u32)place);
-    if (!entry || hash_expired(s, entry, pkt->time)) {
+    if (!entry || hash_expired(h, s, entry, pkt->time)) {
         memset(key, 0, s->key_bytes);
         return NULL;
     }
@@ -322,8 +344,15 @@ static inline u64 hash_count(struct hash *h, const struct shape *s, u64 now)
         return h->table.used;
     for (u32 i = 0; i < s->capacity; i++)
         count += !table_is_free(&h->table, i) &&
-                 !hash_expired(s, table_entry(&h->table, s, hash_head(s), i), now);
+                 !hash_expired(h, s, table_entry(&h->table, s, hash_head(s), i), now);
     return count;
+}
+
+static inline u64 hash_full(struct hash *h, const struct shape *s, u64 now)
+{
+    (void)s;
+    (void)now;
+    return h->table.full;
 }
 
 static inline int hash_get(struct hash *h, const struct shape *s, const u8 *key, u8 *value, u64 now)
@@ -364,7 +393,7 @@ static inline int hash_remove(struct hash *h, const struct shape *s, const u8 *k
     entry = table_find(&h->table, s, hash_head(s), word, hash_token(h, s, word), &index);
     if (!entry)
         return -ENOENT;
-    there = !hash_expired(s, entry, now);
+    there = !hash_expired(h, s, entry, now);
     hash_drop(h, s, index);
     return there ? 0 : -ENOENT;
 }
@@ -375,7 +404,7 @@ static inline int hash_next(struct hash *h, const struct shape *s, u64 *cursor, 
     for (u64 i = *cursor; i < s->capacity; i++) {
         u8 *entry = table_entry(&h->table, s, hash_head(s), (u32)i);
 
-        if (table_is_free(&h->table, (u32)i) || hash_expired(s, entry, now))
+        if (table_is_free(&h->table, (u32)i) || hash_expired(h, s, entry, now))
             continue;
         memcpy(key, table_key(entry, hash_head(s)), s->key_bytes);
         memcpy(value, table_value(s, entry, hash_head(s)), s->value_bytes);

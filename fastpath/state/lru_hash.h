@@ -110,8 +110,10 @@ MR_INLINE void lru_hash_release(struct lru_hash *h, const struct shape *s, u32 i
 /* A new entry's index. Neither key nor value is handed in (README.md). */
 MR_OUTLINE u32 lru_hash_claim(struct lru_hash *h, const struct shape *s, u64 token)
 {
-    if (h->table.used == s->capacity)
+    if (h->table.used == s->capacity) {
+        h->table.full++;
         lru_hash_release(h, s, lru_hash_victim(h, s));
+    }
     return table_claim(&h->table, s, token);
 }
 
@@ -241,6 +243,13 @@ static inline u64 lru_hash_count(struct lru_hash *h, const struct shape *s, u64 
     (void)s;
     (void)now;
     return h->table.used;
+}
+
+static inline u64 lru_hash_full(struct lru_hash *h, const struct shape *s, u64 now)
+{
+    (void)s;
+    (void)now;
+    return h->table.full;
 }
 
 static inline int lru_hash_get(struct lru_hash *h, const struct shape *s, const u8 *key, u8 *value,

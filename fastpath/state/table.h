@@ -46,6 +46,7 @@ struct table {
     u32 free;  /* first free entry; TABLE_NIL: none */
     u32 spare; /* first spare bucket; never runs dry, see above */
     u32 changes; /* how often an entry was taken or given back, TABLE_FOUND set */
+    u64 full;    /* how often an entry was wanted and none was free */
 };
 
 /* Ends the list of free entries. */
@@ -252,8 +253,10 @@ MR_INLINE u32 table_claim(struct table *t, const struct shape *s, u64 token)
     u32 index = t->free;
     u32 way;
 
-    if (index == TABLE_NIL)
+    if (index == TABLE_NIL) {
+        t->full++;
         return MR_NONE;
+    }
     t->free = t->link[index] & ~TABLE_FREE;
     t->link[index] = 0;
     t->used++;

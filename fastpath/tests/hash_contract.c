@@ -43,8 +43,11 @@ static void boundary(void)
 
     /* Full; the place of an entry that has just expired is free, one nanosecond earlier it is not. */
     CHECK(put(&h, &s, 2, 20, 1150));
+    CHECK(hash_full(&h, &s, 0) == 0);
     CHECK(!put(&h, &s, 3, 30, 1198));
+    CHECK(hash_full(&h, &s, 0) == 1);
     CHECK(put(&h, &s, 3, 30, 1199));
+    CHECK(hash_full(&h, &s, 0) == 1);
     CHECK(!get(&h, &s, 1, 1199));
     CHECK(get(&h, &s, 2, 1199) && get(&h, &s, 3, 1199));
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds each test twice, once under AddressSanitizer and UndefinedBehaviorSanitizer and once as
-# modules are built, runs both, and prints the sum. CC names another clang.
+# Builds each test three times, under AddressSanitizer and UndefinedBehaviorSanitizer, as modules are
+# built, and for any x86-64, and one that starts threads under ThreadSanitizer, too; runs all and prints
+# the sum. CC names another clang.
 set -u
 cd "$(dirname "$0")"
 CC=${CC:-clang-19}
@@ -12,7 +13,10 @@ passed=0 failed=0
 for source in ${*:-*.c}; do
     name=${source%.c}
     case $name in bench_*) continue ;; esac
-    for build in "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O3 -march=native" "-O2"; do
+    threads=
+    grep -q '<pthread.h>' "$source" && threads="-O1 -g -fsanitize=thread"
+    for build in "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O3 -march=native" "-O2" "$threads"; do
+        [ -n "$build" ] || continue
         if ! "$CC" $warn $build -o "$out/$name" "$source"; then
             echo "$name ($build): does not compile"
             failed=$((failed + 1))

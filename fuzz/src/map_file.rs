@@ -82,6 +82,7 @@ pub fn exposed() -> Exposed {
         ]),
         programs: vec!["first".into(), "second".into()],
         params: Vec::new(),
+        divided: BTreeMap::new(),
     }
 }
 

@@ -58,8 +58,9 @@ fn verdict(fate: Fate) -> u64 {
     }
 }
 
-/// Runs all three on each packet; says how often each verdict was given.
+/// Runs all three on each packet, and prints that they agree; says how often each verdict was given.
 fn compare(
+    name: &str,
     ours: &mut Emitted,
     machine: &mut Machine,
     entry: FunctionId,
@@ -82,7 +83,21 @@ fn compare(
         }
         counts[verdict(outcome.fate) as usize] += 1;
     }
+    println!(
+        "{name}: {} packets agree, verdicts {counts:?}",
+        packets.len()
+    );
     counts
+}
+
+/// The entries of a map, which all three have left.
+fn left(ours: &mut Emitted, machine: &Machine, kernel: Option<&Kernel>, name: &str) -> Entries {
+    let mine = ours.entries(name).unwrap();
+    assert_eq!(machine.entries(id(&ours.program, name)), mine, "{name}");
+    if let Some(kernel) = kernel {
+        assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
+    }
+    mine
 }
 
 fn kernel(ours: &Emitted) -> Option<Kernel> {
@@ -102,10 +117,13 @@ fn queues_stacks_and_filters_do_the_same_everywhere() {
     let mut kernel = kernel(&ours);
     let packets = packets(20_000);
     let entry = program.entries[0].function;
-    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
-    println!(
-        "sequences: {} packets agree, verdicts {counts:?}",
-        packets.len()
+    let counts = compare(
+        "sequences",
+        &mut ours,
+        &mut machine,
+        entry,
+        kernel.as_mut(),
+        &packets,
     );
     assert!(counts[1] > 1000 && counts[3] > 1000, "{counts:?}");
     for name in ["queue", "stack"] {
@@ -164,19 +182,18 @@ fn maps_of_maps_do_the_same_everywhere() {
     }
     let packets = packets(20_000);
     let entry = program.entries[0].function;
-    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
-    println!(
-        "nested: {} packets agree, verdicts {counts:?}",
-        packets.len()
+    let counts = compare(
+        "nested",
+        &mut ours,
+        &mut machine,
+        entry,
+        kernel.as_mut(),
+        &packets,
     );
     assert!(counts[..4].iter().all(|n| *n > 50), "{counts:?}");
     for name in ["red", "green", "blue"] {
-        let mine = ours.entries(name).unwrap();
+        let mine = left(&mut ours, &machine, kernel.as_ref(), name);
         assert!(!mine.is_empty(), "{name} was never written");
-        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
-        if let Some(kernel) = &kernel {
-            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
-        }
     }
     // The inner maps' entries are listed together, the tenant's key before their own.
     let mine = ours.entries("tenants.maps").unwrap();
@@ -228,16 +245,18 @@ fn odd_sizes_do_the_same_everywhere() {
     }
     let packets = packets(20_000);
     let entry = program.entries[0].function;
-    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
-    println!("odd: {} packets agree, verdicts {counts:?}", packets.len());
+    let counts = compare(
+        "odd",
+        &mut ours,
+        &mut machine,
+        entry,
+        kernel.as_mut(),
+        &packets,
+    );
     assert!(counts[1] > 100 && counts[3] > 100, "{counts:?}");
     for name in ["scratch", "widest", "thirteens", "fives"] {
-        let mine = ours.entries(name).unwrap();
+        let mine = left(&mut ours, &machine, kernel.as_ref(), name);
         assert!(!mine.is_empty(), "{name} was never written");
-        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
-        if let Some(kernel) = &kernel {
-            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
-        }
     }
     let mine = ours.entries("holders.maps").unwrap();
     assert_eq!(mine.len(), 6, "both are full: {mine:02x?}");
@@ -262,19 +281,18 @@ fn calls_on_several_maps_do_the_same_everywhere() {
         .collect();
     let named = |name: &str| program.functions.iter().position(|f| f.name == name);
     let entry = FunctionId(named("either").unwrap());
-    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
-    println!(
-        "either: {} packets agree, verdicts {counts:?}",
-        packets.len()
+    let counts = compare(
+        "either",
+        &mut ours,
+        &mut machine,
+        entry,
+        kernel.as_mut(),
+        &packets,
     );
     assert!(counts[..4].iter().all(|n| *n > 100), "{counts:?}");
     for name in ["four", "six", "first", "second", "third"] {
-        let mine = ours.entries(name).unwrap();
+        let mine = left(&mut ours, &machine, kernel.as_ref(), name);
         assert!(mine.len() > 5, "{name}: {mine:02x?}");
-        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
-        if let Some(kernel) = &kernel {
-            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
-        }
     }
 }
 
@@ -287,19 +305,18 @@ fn calls_on_maps_found_or_declared_do_the_same_everywhere() {
     let mut kernel = kernel(&ours);
     let packets = packets(20_000);
     let entry = program.entries[0].function;
-    let counts = compare(&mut ours, &mut machine, entry, kernel.as_mut(), &packets);
-    println!(
-        "found: {} packets agree, verdicts {counts:?}",
-        packets.len()
+    let counts = compare(
+        "found",
+        &mut ours,
+        &mut machine,
+        entry,
+        kernel.as_mut(),
+        &packets,
     );
     assert!(counts[1] > 1000 && counts[3] > 1000, "{counts:?}");
     for name in ["red", "green", "fallback", "last", "sums"] {
-        let mine = ours.entries(name).unwrap();
+        let mine = left(&mut ours, &machine, kernel.as_ref(), name);
         let written = mine.values().filter(|v| v.iter().any(|b| *b != 0));
         assert!(written.count() > 2, "{name} was hardly written: {mine:?}");
-        assert_eq!(machine.entries(id(&program, name)), mine, "{name}");
-        if let Some(kernel) = &kernel {
-            assert_eq!(kernel.entries(name).unwrap(), mine, "{name}");
-        }
     }
 }

@@ -104,6 +104,7 @@ fn turn(words: &[String], workers: u32, time: Duration) -> Result<(f64, f64)> {
         burst: BURST,
         loops: None,
         stop: &NEVER,
+        steering: None,
     };
     let mut ports = Vec::new();
     for (number, word) in words.iter().enumerate() {

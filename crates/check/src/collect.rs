@@ -1,12 +1,13 @@
 //! Gathers the facts of all visits to a step.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::{FunctionId, ObjectId};
 
 use crate::domain::{Region, Value};
-use crate::facts::{Access, ArgFact, Flow, Kind, StepId};
+use crate::facts::{Access, ArgFact, Extent, Flow, Kind, StepId};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 
@@ -111,6 +112,8 @@ pub struct Collector {
     deepest: Vec<u32>,
     /// what timers are set to call
     callbacks: BTreeSet<(ObjectId, FunctionId)>,
+    /// bytes of values and records; rules that only look write it, too
+    extents: RefCell<BTreeMap<(StepId, ObjectId), (u32, u32)>>,
 }
 
 impl Collector {
@@ -133,7 +136,20 @@ impl Collector {
             steps: vec![none; flow.steps.len()],
             deepest: vec![0; flow.frames.len()],
             callbacks: BTreeSet::new(),
+            extents: RefCell::default(),
         }
+    }
+
+    /// The step touches these bytes of a value or a record.
+    pub fn extent(&self, at: StepId, object: ObjectId, from: i64, to: i64) {
+        // Only where a test has switched the bounds off is one of them no such number.
+        let (from, to) = (
+            u32::try_from(from).unwrap_or(0),
+            u32::try_from(to).unwrap_or(u32::MAX),
+        );
+        let mut all = self.extents.borrow_mut();
+        let known = all.entry((at, object)).or_insert((from, to));
+        *known = (known.0.min(from), known.1.max(to));
     }
 
     /// A visit begins with these registers.
@@ -277,9 +293,15 @@ impl Collector {
             step.before = about.before.map(kind);
             step.after = kind(about.after);
             step.access = about.access;
+            step.extents.clear();
             step.outcomes.holds = about.holds;
             step.outcomes.fails = about.fails;
             step.args = about.args;
+        }
+        for ((at, object), (from, to)) in self.extents.into_inner() {
+            if let Some(step) = flow.steps.get_mut(at.0) {
+                step.extents.push(Extent { object, from, to });
+            }
         }
         flow.callbacks = self.callbacks.into_iter().collect();
         for (frame, bytes) in flow.frames.iter_mut().zip(self.deepest) {

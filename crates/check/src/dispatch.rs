@@ -73,6 +73,29 @@ pub fn compares(program: &Program, flow: &Flow, step: &Step) -> bool {
     ) && matches!(insn, Some(Insn::Call { .. }))
 }
 
+fn load(dst: Reg, object: ObjectId) -> Op {
+    Op::Plain(Insn::LoadImm {
+        dst,
+        value: Imm64::Object(object),
+    })
+}
+
+/// Goes to a step if a register holds an object; overwrites `r0`.
+#[must_use]
+pub fn if_object(register: Reg, object: ObjectId, target: StepId) -> [Op; 2] {
+    let compared = Op::Branch {
+        insn: Insn::Branch {
+            condition: Condition::Eq,
+            width: Width::W64,
+            left: register,
+            right: Operand::Reg(Reg(0)),
+            target: 0,
+        },
+        target,
+    };
+    [load(Reg(0), object), compared]
+}
+
 /// Lays out the call at a step once for each of these objects. The steps that there are keep their
 /// places. The objects are [`named`].
 ///
@@ -106,28 +129,12 @@ pub fn split(flow: &mut Flow, at: StepId, objects: &[ObjectId], limit: usize) ->
             "Call the function from fewer places, or make it smaller.",
         ));
     }
-    let load = |dst: Reg, object: ObjectId| {
-        Op::Plain(Insn::LoadImm {
-            dst,
-            value: Imm64::Object(object),
-        })
-    };
     let back = Op::Jump {
         target: StepId(at.0 + 1),
     };
     let mut ops = Vec::new();
     for (i, &object) in objects.iter().enumerate() {
-        ops.push(load(Reg(0), object));
-        ops.push(Op::Branch {
-            insn: Insn::Branch {
-                condition: Condition::Eq,
-                width: Width::W64,
-                left: register,
-                right: Operand::Reg(Reg(0)),
-                target: 0,
-            },
-            target: StepId(calls + 3 * i),
-        });
+        ops.extend(if_object(register, object, StepId(calls + 3 * i)));
     }
     ops.extend([call, back]);
     for &object in objects {

@@ -10,6 +10,7 @@ use millrace_object::insn::{
 use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
 
 use crate::Options;
+use crate::dispatch;
 use crate::driver::resolve::{self, Known};
 use crate::driver::{self, Driver};
 use crate::facts::{ArgFact, Flow, Frame, FrameId, Kind, Op, Outcomes, Refusal, Step, StepId};
@@ -263,20 +264,7 @@ impl<'a> Expander<'a> {
         let place = |i: usize| first + 2 * compared + (i + 1) % maps.len();
         let mut ops = Vec::new();
         for (i, &(map, _)) in maps.iter().take(compared).enumerate() {
-            ops.push(Op::Plain(Insn::LoadImm {
-                dst: Reg(0),
-                value: Imm64::Object(map),
-            }));
-            ops.push(Op::Branch {
-                insn: Insn::Branch {
-                    condition: Condition::Eq,
-                    width: Width::W64,
-                    left: register,
-                    right: Operand::Reg(Reg(0)),
-                    target: 0,
-                },
-                target: StepId(place(i)),
-            });
+            ops.extend(dispatch::if_object(register, map, StepId(place(i))));
         }
         // Each becomes an entrance when its frame is laid out.
         let calls = maps.iter().map(|_| Op::Plain(Insn::Call { helper }));
@@ -493,6 +481,7 @@ pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> St
         before: [Kind::Unset; REGISTERS],
         after: Kind::Unset,
         access: None,
+        extents: Vec::new(),
         args: Vec::<ArgFact>::new(),
         outcomes: Outcomes::default(),
         load_once: false,

@@ -123,6 +123,9 @@ pub struct Step {
     pub after: Kind,
     /// what a load, store or atomic touches
     pub access: Option<Access>,
+    /// which bytes of values and records it touches, whichever of its operands leads there: one range an
+    /// object, over all executions, ascending
+    pub extents: Vec<Extent>,
     /// what each argument of a helper call is; empty for all else
     pub args: Vec<ArgFact>,
     /// for branches: which outcomes can happen
@@ -241,6 +244,17 @@ pub enum Access {
     Record(ObjectId),
     /// different regions in different executions
     Several,
+}
+
+/// Bytes of an object's values, or of its records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Extent {
+    /// the object
+    pub object: ObjectId,
+    /// the lowest byte, from the value's first
+    pub from: u32,
+    /// one past the highest
+    pub to: u32,
 }
 
 /// What an argument of a helper call is.

@@ -4,7 +4,7 @@
 
 mod support;
 
-use millrace_check::facts::{Access, ArgFact, Flow, FrameId, Kind, Op, Outcomes, Step};
+use millrace_check::facts::{Access, ArgFact, Extent, Flow, FrameId, Kind, Op, Outcomes, Step};
 use millrace_check::{Options, check};
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
@@ -86,6 +86,13 @@ fn a_lookup_and_its_arguments() {
     );
     assert_eq!(at(&f, 5).after, Kind::Value(ObjectId(0)));
     assert_eq!(at(&f, 8).access, Some(Access::Value(ObjectId(0))));
+    let adds = Extent {
+        object: ObjectId(0),
+        from: 8,
+        to: 16,
+    };
+    assert_eq!(at(&f, 8).extents, [adds]);
+    assert!(at(&f, 5).extents.is_empty());
     assert_eq!(
         at(&f, 3).after,
         Kind::Stack {
@@ -94,6 +101,20 @@ fn a_lookup_and_its_arguments() {
         }
     );
     assert_eq!(f.frames[0].stack_bytes, 4);
+}
+
+#[test]
+fn the_bytes_that_an_index_leads_to() {
+    // Elements of 4 bytes from byte 8 on, by a number below 4.
+    let f = flow(
+        "object table hash key=4 value=64\nr6 = *(u32 *)(r1 + 12)\n*(u32 *)(r10 - 4) = r6\nr6 &= 3\nr6 <<= 2\nr2 = r10\nr2 += -4\nr1 = object table\ncall map_lookup_elem\nif r0 == 0 goto out\nr0 += r6\nr1 = *(u32 *)(r0 + 8)\nout:\nr0 = 1\nexit",
+    );
+    let element = Extent {
+        object: ObjectId(0),
+        from: 8,
+        to: 24,
+    };
+    assert_eq!(at(&f, 10).extents, [element]);
 }
 
 #[test]

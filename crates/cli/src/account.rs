@@ -244,6 +244,14 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
         bytes(m.base),
         bytes(m.resident)
     )?;
+    for (name, times) in &a.relaxations {
+        let what = match name.as_str() {
+            "capacity" => "insertions found a worker's part full while others had room",
+            "eviction" => "entries had to go from a worker's part while others had room",
+            _ => "times",
+        };
+        write!(text, "\n  {name:<9} {} {what}", grouped(*times))?;
+    }
     if a.out_of_order > 0 {
         write!(
             text,

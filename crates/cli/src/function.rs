@@ -306,7 +306,7 @@ pub fn objects_bytes(program: &Program) -> u64 {
 }
 
 /// The program with its settings applied.
-fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
+pub fn settled(mut program: Program, set: &[String]) -> Result<Program, Failure> {
     for (name, value) in settings(set)? {
         program.set_param(&name, &value).map_err(|e| {
             Failure::wrong(format!("--set {name}={value}: {e}"))

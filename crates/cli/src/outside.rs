@@ -141,6 +141,7 @@ impl Outside {
             types: BTreeMap::new(),
             programs: Vec::new(),
             params: Vec::new(),
+            divided: BTreeMap::new(),
         });
         let (server, mailboxes) = self.listen(&exposed, workers)?;
         Ok(Opened {

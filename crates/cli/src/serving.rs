@@ -4,12 +4,16 @@ use std::collections::HashMap;
 
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{
-    self, CaptureIn, CaptureOut, InputOptions, LiveOptions, Queue, SendOnly,
+    self, CaptureIn, InputOptions, LiveOptions, Queue, SendOnly, SharedOut,
 };
 use millrace_dataplane::signal;
+use millrace_steer::Steering;
 
 use crate::failure::Failure;
 use crate::wiring::{self, Words, port_failure};
+
+/// Bursts of packets that a worker may have lent to others.
+const LENT: usize = 8;
 
 /// What the words ask for.
 pub struct Asked<'a> {
@@ -25,6 +29,8 @@ pub struct Asked<'a> {
     pub loops: Option<u64>,
     /// how buffers of captures are laid out
     pub layout: Layout,
+    /// for each port of the function, who owns its packets; none: whoever gets them
+    pub steering: Option<Vec<Steering>>,
 }
 
 impl Asked<'_> {
@@ -76,9 +82,11 @@ impl Served {
         let options = LiveOptions {
             port,
             queues: asked.cores as u32,
-            burst: asked.burst,
+            // Buffers that are with their owners are not there to receive into.
+            burst: asked.burst * if asked.steering.is_some() { LENT } else { 1 },
             loops: asked.loops,
             stop: signal::flag(),
+            steering: asked.steering.as_deref(),
         };
         let opened = port::live(word, &options).map_err(port_failure)?;
         self.holds.extend(opened.hold);
@@ -95,11 +103,11 @@ impl Served {
     }
 }
 
-/// Whether workers are needed: a live port, several functions, or several cores.
+/// Whether workers are needed: a live port, or several functions.
 pub fn needed(asked: &Asked<'_>, functions: usize) -> bool {
     let words = asked.words.inputs.iter().chain(asked.words.outputs);
     let mut words = words.map(String::as_str).chain(asked.words.pass);
-    !asked.ports.is_empty() || functions > 1 || asked.cores > 1 || words.any(port::is_live)
+    !asked.ports.is_empty() || functions > 1 || words.any(port::is_live)
 }
 
 /// Opens the ports.
@@ -117,9 +125,8 @@ pub fn open(asked: &Asked<'_>, names: &[String]) -> Result<Served, Failure> {
         let queue = if port::is_live(word) {
             served.live(asked, word, 0, true)?
         } else {
-            one_core(asked, word)?;
             let output = port::output(word, &[]).map_err(port_failure)?;
-            served.add(word, vec![Box::new(CaptureOut::new(output))])
+            served.add(word, SharedOut::all(output, asked.cores))
         };
         served.pass = Some(queue);
     }
@@ -191,10 +198,9 @@ fn ways(asked: &Asked<'_>, names: &[String], served: &mut Served) -> Result<(), 
         } else if port::is_live(word) {
             served.live(asked, word, index as u32, true)?
         } else {
-            one_core(asked, word)?;
             let all: Vec<&str> = names.iter().map(String::as_str).collect();
             let output = port::output(word, &all).map_err(port_failure)?;
-            served.add(word, vec![Box::new(CaptureOut::new(output))])
+            served.add(word, SharedOut::all(output, asked.cores))
         };
         open.insert(word, queue);
         served.of_port.push(Some(queue));
@@ -206,7 +212,7 @@ fn ways(asked: &Asked<'_>, names: &[String], served: &mut Served) -> Result<(), 
     Ok(())
 }
 
-/// A capture is one sequence of packets, which workers cannot share.
+/// A capture that goes to live ports is one sequence of packets, which workers do not share.
 fn one_core(asked: &Asked<'_>, word: &str) -> Result<(), Failure> {
     if asked.cores == 1 {
         return Ok(());

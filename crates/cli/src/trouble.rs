@@ -63,6 +63,9 @@ pub fn emit(error: Error) -> Failure {
             .help("make it readable, or make room"),
         Error::Capacity { .. } => Failure::wrong(error)
             .help("declare a smaller capacity; `millrace check` shows what each object takes"),
+        Error::Shared { .. } => {
+            Failure::wrong(error).help("`millrace check` lists the state objects with their names")
+        }
         Error::Facts { .. } => {
             Failure::wrong(error).help("nothing was run; please report it with the source")
         }

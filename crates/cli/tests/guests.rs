@@ -160,3 +160,14 @@ fn what_cannot_be_hosted_is_refused() {
         assert!(said.contains(what), "{word}: {said}");
     }
 }
+
+/// A guest is one process: refused before any of the chain is built or started.
+#[test]
+fn a_guest_runs_on_one_core() {
+    let run = ["run", "nop", "guest:true", "--cores", "2", "--in", CAPTURE];
+    let said = refused(millrace().args(run), 2);
+    assert!(
+        said.contains("--cores 2: true runs on one core") && said.contains("use --cores 1"),
+        "{said}"
+    );
+}

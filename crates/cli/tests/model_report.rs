@@ -112,6 +112,60 @@ fn what_no_packet_stored_is_not_said_to_be_stored() {
     }
 }
 
+/// What is said of keys that are swapped: pairs, and keys of which it is not said.
+fn swapped_keys(source: &Path) -> (Vec<String>, Vec<String>) {
+    let mut command = millrace();
+    let (document, status) = json(command.arg("model").arg(source).args(["--time", "60"]));
+    assert_eq!(status, 0);
+    let all = document["relations"].as_array().unwrap();
+    let swapped = all.iter().filter(|r| r["kind"] == "swapped");
+    let details = swapped.flat_map(|r| r["details"].as_array().unwrap());
+    let details = details.map(|d| d.as_str().unwrap().to_owned());
+    details.partition(|d| !d.starts_with("not said of "))
+}
+
+#[test]
+fn keys_behind_extension_headers_are_swapped_field_by_field() {
+    if !has_z3() {
+        return;
+    }
+    let source = root().join("crates/cli/tests/relations/echo.c");
+    let (said, not) = swapped_keys(&source);
+    assert!(not.is_empty(), "{not:?}");
+    assert!(
+        said.iter()
+            .all(|d| !d.contains("pkt[") && !d.contains("f(")),
+        "{said:#?}"
+    );
+    for key in [
+        "LAN ip6.src ++ ip6.dst ++ l4.sport ++ l4.dport ++ ip6.next ++ 6 ++ 0; \
+         WAN ip6.dst ++ ip6.src ++ l4.dport ++ l4.sport ++ ip6.next ++ 6 ++ 0",
+        "LAN ip6.src ++ ip6.dst ++ icmp6.id ++ 0 ++ ip6.next ++ 6 ++ 0; \
+         WAN ip6.dst ++ ip6.src ++ icmp6.id ++ 0 ++ ip6.next ++ 6 ++ 0",
+    ] {
+        assert!(said.iter().any(|d| d == key), "{key}: {said:#?}");
+    }
+    // Where paths merged, too: both ports in one expression that is too long to read.
+    assert!(
+        said.iter()
+            .any(|d| d.contains("l4.sport ++ l4.dport ++ ip6.protocol")),
+        "{said:#?}"
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(&source).unwrap();
+    let reversed = "\tf.ports = PORTS_REVERSED(f.ports);\n";
+    assert_eq!(text.matches(reversed).count(), 1);
+    let file = folder.path().join("echo.c");
+    std::fs::write(&file, text.replace(reversed, "")).unwrap();
+    let (said, not) = swapped_keys(&file);
+    assert!(said.iter().all(|d| !d.contains("port")), "{said:#?}");
+    assert!(
+        not.iter().any(|d| d.contains("l4.sport ++ l4.dport")),
+        "{not:#?}"
+    );
+}
+
 /// The time that the translation of addresses gets, in seconds: far more than it takes, so that nothing
 /// depends on how fast the machine is.
 const LONG: &str = "150";
@@ -144,8 +198,10 @@ fn the_state_report_is_what_a_reader_would_write() {
     for nf in ["sbridge", "bridge", "policer"] {
         insta::assert_snapshot!(format!("state_{nf}"), state(nf).unwrap());
     }
-    if let Some(nat) = state("nat") {
-        insta::assert_snapshot!("state_nat", nat);
+    for nf in ["nat"] {
+        if let Some(text) = state(nf) {
+            insta::assert_snapshot!(format!("state_{nf}"), text);
+        }
     }
 }
 
@@ -218,6 +274,38 @@ fn a_page_and_a_graph_are_written() {
     let (out, text) = output(&mut command);
     assert_eq!(out.status.code(), Some(2));
     assert!(text.contains("/nonexistent/x.html"), "{text}");
+}
+
+/// Graphviz draws what is written.
+#[test]
+fn graphs_are_drawn() {
+    let found = std::process::Command::new("dot").arg("-V").output();
+    if found.is_err() {
+        eprintln!("skipped: there is no dot (Debian: apt-get install graphviz)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for nf in ["nop", "sbridge", "bridge", "policer", "portknock"] {
+        let graph = folder.path().join(format!("{nf}.dot"));
+        let (out, text) = output(millrace().args(["model", nf, "--dot"]).arg(&graph));
+        assert_eq!(out.status.code(), Some(0), "{text}");
+        let drawn = std::process::Command::new("dot")
+            .arg("-Tsvg")
+            .arg(&graph)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&drawn.stderr);
+        assert!(drawn.status.success() && said.is_empty(), "{nf}: {said}");
+        let picture = String::from_utf8(drawn.stdout).unwrap();
+        let written = std::fs::read_to_string(&graph).unwrap();
+        let (edges, nodes) = ("class=\"edge\"", "class=\"node\"");
+        assert_eq!(
+            picture.matches(edges).count(),
+            written.matches(" -> ").count(),
+            "{nf}"
+        );
+        assert!(picture.matches(nodes).count() > 2, "{nf}");
+    }
 }
 
 #[test]

@@ -9,12 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use common::{json, millrace};
-
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/public-models.md");
-
-/// The line above the part that is generated.
-const MARK: &str = "<!-- generated below -->\n";
+use common::{GENERATED, generated, json, millrace};
 
 /// What is said of one program.
 struct Row {
@@ -121,7 +116,7 @@ fn table(folder: &Path) -> String {
     let exhaustive = rows.iter().filter(|r| r.exhaustive).count();
     let objects: usize = refused.values().map(Vec::len).sum();
     let mut text = format!(
-        "{MARK}\nOf {} programs for packets in admitted objects {exhaustive} are exhaustive ({} %) and {} fall back; {objects} objects are refused before there is a model.\n\n",
+        "{GENERATED}\nOf {} programs for packets in admitted objects {exhaustive} are exhaustive ({} %) and {} fall back; {objects} objects are refused before there is a model.\n\n",
         rows.len(),
         100 * exhaustive / rows.len(),
         rows.len() - exhaustive,
@@ -163,14 +158,5 @@ fn the_document_says_what_is_exhaustive() {
         return;
     };
     let expected = table(Path::new(&folder));
-    let text = std::fs::read_to_string(DOCUMENT).unwrap();
-    let (words, shown) = text.split_at(text.find(MARK).unwrap());
-    if std::env::var_os("MILLRACE_BLESS").is_some() {
-        std::fs::write(DOCUMENT, format!("{words}{expected}")).unwrap();
-        return;
-    }
-    for (shown, expected) in shown.lines().zip(expected.lines()) {
-        assert_eq!(steady(shown), steady(expected), "MILLRACE_BLESS=1 mends it");
-    }
-    assert_eq!(shown.lines().count(), expected.lines().count());
+    generated("public-models.md", &expected, steady);
 }

@@ -338,7 +338,14 @@ fn wrong_use_is_told() {
             &["run", GATE, "--in", &name, "--out", "/dev/null,/dev/null"],
             "2 outputs for 3 ports",
         ),
-        (&["run", GATE, "--in", &name, "--cores", "2"], "one core"),
+        (
+            &["run", GATE, "--in", &name, "--cores", "0"],
+            "no number of cores",
+        ),
+        (
+            &["run", GATE, "--in", &name, "--steer", "nic=generic"],
+            "several cores",
+        ),
         (
             &["run", GATE, "--in", &name, "--set", "limit=-1"],
             "out of range",

@@ -1,5 +1,6 @@
 //! What is done for each request: one function a verb.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -17,6 +18,10 @@ use crate::trouble::Trouble;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of keys and values in one answer, about.
 const PAGE_BYTES: usize = 256 << 10;
+/// Bits of a cursor that are a place in an object; above them stands the worker, of whose parts there are fewer
+/// than JSON's numbers can tell apart.
+const PLACE_BITS: u32 = 40;
+const PLACES: u64 = (1 << PLACE_BITS) - 1;
 
 /// What requests work on.
 pub struct Context {
@@ -85,7 +90,7 @@ impl Session {
     fn objects(&self) -> Result<Value> {
         let indexes: Vec<_> = self.exposed().objects().map(|(i, _)| i).collect();
         let counted = indexes.clone();
-        let counts: Vec<_> = self.first(move |desk| {
+        let counts: Vec<Vec<_>> = self.each(move |desk| {
             let now = desk.now;
             let instance = desk.instance.as_deref_mut();
             instance.map_or_else(Vec::new, |i| {
@@ -93,21 +98,22 @@ impl Session {
             })
         })?;
         let described = indexes.iter().enumerate().map(|(at, object)| {
-            let entries = counts.get(at).copied().flatten();
-            self.exposed().describe(*object, entries)
+            let entries = counts.iter().map(|of| of.get(at).copied().flatten());
+            self.exposed()
+                .describe(*object, &entries.collect::<Vec<_>>())
         });
         Ok(json!({ "objects": described.collect::<Vec<_>>() }))
     }
 
     fn object(&self, request: &Request) -> Result<Value> {
         let object = self.exposed().index(named(request)?)?;
-        let entries = self.first(move |desk| {
+        let entries = self.each(move |desk| {
             let now = desk.now;
             desk.instance
                 .as_deref_mut()
                 .and_then(|i| i.count(object, now))
         })?;
-        Ok(self.exposed().describe(object, entries))
+        Ok(self.exposed().describe(object, &entries))
     }
 
     fn get(&self, request: &Request) -> Result<Value> {
@@ -128,11 +134,17 @@ impl Session {
             .iter()
             .map(|v| v.as_ref().map(|v| self.exposed().show_value(object, v)))
             .collect();
-        let Some(Some(value)) = shown.first().cloned() else {
+        // Of a divided object the worker that owns the entry has it.
+        let found = match self.divided(object) {
+            true => shown.iter().find(|v| v.is_some()),
+            false => shown.first(),
+        };
+        let Some(Some(value)) = found.cloned() else {
             return Err(Trouble::new("no-such-entry", "there is no such entry"));
         };
         let mut answer = json!({ "key": self.exposed().show_key(object, &key), "value": value });
-        if self.each_has_its_own(object)
+        let holders = shown.iter().flatten().count();
+        if (self.each_has_its_own(object) || (self.divided(object) && holders > 1))
             && let Some(members) = answer.as_object_mut()
         {
             members.insert("values".into(), json!(shown));
@@ -146,19 +158,34 @@ impl Session {
         info.is_ok_and(|o| o.kind.contains("percpu"))
     }
 
+    /// Whether each worker has a part of it.
+    fn divided(&self, object: usize) -> bool {
+        self.exposed().divided.contains_key(&object)
+    }
+
     fn entries(&self, request: &Request) -> Result<Value> {
         let object = self.exposed().index(named(request)?)?;
         let info = self.exposed().info(object);
         let size = info.map_or(1, |o| (o.key_bytes + o.value_bytes).max(1));
         let most = (PAGE_BYTES / size).clamp(1, MOST_ENTRIES);
         let limit = request.limit.unwrap_or(most).clamp(1, most);
-        let begin = request.cursor.unwrap_or(0);
-        let (page, next) = self.first(move |desk| {
+        // The parts of a divided object are listed one after the other.
+        let at = request.cursor.unwrap_or(0);
+        let (worker, begin) = ((at >> PLACE_BITS) as usize, at & PLACES);
+        let mailbox = self.context.mailboxes.get(worker).ok_or_else(ended)?;
+        let (page, next) = Pending::post(mailbox, move |desk: &mut Desk<'_>| {
             let now = desk.now;
             let mut cursor = begin;
             let page = started(desk)?.page(object, &mut cursor, limit, now);
             page.map(|p| (p, cursor)).map_err(refused)
-        })??;
+        })?
+        .wait()??;
+        let last = !self.divided(object) || worker + 1 >= self.context.mailboxes.len();
+        let cursor = match (page.len() == limit, last) {
+            (true, _) => Some((worker as u64) << PLACE_BITS | next),
+            (false, true) => None,
+            (false, false) => Some((worker as u64 + 1) << PLACE_BITS),
+        };
         let entries = page.iter().map(|(key, value)| {
             json!({
                 "key": self.exposed().show_key(object, key),
@@ -171,7 +198,7 @@ impl Session {
         Ok(json!({
             "entries": entries.collect::<Vec<_>>(),
             "words": texts.collect::<Vec<_>>(),
-            "cursor": Some(next).filter(|_| page.len() == limit),
+            "cursor": cursor,
         }))
     }
 
@@ -213,13 +240,58 @@ impl Session {
             return Ok(json!({ "staged": self.staged.len() }));
         }
         let changes = Arc::new(std::mem::take(&mut self.staged));
+        self.owned(&changes)?;
+        let divided: Arc<BTreeSet<usize>> =
+            Arc::new(self.exposed().divided.keys().copied().collect());
         let done = self.each(move |desk| {
             let now = desk.now;
-            edit::apply(started(desk)?, &changes, now)
+            edit::apply(started(desk)?, &changes, &divided, now)
         })?;
         let done = done.into_iter().collect::<Result<Vec<_>>>()?;
-        let first = done.first().copied().unwrap_or_default();
-        Ok(json!({ "set": first.set, "deleted": first.deleted }))
+        // What all have alike counts once, what each has a part of as often as it was done.
+        let mut all = done.first().map(|(copies, _)| *copies).unwrap_or_default();
+        for (_, part) in done {
+            all.set += part.set;
+            all.deleted += part.deleted;
+        }
+        Ok(json!({ "set": all.set, "deleted": all.deleted }))
+    }
+
+    /// Refuses new entries of divided objects: nothing says whose they would be.
+    fn owned(&self, changes: &Arc<Vec<Change>>) -> Result<()> {
+        let parted = |change: &Change| match change {
+            Change::Set { object, .. } => self.divided(*object),
+            _ => false,
+        };
+        let places: Arc<Vec<usize>> = {
+            let all = changes.iter().enumerate();
+            Arc::new(all.filter(|(_, c)| parted(c)).map(|(at, _)| at).collect())
+        };
+        if places.is_empty() {
+            return Ok(());
+        }
+        let (all, wanted) = (changes.clone(), places.clone());
+        let have = self.each(move |desk| {
+            let now = desk.now;
+            let instance = started(desk)?;
+            let has = |at: &usize| match all.get(*at) {
+                Some(Change::Set { object, key, .. }) => {
+                    instance.get(*object, key, now).is_ok_and(|v| v.is_some())
+                }
+                _ => false,
+            };
+            Ok(wanted.iter().map(has).collect::<Vec<_>>())
+        })?;
+        let have = have.into_iter().collect::<Result<Vec<_>>>()?;
+        let nobodys = |at: &usize| !have.iter().any(|of| of.get(*at) == Some(&true));
+        if (0..places.len()).any(|at| nobodys(&at)) {
+            return Err(Trouble::new(
+                "refused",
+                "the object is divided over the workers, and none of them has this entry",
+            )
+            .help("only packets add entries to it; those that are there can be set and deleted"));
+        }
+        Ok(())
     }
 
     fn forget(&mut self) {

@@ -1,5 +1,7 @@
 //! Edits of state objects, together: all of them or none.
 
+use std::collections::BTreeSet;
+
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
 
@@ -23,6 +25,15 @@ pub enum Change {
 }
 
 impl Change {
+    /// The object that changes.
+    pub fn object(&self) -> usize {
+        match self {
+            Self::Set { object, .. } | Self::Delete { object, .. } | Self::Clear { object } => {
+                *object
+            }
+        }
+    }
+
     /// Bytes that it takes while it waits.
     pub fn bytes(&self) -> usize {
         let content = match self {
@@ -81,16 +92,33 @@ pub struct Done {
 
 /// Makes the changes in their order, or none of them.
 ///
+/// Of a `divided` object an entry is set where it is, and done in parts; what is done of the others, and of parts.
+///
 /// What is undone has its bytes again, but age zero; what an LRU map has evicted in between is not
 /// brought back.
 ///
 /// # Errors
 /// What the first object that refuses says.
-pub fn apply(instance: &mut Instance, changes: &[Change], now: u64) -> Result<Done, Trouble> {
-    let mut done = Done::default();
+pub fn apply(
+    instance: &mut Instance,
+    changes: &[Change],
+    divided: &BTreeSet<usize>,
+    now: u64,
+) -> Result<(Done, Done), Trouble> {
+    let (mut copies, mut parts) = (Done::default(), Done::default());
     let mut undo = Vec::new();
     for (at, change) in changes.iter().enumerate() {
-        if let Err(error) = one(instance, change, now, &mut done, &mut undo) {
+        let done = if divided.contains(&change.object()) {
+            if let Change::Set { object, key, .. } = change
+                && !instance.get(*object, key, now).is_ok_and(|v| v.is_some())
+            {
+                continue;
+            }
+            &mut parts
+        } else {
+            &mut copies
+        };
+        if let Err(error) = one(instance, change, now, done, &mut undo) {
             while let Some(change) = undo.pop() {
                 // What was there fits; a failure would leave the first error as the one to tell.
                 let _ = one(
@@ -104,7 +132,7 @@ pub fn apply(instance: &mut Instance, changes: &[Change], now: u64) -> Result<Do
             return Err(refused(&error, at, changes.len()));
         }
     }
-    Ok(done)
+    Ok((copies, parts))
 }
 
 fn refused(error: &ModuleError, at: usize, of: usize) -> Trouble {

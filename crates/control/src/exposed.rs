@@ -24,6 +24,8 @@ pub struct Exposed {
     pub programs: Vec<String>,
     /// settings
     pub params: Vec<Param>,
+    /// the objects of which each worker has a part of its own, and what all parts were declared to hold
+    pub divided: BTreeMap<usize, u64>,
 }
 
 impl Exposed {
@@ -52,6 +54,7 @@ impl Exposed {
             types,
             programs,
             params,
+            divided: BTreeMap::new(),
         }
     }
 
@@ -217,23 +220,34 @@ impl Exposed {
 
     /// What an object is; `entries` if it can be counted.
     #[must_use]
-    pub fn describe(&self, object: usize, entries: Option<u64>) -> Value {
+    pub fn describe(&self, object: usize, entries: &[Option<u64>]) -> Value {
         let Ok(info) = self.info(object) else {
             return Value::Null;
         };
-        json!({
+        let whole = self.divided.get(&object);
+        let mut described = json!({
             "name": info.name,
             "kind": info.kind,
             "key_bytes": info.key_bytes,
             "value_bytes": info.value_bytes,
-            "capacity": info.capacity,
+            "capacity": whole.unwrap_or(&info.capacity),
             "bytes": info.bytes,
-            "entries": entries,
+            "entries": match whole {
+                // Parts that cannot be counted make a whole that cannot.
+                Some(_) => entries.iter().copied().sum(),
+                None => entries.first().copied().flatten(),
+            },
             "settable": self.takes_entries(object),
             "pinned": self.types.get(&info.name).is_some_and(|t| t.pinned),
             "key": self.key_type(info).map(fields),
             "value": self.value_type(info).map(fields),
-        })
+        });
+        if whole.is_some()
+            && let Some(members) = described.as_object_mut()
+        {
+            members.insert("by_worker".into(), json!(entries));
+        }
+        described
     }
 
     /// What the module says of an object.

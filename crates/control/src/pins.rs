@@ -102,7 +102,16 @@ impl Pins {
                 return;
             };
             for object in &self.objects {
-                let entries = instance.entries(*object, usize::MAX, now);
+                let mut entries = instance.entries(*object, usize::MAX, now);
+                // Of a divided object each worker has its own.
+                let others = desk.others.iter_mut();
+                for other in others.filter(|_| exposed.divided.contains_key(object)) {
+                    let part = other.entries(*object, usize::MAX, now);
+                    entries = entries.and_then(|mut all| {
+                        all.append(&mut part?);
+                        Ok(all)
+                    });
+                }
                 let kept = entries
                     .map_err(|e| Trouble::new("pin", e))
                     .and_then(|entries| self.write(&exposed, *object, &entries));

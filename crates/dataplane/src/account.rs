@@ -40,6 +40,10 @@ pub struct Account {
     pub created: u64,
     /// packets dropped or aborted, by reason
     pub reasons: BTreeMap<String, u64>,
+    /// what happened otherwise than on one core, by name: `capacity`, insertions that found a worker's part
+    /// of an object full while others had room; `eviction`, entries that had to go for that reason
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub relaxations: BTreeMap<String, u64>,
     /// seconds from the first read to the last write
     pub seconds: f64,
     /// million packets a second over that time, input and output included
@@ -86,6 +90,15 @@ pub struct Failure {
     pub help: String,
 }
 
+impl From<crate::port::PortError> for Failure {
+    fn from(error: crate::port::PortError) -> Self {
+        Self {
+            error: error.to_string(),
+            help: error.help(),
+        }
+    }
+}
+
 /// How fast the function itself is: the time inside burst calls, nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Function {
@@ -112,6 +125,9 @@ pub struct ObjectAccount {
     pub capacity: u64,
     /// bytes it maps
     pub bytes: u64,
+    /// where each of several workers has its own part: the live entries of each
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_worker: Vec<Option<u64>>,
 }
 
 impl Function {
@@ -249,6 +265,33 @@ impl Account {
             && self.ports.iter().all(of_port)
             && sum(|p| p.read) == self.read
             && sum(|p| p.sent) == self.forwarded + self.created
+    }
+
+    /// Adds what is counted of packets, records and timers in another.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.read += other.read;
+        self.forwarded += other.forwarded;
+        self.dropped += other.dropped;
+        self.passed += other.passed;
+        self.consumed += other.consumed;
+        self.aborted += other.aborted;
+        self.created += other.created;
+        self.timers_fired += other.timers_fired;
+        self.out_of_order += other.out_of_order;
+        for (name, more) in &other.records {
+            *self.records.entry(name.clone()).or_default() += more;
+        }
+        for (port, more) in self.ports.iter_mut().zip(&other.ports) {
+            port.read += more.read;
+            port.read_bytes += more.read_bytes;
+            port.forwarded += more.forwarded;
+            port.dropped += more.dropped;
+            port.passed += more.passed;
+            port.consumed += more.consumed;
+            port.aborted += more.aborted;
+            port.sent += more.sent;
+            port.sent_bytes += more.sent_bytes;
+        }
     }
 
     /// Counts a packet that came in at `port`.

@@ -36,6 +36,12 @@ impl Histogram {
         self.total += other.total;
     }
 
+    /// Values counted.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
     /// Counts `weight` values of this size, above zero; what lies outside counts at the end.
     pub fn add(&mut self, value: f64, weight: u64) {
         let bucket = (value.log2() + OFFSET) * STEPS as f64;

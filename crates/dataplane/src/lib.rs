@@ -18,6 +18,7 @@ pub mod packet;
 pub mod place;
 pub mod port;
 pub mod runner;
+pub mod share;
 #[allow(
     unsafe_code,
     reason = "signal handlers are installed through the C library"
@@ -32,5 +33,6 @@ mod testing;
 pub use account::Account;
 pub use mailbox::Mailbox;
 pub use module::{Config, Instance, Module};
-pub use runner::{Run, run};
+pub use runner::{Parallel, Run, run, run_parallel};
+pub use share::Share;
 pub use worker::{Serve, serve};

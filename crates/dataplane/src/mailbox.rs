@@ -18,6 +18,8 @@ pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
 pub struct Desk<'a> {
     /// the state; none before the first packet, whose time the state begins with
     pub instance: Option<&'a mut Instance>,
+    /// the states of the other workers, at the end of a run
+    pub others: Vec<&'a mut Instance>,
     /// ns since the epoch: the latest stamp so far
     pub now: u64,
     pub(crate) account: &'a dyn Fn() -> Account,
@@ -94,6 +96,7 @@ impl Mailbox {
     pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
         let mut desk = Desk {
             instance: None,
+            others: Vec::new(),
             now: crate::clock::now(),
             account,
             order: None,
@@ -144,6 +147,7 @@ mod tests {
         let account = Account::default;
         let mut desk = Desk {
             instance: None,
+            others: Vec::new(),
             now: 0,
             account: &account,
             order: None,

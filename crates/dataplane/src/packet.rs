@@ -95,7 +95,7 @@ impl Slot {
     /// What the module is told of the packet. It is written as the packet comes, not for a whole burst
     /// just before the module runs, when it would still be in the store buffer: a load whose address looks
     /// alike in its lower twelve bits waits for such a store.
-    fn descriptor(&mut self, ports: u32) -> abi::Packet {
+    fn descriptor(&mut self, ports: u32, worker: u32) -> abi::Packet {
         let length = self.memory.len();
         let range = self.memory.as_mut_ptr_range();
         let data = range.start.wrapping_add(HEADROOM.min(length));
@@ -109,7 +109,9 @@ impl Slot {
             time: self.arrival.time,
             number: self.arrival.number,
             port: self.arrival.port,
+            queue: worker,
             ports,
+            cpu: worker,
             ..abi::Packet::empty()
         }
     }
@@ -152,8 +154,14 @@ pub struct Burst {
     pointers: Vec<*mut abi::Packet>,
     used: usize,
     ports: u32,
+    worker: u32,
     layout: Layout,
 }
+
+#[allow(unsafe_code, reason = "pointers into the burst's own memory")]
+// SAFETY: the pointers are into slots and descriptors that move with the burst, and nobody follows them
+// but who borrows it.
+unsafe impl Send for Burst {}
 
 impl Burst {
     /// A burst of at most `capacity` packets (clamped to 1..=[`MAX_BURST`]) for a function of `ports`
@@ -167,8 +175,16 @@ impl Burst {
             pointers: vec![std::ptr::null_mut(); capacity],
             used: 0,
             ports,
+            worker: 0,
             layout,
         }
+    }
+
+    /// For the worker of this number, which its packets are told.
+    #[must_use]
+    pub fn of_worker(mut self, worker: u32) -> Self {
+        self.worker = worker;
+        self
     }
 
     /// Forgets the packets.
@@ -205,9 +221,17 @@ impl Burst {
             return false;
         }
         slot.arrival = arrival;
-        *descriptor = slot.descriptor(self.ports);
+        *descriptor = slot.descriptor(self.ports, self.worker);
         self.used += 1;
         true
+    }
+
+    /// Says which worker the packets are on, from 0: what the program sees as its CPU and its ingress queue.
+    pub fn runs_on(&mut self, worker: u32) {
+        for descriptor in self.descriptors.iter_mut().take(self.used) {
+            descriptor.cpu = worker;
+            descriptor.queue = worker;
+        }
     }
 
     /// Bytes that the buffers and descriptors of a burst of this capacity take. What a giant packet
@@ -226,6 +250,14 @@ impl Burst {
             *pointer = &raw mut *descriptor;
         }
         (self.pointers.as_ptr(), self.used as u32)
+    }
+
+    /// Where workers share state, the place of packet `index` in the order of packets: sorted by it, and where
+    /// it is equal by number, they are as one worker could have run them. Else 0.
+    #[must_use]
+    pub fn commit(&self, index: usize) -> Option<u64> {
+        let used = self.descriptors.get(..self.used)?;
+        used.get(index).map(|d| d.commit)
     }
 
     /// What became of packet `index`; none when there is no such packet. Bounds that lie outside the
@@ -259,6 +291,7 @@ impl Burst {
             fate,
             bytes,
             wire,
+            came: slot.length,
             arrival: slot.arrival,
         })
     }
@@ -273,6 +306,8 @@ pub struct Outcome<'a> {
     pub bytes: &'a [u8],
     /// its length on the wire now
     pub wire: u32,
+    /// bytes that it had when it came in
+    pub came: usize,
     /// how it came in
     pub arrival: Arrival,
 }

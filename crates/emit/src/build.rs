@@ -21,7 +21,7 @@ use millrace_object::Program;
 use crate::cache::{Cache, key};
 use crate::error::Error;
 use crate::toolchain::{self, ModuleOptions, Toolchain};
-use crate::{alone, headers};
+use crate::{alone, headers, lock};
 
 /// What building is at; for showing progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,11 @@ pub struct Options {
     pub capacities: Vec<(String, u64)>,
     /// only this program for packets, of an object that holds several (`Program::narrow`)
     pub program: Option<String>,
+    /// state objects by name that all workers have in common, under the lock ([`lock`]); each worker has its
+    /// own of the others
+    pub shared: Vec<String>,
+    /// how a test has the lock behave; nothing else sets it
+    pub test: Option<lock::Test>,
 }
 
 /// How long each stage took; zero for what the cache spared.
@@ -162,7 +167,8 @@ pub fn build(
 
         progress(Stage::Emit);
         let at = Instant::now();
-        let text = alone::emit(&program, &facts, &source.display().to_string())?;
+        let sharing = sharing(&program, options)?;
+        let text = lock::emit(&program, &facts, &sharing, &source.display().to_string())?;
         timings.emit = at.elapsed();
 
         progress(Stage::Module);
@@ -191,6 +197,26 @@ pub fn build(
         warnings,
         timings,
         from_cache,
+    })
+}
+
+/// Which objects are to be shared.
+fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error> {
+    let there = |name: &&String| program.objects.iter().any(|o| o.name == **name);
+    if let Some(missing) = options.shared.iter().find(|name| !there(name)) {
+        let known: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
+        return Err(Error::Shared {
+            object: missing.clone(),
+            known: known.join(", "),
+        });
+    }
+    let treatment = |name: &String| match options.shared.contains(name) {
+        true => lock::Treatment::Lock,
+        false => lock::Treatment::Own,
+    };
+    Ok(lock::Sharing {
+        treatments: program.objects.iter().map(|o| treatment(&o.name)).collect(),
+        test: options.test,
     })
 }
 
@@ -287,8 +313,8 @@ fn module_key(
     }
     let flags: Vec<&str> = options.module.flags().collect();
     let limits = format!(
-        "{:?} {:?} {:?}",
-        options.check, options.capacities, options.program
+        "{:?} {:?} {:?} {:?} {:?}",
+        options.check, options.capacities, options.program, options.shared, options.test
     );
     key(&[
         env!("MILLRACE_EMITTER").as_bytes(),

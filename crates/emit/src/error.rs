@@ -55,6 +55,14 @@ pub enum Error {
         /// what was wrong and what would do
         reason: String,
     },
+    /// what workers are to share names no state object
+    #[error("sharing `{object}` among workers: there is no such state object; there are {known}")]
+    Shared {
+        /// as given
+        object: String,
+        /// the names that there are
+        known: String,
+    },
     /// a program that passed the check but that this treatment has no code for
     #[error("{place}: {what} is not supported")]
     Unsupported {

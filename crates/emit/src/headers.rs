@@ -15,9 +15,19 @@ pub fn text(path: &str) -> Option<&'static str> {
 /// Kinds without something have no function for it (fastpath/README.md), so the header is what tells.
 #[must_use]
 pub fn defines(kind: &str, function: &str) -> bool {
-    let call = format!("{kind}_{function}(");
-    text(&format!("state/{kind}.h")).is_some_and(|header| {
-        header.match_indices(&call).any(|(at, _)| {
+    has(&format!("state/{kind}.h"), &format!("{kind}_{function}("))
+}
+
+/// Whether a kind has the function `KIND_reader_<function>`, for readers of what workers share.
+#[must_use]
+pub fn reads(kind: &str, function: &str) -> bool {
+    let call = format!("{kind}_reader_{function}(");
+    has(&format!("sync/{kind}.h"), &call)
+}
+
+fn has(path: &str, call: &str) -> bool {
+    text(path).is_some_and(|header| {
+        header.match_indices(call).any(|(at, _)| {
             // A definition begins its line with its storage; a use is indented.
             let line = header[..at].rfind('\n').map_or(0, |n| n + 1);
             let before = &header[line..at];

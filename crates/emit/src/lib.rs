@@ -5,6 +5,7 @@ mod build;
 pub mod cache;
 mod error;
 pub mod headers;
+pub mod lock;
 pub mod toolchain;
 
 pub use build::{Built, Options, Stage, Timings, build};

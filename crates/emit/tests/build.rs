@@ -206,3 +206,30 @@ fn two_at_once_share_a_cache() {
         .collect();
     assert!(left.is_empty(), "nothing half made stays: {left:?}");
 }
+
+#[test]
+fn what_workers_share_is_another_module() {
+    let case = Case::new();
+    let input = case.source();
+    let source = "#include <millrace/nf.h>\nVECTOR(counts, __u64, .capacity = 4);\n\
+        ON_PACKET(p)\n{\n\t__u64 *count = vector_at(&counts, p->port);\n\n\
+        \tif (count)\n\t\t++*count;\n\treturn FORWARD(0);\n}\n";
+    std::fs::write(&input, source).unwrap();
+    let build = |shared: &[&str]| {
+        let options = Options {
+            shared: shared.iter().map(|s| (*s).to_owned()).collect(),
+            ..Options::default()
+        };
+        millrace_emit::build(&case.cache, &input, &[], &options, &mut |_| ())
+    };
+    let alone = build(&[]).unwrap();
+    let shared = build(&["counts"]).unwrap();
+    assert_ne!(alone.module, shared.module);
+    let text = std::fs::read_to_string(shared.source).unwrap();
+    assert!(text.contains("struct mr_shared {"));
+    let error = build(&["nobody"]).unwrap_err().to_string();
+    assert!(
+        error.contains("`nobody`") && error.contains("counts"),
+        "{error}"
+    );
+}

@@ -6,12 +6,20 @@ mod support;
 
 use std::path::Path;
 
+use millrace_emit::lock::{Sharing, Treatment};
+use millrace_object::Program;
 use support::{Bench, facts, nf};
 
 /// The clang that the files were made with: another chooses other instructions.
 const MAJOR: u32 = 19;
 
 fn golden(name: &str) {
+    emitted(name, name, |program| {
+        millrace_emit::alone::emit(program, &facts(program), &format!("{name}.c")).unwrap()
+    });
+}
+
+fn emitted(name: &str, kept: &str, emit: impl Fn(&Program) -> String) {
     let bench = Bench::new();
     if bench.toolchain.major != MAJOR {
         eprintln!(
@@ -21,10 +29,9 @@ fn golden(name: &str) {
         return;
     }
     let program = nf::load(&bench, name);
-    let text =
-        millrace_emit::alone::emit(&program, &facts(&program), &format!("{name}.c")).unwrap();
+    let text = emit(&program);
     let found = text.replace(&format!("{}/", nf::repository().display()), "");
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.c"));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{kept}.c"));
     if std::env::var_os("MILLRACE_BLESS").is_some() {
         std::fs::write(&file, &found).unwrap();
         return;
@@ -33,13 +40,13 @@ fn golden(name: &str) {
     for (number, (found, expected)) in (1..).zip(found.lines().zip(expected.lines())) {
         assert_eq!(
             found, expected,
-            "{name}.c line {number}; MILLRACE_BLESS=1 accepts what is emitted now"
+            "{kept}.c line {number}; MILLRACE_BLESS=1 accepts what is emitted now"
         );
     }
     assert_eq!(
         found.lines().count(),
         expected.lines().count(),
-        "{name}.c: MILLRACE_BLESS=1 accepts what is emitted now"
+        "{kept}.c: MILLRACE_BLESS=1 accepts what is emitted now"
     );
 }
 
@@ -56,4 +63,16 @@ fn portknock() {
 #[test]
 fn firewall() {
     golden("firewall");
+}
+
+/// Its only object is shared.
+#[test]
+fn portknock_under_the_lock() {
+    emitted("portknock", "portknock-lock", |program| {
+        let sharing = Sharing {
+            treatments: vec![Treatment::Lock],
+            test: None,
+        };
+        millrace_emit::lock::emit(program, &facts(program), &sharing, "portknock-lock.c").unwrap()
+    });
 }

@@ -126,6 +126,7 @@ impl Kernel {
             entries: contents::counted(map.map_type()).then(|| map.keys().count() as u64),
             capacity: u64::from(map.max_entries()),
             bytes: map.query_fdinfo().ok().and_then(|i| i.memlock).unwrap_or(0),
+            by_worker: Vec::new(),
         })
         .collect()
     }

@@ -58,39 +58,56 @@ impl Seen {
     }
 }
 
+/// All bytes of a value; of records, which are as long as the ring at most, whose capacity is in bytes.
+fn whole(program: &Program, object: ObjectId) -> (u32, u32) {
+    let bytes = program.objects.get(object.0).map_or(0, |o| {
+        let ring = u32::try_from(o.capacity).unwrap_or(u32::MAX);
+        if o.value_bytes == 0 {
+            ring
+        } else {
+            o.value_bytes
+        }
+    });
+    (0, bytes)
+}
+
 /// Every access that the proof of safety admits: each of an execution is among them, with an effect that is
 /// at least its own.
 pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
     let mut all = Vec::new();
     for step in flow.steps.iter().filter(|s| s.reached) {
         let Op::Plain(insn) = step.op else { continue };
-        let mut touch = |object: ObjectId, effect, operation| {
-            let bytes = program.objects.get(object.0).map_or(0, |o| {
-                // Records are as long as the ring at most, whose capacity is in bytes.
-                let ring = u32::try_from(o.capacity).unwrap_or(u32::MAX);
-                if o.value_bytes == 0 {
-                    ring
-                } else {
-                    o.value_bytes
-                }
-            });
+        let mut touch = |object: ObjectId, effect, operation, (from, to)| {
             all.push(Touch {
                 object,
                 operation,
                 effect,
-                bytes,
+                from,
+                to,
                 line: step.line.clone(),
             });
         };
-        let mut into = |access: At, effect, operation| match access {
-            At::Value(id) | At::Record(id) => touch(id, effect, operation),
-            // It may be any object's.
-            At::Several => {
-                for i in 0..program.objects.len() {
-                    touch(ObjectId(i), effect, operation);
+        // What a pointer leads to, in whichever objects; all of them where no rule looked at the bytes, as
+        // where a record is handed over.
+        let mut into = |access: At, effect, operation| {
+            let bytes = |id: ObjectId| {
+                let known = step.extents.iter().find(|e| e.object == id);
+                known.map_or(whole(program, id), |e| (e.from, e.to))
+            };
+            match access {
+                At::Value(id) | At::Record(id) => touch(id, effect, operation, bytes(id)),
+                At::Several if step.extents.is_empty() => {
+                    for id in (0..program.objects.len()).map(ObjectId) {
+                        touch(id, effect, operation, bytes(id));
+                    }
                 }
+                At::Several => {
+                    for e in &step.extents {
+                        touch(e.object, effect, operation, (e.from, e.to));
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         };
         match insn {
             Insn::Call { helper: number } => {
@@ -117,16 +134,24 @@ pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
                     match arg {
                         ArgFact::Object(id) => {
                             let kind = program.objects.get(id.0).map_or("", |o| o.kind.name);
-                            touch(*id, kinds::at_most(kind, h.name), h.name);
+                            touch(
+                                *id,
+                                kinds::at_most(kind, h.name),
+                                h.name,
+                                whole(program, *id),
+                            );
                         }
-                        ArgFact::Timer(id) => touch(*id, Effect::Write, h.name),
+                        ArgFact::Timer(id) => {
+                            touch(*id, Effect::Write, h.name, whole(program, *id));
+                        }
                         _ => {}
                     }
                 }
                 if let Some(kind) = helper::implied(h) {
                     let named = program.objects.iter().position(|o| o.kind == kind);
                     if let Some(i) = named {
-                        touch(ObjectId(i), kinds::at_most(kind.name, h.name), h.name);
+                        let (id, effect) = (ObjectId(i), kinds::at_most(kind.name, h.name));
+                        touch(id, effect, h.name, whole(program, id));
                     }
                 }
             }

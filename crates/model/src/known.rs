@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use crate::expr::sets::{self, Place, Set};
-use crate::expr::{Arena, Bin, ExprId, Node, Rel};
+use crate::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 
 /// Something whose values are followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -20,16 +20,38 @@ pub enum Of {
 /// The values that each can have; what is not there can have any.
 pub type Known = BTreeMap<Of, Set>;
 
-/// What was worked out before, by condition and whether it holds.
+/// What was worked out before.
 #[derive(Default)]
-pub struct Memory(RefCell<HashMap<(ExprId, bool), Rc<Known>>>);
+pub struct Memory {
+    /// by arena, condition and whether it holds
+    conditions: RefCell<HashMap<(u64, ExprId, bool), Rc<Known>>>,
+    /// of the guard that was asked for last
+    last: RefCell<Last>,
+}
+
+/// A guard, its arena, and what it fixes.
+#[derive(Default)]
+struct Last {
+    arena: u64,
+    guard: Vec<ExprId>,
+    known: Rc<Known>,
+}
+
+/// Most places that are followed at once; of others nothing is known.
+const PLACES: usize = 128;
+/// Most parts of one condition that are looked at.
+const PARTS: usize = 4096;
+/// Most that is remembered.
+const REMEMBERED: usize = 1 << 16;
 
 /// Both hold.
 fn both(a: &mut Known, b: &Known) {
     for (of, set) in b {
+        let room = a.len() < PLACES;
         match a.get_mut(of) {
             Some(s) => *s = s.both(set),
-            None => drop(a.insert(*of, set.clone())),
+            None if room => drop(a.insert(*of, set.clone())),
+            None => {}
         }
     }
 }
@@ -43,31 +65,33 @@ fn either(a: &Known, b: &Known) -> Known {
 impl Memory {
     /// What a condition fixes, or its contrary.
     pub fn of(&self, arena: &Arena, e: ExprId, holds: bool) -> Rc<Known> {
+        let key = |(e, holds): &(ExprId, bool)| (arena.identity(), *e, *holds);
+        if self.conditions.borrow().len() > REMEMBERED {
+            self.conditions.borrow_mut().clear();
+        }
         // Operands before what they are operands of: depth is no matter.
         let mut todo = vec![(e, holds)];
+        let mut left = PARTS;
         while let Some(&(e, holds)) = todo.last() {
-            if self.0.borrow().contains_key(&(e, holds)) {
+            if self.conditions.borrow().contains_key(&key(&(e, holds))) {
                 todo.pop();
                 continue;
             }
-            let parts = parts(arena, e, holds);
-            let missing: Vec<_> = {
-                let all = self.0.borrow();
-                parts
-                    .1
-                    .iter()
-                    .filter(|p| !all.contains_key(p))
-                    .copied()
-                    .collect()
+            let (join, parts) = match left {
+                0 => (Join::Unknown, Vec::new()),
+                _ => parts(arena, e, holds),
             };
+            let missing = |p: &&(ExprId, bool)| !self.conditions.borrow().contains_key(&key(p));
+            let missing: Vec<_> = parts.iter().filter(missing).copied().collect();
             if !missing.is_empty() {
                 todo.extend(missing);
                 continue;
             }
             let known = {
-                let all = self.0.borrow();
-                let mut sides = parts.1.iter().filter_map(|p| all.get(p));
-                match (parts.0, sides.next(), sides.next()) {
+                let all = self.conditions.borrow();
+                let mut sides = parts.iter().filter_map(|p| all.get(&key(p)));
+                match (join, sides.next(), sides.next()) {
+                    (Join::Unknown, ..) => Rc::default(),
                     (Join::Leaf, ..) | (_, None, _) => Rc::new(leaf(arena, e, holds)),
                     (_, Some(one), None) => one.clone(),
                     (Join::Both, Some(a), Some(b)) => {
@@ -78,22 +102,40 @@ impl Memory {
                     (Join::Either, Some(a), Some(b)) => Rc::new(either(a, b)),
                 }
             };
-            self.0.borrow_mut().insert((e, holds), known);
+            self.conditions.borrow_mut().insert(key(&(e, holds)), known);
+            left = left.saturating_sub(1);
             todo.pop();
         }
-        self.0
-            .borrow()
-            .get(&(e, holds))
-            .cloned()
-            .unwrap_or_default()
+        let all = self.conditions.borrow();
+        all.get(&key(&(e, holds))).cloned().unwrap_or_default()
     }
 
     /// What conditions fix that all hold.
     #[must_use]
-    pub fn all(&self, arena: &Arena, guard: &[ExprId]) -> Known {
+    pub fn all(&self, arena: &Arena, guard: &[ExprId]) -> Rc<Known> {
+        let mut last = self.last.borrow_mut();
+        // Mostly one is asked for after the other, each with one condition more.
+        if last.arena != arena.identity() || !guard.starts_with(&last.guard) {
+            *last = Last {
+                arena: arena.identity(),
+                ..Last::default()
+            };
+        }
+        let told = last.guard.len();
+        for e in guard.get(told..).unwrap_or(&[]) {
+            let more = self.of(arena, *e, true);
+            both(Rc::make_mut(&mut last.known), &more);
+            last.guard.push(*e);
+        }
+        last.known.clone()
+    }
+
+    /// The same of conditions of which each holds or does not.
+    #[must_use]
+    pub fn each(&self, arena: &Arena, guard: &[(ExprId, bool)]) -> Known {
         let mut known = Known::new();
-        for e in guard {
-            both(&mut known, &self.of(arena, *e, true));
+        for (e, holds) in guard {
+            both(&mut known, &self.of(arena, *e, *holds));
         }
         known
     }
@@ -101,6 +143,8 @@ impl Memory {
 
 #[derive(Clone, Copy)]
 enum Join {
+    /// nobody looks
+    Unknown,
     Leaf,
     Both,
     Either,
@@ -148,8 +192,21 @@ fn leaf(arena: &Arena, e: ExprId, holds: bool) -> Known {
         return known;
     };
     for p in parts.iter().rev() {
-        if let (Node::Byte { base, at }, 8) = (arena.node(*p), arena.width(*p)) {
-            known.insert(Of::Byte((*base, *at)), Set::one(c as u8));
+        let width = arena.width(*p);
+        let bits = (c & mask(width)) as u8;
+        match arena.node(*p) {
+            Node::Byte { base, at } if width == 8 => {
+                known.insert(Of::Byte((*base, *at)), Set::one(bits));
+            }
+            // Some bits of a byte, as of the flags and the offset of fragments.
+            Node::Extract { of, low } if width < 8 => {
+                if let Node::Byte { base, at } = arena.node(*of) {
+                    let have = |v: &u8| u64::from(v >> low) & mask(width) == u64::from(bits);
+                    let set = Set::all().filtered(have);
+                    both(&mut known, &Known::from([(Of::Byte((*base, *at)), set)]));
+                }
+            }
+            _ => {}
         }
         c = c.checked_shr(arena.width(*p)).unwrap_or(0);
     }

@@ -40,8 +40,8 @@ pub struct Limits {
     pub time: Duration,
     /// most time for one question to the solver
     pub question: Duration,
-    /// the solver
-    pub solver: PathBuf,
+    /// another solver than ours: the command of Z3
+    pub solver: Option<PathBuf>,
     /// a folder that gets each question as SMT-LIB text
     pub dump: Option<PathBuf>,
 }
@@ -54,22 +54,25 @@ impl Default for Limits {
             expressions: 4_000_000,
             time: Duration::from_secs(20),
             question: Duration::from_millis(1000),
-            solver: "z3".into(),
+            solver: None,
             dump: None,
         }
     }
 }
 
+/// Longer than any execution; clocks do not count to the end of a [`Duration`].
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// Executes a program symbolically.
 #[must_use]
 pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
-    let until = Instant::now() + limits.time;
+    let until = Instant::now() + limits.time.min(LONGEST);
     let mut entries = Vec::new();
     for running in checked.running(program) {
         let (role, flow) = (running.role, running.flow);
         let began = Instant::now();
-        let z3 = solver::Z3::new(limits.solver.clone(), limits.question, limits.dump.clone());
-        let oracle = solver::Oracle::new(Box::new(z3), until);
+        let solver = solver::of(limits);
+        let oracle = solver::Oracle::new(solver, until);
         let mut engine = exec::Engine::new(program, flow, role, limits, until, oracle);
         let done = engine.run();
         let function = program.functions.get(running.function.0);
@@ -83,6 +86,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
                 steps: done.steps,
                 expressions: engine.arena.len(),
                 asked: engine.oracle.asked,
+                solving: engine.oracle.solving,
                 unanswered: engine.oracle.unanswered,
                 remembered: engine.oracle.remembered,
                 found: engine.oracle.found,

@@ -85,8 +85,10 @@ pub struct Touch {
     pub operation: &'static str,
     /// the most that it does
     pub effect: Effect,
-    /// it stays within so many bytes: those of one value, for records those of the ring
-    pub bytes: u32,
+    /// the lowest byte that it touches, from the first of the value or record
+    pub from: u32,
+    /// one past the highest
+    pub to: u32,
     /// where
     pub line: Option<Line>,
 }
@@ -118,6 +120,9 @@ pub struct Took {
     pub expressions: usize,
     /// questions that the solver got
     pub asked: u64,
+    /// how long it took over them
+    #[serde(rename = "solver_ms", serialize_with = "milliseconds")]
+    pub solving: Duration,
     /// questions that it did not answer
     pub unanswered: u64,
     /// questions that an earlier assignment or answer settled

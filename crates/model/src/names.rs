@@ -87,6 +87,8 @@ pub struct Parts {
     pub key: Vec<Member>,
     /// whether its key is one number
     pub numbered: bool,
+    /// a section of global variables, which go by their own names
+    pub global: bool,
 }
 
 /// The names of a program.
@@ -126,7 +128,10 @@ impl Names {
                 network: false,
             });
             let mut value = members(declared.and_then(|t| t.value.as_ref()));
-            value.extend(params);
+            // Settings are variables, too; where the file has no types they are all that has names.
+            if value.is_empty() {
+                value.extend(params);
+            }
             Parts {
                 object: o.name.clone(),
                 value_bytes: o.value_bytes,
@@ -136,6 +141,7 @@ impl Names {
                     o.kind.name,
                     "allocator" | "vector" | "array" | "percpu_array"
                 ),
+                global: o.kind.name == "global",
             }
         });
         Self {

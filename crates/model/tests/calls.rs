@@ -338,7 +338,7 @@ fn among(loaded: &Loaded, model: &Entry, seed: u64) {
     let mut machine = Machine::exact(&loaded.program);
     machine.ports(3);
     let mut arena = model.arena.clone();
-    let z3 = Z3::new("z3".into(), Duration::from_secs(2), None);
+    let z3 = Z3::new("z3".into(), Duration::from_secs(2));
     let mut oracle = Oracle::new(
         Box::new(z3),
         std::time::Instant::now() + Duration::from_secs(300),

@@ -40,9 +40,10 @@ fn compare(name: &str, loaded: &Loaded, time: Duration) -> (usize, bool) {
     for entry in &paths.entries {
         for access in entry.paths.iter().flat_map(|p| &p.accesses) {
             let allowed = entry.at_most.iter().any(|t| {
+                // A load has no bytes that are written; a value that is put is all of it.
                 let within = access
                     .offset
-                    .is_none_or(|o| o + access.value.len() as u32 <= t.bytes);
+                    .is_none_or(|o| t.from <= o && o + (access.value.len() as u32).max(1) <= t.to);
                 t.object == access.object
                     && t.line == access.line
                     && covers(t.effect, access.effect)

@@ -4,11 +4,16 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use millrace_model::model::{Outcome, Use};
+use millrace_model::report::dot::dot;
+use millrace_model::report::html::html;
+use millrace_model::report::report;
+use millrace_model::report::text::text;
 use millrace_model::{Limits, Model, model};
 use support::Loaded;
 
@@ -128,6 +133,95 @@ fn a_loop_whose_number_grows() {
     assert!(peak() < 800_000, "{} KiB", peak());
 }
 
+#[test]
+fn a_choice_as_deep_as_a_loop_is_long() {
+    let Some(loaded) = support::load("chain") else {
+        return;
+    };
+    let limits = Limits {
+        time: Duration::from_secs(4),
+        question: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let model = within(&loaded, &limits);
+    assert_eq!(
+        why(&model),
+        "the budget is spent: more than 4000 ms",
+        "it has become easy, and shows nothing"
+    );
+    assert!(peak() < 1_500_000, "{} KiB", peak());
+}
+
+#[test]
+fn parts_that_are_shared_are_taken_apart_once() {
+    let Some(loaded) = support::load("shared") else {
+        return;
+    };
+    let limits = Limits {
+        time: Duration::from_secs(6),
+        question: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    within(&loaded, &limits);
+    assert!(peak() < 1_500_000, "{} KiB", peak());
+}
+
+#[test]
+fn a_way_out_at_every_step() {
+    let Some(loaded) = support::load("nested") else {
+        return;
+    };
+    let mut model = within(&loaded, &Limits::default());
+    let paths = model.entries[0].paths.len();
+    assert!(paths > 600, "{paths} paths, {:?}", model.entries[0].outcome);
+    let began = Instant::now();
+    let report = report(&mut model, &loaded.program, &BTreeMap::new());
+    assert_eq!(report.paths.len(), paths);
+    // No reader of any form has to go deeper than a stack allows.
+    let (text, page, graph) = (text(&report, false), html(&report), dot(&report));
+    let cut = "paths, too deep to be shown here; --json lists them";
+    for form in [&page, &graph] {
+        assert!(form.contains(cut));
+    }
+    assert!(text.contains(cut), "{text}");
+    assert!(page.matches("<details").count() < 2 * paths);
+    drop(report);
+    assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
+}
+
+#[test]
+fn as_many_instructions_as_the_largest_programs_have() {
+    let Some(loaded) = support::load("large") else {
+        return;
+    };
+    let flow = &loaded.program.functions[0];
+    assert!(flow.insns.len() > 48_000, "{}", flow.insns.len());
+    let limits = Limits {
+        time: Duration::from_secs(50),
+        ..Limits::default()
+    };
+    let model = within(&loaded, &limits);
+    let entry = &model.entries[0];
+    println!("{:?}, {:?}", entry.outcome, entry.took);
+    // Both ways of each of 8192 decisions meet again.
+    assert_eq!(entry.outcome, Outcome::Exhaustive);
+    assert_eq!(entry.paths.len(), 2);
+    assert!(peak() < 1_500_000, "{} KiB", peak());
+}
+
+#[test]
+fn more_time_than_a_clock_counts() {
+    let Some(loaded) = support::load("stateful") else {
+        return;
+    };
+    let limits = Limits {
+        time: Duration::MAX,
+        ..Limits::default()
+    };
+    let model = model(&loaded.program, &loaded.checked, &limits);
+    assert!(!model.entries[0].paths.is_empty());
+}
+
 /// A command that takes questions and answers so.
 fn solver(folder: &std::path::Path, script: &str) -> PathBuf {
     let path = folder.join("solver");
@@ -159,7 +253,7 @@ fn solvers_that_are_none() {
         let place = folder.path().join(name);
         std::fs::create_dir(&place).unwrap();
         let limits = Limits {
-            solver: solver(&place, script),
+            solver: Some(solver(&place, script)),
             question: Duration::from_millis(100),
             time: Duration::from_secs(6),
             ..Limits::default()
@@ -173,7 +267,7 @@ fn solvers_that_are_none() {
         touched(&model);
     }
     let limits = Limits {
-        solver: folder.path().join("nowhere"),
+        solver: Some(folder.path().join("nowhere")),
         ..Limits::default()
     };
     let model = within(&loaded, &limits);

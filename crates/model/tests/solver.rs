@@ -8,7 +8,7 @@ use millrace_model::expr::{Arena, Bin, Origin, Rel};
 use millrace_model::solver::{Answer, Oracle, Z3};
 
 fn oracle(command: &str) -> Oracle {
-    let z3 = Z3::new(PathBuf::from(command), Duration::from_secs(5), None);
+    let z3 = Z3::new(PathBuf::from(command), Duration::from_secs(5));
     Oracle::new(Box::new(z3), Instant::now() + Duration::from_secs(20))
 }
 

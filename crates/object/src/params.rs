@@ -241,6 +241,21 @@ impl Program {
 }
 
 impl Param {
+    /// The bits of its value at start, as the program has them now; 0 where its object has no content.
+    #[must_use]
+    pub fn declared(&self, program: &Program) -> u64 {
+        let object = program.objects.get(self.object.0);
+        let initial = object.and_then(|o| o.initial.as_ref());
+        let start = self.offset as usize;
+        let bytes = initial.and_then(|i| i.get(start..start + self.bytes as usize));
+        bytes.map_or(0, |b| {
+            b.iter()
+                .take(8)
+                .rev()
+                .fold(0, |n, b| n << 8 | u64::from(*b))
+        })
+    }
+
     /// The bytes of a value, as [`Program::set_param`] takes it: `bytes` of them.
     ///
     /// # Errors

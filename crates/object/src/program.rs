@@ -179,6 +179,21 @@ pub enum Nesting {
 const INNER_MAP: u32 = 1 << 12;
 
 impl StateObject {
+    /// Whether its entries say where a packet goes on: devices, CPUs, sockets or programs, by a number in their
+    /// first 32 bits. Programs cannot write them.
+    #[must_use]
+    pub fn leads_on(&self) -> bool {
+        let kinds = ["devmap", "devmap_hash", "cpumap", "xskmap", "prog_array"];
+        kinds.contains(&self.kind.name)
+    }
+
+    /// Whether something is there where an entry has this value: of those that lead on 0 is nothing.
+    #[must_use]
+    pub fn holds(&self, value: &[u8]) -> bool {
+        let first = value.first_chunk().map(|b| u32::from_le_bytes(*b));
+        !self.leads_on() || first.is_some_and(|n| n != 0)
+    }
+
     /// Whether it is only the shape of maps in another one, so that it takes no memory itself.
     #[must_use]
     pub fn is_shape(&self) -> bool {

@@ -5,10 +5,11 @@
 //! entries as bytes. Types may be nested in a circle or be enormous, so depth and number are bounded, and
 //! what is beyond is bytes too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::btf::{Btf, Kind, Member, VOID};
-use crate::elf::Elf;
+use crate::elf::{Elf, SymbolKind};
+use crate::globals;
 
 /// Where declarations stand in the two dialects.
 const SECTIONS: [&str; 2] = [".maps", "millrace/state"];
@@ -95,7 +96,8 @@ impl Type {
     }
 }
 
-/// The types of entries, by the name of the object. Empty for a file without type information, or one
+/// The types of entries, by the name of the object; sections of global variables have one value, whose members
+/// are the variables. Empty for a file without type information, or one
 /// that is no BPF object at all: reading the program itself says what is wrong with it.
 #[must_use]
 pub fn entry_types(file: &[u8]) -> BTreeMap<String, EntryTypes> {
@@ -106,9 +108,54 @@ pub fn entry_types(file: &[u8]) -> BTreeMap<String, EntryTypes> {
         return BTreeMap::new();
     };
     let variables = SECTIONS.iter().flat_map(|section| btf.variables(section));
-    variables
-        .map(|variable| (variable.name.to_owned(), declared(&btf, variable.ty)))
-        .collect()
+    let declared =
+        variables.map(|variable| (variable.name.to_owned(), declared(&btf, variable.ty)));
+    // A map that has a section's name is what it was declared as.
+    globals(&elf, &btf).chain(declared).collect()
+}
+
+/// The sections of global variables, each as a structure of its variables. The offsets in BTF are blank
+/// until a loader fills them in, so the symbols say where a variable lies; of static variables that share a
+/// name nobody knows which is where, and they have none here.
+fn globals<'a>(
+    elf: &'a Elf<'_>,
+    btf: &'a Btf,
+) -> impl Iterator<Item = (String, EntryTypes)> + use<'a> {
+    let mut places: HashMap<(usize, &str), Option<u64>> = HashMap::new();
+    for symbol in &elf.symbols {
+        if let (SymbolKind::Object, Some(section)) = (symbol.kind, symbol.section) {
+            let place = places.entry((section, symbol.name));
+            place
+                .and_modify(|p| *p = None)
+                .or_insert(Some(symbol.value));
+        }
+    }
+    let sections = elf.sections.iter().enumerate();
+    let globals = sections.filter(|(_, s)| globals::is_section(s.name));
+    globals.filter_map(move |(index, section)| {
+        let bytes = usize::try_from(section.size).ok()?;
+        let mut left = MOST;
+        let mut fields = Vec::new();
+        for variable in btf.variables(section.name) {
+            let Some(offset) = places.get(&(index, variable.name)).copied().flatten() else {
+                continue;
+            };
+            left = left.checked_sub(1)?;
+            let ty = Reader { btf }.read(variable.ty, 0, &mut left);
+            let offset = usize::try_from(offset).ok()?;
+            if offset.checked_add(ty.bytes()).is_none_or(|end| end > bytes) {
+                continue;
+            }
+            let name = crate::error::printable(variable.name);
+            fields.push(Field { name, offset, ty });
+        }
+        fields.sort_by_key(|f| f.offset);
+        let types = EntryTypes {
+            value: Some(Type::Struct { bytes, fields }),
+            ..EntryTypes::default()
+        };
+        Some((section.name.to_owned(), types))
+    })
 }
 
 fn declared(btf: &Btf, ty: u32) -> EntryTypes {

@@ -113,6 +113,25 @@ impl Field {
         }
     }
 
+    /// Bits of the field in packets of a kind; 0 where the kind does not have it.
+    #[must_use]
+    pub fn bits(self, kind: Kind) -> usize {
+        use Kind::{
+            Ipv4, Ipv4Fragment, Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp, NotIp,
+        };
+        match self {
+            Self::SourceAddress | Self::DestinationAddress => match kind {
+                NotIp => 0,
+                Ipv4 | Ipv4Fragment | Ipv4Tcp | Ipv4Udp | Ipv4Sctp => 32,
+                _ => 128,
+            },
+            Self::SourcePort | Self::DestinationPort => match kind {
+                Ipv4Tcp | Ipv4Udp | Ipv4Sctp | Ipv6Tcp | Ipv6Udp | Ipv6Sctp => 16,
+                _ => 0,
+            },
+        }
+    }
+
     /// The field of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -144,6 +163,18 @@ impl Parsed {
         }
     }
 
+    /// The packet that would answer this one: source and destination swapped.
+    #[must_use]
+    pub fn answer(self) -> Self {
+        let [a, b, c, d] = self.ports;
+        Self {
+            source: self.destination,
+            destination: self.source,
+            ports: [c, d, a, b],
+            ..self
+        }
+    }
+
     fn has_ports(&self) -> bool {
         use Kind::{Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
         matches!(
@@ -164,7 +195,7 @@ impl Parsed {
 }
 
 const ETHERTYPE: usize = 12;
-const IPV4: u16 = 0x0800;
+pub(crate) const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad and the older 0x9100.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -179,24 +210,44 @@ const SCTP: u8 = 132;
 /// Reads an Ethernet frame.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Parsed {
+    match network(frame) {
+        Some((IPV4, packet)) => ipv4(packet, FRAGMENT),
+        Some((_, packet)) => ipv6(packet),
+        None => Parsed::other(),
+    }
+}
+
+/// The same, but the first fragment of an IPv4 packet, which carries ports, counts as the whole packet.
+#[must_use]
+pub fn parse_whole(frame: &[u8]) -> Parsed {
+    match network(frame) {
+        Some((IPV4, packet)) => ipv4(packet, LATER),
+        _ => parse(frame),
+    }
+}
+
+/// The EtherType of an IP packet in a frame, and the packet.
+pub(crate) fn network(frame: &[u8]) -> Option<(u16, &[u8])> {
     let mut at = ETHERTYPE;
     for _ in 0..=MAX_TAGS {
-        let Some(kind) = u16_at(frame, at) else {
-            return Parsed::other();
-        };
+        let kind = u16_at(frame, at)?;
         at += 2;
         match kind {
-            IPV4 => return ipv4(frame.get(at..).unwrap_or(&[])),
-            IPV6 => return ipv6(frame.get(at..).unwrap_or(&[])),
+            IPV4 | IPV6 => return Some((kind, frame.get(at..).unwrap_or(&[]))),
             tag if VLAN.contains(&tag) => at += 2,
             _ => break,
         }
     }
-    Parsed::other()
+    None
 }
 
-/// RFC 791.
-fn ipv4(packet: &[u8]) -> Parsed {
+/// More fragments, or an offset above zero.
+const FRAGMENT: u16 = 0x3fff;
+/// An offset above zero.
+pub(crate) const LATER: u16 = 0x1fff;
+
+/// RFC 791; `fragment` are the bits of which any makes it a fragment.
+pub(crate) fn ipv4(packet: &[u8], fragment: u16) -> Parsed {
     let Some(header) = packet.first_chunk::<20>() else {
         return Parsed::other();
     };
@@ -211,9 +262,7 @@ fn ipv4(packet: &[u8]) -> Parsed {
     };
     copy(&mut parsed.source, &header[12..16]);
     copy(&mut parsed.destination, &header[16..20]);
-    // More fragments, or an offset above zero.
-    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
-    if fragment {
+    if u16::from_be_bytes([header[6], header[7]]) & fragment != 0 {
         parsed.kind = Kind::Ipv4Fragment;
         return parsed;
     }
@@ -222,7 +271,7 @@ fn ipv4(packet: &[u8]) -> Parsed {
 }
 
 /// RFC 8200; extension headers as in its section 4.
-fn ipv6(packet: &[u8]) -> Parsed {
+pub(crate) fn ipv6(packet: &[u8]) -> Parsed {
     let Some(header) = packet.first_chunk::<40>() else {
         return Parsed::other();
     };

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = &[
     ("connectx6", include_str!("../nics/connectx6.toml")),
     ("ena", include_str!("../nics/ena.toml")),
     ("virtio-net", include_str!("../nics/virtio-net.toml")),
+    ("software", include_str!("../nics/software.toml")),
 ];
 
 /// How a device makes both directions of a flow hash alike.

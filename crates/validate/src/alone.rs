@@ -108,13 +108,6 @@ impl Validation<'_> {
             .filter(|e| !program.is_tail_call_target(*e))
             .collect();
         let timers = of_role(|r| matches!(r, Role::Every { .. }));
-        let idle = |entry, time| Trial {
-            entry,
-            packet: Vec::new(),
-            port: 0,
-            ports: 0,
-            time,
-        };
         let mut pair = match Pair::new(&program, self.module, now) {
             Ok(pair) => pair,
             Err(_) => return,
@@ -123,7 +116,7 @@ impl Validation<'_> {
         let mut sent = 0;
         while sent < most {
             let trial = if let Some(entry) = waiting.pop() {
-                idle(entry, now)
+                Trial::idle(entry, now)
             } else {
                 if sent % TIMER == TIMER - 1 {
                     waiting.extend(&timers);
@@ -152,7 +145,7 @@ impl Validation<'_> {
                 predicted: "emitted code and interpreter leave the same state".to_owned(),
                 happened: why,
             };
-            self.differ("packets", &idle(0, now), None, d);
+            self.differ("packets", &Trial::idle(0, now), None, d);
         }
     }
 }

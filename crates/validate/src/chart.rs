@@ -17,7 +17,7 @@ use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{ObjectId, Program};
 
 use crate::stands::{Stands, stand};
-use crate::trial::{Lookup, Trial, number, param};
+use crate::trial::{Lookup, Trial, number};
 
 /// A path and its symbols.
 pub(crate) struct Charted {
@@ -114,7 +114,7 @@ pub fn roots(path: &Path) -> Vec<ExprId> {
         Some(Target::All(_)) | None => {}
     }
     all.extend([path.borders.start, path.borders.end]);
-    if let Verdict::Number(e) = path.verdict {
+    if let Verdict::Number(e) | Verdict::GoesOn(_, e) = path.verdict {
         all.push(e);
     }
     all
@@ -190,7 +190,10 @@ impl<'a> Chart<'a> {
                 (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
                 (Origin::Port, "ports") => u64::from(trial.ports),
                 (Origin::Time, _) => trial.time,
-                (Origin::Param, name) => param(program, name).unwrap_or(0),
+                (Origin::Param, name) => {
+                    let param = program.params.iter().find(|p| p.name == name);
+                    param.map_or(0, |p| p.declared(program))
+                }
                 _ => 0,
             };
             symbols.insert(*s, value);
@@ -277,7 +280,11 @@ fn bound(
         let was = key.as_ref().and_then(|key| before.at(place.object, key));
         for (s, stands) in std::iter::once(first).chain(own) {
             let value = match stands {
-                Stands::Present(_) => u64::from(was.is_some()),
+                Stands::Present(_) => {
+                    let object = program.objects.get(place.object.0);
+                    let is = |w: &Vec<u8>| object.is_none_or(|o| o.holds(w));
+                    u64::from(was.as_ref().is_some_and(is))
+                }
                 Stands::Full(_) => u64::from(was_full(place, key.as_deref(), before)),
                 Stands::Bytes(_, from, to) => {
                     let bytes = was.as_ref().and_then(|w| w.get(*from..(*to).min(w.len())));

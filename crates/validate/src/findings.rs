@@ -26,7 +26,8 @@ pub struct Difference {
     pub path: Option<usize>,
     /// its conditions
     pub guard: Vec<String>,
-    /// what is not so: `verdict`, `rewrite`, `access`, `state`, `guards`, `execution`
+    /// what is not so: `verdict`, `tail call`, `rewrite`, `access`, `state`,
+    /// `eviction`, `guards`, `execution`
     pub what: &'static str,
     /// what the model says
     pub predicted: String,

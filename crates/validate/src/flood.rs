@@ -114,17 +114,10 @@ impl Validation<'_> {
         let Ok(mut pair) = Pair::new(&program, self.module, START) else {
             return false;
         };
-        let idle = |entry, time| Trial {
-            entry,
-            packet: Vec::new(),
-            port: 0,
-            ports: 0,
-            time,
-        };
         for (entry, e) in program.entries.iter().enumerate() {
             if e.role == Role::OnStart
                 && self
-                    .run("packets", &program, &mut pair, &idle(entry, START))
+                    .run("packets", &program, &mut pair, &Trial::idle(entry, START))
                     .is_none()
             {
                 return false;

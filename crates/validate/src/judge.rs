@@ -4,7 +4,7 @@ use millrace_object::program::Program;
 
 use crate::chart::{Before, Chart};
 use crate::pair::{Happened, Pair};
-use crate::predict::{Disagreement, compare, predict};
+use crate::predict::{Disagreement, Was, compare, predict};
 use crate::trial::Trial;
 
 /// What came of one execution.
@@ -58,7 +58,10 @@ pub fn judge(
     let Some(p) = chart.entry.paths.get(*path) else {
         return Judged::default();
     };
-    let was = |object, key: &[u8]| before.at(object, key);
+    let was = Was {
+        value: &|object, key| before.at(object, key),
+        values: &|object| pair.values(object),
+    };
     let predicted = predict(program, chart.entry, p, trial, under, &was);
     let after = |object, key: &[u8]| pair.value(object, key);
     Judged {

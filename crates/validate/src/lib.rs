@@ -7,8 +7,8 @@
 //! leaves must be what happened. After that packets are sent one after another from empty state, and each is
 //! held against the model in the same way; this also says which paths packets alone reach.
 //!
-//! What is not compared: the ages of entries, but by their effects; the order in which an LRU map evicts;
-//! a random draw is taken as it comes.
+//! What is not compared: the ages of entries, but by their effects; which entry an LRU map evicts, but how many
+//! it has; timers in values of maps. A random draw is taken as it comes.
 
 mod alone;
 pub mod chart;

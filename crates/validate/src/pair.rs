@@ -25,6 +25,8 @@ pub struct Happened {
     pub packet: Vec<u8>,
     /// what happened to state
     pub log: Log,
+    /// how many entries each object that evicts had, and has
+    pub counts: Vec<(ObjectId, u64, u64)>,
 }
 
 /// Both, in the same state.
@@ -233,6 +235,7 @@ impl<'a> Pair<'a> {
         self.machine.packet(&trial.packet, HEADROOM, trial.port);
         self.machine.tailroom(TAILROOM);
         self.machine.record();
+        let before = self.evicting();
         let end = self.machine.run(entry.function, entry.role, STEPS);
         let log = self.machine.take_log();
         let verdict = match end.map_err(|v| format!("the interpreter: {}", v.0))? {
@@ -274,7 +277,22 @@ impl<'a> Pair<'a> {
                 ));
             }
         }
-        Ok(Happened { fate, packet, log })
+        let after = self.evicting().into_iter();
+        let counts = before.into_iter().zip(after);
+        Ok(Happened {
+            fate,
+            packet,
+            log,
+            counts: counts.map(|(b, a)| (b.0, b.1, a.1)).collect(),
+        })
+    }
+
+    /// How many entries each object has that evicts.
+    fn evicting(&self) -> Vec<(ObjectId, u64)> {
+        let objects = self.program.objects.iter().enumerate();
+        let evicts = objects.filter(|(_, o)| o.kind.c == "lru_hash" && !o.is_shape());
+        let ids = evicts.map(|(i, _)| ObjectId(i));
+        ids.map(|id| (id, self.machine.how_many(id))).collect()
     }
 
     /// The host takes all records; both must have left the same.
@@ -340,6 +358,12 @@ impl<'a> Pair<'a> {
         self.machine.peek(object, key)
     }
 
+    /// All values of an object.
+    #[must_use]
+    pub fn values(&self, object: ObjectId) -> Vec<Vec<u8>> {
+        self.machine.entries(object).into_values().collect()
+    }
+
     /// Whether no further entry fits into an object.
     #[must_use]
     pub fn is_full(&self, object: ObjectId) -> bool {
@@ -352,7 +376,8 @@ impl<'a> Pair<'a> {
     /// What differs.
     pub fn same_state(&mut self) -> Result<(), String> {
         for (i, o) in self.program.objects.iter().enumerate() {
-            let counted = o.kind.name == "map" || o.kind.c == "hash" || o.kind.name == "allocator";
+            let counted = matches!(o.kind.name, "map" | "allocator")
+                || matches!(o.kind.c, "hash" | "lru_hash");
             if !counted || o.capacity > LISTED {
                 continue;
             }

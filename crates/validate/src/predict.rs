@@ -10,6 +10,26 @@ use crate::chart::stored_key;
 use crate::pair::{self, Happened, hex, shown};
 use crate::trial::{Lookup, Trial, takes_packets};
 
+/// What was in state before.
+pub struct Was<'a> {
+    /// the value under a key
+    pub value: &'a Lookup<'a>,
+    /// all values of an object that programs cannot write
+    pub values: &'a dyn Fn(ObjectId) -> Vec<Vec<u8>>,
+}
+
+impl Was<'_> {
+    fn at(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
+        (self.value)(object, key)
+    }
+
+    fn all(&self, object: ObjectId) -> Vec<Vec<u8>> {
+        (self.values)(object)
+    }
+}
+
+/// `XDP_REDIRECT`
+const REDIRECT: u32 = 4;
 /// The longest frame.
 const MOST: i64 = 0xffff;
 
@@ -33,8 +53,10 @@ pub struct Access {
 /// What a path says.
 #[derive(Clone, Debug)]
 pub struct Prediction {
-    /// none for an entry that takes no packet, and where another object decides
-    pub fate: Option<Fate>,
+    /// the fates of which its is one; none for an entry that takes no packet, and where another program decides
+    pub fates: Vec<Fate>,
+    /// the element of a program array whose program goes on
+    pub goes_on: Option<(ObjectId, u32)>,
     /// the frame afterwards; none for an entry that takes no packet
     pub packet: Option<Vec<u8>>,
     /// the path is all of the execution: no other program goes on with the packet
@@ -56,7 +78,7 @@ pub struct Disagreement {
     pub happened: String,
 }
 
-/// What a path says under an assignment. `was` is what was under a key before.
+/// What a path says under an assignment, of what was there before.
 #[must_use]
 pub fn predict(
     program: &Program,
@@ -64,27 +86,35 @@ pub fn predict(
     path: &Path,
     trial: &Trial,
     under: &Assignment,
-    was: &Lookup<'_>,
+    was: &Was<'_>,
 ) -> Prediction {
     let arena = &entry.arena;
     let value = |e| under.value(arena, e);
     let bytes = |all: &[_]| all.iter().map(|e| value(*e) as u8).collect::<Vec<u8>>();
     let whole = !matches!(path.verdict, Verdict::GoesOn(..));
-    let fate = match path.verdict {
+    let fates = match path.verdict {
         Verdict::Number(e) if takes_packets(entry.role) => {
             let verdict = value(e) as u32;
+            let xdp = |to| vec![pair::xdp(verdict, trial.port, to)];
             match (program.dialect, &path.target) {
-                (Dialect::Handlers, _) => Some(pair::handlers(verdict)),
+                (Dialect::Handlers, _) => vec![pair::handlers(verdict)],
                 (Dialect::Xdp, Some(Target::Interface(to))) => {
-                    let to = (value(*to) as u32).checked_sub(1);
-                    Some(pair::xdp(verdict, trial.port, to))
+                    xdp((value(*to) as u32).checked_sub(1))
                 }
-                (Dialect::Xdp, None) => Some(pair::xdp(verdict, trial.port, None)),
-                // Where an entry leads is for its map to say.
-                (Dialect::Xdp, Some(Target::Entry(..) | Target::All(_))) if verdict == 4 => None,
-                (Dialect::Xdp, Some(_)) => Some(pair::xdp(verdict, trial.port, None)),
+                (Dialect::Xdp, Some(Target::Entry(object, key))) if verdict == REDIRECT => {
+                    let led = was.at(*object, &bytes(key));
+                    vec![led_by(program, *object, led.as_deref())]
+                }
+                (Dialect::Xdp, Some(Target::All(object))) if verdict == REDIRECT => {
+                    broadcast(&was.all(*object), trial)
+                }
+                (Dialect::Xdp, _) => xdp(None),
             }
         }
+        _ => Vec::new(),
+    };
+    let goes_on = match path.verdict {
+        Verdict::GoesOn(array, index) => Some((array, value(index) as u32)),
         _ => None,
     };
     let packet = (whole && takes_packets(entry.role)).then(|| {
@@ -126,18 +156,19 @@ pub fn predict(
         let Some(key) = stored_key(program, arena, place, under) else {
             continue;
         };
-        let length = program
-            .objects
-            .get(place.object.0)
-            .map_or(0, |o| o.value_bytes as usize);
+        let object = program.objects.get(place.object.0);
         let after = match place.presence {
+            // Nobody but the host writes these, and nothing there may be zeros.
+            _ if object.is_some_and(|o| o.leads_on()) => was.at(place.object, &key),
             Presence::Absent => None,
-            Presence::Open => was(place.object, &key),
+            Presence::Open => was.at(place.object, &key),
             Presence::There => {
+                let length = object.map_or(0, |o| o.value_bytes as usize);
                 let mut after = if place.fresh {
                     vec![0; length]
                 } else {
-                    was(place.object, &key).unwrap_or_else(|| vec![0; length])
+                    was.at(place.object, &key)
+                        .unwrap_or_else(|| vec![0; length])
                 };
                 for (at, e) in &place.bytes {
                     if let Some(byte) = after.get_mut(*at as usize) {
@@ -150,7 +181,8 @@ pub fn predict(
         entries.push((place.object, key, after));
     }
     Prediction {
-        fate,
+        fates,
+        goes_on,
         packet,
         whole,
         accesses: accesses.collect(),
@@ -158,8 +190,72 @@ pub fn predict(
     }
 }
 
+fn name(program: &Program, object: ObjectId) -> &str {
+    let object = program.objects.get(object.0);
+    object.map_or("?", |o| o.name.as_str())
+}
+
+/// The fate of a packet that an entry of this value leads on.
+fn led_by(program: &Program, object: ObjectId, value: Option<&[u8]>) -> Fate {
+    let first = value.and_then(|v| v.first_chunk());
+    let number = first.map_or(0, |b| u32::from_le_bytes(*b));
+    let kind = program.objects.get(object.0).map_or("", |o| o.kind.name);
+    match (kind, number) {
+        ("cpumap", 1..) => Fate::Passed,
+        ("xskmap", 1..) => Fate::Consumed,
+        (_, n) => Fate::Forwarded(n.checked_sub(1).unwrap_or(u32::MAX)),
+    }
+}
+
+/// The fates that a broadcast to these entries' interfaces can have: with the ingress port, or without it.
+fn broadcast(values: &[Vec<u8>], trial: &Trial) -> Vec<Fate> {
+    let port = |v: &Vec<u8>| u32::from_le_bytes(*v.first_chunk()?).checked_sub(1);
+    let mut named: Vec<u32> = values.iter().filter_map(port).collect();
+    named.retain(|p| *p < trial.ports);
+    named.sort_unstable();
+    named.dedup();
+    let fate = |to: &[u32]| match to {
+        [] => Fate::Dropped(0),
+        [only] => Fate::Forwarded(*only),
+        all if (0..trial.ports)
+            .filter(|p| *p != trial.port)
+            .eq(all.iter().copied()) =>
+        {
+            Fate::Flooded
+        }
+        // No fate says that: the host aborts it.
+        _ => Fate::Forwarded(u32::MAX),
+    };
+    let whole = fate(&named);
+    named.retain(|p| *p != trial.port);
+    vec![whole, fate(&named)]
+}
+
+/// Where an object that evicts has other than the entries that it had, those added and not those deleted: one
+/// goes for one that is added when it is full, and none else.
+fn evictions(program: &Program, predicted: &Prediction, happened: &Happened) -> Vec<Disagreement> {
+    let counts = happened.counts.iter().filter(|_| predicted.whole);
+    let differing = counts.filter_map(|(object, before, after)| {
+        let capacity = program.objects.get(object.0).map_or(0, |o| o.capacity);
+        let mut all = *before;
+        for a in predicted.accesses.iter().filter(|a| a.object == *object) {
+            match (a.operation, a.outcome) {
+                (_, Some("added")) => all = capacity.min(all + 1),
+                ("map_delete_elem", Some("there")) => all = all.saturating_sub(1),
+                _ => {}
+            }
+        }
+        (all != *after).then(|| Disagreement {
+            what: "eviction",
+            predicted: format!("{} has {all} entries", name(program, *object)),
+            happened: format!("{after}, and {before} before"),
+        })
+    });
+    differing.collect()
+}
+
 /// What came of an access, in the model's words.
-fn outcome(helper: &str, there: bool, result: u64) -> Option<&'static str> {
+fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Option<&'static str> {
     let found = |yes, no| Some(if result != 0 { yes } else { no });
     match helper {
         "map_put" if result == 0 => Some("full"),
@@ -171,6 +267,8 @@ fn outcome(helper: &str, there: bool, result: u64) -> Option<&'static str> {
         "map_delete_elem" => Some(if there { "there" } else { "absent" }),
         "ringbuf_reserve" => found("reserved", "full"),
         "ringbuf_output" | "perf_event_output" => found("full", "appended"),
+        "redirect_map" if key.is_empty() => Some("all"),
+        "redirect_map" => Some(if there { "there" } else { "absent" }),
         "sketch_count" | "sketch_add" | "load" | "store" | "atomic" | "ringbuf_submit"
         | "ringbuf_discard" => None,
         _ => found("there", "absent"),
@@ -186,13 +284,26 @@ pub fn compare(
     after: &Lookup<'_>,
 ) -> Vec<Disagreement> {
     let mut out = Vec::new();
-    if let Some(fate) = predicted.fate
-        && fate != happened.fate
-    {
+    if !predicted.fates.is_empty() && !predicted.fates.contains(&happened.fate) {
+        let fates: Vec<String> = predicted.fates.iter().map(|f| format!("{f:?}")).collect();
         out.push(Disagreement {
             what: "verdict",
-            predicted: format!("{fate:?}"),
+            predicted: fates.join(" or "),
             happened: format!("{:?}", happened.fate),
+        });
+    }
+    let went_on = happened.log.went_on.first();
+    if predicted.goes_on.as_ref() != went_on {
+        let words = |to: Option<&(ObjectId, u32)>| {
+            to.map_or_else(
+                || "no other program goes on".to_owned(),
+                |(array, index)| format!("that of {}[{index}] goes on", name(program, *array)),
+            )
+        };
+        out.push(Disagreement {
+            what: "tail call",
+            predicted: words(predicted.goes_on.as_ref()),
+            happened: words(went_on),
         });
     }
     if let Some(packet) = &predicted.packet
@@ -210,7 +321,7 @@ pub fn compare(
             happened: around(&happened.packet),
         });
     }
-    let name = |o: ObjectId| program.objects.get(o.0).map_or("?", |o| o.name.as_str());
+    let name = |o: ObjectId| name(program, o);
     let happened_accesses: Vec<Access> = (happened.log.touches.iter())
         .map(|t| Access {
             object: t.object,
@@ -218,7 +329,7 @@ pub fn compare(
             key: t.key.clone(),
             value: t.value.clone(),
             offset: t.offset,
-            outcome: outcome(t.operation, t.there, t.result),
+            outcome: outcome(t.operation, &t.key, t.there, t.result),
         })
         .collect();
     let longest = match predicted.whole {
@@ -284,6 +395,7 @@ pub fn compare(
             });
         }
     }
+    out.extend(evictions(program, predicted, happened));
     // What changed without being foretold. What a sketch says is its own affair.
     let sketch = |o: ObjectId| {
         program

@@ -17,6 +17,20 @@ pub struct Trial {
     pub time: u64,
 }
 
+impl Trial {
+    /// An entry that takes no packet.
+    #[must_use]
+    pub fn idle(entry: usize, time: u64) -> Self {
+        Self {
+            entry,
+            packet: Vec::new(),
+            port: 0,
+            ports: 0,
+            time,
+        }
+    }
+}
+
 /// Something that is in state before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seed {
@@ -93,15 +107,6 @@ pub fn content(program: &Program, object: ObjectId) -> Vec<u8> {
         Some(initial) => initial.clone(),
         None => vec![0; o.value_bytes as usize],
     })
-}
-
-/// The value of a parameter in the content of its object.
-#[must_use]
-pub fn param(program: &Program, name: &str) -> Option<u64> {
-    let p = program.params.iter().find(|p| p.name == name)?;
-    let content = content(program, p.object);
-    let bytes = content.get(p.offset as usize..(p.offset + p.bytes) as usize)?;
-    Some(number(bytes))
 }
 
 /// A little-endian number of at most 8 bytes.

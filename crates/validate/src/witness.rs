@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Origin, SymId};
-use millrace_object::program::{Dialect, ObjectId, Program};
+use millrace_object::program::{Dialect, ObjectId, Program, StateObject};
 
 use crate::chart::{Chart, stored_key};
 use crate::stands::Stands;
@@ -122,6 +122,10 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
             }
             continue;
         }
+        if there == Some(true) && !object.holds(&bytes) {
+            let number = onward(object, &key, port);
+            put(&mut bytes, 0, &number.to_le_bytes(), 4);
+        }
         let elements = object.kind.c == "array" || object.kind.name == "vector";
         let index = crate::trial::number(&key);
         if there == Some(true) || (elements && !words.is_empty() && index < object.capacity) {
@@ -190,6 +194,21 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
         contents: contents.into_iter().collect(),
         seeds: entries,
     })
+}
+
+/// A number that something is under in an entry that leads on: what the program declares there, else its first
+/// program, or the interface of another port.
+fn onward(object: &StateObject, key: &[u8], port: u32) -> u32 {
+    let declared = object.initial.as_ref().and_then(|initial| {
+        let at = usize::try_from(crate::trial::number(key)).ok()?;
+        let value = initial.chunks(object.value_bytes.max(1) as usize).nth(at)?;
+        Some(u32::from_le_bytes(*value.first_chunk()?))
+    });
+    match declared {
+        Some(n @ 1..) => n,
+        _ if object.kind.name.starts_with("devmap") && port == 0 => 2,
+        _ => 1,
+    }
 }
 
 fn put(bytes: &mut [u8], at: usize, from: &[u8], length: usize) {

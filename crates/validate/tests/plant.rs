@@ -3,11 +3,12 @@
 
 mod common;
 
+use std::path::Path as File;
 use std::sync::Arc;
 
-use common::{built, has_z3};
+use common::{built, built_from, has_z3};
 use millrace_dataplane::Module;
-use millrace_model::exec::Written;
+use millrace_model::exec::{Target, Written};
 use millrace_model::expr::{Bin, ExprId, Rel};
 use millrace_model::model::{Entry, Outcome, Path, Verdict};
 use millrace_model::{Limits, Model};
@@ -22,7 +23,11 @@ struct Subject {
 
 impl Subject {
     fn new(name: &str) -> Self {
-        let (program, model, module) = built(name, &Limits::default());
+        Self::of(built(name, &Limits::default()))
+    }
+
+    fn of((program, model, module): (Program, Model, Arc<Module>)) -> Self {
+        let name = &program.name;
         assert!(model.exhaustive(), "{name} has become too hard to follow");
         Self {
             program,
@@ -39,10 +44,10 @@ impl Subject {
         validate(&self.program, &self.model, &self.module, &options)
     }
 
-    /// The entry that takes packets.
+    /// The entry that takes packets; of several the one of most paths.
     fn entry(&mut self) -> &mut Entry {
-        let mut entries = self.model.entries.iter_mut();
-        entries.find(|e| !e.paths.is_empty()).unwrap()
+        let entries = self.model.entries.iter_mut();
+        entries.max_by_key(|e| e.paths.len()).unwrap()
     }
 
     /// Plants an error in a path that fits, and says what the check finds; then takes it out again.
@@ -216,4 +221,65 @@ fn a_path_that_is_left_out_is_found() {
         assert!(bounded.agree() && bounded.outside > 0, "{name}");
         s.entry().paths.push(gone);
     }
+}
+
+#[test]
+fn errors_about_where_a_packet_goes_on_are_found() {
+    if !has_z3() {
+        return;
+    }
+    let source = File::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/onward.c");
+    let mut s = Subject::of(built_from(&source, &Limits::default()));
+    let sound = s.check();
+    assert!(sound.agree(), "{}", millrace_validate::text(&sound));
+    assert_eq!(
+        sound.driven,
+        sound.paths,
+        "{}",
+        millrace_validate::text(&sound)
+    );
+
+    // Another entry of the map of devices is said to lead on.
+    let device = s.plant(
+        |p| matches!(p.target, Some(Target::Entry(..))),
+        |entry, p| {
+            let Some(Target::Entry(_, key)) = &mut p.target else {
+                panic!("a path without a target");
+            };
+            key[0] = other(entry, key[0]);
+        },
+    );
+    assert_eq!(about(&device), ["verdict"]);
+
+    // A broadcast is said to be a redirect to the first device.
+    let one = s.plant(
+        |p| matches!(p.target, Some(Target::All(_))),
+        |entry, p| p.target = Some(Target::Interface(entry.arena.number(1, 32))),
+    );
+    assert_eq!(about(&one), ["verdict"]);
+
+    // Another element of the array of programs is said to go on, and then none.
+    let goes_on = |p: &Path| matches!(p.verdict, Verdict::GoesOn(..));
+    let element = s.plant(goes_on, |entry, p| {
+        if let Verdict::GoesOn(array, index) = p.verdict {
+            p.verdict = Verdict::GoesOn(array, other(entry, index));
+        }
+    });
+    assert_eq!(about(&element), ["tail call"]);
+    let ends = s.plant(goes_on, |entry, p| {
+        p.verdict = Verdict::Number(entry.arena.number(2, 32));
+    });
+    assert!(about(&ends).contains(&"tail call"), "{:?}", about(&ends));
+
+    // An entry that is put into a table that evicts is said to have been there.
+    let evicts = |p: &Path| {
+        let added = p.accesses.iter().any(|a| a.outcome == Some("added"));
+        added && !p.places.is_empty()
+    };
+    let there = s.plant(evicts, |_, p| {
+        p.accesses
+            .iter_mut()
+            .for_each(|a| a.outcome = Some("overwritten"));
+    });
+    assert!(about(&there).contains(&"eviction"), "{:?}", about(&there));
 }

@@ -15,7 +15,7 @@ mod handlers;
 mod lru;
 mod prefix;
 mod seed;
-mod target;
+pub(super) mod target;
 
 pub use target::Target;
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use millrace_object::helper::{Arg, Helper};
 use millrace_object::program::ObjectId;
 
+use super::exact::target::{Redirected, redirected};
 use super::{APART, Machine, Violation};
 
 /// One access to state.
@@ -35,6 +36,8 @@ pub struct Log {
     pub answers: Vec<(&'static str, u64)>,
     /// what was there before the first access, by object and key; a key has as many bytes as the object's keys
     pub before: BTreeMap<(ObjectId, Vec<u8>), Option<Vec<u8>>>,
+    /// the element of a program array whose program went on with the packet, for each time that one did
+    pub went_on: Vec<(ObjectId, u32)>,
     /// whose value lies in a region
     owners: HashMap<u64, (ObjectId, Vec<u8>)>,
 }
@@ -58,6 +61,7 @@ fn takes_number(helper: &str) -> bool {
 impl Machine<'_> {
     /// Begins a new log.
     pub fn record(&mut self) {
+        self.trail.clear();
         let globals = self.values.iter();
         let globals = globals.filter(|(id, _)| {
             let object = self.program.objects.get(id.0);
@@ -121,11 +125,25 @@ impl Machine<'_> {
             None if takes_number(h.name) => {
                 (a[1].to_le_bytes().to_vec(), index_key(a[1], o.key_bytes))
             }
+            // An index of 32 bits, unless it is all entries' turn.
+            None if h.name == "redirect_map" => match redirected(o, a[2]) {
+                Redirected::Nowhere => return Ok(None),
+                Redirected::All => (Vec::new(), None),
+                Redirected::One => {
+                    let key = (a[1] as u32).to_le_bytes().to_vec();
+                    (key.clone(), Some(key))
+                }
+            },
+            None if h.name == "tail_call" => {
+                let key = (a[2] as u32).to_le_bytes().to_vec();
+                (key.clone(), Some(key))
+            }
             None => (Vec::new(), None),
         };
         let mut there = false;
         if let Some(stored) = stored {
-            there = self.peek(object, &stored).is_some();
+            let value = self.peek(object, &stored);
+            there = value.is_some_and(|v| o.holds(&v));
             self.note_before(object, stored);
         }
         Ok(Some(Touch {

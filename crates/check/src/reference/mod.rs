@@ -45,6 +45,9 @@ pub enum End {
 /// The helper that leaves a function.
 const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
 
+/// Steps that are kept of an execution: beyond that nobody compares two of them.
+const TRAIL: usize = 1 << 20;
+
 /// Distance between two regions' addresses; a pointer that strays stays in no region.
 const APART: u64 = 1 << 40;
 /// Where in its distance a region begins.
@@ -84,6 +87,8 @@ pub struct Machine<'a> {
     draws: u64,
     exact: Option<exact::Exact>,
     log: Option<Log>,
+    /// function and instruction of each step, while there is a log
+    trail: Vec<(usize, usize)>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -107,6 +112,7 @@ impl<'a> Machine<'a> {
             draws: seed,
             exact: None,
             log: None,
+            trail: Vec::new(),
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -120,6 +126,12 @@ impl<'a> Machine<'a> {
             m.forbid_timer(o, at);
         }
         m
+    }
+
+    /// The first instructions executed since [`Machine::record`], in order: function, and index in it.
+    #[must_use]
+    pub fn trail(&self) -> &[(usize, usize)] {
+        &self.trail
     }
 
     /// What the value of a global holds now.
@@ -227,6 +239,9 @@ impl<'a> Machine<'a> {
             let Some(insn) = insn else {
                 return violation("ran off a function");
             };
+            if self.log.is_some() && self.trail.len() < TRAIL {
+                self.trail.push((c.function, c.pc));
+            }
             c.pc += 1;
             match insn {
                 Insn::Exit => {

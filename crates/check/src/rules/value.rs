@@ -40,6 +40,8 @@ pub fn check(
             "Declare the variable without `const`.",
         )
     })?;
+    m.facts
+        .extent(m.at, object, p.least() + off, p.most() + off + len);
     Ok(Access::Value(object))
 }
 
@@ -67,6 +69,8 @@ pub fn check_record(
         &format!("a record of `{name}`"),
         verb,
     )?;
+    m.facts
+        .extent(m.at, object, p.least() + off, p.most() + off + len);
     Ok(Access::Record(object))
 }
 

@@ -143,6 +143,7 @@ mod tests {
             fate: got,
             bytes: after,
             wire: 3,
+            came: 3,
             arrival,
         };
         compare(&names, expected, &[1, 2, 3], &outcome)

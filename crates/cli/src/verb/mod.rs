@@ -10,11 +10,13 @@ mod emit;
 mod manual;
 mod map;
 mod model;
+mod plan;
 mod run;
 mod survey;
 mod test;
 mod top;
 mod trace;
+mod verify;
 
 use clap::Subcommand;
 
@@ -55,6 +57,8 @@ verbs! {
     Build(build::Build),
     Emit(emit::Emit),
     Model(model::Model),
+    Plan(plan::Plan),
+    Verify(verify::Verify),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),

@@ -61,6 +61,26 @@ pub fn refused(command: &mut Command, status: i32) -> String {
     text
 }
 
+/// The line above the part of a document that a test generates.
+pub const GENERATED: &str = "<!-- generated below -->\n";
+
+/// Holds the generated part of a document of docs/ against what it must be, line by line: of each line what
+/// `steady` gives must be equal, and there are as many. MILLRACE_BLESS=1 writes it instead.
+pub fn generated(document: &str, expected: &str, steady: fn(&str) -> String) {
+    let path = root().join("docs").join(document);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (words, shown) = text.split_at(text.find(GENERATED).unwrap());
+    if std::env::var_os("MILLRACE_BLESS").is_some() {
+        std::fs::write(&path, format!("{words}{expected}")).unwrap();
+        return;
+    }
+    for (shown, expected) in shown.split('\n').zip(expected.split('\n')) {
+        assert_eq!(steady(shown), steady(expected), "MILLRACE_BLESS=1 mends it");
+    }
+    let lines = |text: &str| text.split('\n').count();
+    assert_eq!(lines(shown), lines(expected), "MILLRACE_BLESS=1 mends it");
+}
+
 /// Writes a capture.
 pub fn capture(path: &Path, packets: &[Packet]) {
     let mut writer = Writer::create(path, &["a"]).unwrap();

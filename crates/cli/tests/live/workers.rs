@@ -1,7 +1,7 @@
 //! Several workers, and functions in a row, on live ports.
 
 use super::instance::{Instance, balances};
-use super::net::Net;
+use super::net::{KINDS, Net};
 use super::transfer::both_directions;
 use crate::common::{GATE, millrace, refused};
 
@@ -72,11 +72,61 @@ fn several_workers_are_refused_for_a_function_that_writes_state_with_the_line() 
         ]);
         command
     };
-    let text = refused(&mut command("nfs/firewall"), 2);
-    assert!(text.contains("it writes `flows` at "), "{text}");
-    assert!(text.contains("firewall.c:"), "{text}");
-    let text = refused(&mut command(GATE), 2);
+    let text = refused(&mut command("nfs/bridge"), 1);
+    assert!(text.contains("bridge runs on one core: "), "{text}");
+    assert!(text.contains("bridge.c:"), "{text}");
+    let text = refused(&mut command(GATE), 1);
     assert!(text.contains("--cores 2"), "{text}");
+}
+
+/// Where a port cannot be told whose packets are whose, they are handed over: both directions of a flow
+/// come to the worker that has its entry, on every kind of port.
+#[test]
+fn a_firewall_runs_on_two_workers_that_hand_packets_to_their_owners() {
+    for kind in KINDS {
+        let Some(net) = Net::with_queues(kind, 2) else {
+            return;
+        };
+        let words = net.words("");
+        let steer = format!("key={}", "6d5a".repeat(20));
+        let args = [
+            "nfs/firewall",
+            "--ports",
+            &words,
+            "--cores",
+            "2",
+            "--steer",
+            &steer,
+        ];
+        let instance = Instance::start(&net, "n", &args);
+        net.settle();
+        for _ in 0..8 {
+            both_directions(&net);
+        }
+        // An idle worker is woken for what it is handed.
+        let ping = ["-c", "3", "-i", "0.3", "-W", "5", "10.0.0.2"];
+        let pinged = net.within("a", "ping", &ping);
+        let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
+        assert!(
+            text.contains(" 3 received, 0% packet loss"),
+            "{kind}: {text}"
+        );
+        let (account, status) = instance.stop();
+        assert_eq!(status, 0, "{account:#}");
+        balances(&account);
+        let facts = account["facts"].to_string();
+        assert!(facts.contains("handed to their owners"), "{facts}");
+        let workers = account["workers"].as_array().unwrap();
+        assert!(
+            workers.iter().all(|w| w["packets"].as_u64() > Some(0)),
+            "{account:#}"
+        );
+        assert_eq!(account["reasons"].get("no_flow"), None, "{account:#}");
+        let objects = account["objects"].as_array().unwrap();
+        let flows = objects.iter().find(|o| o["name"] == "flows").unwrap();
+        assert_eq!(flows["by_worker"].as_array().unwrap().len(), 2);
+        assert_eq!(flows["capacity"], 65536);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 5;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -61,6 +61,14 @@ pub struct Packet {
     pub redirect: u32,
     /// the module's scratch, cleared by the host
     pub draws: u32,
+    /// where workers share state: its place in the order of packets
+    pub commit: u64,
+    /// the module's scratch
+    pub undo: *mut c_void,
+    /// the module's scratch
+    pub core: u32,
+    /// nothing
+    pub unused: u32,
 }
 
 impl Packet {
@@ -83,6 +91,10 @@ impl Packet {
             out: 0,
             redirect: 0,
             draws: 0,
+            commit: 0,
+            undo: std::ptr::null_mut(),
+            core: 0,
+            unused: 0,
         }
     }
 }
@@ -90,6 +102,12 @@ impl Packet {
 /// `struct mr_instance`: only the module knows what is in it.
 #[repr(C)]
 pub struct Instance {
+    opaque: [u8; 0],
+}
+
+/// `struct mr_shared`: as [`Instance`].
+#[repr(C)]
+pub struct Shared {
     opaque: [u8; 0],
 }
 
@@ -104,6 +122,12 @@ pub struct Config {
     pub time: u64,
     /// per object: its content at start, or null for zeros
     pub initial: *const *const u8,
+    /// made by `create_shared`, or null
+    pub shared: *mut Shared,
+    /// how many instances share it
+    pub workers: u32,
+    /// this one, below `workers`
+    pub worker: u32,
 }
 
 /// `mr_record_fn`.
@@ -134,8 +158,14 @@ pub struct Object {
     pub remove: Option<unsafe extern "C" fn(*mut Instance, *const u8, u64) -> c_int>,
     /// steps a cursor
     pub next: Option<unsafe extern "C" fn(*mut Instance, *mut u64, *mut u8, *mut u8, u64) -> c_int>,
+    /// insertions that found every place taken
+    pub full: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
     /// hands over records
     pub drain: Option<unsafe extern "C" fn(*mut Instance, u32, RecordFn, *mut c_void)>,
+    /// 1: one for all workers
+    pub shared: u32,
+    /// nothing
+    pub unused: u32,
 }
 
 /// `struct mr_timer`.
@@ -145,6 +175,10 @@ pub struct Timer {
     pub period: u64,
     /// what to call
     pub fire: Option<Handler>,
+    /// 1: one worker calls it for all
+    pub once: u32,
+    /// nothing
+    pub unused: u32,
 }
 
 /// `struct mr_alarms`.
@@ -197,6 +231,18 @@ pub struct Module {
     pub alarms: Option<unsafe extern "C" fn(*mut Instance) -> *const Alarms>,
     /// fires those that are due
     pub alarm: Option<Handler>,
+    /// size of what instances have in common; 0: nothing
+    pub shared_bytes: u64,
+    /// its alignment
+    pub shared_align: u64,
+    /// makes it, before any instance
+    pub create_shared: Option<unsafe extern "C" fn(*mut Shared, *const Config) -> c_int>,
+    /// releases it, behind all instances
+    pub destroy_shared: Option<unsafe extern "C" fn(*mut Shared)>,
+    /// 1: one worker calls `start` for all
+    pub start_once: u32,
+    /// 1: one worker calls `stop` for all
+    pub stop_once: u32,
 }
 
 #[cfg(test)]
@@ -244,9 +290,23 @@ mod tests {
             fate,
             out,
             redirect,
-            draws
+            draws,
+            commit,
+            undo,
+            core,
+            unused
         );
-        layout!("mr_config", Config, hash_seed, sketch_seed, time, initial);
+        layout!(
+            "mr_config",
+            Config,
+            hash_seed,
+            sketch_seed,
+            time,
+            initial,
+            shared,
+            workers,
+            worker
+        );
         layout!(
             "mr_object",
             Object,
@@ -261,9 +321,12 @@ mod tests {
             set,
             remove,
             next,
-            drain
+            full,
+            drain,
+            shared,
+            unused
         );
-        layout!("mr_timer", Timer, period, fire);
+        layout!("mr_timer", Timer, period, fire, once, unused);
         layout!("mr_alarms", Alarms, next, fired);
         layout!(
             "mr_module",
@@ -283,7 +346,13 @@ mod tests {
             burst,
             burst_plain,
             alarms,
-            alarm
+            alarm,
+            shared_bytes,
+            shared_align,
+            create_shared,
+            destroy_shared,
+            start_once,
+            stop_once
         );
         for (name, value) in [
             ("MR_ABI", ABI),

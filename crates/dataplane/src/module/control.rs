@@ -26,6 +26,15 @@ impl Instance {
         Some(unsafe { count(self.memory.as_ptr(), now) })
     }
 
+    /// How many insertions into object `index` found every place taken: they were refused, or took the place of
+    /// another entry. None where that is not counted.
+    #[must_use]
+    pub fn full(&mut self, index: usize) -> Option<u64> {
+        let full = self.module.object_table().get(index)?.full?;
+        // SAFETY: a control function of this module on its own created instance.
+        Some(unsafe { full(self.memory.as_ptr(), 0) })
+    }
+
     /// Reads the value under `key`; none when there is no such entry.
     ///
     /// # Errors

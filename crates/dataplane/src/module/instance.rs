@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Module, ModuleError, abi};
+use super::{Module, ModuleError, Shared, abi};
 use crate::clock;
 use crate::packet::Burst;
 
@@ -42,6 +42,9 @@ pub struct Instance {
     pub(super) module: Arc<Module>,
     pub(super) memory: NonNull<abi::Instance>,
     layout: Layout,
+    worker: u32,
+    // Behind `drop`: the instance refers to it.
+    shared: Option<Arc<Shared>>,
 }
 
 // SAFETY: the memory belongs to this Instance alone, and emitted code keeps no thread-local state.
@@ -54,37 +57,41 @@ impl Instance {
     /// [`ModuleError::Create`] when `create` fails (out of memory) or the initial contents do not
     /// fit the objects; [`ModuleError::Control`] when an entry cannot be set.
     pub fn create(module: Arc<Module>, config: &Config) -> Result<Self, ModuleError> {
+        if module.shares() {
+            let shared = Shared::create(module, config, 1)?;
+            return Self::join(config, &shared, 0);
+        }
+        Self::make(module, config, None, 0)
+    }
+
+    /// The instance of worker `worker`, from 0, of those that share state. What workers have in common was
+    /// made with `shared`; worker 0 sets the entries of such objects and runs an `ON_START` that works on
+    /// them. So all join before any has packets.
+    ///
+    /// # Errors
+    /// As [`Self::create`], and when there is no such worker.
+    pub fn join(config: &Config, shared: &Arc<Shared>, worker: u32) -> Result<Self, ModuleError> {
+        if worker >= shared.workers() {
+            return Err(ModuleError::Create {
+                path: shared.module().path.clone(),
+                what: format!("worker {worker} of {}", shared.workers()),
+            });
+        }
+        let module = shared.module().clone();
+        Self::make(module, config, Some(shared.clone()), worker)
+    }
+
+    fn make(
+        module: Arc<Module>,
+        config: &Config,
+        shared: Option<Arc<Shared>>,
+        worker: u32,
+    ) -> Result<Self, ModuleError> {
+        let initial = initial(&module, config)?;
         let failed = |what: String| ModuleError::Create {
             path: module.path.clone(),
             what,
         };
-        if config.initial.len() > module.objects.len() {
-            return Err(failed("more initial contents than objects".into()));
-        }
-        for (info, content) in module.objects.iter().zip(&config.initial) {
-            let Some(content) = content else { continue };
-            // A global is one value; an array of programs has one for each of its elements.
-            let values = match info.kind.as_str() {
-                "prog_array" => info.capacity,
-                _ => 1,
-            };
-            let bytes = values.checked_mul(info.value_bytes as u64);
-            if Some(content.len() as u64) != bytes {
-                return Err(failed(format!(
-                    "object `{}` holds {values} values of {} bytes, its initial content has {}",
-                    info.name,
-                    info.value_bytes,
-                    content.len()
-                )));
-            }
-        }
-        let mut initial: Vec<*const u8> = config
-            .initial
-            .iter()
-            .map(|c| c.as_ref().map_or(std::ptr::null(), |c| c.as_ptr()))
-            .collect();
-        initial.resize(module.objects.len().max(1), std::ptr::null());
-
         let table = module.table();
         let layout = Layout::from_size_align(
             table.instance_bytes.max(1) as usize,
@@ -97,10 +104,10 @@ impl Instance {
             handle_alloc_error(layout)
         };
         let seen = abi::Config {
-            hash_seed: config.hash_seed,
-            sketch_seed: config.sketch_seed,
-            time: config.time,
-            initial: initial.as_ptr(),
+            shared: shared.as_ref().map_or(std::ptr::null_mut(), |s| s.memory()),
+            workers: shared.as_ref().map_or(1, |s| s.workers()),
+            worker,
+            ..seen(config, &initial)
         };
         let result = table.create.map_or(0, |create| {
             // SAFETY: `memory` is zeroed, of the size and alignment the module asked for; `seen` and
@@ -117,9 +124,17 @@ impl Instance {
             module,
             memory,
             layout,
+            worker,
+            shared,
         };
         for entry in &config.entries {
+            if worker > 0 && instance.module.is_shared(entry.object) {
+                continue;
+            }
             instance.set(entry.object, &entry.key, &entry.value, config.time)?;
+        }
+        if worker == 0 && instance.module.starts_once() {
+            instance.handler(instance.module.table().start, config.time);
         }
         Ok(instance)
     }
@@ -130,18 +145,35 @@ impl Instance {
         &self.module
     }
 
-    /// Runs `ON_START`, if there is one. `time` in ns.
+    /// Which of the workers that share state this is, from 0; 0 where nothing is shared.
+    #[must_use]
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// Runs `ON_START`, if there is one. Where it works on shared state worker 0 did so when it joined, before
+    /// anybody had packets, and this does nothing. `time` in ns.
     pub fn start(&mut self, time: u64) {
-        self.handler(self.module.table().start, time);
+        if !self.module.starts_once() {
+            self.handler(self.module.table().start, time);
+        }
     }
 
-    /// Runs `ON_STOP`, if there is one. `time` in ns.
+    /// Runs `ON_STOP`, if there is one. Where it works on shared state the last worker that stops does so for
+    /// all. `time` in ns.
     pub fn stop(&mut self, time: u64) {
-        self.handler(self.module.table().stop, time);
+        let shared = self.shared.as_ref().filter(|_| self.module.stops_once());
+        if shared.is_none_or(|s| s.is_last()) {
+            self.handler(self.module.table().stop, time);
+        }
     }
 
-    /// Runs timer `index`; one that does not exist does nothing. `time` in ns.
+    /// Runs timer `index`; one that does not exist does nothing. One that works on shared state is worker
+    /// 0's, for all. `time` in ns.
     pub fn fire(&mut self, index: usize, time: u64) {
+        if self.worker > 0 && self.module.fires_once(index) {
+            return;
+        }
         let handler = self.module.timer_table().get(index).and_then(|t| t.fire);
         self.handler(handler, time);
     }
@@ -238,6 +270,54 @@ impl Drop for Instance {
         // SAFETY: allocated in `create` with this layout; nothing refers to it any more.
         unsafe { dealloc(self.memory.as_ptr().cast::<u8>(), self.layout) };
     }
+}
+
+/// What a module is told, of an instance that shares nothing.
+pub(super) fn seen(config: &Config, initial: &[*const u8]) -> abi::Config {
+    abi::Config {
+        hash_seed: config.hash_seed,
+        sketch_seed: config.sketch_seed,
+        time: config.time,
+        initial: initial.as_ptr(),
+        shared: std::ptr::null_mut(),
+        workers: 1,
+        worker: 0,
+    }
+}
+
+/// Where each object's content at start is, in the memory of `config`; null for zeros.
+pub(super) fn initial(module: &Module, config: &Config) -> Result<Vec<*const u8>, ModuleError> {
+    let failed = |what: String| ModuleError::Create {
+        path: module.path.clone(),
+        what,
+    };
+    if config.initial.len() > module.objects.len() {
+        return Err(failed("more initial contents than objects".into()));
+    }
+    for (info, content) in module.objects.iter().zip(&config.initial) {
+        let Some(content) = content else { continue };
+        // A global is one value; an array of programs has one for each of its elements.
+        let values = match info.kind.as_str() {
+            "prog_array" => info.capacity,
+            _ => 1,
+        };
+        let bytes = values.checked_mul(info.value_bytes as u64);
+        if Some(content.len() as u64) != bytes {
+            return Err(failed(format!(
+                "object `{}` holds {values} values of {} bytes, its initial content has {}",
+                info.name,
+                info.value_bytes,
+                content.len()
+            )));
+        }
+    }
+    let mut initial: Vec<*const u8> = config
+        .initial
+        .iter()
+        .map(|c| c.as_ref().map_or(std::ptr::null(), |c| c.as_ptr()))
+        .collect();
+    initial.resize(module.objects.len().max(1), std::ptr::null());
+    Ok(initial)
 }
 
 /// The system's word for a result below zero.

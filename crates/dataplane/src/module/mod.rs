@@ -7,12 +7,14 @@
 pub mod abi;
 mod control;
 mod instance;
+mod shared;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 pub use control::{KeyValue, Record};
 pub use instance::{Config, Entry, Instance};
+pub use shared::Shared;
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.
 const MAX_INSTANCE_BYTES: u64 = 1 << 30;
@@ -165,6 +167,38 @@ impl Module {
                 .is_some_and(|o| o.set.is_some())
     }
 
+    /// Whether an object is one for all workers ([`Shared`]), whichever instance is asked.
+    #[must_use]
+    pub fn is_shared(&self, index: usize) -> bool {
+        self.object_table()
+            .get(index)
+            .is_some_and(|o| o.shared != 0)
+    }
+
+    /// Whether instances have state in common.
+    #[must_use]
+    pub fn shares(&self) -> bool {
+        self.table().shared_bytes > 0
+    }
+
+    /// Whether timer `index` works on shared state, so that one worker fires it for all.
+    #[must_use]
+    pub fn fires_once(&self, index: usize) -> bool {
+        self.timer_table().get(index).is_some_and(|t| t.once != 0)
+    }
+
+    /// Whether `ON_START` works on shared state, so that one worker runs it for all.
+    #[must_use]
+    pub fn starts_once(&self) -> bool {
+        self.table().start_once != 0
+    }
+
+    /// Whether `ON_STOP` does.
+    #[must_use]
+    pub fn stops_once(&self) -> bool {
+        self.table().stop_once != 0
+    }
+
     /// Periods of the timers in nanoseconds, each at least 1.
     #[must_use]
     pub fn timers(&self) -> &[u64] {
@@ -177,7 +211,8 @@ impl Module {
         self.table().programs as usize
     }
 
-    /// Bytes that one instance takes: the instance itself and what its objects map.
+    /// Bytes that one instance takes: the instance itself and what its objects map, those that it shares
+    /// included.
     #[must_use]
     pub fn state_bytes(&self) -> u64 {
         self.objects
@@ -263,6 +298,20 @@ fn verify(table: &abi::Module) -> Result<(Vec<ObjectInfo>, Vec<u64>), String> {
     }
     if table.instance_bytes > MAX_INSTANCE_BYTES {
         return Err(format!("an instance of {} bytes", table.instance_bytes));
+    }
+    if table.shared_bytes > 0 {
+        if table.create_shared.is_none() || table.destroy_shared.is_none() {
+            return Err("it cannot create or destroy what its instances share".into());
+        }
+        if !table.shared_align.is_power_of_two()
+            || table.shared_align > 1 << 21
+            || table.shared_bytes > MAX_INSTANCE_BYTES
+        {
+            return Err(format!(
+                "{} shared bytes at an alignment of {}",
+                table.shared_bytes, table.shared_align
+            ));
+        }
     }
     for program in 0..table.programs as usize {
         // SAFETY: both arrays are non-null with `programs` entries (checked above).

@@ -1,5 +1,8 @@
 //! Capture files as queues, so that workers serve them as they serve any port.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use millrace_traffic::capture::Written;
 
 use super::buffers::Buffers;
@@ -152,5 +155,76 @@ unsafe impl Queue for CaptureOut {
 
     fn memory(&self) -> u64 {
         self.output.as_ref().map_or(0, |o| o.bytes())
+    }
+}
+
+/// An output that several workers write to: packets of one worker stay in order, and so do those of a flow,
+/// which one worker has.
+pub struct SharedOut {
+    /// the first says what the output kept
+    first: bool,
+    /// queues that may still write; the last completes the output
+    open: Arc<AtomicUsize>,
+    output: Arc<Mutex<CaptureOut>>,
+}
+
+impl SharedOut {
+    /// A queue into `output` for each of so many workers.
+    #[must_use]
+    pub fn all(output: Box<dyn Output>, workers: usize) -> Vec<Box<dyn Queue>> {
+        let output = Arc::new(Mutex::new(CaptureOut::new(output)));
+        let open = Arc::new(AtomicUsize::new(workers));
+        let of = |worker| {
+            Box::new(Self {
+                first: worker == 0,
+                open: open.clone(),
+                output: output.clone(),
+            }) as Box<dyn Queue>
+        };
+        (0..workers).map(of).collect()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, CaptureOut> {
+        // What a worker that died was writing is a packet cut short, which the output's end shows.
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// SAFETY: it lends no frames.
+unsafe impl Queue for SharedOut {
+    fn receive(&mut self, _: &mut Vec<Frame>, _: usize, _: u64) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
+        if packets.is_empty() {
+            return Ok(0);
+        }
+        self.locked().transmit(packets)
+    }
+
+    fn release(&mut self, _frames: &[Frame]) {}
+
+    fn ended(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        match self.open.fetch_sub(1, Ordering::AcqRel) {
+            1 => self.locked().finish(),
+            _ => Ok(()),
+        }
+    }
+
+    fn kept(&self) -> Option<Written> {
+        self.first.then(|| self.locked().kept()).flatten()
+    }
+
+    fn memory(&self) -> u64 {
+        if self.first {
+            self.locked().memory()
+        } else {
+            0
+        }
     }
 }

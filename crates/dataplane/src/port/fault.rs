@@ -420,6 +420,7 @@ mod tests {
                 last: 1000,
             })],
             hold: None,
+            told: false,
             facts: Vec::new(),
         };
         let mut queue = faults.around(port, "x:y").unwrap().queues.remove(0);

@@ -17,6 +17,11 @@ pub mod dpdk;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod fault;
 mod file;
+#[allow(
+    unsafe_code,
+    reason = "frames are handed from worker to worker as addresses"
+)]
+mod handover;
 mod mem;
 mod null;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
@@ -32,14 +37,16 @@ pub mod vnic;
 pub mod xdp;
 
 pub use buffers::Buffers;
-pub use captures::{CaptureIn, CaptureOut};
+pub use captures::{CaptureIn, CaptureOut, SharedOut};
 pub use oneway::SendOnly;
 pub use query::Query;
 pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
+pub use rss::RssOptions;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use millrace_steer::Steering;
 use millrace_traffic::capture::{Error as CaptureError, Record, WriteError, Written};
 
 /// Bytes that a capture read from a file and one written to a file keep resident together.
@@ -273,13 +280,40 @@ pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         Some(open) => {
             let mut query = Query::parse(kind.scheme, rest)?;
             let faults = fault::Faults::take(&mut query)?;
-            faults.around(open(&query.rest(), options)?, word)
+            let port = faults.around(open(&query.rest(), options)?, word)?;
+            steered(word, port, options)
         }
         None => Err(PortError::Direction {
             word: word.to_owned(),
             direction: "served by a worker",
         }),
     }
+}
+
+/// A port whose packets come to the workers that own them.
+fn steered(word: &str, mut port: LivePort, options: &LiveOptions) -> Result<LivePort, PortError> {
+    let Some(steering) = options.steering.filter(|_| port.queues.len() > 1) else {
+        return Ok(port);
+    };
+    if port.queues.iter().any(|q| q.keeps_time()) {
+        return Err(PortError::Live {
+            word: word.to_owned(),
+            what: "its packets carry their own time, in which workers cannot hand them over".into(),
+            help: "read the capture with --in FILE, or use --cores 1".into(),
+        });
+    }
+    if port.told && steering.iter().all(Steering::by_nic_alone) {
+        return Ok(port);
+    }
+    let how = if port.told {
+        "what it cannot steer is hashed in software and handed over"
+    } else {
+        "packets are hashed in software and handed to their owners"
+    };
+    port.facts.push(format!("{word}: {how}"));
+    let owners = steering.iter().map(Steering::owners).collect();
+    port.queues = handover::hand_over(word, port.queues, owners, port.told)?;
+    Ok(port)
 }
 
 /// Whether the packets of this port begin again after the last one, so that a run needs a limit.

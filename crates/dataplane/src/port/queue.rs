@@ -19,6 +19,8 @@
 use std::os::fd::RawFd;
 use std::sync::atomic::AtomicBool;
 
+use millrace_steer::Steering;
+
 use super::PortError;
 
 /// Identifies the memory that a buffer belongs to. Queues with the same pool may pass buffers on
@@ -215,7 +217,7 @@ pub unsafe trait Queue: Send {
 
 /// What opens a live port beyond its word.
 #[derive(Clone, Copy)]
-pub struct LiveOptions {
+pub struct LiveOptions<'a> {
     /// the port of the function, for [`Frame::port`]
     pub port: u32,
     /// how many queues: one for each worker, at least 1
@@ -226,6 +228,8 @@ pub struct LiveOptions {
     pub loops: Option<u64>,
     /// raised when the process is asked to stop
     pub stop: &'static AtomicBool,
+    /// for each port of the function, who owns the packets that come in there; none: whoever gets them
+    pub steering: Option<&'a [Steering]>,
 }
 
 /// A live port, opened.
@@ -237,6 +241,8 @@ pub struct LivePort {
     pub hold: Option<Box<dyn Send>>,
     /// what a reader of the account should know, a phrase each: "zero copy", "RSS over 2 queues"
     pub facts: Vec<String>,
+    /// whether the device does the hash of [`LiveOptions::steering`] by itself
+    pub told: bool,
 }
 
 /// Opens a live port: the word behind the colon.

@@ -76,6 +76,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     Ok(LivePort {
         queues: queues.collect(),
         hold: None,
+        told: false,
         facts: vec![format!("{word}: {} bytes a frame at most", longest)],
     })
 }

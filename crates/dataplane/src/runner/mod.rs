@@ -5,29 +5,28 @@
 //! the packets it lies between. Time is the packets' own: a run over the same captures gives the same
 //! output whatever the burst size and the speed of the machine.
 
+mod parallel;
 mod sinks;
 mod sources;
 mod tally;
 mod timers;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use parallel::{Parallel, run_parallel};
 pub use sinks::{RecordWriter, Sink, Sinks, hex};
 pub use sources::{Entry, Sources};
 use tally::Tally;
 pub use timers::Timers;
 
-use crate::account::{
-    ABORTED, Account, Failure, NO_OTHER_PORT, NO_SUCH_PORT, OVERSIZE, ObjectAccount,
-};
+use crate::account::{Account, OVERSIZE, ObjectAccount};
 use crate::clock::Rate;
 use crate::mailbox::{Desk, Job, Mailbox, Order};
 use crate::memory::Memory;
 use crate::module::{Config, Instance, Module, ModuleError};
-use crate::packet::{Arrival, Burst, Fate, Layout, Outcome};
+use crate::packet::{Arrival, Burst, Fate, Layout};
 
 /// The burst size that is best on most functions: below, prefetching has too little to overlap;
 /// above, what it fetched is evicted again.
@@ -100,7 +99,8 @@ pub fn run(
     observe: &mut dyn FnMut(Progress),
 ) -> Result<Account, ModuleError> {
     let mailbox = run.mailbox.clone();
-    let account = await_first(&mut run, stop).and_then(|()| Worker::new(run)?.work(stop, observe));
+    await_first(&mut run, mailbox.as_slice(), stop);
+    let account = Worker::new(run).and_then(|worker| worker.work(stop, observe));
     // Whoever waits for an answer must not wait for a worker that is no more.
     if let Some(mailbox) = mailbox {
         mailbox.close();
@@ -110,12 +110,13 @@ pub fn run(
 
 /// Waits for the first packet, whose time the state begins with. Requests are answered all the same,
 /// without a state.
-fn await_first(run: &mut Run, stop: &AtomicBool) -> Result<(), ModuleError> {
+fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
     let deadline = run.time.and_then(|time| Instant::now().checked_add(time));
     while !run.sources.ready(IDLE) {
-        for job in run.mailbox.iter().flat_map(|m| m.take()) {
+        for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
                 instance: None,
+                others: Vec::new(),
                 now: 0,
                 account: &Account::default,
                 order: None,
@@ -130,7 +131,6 @@ fn await_first(run: &mut Run, stop: &AtomicBool) -> Result<(), ModuleError> {
             run.sources.drain();
         }
     }
-    Ok(())
 }
 
 struct Worker {
@@ -231,6 +231,7 @@ impl Worker {
         let (tally, reasons) = (&self.tally, &self.run.reasons);
         let mut desk = Desk {
             instance: Some(&mut self.instance),
+            others: Vec::new(),
             now: self.clock,
             account: &|| tally.account(reasons, rate),
             order: None,
@@ -281,7 +282,7 @@ impl Worker {
             self.tally.account.came(port, record.data.len());
             if !self.burst.push(record.data, arrival) {
                 self.tally.account.became(port, Fate::Dropped(0));
-                count(&mut self.tally.other, OVERSIZE);
+                tally::count(&mut self.tally.other, OVERSIZE);
             }
             self.run.sources.advance();
         }
@@ -312,58 +313,14 @@ impl Worker {
 
     /// Does with each packet what the function said, in the order they came.
     fn deliver(&mut self) {
+        let ports = self.run.ports.len() as u32;
         for index in 0..self.burst.len() {
             let Some(packet) = self.burst.outcome(index) else {
                 continue;
             };
-            let ports = self.run.ports.len() as u32;
-            let from = packet.arrival.port;
-            let fate = match packet.fate {
-                Fate::Forwarded(port) if port >= ports => {
-                    count(&mut self.tally.other, NO_SUCH_PORT);
-                    Fate::Aborted
-                }
-                Fate::Forwarded(port) => {
-                    self.tally.account.sent(port, packet.bytes.len());
-                    self.failed |= !self.run.sinks.write(port, &packet);
-                    packet.fate
-                }
-                Fate::Flooded if ports < 2 => {
-                    count(&mut self.tally.other, NO_OTHER_PORT);
-                    Fate::Dropped(0)
-                }
-                Fate::Flooded => {
-                    self.failed |= !flood(
-                        &mut self.tally.account,
-                        &mut self.run.sinks,
-                        ports,
-                        from,
-                        &packet,
-                    );
-                    packet.fate
-                }
-                Fate::Dropped(reason) => {
-                    match self.tally.dropped.get_mut(reason as usize) {
-                        Some(n) => *n += 1,
-                        None => count(&mut self.tally.other, &format!("reason_{reason}")),
-                    }
-                    packet.fate
-                }
-                Fate::Passed => {
-                    self.failed |= self
-                        .run
-                        .pass
-                        .as_mut()
-                        .is_some_and(|p| !p.write(from, &packet));
-                    packet.fate
-                }
-                Fate::Aborted => {
-                    count(&mut self.tally.other, ABORTED);
-                    packet.fate
-                }
-                Fate::Consumed => packet.fate,
-            };
-            self.tally.account.became(from, fate);
+            let leaves = self.tally.settle(&packet, ports);
+            let (sinks, pass) = (&mut self.run.sinks, &mut self.run.pass);
+            self.failed |= !sinks.deliver(leaves, &packet, ports, pass.as_mut());
         }
     }
 
@@ -376,7 +333,7 @@ impl Worker {
         let mut whole = true;
         self.instance.drain(|record| {
             let name = objects.get(record.object).map_or("", |o| o.name.as_str());
-            count(&mut account.records, name);
+            tally::count(&mut account.records, name);
             if let Some(writer) = run {
                 whole &= writer.write(name, clock, &record);
             }
@@ -386,41 +343,36 @@ impl Worker {
 
     /// Completes the outputs and the account.
     fn report(mut self, rate: &Rate) -> Account {
-        let runtime = Burst::bytes(self.run.burst)
-            + self.run.sources.bytes()
-            + self
-                .run
-                .sinks
-                .sinks
-                .iter()
-                .chain(&self.run.pass)
-                .map(Sink::bytes)
-                .sum::<u64>();
-        let account = &mut self.tally.account;
         let objects = self.run.module.objects();
         for (index, object) in objects.iter().enumerate() {
-            account.objects.push(ObjectAccount {
+            self.tally.account.objects.push(ObjectAccount {
                 name: object.name.clone(),
                 kind: object.kind.clone(),
                 entries: self.instance.count(index, self.clock),
                 capacity: object.capacity,
                 bytes: object.bytes,
+                by_worker: Vec::new(),
             });
         }
-        for failure in std::mem::take(&mut self.run.sources.failures) {
-            account.errors.push(Failure {
-                error: failure.to_string(),
-                help: failure.help(),
-            });
+        let mut account = self.tally.account(&self.run.reasons, rate);
+        let (state, buffers) = (self.run.objects_bytes, Burst::bytes(self.run.burst));
+        let bytes = self.run.complete(&mut account);
+        account.memory = Memory::predict(state, buffers + bytes).measured();
+        account
+    }
+}
+
+impl Run {
+    /// Completes the outputs, and the account with what went wrong in them and in the inputs. The bytes of
+    /// memory that inputs and outputs kept.
+    fn complete(self, account: &mut Account) -> u64 {
+        let sinks = self.sinks.sinks.iter().chain(&self.pass);
+        let bytes = self.sources.bytes() + sinks.map(Sink::bytes).sum::<u64>();
+        for failure in self.sources.failures {
+            account.errors.push(failure.into());
         }
-        for (sink, counts) in self
-            .run
-            .sinks
-            .sinks
-            .into_iter()
-            .map(|s| (s, true))
-            .chain(self.run.pass.map(|s| (s, false)))
-        {
+        let sinks = self.sinks.sinks.into_iter().map(|s| (s, true));
+        for (sink, counts) in sinks.chain(self.pass.map(|s| (s, false))) {
             let (output, failure) = sink.finish();
             if counts {
                 account.written += output.packets;
@@ -428,39 +380,9 @@ impl Worker {
             account.outputs.push(output);
             account.errors.extend(failure);
         }
-        account
-            .errors
-            .extend(self.run.records.and_then(RecordWriter::finish));
-
-        let mut account = self.tally.account(&self.run.reasons, rate);
-        account.memory = Memory::predict(self.run.objects_bytes, runtime).measured();
-        account
-    }
-}
-
-/// Sends a packet to every port but the one it came from; false when an output takes no more.
-fn flood(
-    account: &mut Account,
-    sinks: &mut Sinks,
-    ports: u32,
-    from: u32,
-    packet: &Outcome<'_>,
-) -> bool {
-    let mut whole = true;
-    for port in (0..ports).filter(|p| *p != from) {
-        account.sent(port, packet.bytes.len());
-        whole &= sinks.write(port, packet);
-    }
-    account.created += u64::from(ports.saturating_sub(2));
-    whole
-}
-
-fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
-    match counts.get_mut(name) {
-        Some(n) => *n += 1,
-        None => {
-            counts.insert(name.to_owned(), 1);
-        }
+        let records = self.records.and_then(RecordWriter::finish);
+        account.errors.extend(records);
+        bytes
     }
 }
 

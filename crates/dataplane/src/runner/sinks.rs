@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::tally::Leaves;
 use crate::account::{Failure, OutputAccount};
 use crate::module::Record;
 use crate::packet::Outcome;
@@ -91,8 +92,31 @@ pub struct Sinks {
 }
 
 impl Sinks {
+    /// Hands over a packet where it goes; false when an output takes no more.
+    pub(super) fn deliver(
+        &mut self,
+        leaves: Leaves,
+        packet: &Outcome<'_>,
+        ports: u32,
+        pass: Option<&mut Sink>,
+    ) -> bool {
+        let from = packet.arrival.port;
+        match leaves {
+            Leaves::Nowhere => true,
+            Leaves::At(port) => self.write(port, packet),
+            Leaves::AtOthers => {
+                let mut whole = true;
+                for port in (0..ports).filter(|p| *p != from) {
+                    whole &= self.write(port, packet);
+                }
+                whole
+            }
+            Leaves::ToHost => pass.is_none_or(|pass| pass.write(from, packet)),
+        }
+    }
+
     /// Hands over a packet that leaves at `port`; false when its output takes no more.
-    pub(super) fn write(&mut self, port: u32, packet: &Outcome<'_>) -> bool {
+    fn write(&mut self, port: u32, packet: &Outcome<'_>) -> bool {
         let index = self.of_port.get(port as usize).copied().flatten();
         match index.and_then(|i| self.sinks.get_mut(i)) {
             Some(sink) => sink.write(port, packet),

@@ -146,6 +146,12 @@ impl Sources {
         (all.1 > 0).then(|| (all.0 as f64 / all.1 as f64).min(1.0))
     }
 
+    /// What ended an input before its end.
+    #[must_use]
+    pub fn failures(&self) -> &[PortError] {
+        &self.failures
+    }
+
     /// Bytes of memory that they keep.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use super::foreign::Handed;
 use super::stage::Stage;
-use crate::module::{Config, Module, ModuleError, ObjectInfo, abi};
+use crate::module::{Config, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
+use crate::share::Share;
 
 /// How often a packet may go through the whole line, once in each direction.
 pub const SWEEPS: usize = 4;
@@ -29,6 +30,8 @@ pub struct Link {
     pub reasons: Vec<String>,
     /// memory that its objects take, as predicted from their declarations, bytes
     pub objects_bytes: u64,
+    /// how each object stands on the workers, in the module's order; those that are missing are copies
+    pub shares: Vec<Share>,
 }
 
 /// What an element runs.
@@ -84,6 +87,20 @@ pub struct End {
     pub looped: bool,
 }
 
+/// What so many workers have in common of each element: of a foreign one nothing.
+///
+/// # Errors
+/// As [`Shared::create`].
+pub fn common(links: &[Link], workers: usize) -> Result<Vec<Option<Arc<Shared>>>, ModuleError> {
+    let of = |link: &Link| match &link.code {
+        Code::Module(code) => {
+            Shared::create(code.module.clone(), &code.config, workers.max(1) as u32).map(Some)
+        }
+        Code::Foreign(_) => Ok(None),
+    };
+    links.iter().map(of).collect()
+}
+
 /// The functions of one worker.
 pub struct Chain {
     /// in their order
@@ -102,12 +119,19 @@ pub struct Chain {
 unsafe impl Send for Chain {}
 
 impl Chain {
-    /// Makes the state of each function; `start` is the time, ns since the epoch.
+    /// Makes the state of each function of worker `worker`, from 0; `shared` is what the workers have in common
+    /// of each, see [`common`]. `start` is the time, ns since the epoch.
     ///
     /// # Errors
-    /// As [`Instance::create`].
-    pub fn new(links: &[Link], start: u64) -> Result<Self, ModuleError> {
-        let stages = links.iter().map(|link| Stage::new(link, start));
+    /// As [`Stage::new`].
+    pub fn new(
+        links: &[Link],
+        shared: &[Option<Arc<Shared>>],
+        worker: usize,
+        start: u64,
+    ) -> Result<Self, ModuleError> {
+        let parts = links.iter().zip(shared);
+        let stages = parts.map(|(link, shared)| Stage::new(link, shared.as_ref(), worker, start));
         Ok(Self {
             stages: stages.collect::<Result<_, _>>()?,
             work: vec![Work::default(); links.len()],

@@ -14,6 +14,8 @@ mod counters;
 mod deliver;
 #[allow(unsafe_code, reason = "its packets are named by address")]
 pub mod foreign;
+mod limit;
+mod pressure;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
@@ -35,7 +37,7 @@ use crate::account::Account;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Job, Mailbox};
-use crate::module::ModuleError;
+use crate::module::{self, ModuleError};
 use crate::packet::MAX_BURST;
 use crate::place::{Stay, pin};
 use crate::port::Queue;
@@ -72,7 +74,7 @@ pub struct Serve {
     pub records: Option<RecordWriter>,
     /// packets a burst, 1 to [`MAX_BURST`]
     pub burst: usize,
-    /// stop after this many packets; workers divide them
+    /// stop after this many packets of all workers
     pub packets: Option<u64>,
     /// stop after this much time
     pub time: Option<Duration>,
@@ -80,7 +82,7 @@ pub struct Serve {
     pub busy: bool,
     /// where requests from outside wait, one for each worker; they are about the first function
     pub mailboxes: Vec<Arc<Mailbox>>,
-    /// what the first worker does when all is over
+    /// what is done with the states of all workers when all is over
     pub at_end: Option<Job>,
 }
 
@@ -98,13 +100,11 @@ pub fn serve(
 ) -> Result<Account, ModuleError> {
     let count = serve.workers.len();
     let shared = Arc::new(Shared::new(&mut serve));
+    let common = chain::common(&serve.chain, count)?;
     let mut workers = Vec::new();
     for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
         let _there = Stay::near(serve.cpus.get(number).copied());
-        workers.push(worker(&serve, number, count, queues, &shared)?);
-    }
-    if let Some(first) = workers.first_mut() {
-        first.at_end = serve.at_end.take();
+        workers.push(worker(&serve, &common, number, count, queues, &shared)?);
     }
     let rate = Rate::start();
     let deadline = serve.time.and_then(|t| Instant::now().checked_add(t));
@@ -145,6 +145,9 @@ pub fn serve(
     let ordered = ended.iter().flatten().any(|w| w.ordered);
     account.interrupted = stop.load(Ordering::Relaxed) || ordered;
     report::complete(&mut account, &shared, &mut ended, &serve, tick);
+    if let Some(job) = serve.at_end.take() {
+        report::finally(job, &mut ended, &account);
+    }
     // Queues go before what holds their ports.
     drop(ended);
     serve.holds.clear();
@@ -165,6 +168,7 @@ impl Drop for Leaves<'_> {
 
 fn worker(
     serve: &Serve,
+    common: &[Option<Arc<module::Shared>>],
     number: usize,
     count: usize,
     queues: Vec<Box<dyn Queue>>,
@@ -173,15 +177,11 @@ fn worker(
     let stamps = queues.iter().filter_map(|q| q.next_stamp());
     let start = stamps.min().unwrap_or_else(now);
     let burst = serve.burst.clamp(1, MAX_BURST);
-    let limit = serve.packets.map(|packets| {
-        // The first workers take the remainder.
-        packets / count as u64 + u64::from((number as u64) < packets % count as u64)
-    });
     Ok(Worker {
         number,
         workers: count,
         shared: shared.clone(),
-        chain: Chain::new(&serve.chain, start)?,
+        chain: Chain::new(&serve.chain, common, number, start)?,
         delivery: Delivery::new(queues.len()),
         queues: queues
             .into_iter()
@@ -195,7 +195,7 @@ fn worker(
             pass: serve.pass,
         },
         burst,
-        limit,
+        limit: serve.packets,
         clock: start,
         frames: Vec::with_capacity(burst),
         back: Vec::with_capacity(burst),
@@ -205,7 +205,7 @@ fn worker(
         failures: Vec::new(),
         busy: serve.busy,
         mailbox: serve.mailboxes.get(number).cloned(),
-        at_end: None,
+        seen: pressure::Seen::default(),
         rate: Rate::start(),
         ordered: false,
     })

@@ -3,7 +3,9 @@
 use super::foreign::Epilogue;
 use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
+use crate::mailbox::{Desk, Job};
 use crate::memory::Memory;
+use crate::share::Share;
 
 /// Completes the account once the workers have ended; a worker that died is none.
 pub fn complete(
@@ -42,6 +44,7 @@ pub fn complete(
             }
         }
     }
+    account.relaxations = shared.pressure.relaxations();
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
@@ -65,7 +68,22 @@ fn told(account: &mut Account, name: &str, epilogue: Epilogue, memory: &mut u64)
     *memory += epilogue.memory;
 }
 
-/// The state objects at the end: entries are summed over the workers, each of which has its own.
+/// Does what is to be done at the end with the first function's states on all workers.
+pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
+    let now = ended.iter().flatten().map(|w| w.clock).max().unwrap_or(0);
+    let stages = ended.iter_mut().flatten();
+    let mut instances = stages.filter_map(|w| w.chain.stages.first_mut()?.instance());
+    let mut desk = Desk {
+        instance: instances.next(),
+        others: instances.collect(),
+        now,
+        account: &|| account.clone(),
+        order: None,
+    };
+    job(&mut desk);
+}
+
+/// The state objects at the end: of those that are divided the entries of all workers.
 fn objects(
     account: &mut Account,
     shared: &Shared,
@@ -73,23 +91,31 @@ fn objects(
     serve: &Serve,
     first: bool,
 ) {
+    let several = shared.workers() > 1;
     let mut at = 0;
     for (stage, link) in serve.chain.iter().enumerate() {
         for (index, object) in link.objects().iter().enumerate() {
             let running = worker.chain.stages.get_mut(stage);
             let entries = running.and_then(|s| s.count(index, worker.clock));
+            let whole = match link.shares.get(index) {
+                Some(Share::Divided { whole }) if several => Some(*whole),
+                _ => None,
+            };
             if first {
                 account.objects.push(ObjectAccount {
                     name: shared.named(stage, &object.name),
                     kind: object.kind.clone(),
                     entries,
-                    capacity: object.capacity,
+                    capacity: whole.unwrap_or(object.capacity),
                     bytes: object.bytes,
+                    by_worker: whole.map_or_else(Vec::new, |_| vec![entries]),
                 });
             } else if let Some(seen) = account.objects.get_mut(at) {
-                seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
-                seen.capacity += object.capacity;
                 seen.bytes += object.bytes;
+                if whole.is_some() {
+                    seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
+                    seen.by_worker.push(entries);
+                }
             }
             at += 1;
         }

@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::Serve;
 use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
+use super::limit::Limit;
+use super::pressure::Pressure;
 use super::stage::Stage;
 use crate::account::{
     Account, Failure, Function, PortAccount, QueueAccount, StageAccount, WorkerAccount,
@@ -30,6 +32,8 @@ pub struct Shared {
     /// a port failed: all workers end
     pub(super) failed: AtomicBool,
     pub(super) has_records: bool,
+    pub(super) limit: Limit,
+    pub(super) pressure: Pressure,
     ports: Vec<String>,
     words: Vec<String>,
     stages: Vec<(String, Vec<String>)>,
@@ -52,6 +56,8 @@ impl Shared {
         Self {
             workers: workers.collect(),
             failed: AtomicBool::new(false),
+            limit: Limit::default(),
+            pressure: Pressure::new(&serve.chain, serve.workers.len()),
             has_records: objects.into_iter().any(|o| o.records),
             ports: serve.ports.clone(),
             words: serve.words.clone(),
@@ -73,6 +79,11 @@ impl Shared {
     pub(super) fn counters(&self, worker: usize) -> &Counters {
         // A number out of range would count on the first worker's lines.
         &self.workers[worker.min(self.workers.len().saturating_sub(1))]
+    }
+
+    /// How many workers there are.
+    pub(super) fn workers(&self) -> usize {
+        self.workers.len()
     }
 
     /// The name of an object or a reason: with that of its function where there are several.

@@ -1,9 +1,11 @@
 //! One element of a worker's chain, running: a module's instance with its timers, or something foreign.
 
+use std::sync::Arc;
+
 use super::chain::{Code, Link};
 use super::foreign::{Epilogue, Foreign, Given};
 use crate::clock;
-use crate::module::{Instance, ModuleError, Record, abi};
+use crate::module::{Instance, ModuleError, Record, Shared, abi};
 use crate::port::Frame;
 use crate::runner::Timers;
 
@@ -36,19 +38,29 @@ enum Running {
 unsafe impl Send for Stage {}
 
 impl Stage {
-    /// Makes its state; `start` is the time, ns since the epoch.
+    /// Makes its state on worker `worker`, from 0; `shared` is what the workers have in common of a module. `start`
+    /// is the time, ns since the epoch.
     ///
     /// # Errors
-    /// As [`Instance::create`]; or there are fewer foreign elements than workers.
-    pub fn new(link: &Link, start: u64) -> Result<Self, ModuleError> {
+    /// As [`Instance::join`]; or there are fewer foreign elements than workers.
+    pub fn new(
+        link: &Link,
+        shared: Option<&Arc<Shared>>,
+        worker: usize,
+        start: u64,
+    ) -> Result<Self, ModuleError> {
         let (running, timers) = match &link.code {
             Code::Module(code) => {
                 let config = crate::module::Config {
                     time: start,
                     ..code.config.clone()
                 };
+                let instance = match shared {
+                    Some(shared) => Instance::join(&config, shared, worker as u32)?,
+                    None => Instance::create(code.module.clone(), &config)?,
+                };
                 let running = Running::Module {
-                    instance: Instance::create(code.module.clone(), &config)?,
+                    instance,
                     program: code.program,
                     prefetch: code.prefetch,
                 };
@@ -139,6 +151,11 @@ impl Stage {
         if let Some(instance) = self.instance() {
             instance.drain(each);
         }
+    }
+
+    /// How often an insertion found an object full.
+    pub fn full(&mut self, index: usize) -> Option<u64> {
+        self.instance().and_then(|instance| instance.full(index))
     }
 
     /// Entries of an object.

@@ -24,6 +24,7 @@ fn link(name: &str) -> Link {
         }),
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,
+        shares: Vec::new(),
     }
 }
 

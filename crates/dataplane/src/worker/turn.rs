@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::chain::Chain;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
+use super::pressure::Seen;
 use super::{Shared, wait};
 use crate::account::Failure;
 use crate::clock::{Rate, now};
@@ -59,8 +60,8 @@ pub struct Worker {
     pub(super) busy: bool,
     /// where requests from outside wait
     pub(super) mailbox: Option<Arc<Mailbox>>,
-    /// to do when all is over
-    pub(super) at_end: Option<Job>,
+    /// what it knows of its parts of divided objects
+    pub(super) seen: Seen,
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
@@ -86,6 +87,7 @@ impl Worker {
             turns = turns.wrapping_add(1);
             if turns.is_multiple_of(REFRESH) {
                 self.refresh();
+                self.look(false);
             }
             // One worker's failed port ends the run: the others must not go on as if nothing were.
             if self.shared.failed.load(Ordering::Relaxed) {
@@ -102,17 +104,16 @@ impl Worker {
             self.count().once(Once::Idle, 1);
             if quiet > PATIENCE && !self.busy {
                 self.refresh();
+                self.look(false);
                 wait::readable(&self.queues, self.until_timer(deadline));
             } else {
                 std::hint::spin_loop();
             }
         }
         self.drain();
+        self.look(true);
         self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();
-        if let Some(job) = self.at_end.take() {
-            self.perform(job);
-        }
         if let Some(mailbox) = &self.mailbox {
             mailbox.close();
         }
@@ -137,6 +138,7 @@ impl Worker {
         };
         let mut desk = Desk {
             instance: self.chain.stages.first_mut().and_then(|s| s.instance()),
+            others: Vec::new(),
             now: self.clock,
             account: &account,
             order: None,
@@ -154,7 +156,8 @@ impl Worker {
     }
 
     fn limit_reached(&self) -> bool {
-        self.limit.is_some_and(|limit| self.received >= limit)
+        self.limit
+            .is_some_and(|limit| self.shared.limit.reached(limit))
     }
 
     /// Whether a port that carries its own time still holds packets.
@@ -213,15 +216,19 @@ impl Worker {
 
     fn receive(&mut self, index: usize) -> usize {
         let before = self.next_timer();
-        let most = match self.limit {
-            Some(limit) => (limit.saturating_sub(self.received)).min(self.burst as u64) as usize,
-            None => self.burst,
-        };
         self.frames.clear();
         let Some(served) = self.queues.get_mut(index).filter(|s| !s.failed) else {
             return 0;
         };
-        if let Err(error) = served.queue.receive(&mut self.frames, most, before) {
+        let most = match self.limit {
+            Some(limit) => self.shared.limit.claim(limit, self.burst),
+            None => self.burst,
+        };
+        let result = served.queue.receive(&mut self.frames, most, before);
+        if self.limit.is_some() {
+            self.shared.limit.settle(most, self.frames.len());
+        }
+        if let Err(error) = result {
             self.fail(index, &error);
         }
         if self.frames.is_empty() {
@@ -439,6 +446,13 @@ impl Worker {
                 self.fail(index, &error);
             }
         }
+    }
+
+    /// Looks at its parts of divided objects.
+    fn look(&mut self, end: bool) {
+        let (number, now) = (self.number, self.clock);
+        let pressure = &self.shared.pressure;
+        pressure.look(number, &mut self.chain.stages, &mut self.seen, now, end);
     }
 
     /// Copies the ports' own counts to where everybody reads them.

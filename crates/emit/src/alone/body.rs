@@ -16,15 +16,21 @@ use super::store_order::runs;
 use super::text::Text;
 use super::{branch, statement};
 use crate::error::Error;
+use crate::lock::{self, Reader};
 
 /// What a function is emitted for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// to run: sets the packet's fate
     Program,
+    /// to run for as long as it writes nothing that workers share; says whether it came to the end
+    Reader,
     /// to find and prefetch what the program will look up: fills a slot
     Scout,
 }
+
+/// How a reader says that it has to write.
+pub const RESTART: &str = "return LOCK_RESTART;";
 
 /// Everything the statements of one function are made from.
 pub struct Body<'a> {
@@ -44,6 +50,8 @@ pub struct Body<'a> {
     pub slotted: bool,
     /// what a slot holds besides
     pub resume: Option<&'a Resume<'a>>,
+    /// what a reader has to mind
+    pub reader: Option<&'a Reader>,
 }
 
 impl<'a> Body<'a> {
@@ -68,7 +76,17 @@ impl<'a> Body<'a> {
             sites,
             slotted: !sites.is_empty(),
             resume: None,
+            reader: None,
         })
+    }
+
+    /// The same as a reader's.
+    pub fn reading(mut self, reader: Option<&'a Reader>) -> Self {
+        if reader.is_some() {
+            self.purpose = Purpose::Reader;
+            self.reader = reader;
+        }
+        self
     }
 
     /// One of the two parts of a program that is taken up again where its scout ends: the scout if `slice`
@@ -90,6 +108,7 @@ impl<'a> Body<'a> {
             sites,
             slotted: true,
             resume: Some(resume),
+            reader: None,
         }
     }
 
@@ -159,7 +178,7 @@ impl<'a> Body<'a> {
 
     /// Where control comes in, unless at the beginning.
     fn entrances(&self) -> impl Iterator<Item = (&StepId, &Entrance)> {
-        let rest = self.resume.filter(|_| self.purpose == Purpose::Program);
+        let rest = self.resume.filter(|_| self.purpose != Purpose::Scout);
         rest.into_iter().flat_map(|r| &r.entrances)
     }
 
@@ -209,13 +228,18 @@ impl<'a> Body<'a> {
         } else {
             ""
         };
-        Ok(format!("return {meaning}(pkt, {keep}{verdict});"))
+        let done = if self.purpose == Purpose::Reader {
+            ", LOCK_DONE"
+        } else {
+            ""
+        };
+        Ok(format!("return {meaning}(pkt, {keep}{verdict}){done};"))
     }
 
     /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are
     /// still apart the verdict is mostly a constant, and its meaning folds.
     fn ends(&self, id: StepId) -> bool {
-        self.purpose == Purpose::Program
+        self.purpose != Purpose::Scout
             && self.slice.verdict
             && self.slice.role(id) == Role::Run
             && self.slice.step(id).op == Op::Exit
@@ -257,12 +281,19 @@ impl<'a> Body<'a> {
         let step = self.slice.step(id);
         match self.slice.role(id) {
             Role::Absent => return Ok(Vec::new()),
+            Role::Stop if self.purpose == Purpose::Reader => return Ok(vec![RESTART.into()]),
             Role::Stop => return Ok(vec!["return;".into()]),
             Role::Site(site) => return super::call::scout_site(self, id, site),
             Role::Run => {}
         }
         match step.op {
-            Op::Plain(insn) => statement::plain(self, id, &insn),
+            Op::Plain(insn) => {
+                let mut out = statement::plain(self, id, &insn)?;
+                if lock::switches(self.slice.program, &self.names.sharing, step) {
+                    out.insert(0, "MR_POINT();".into());
+                }
+                Ok(out)
+            }
             Op::Jump { .. } => Ok(Vec::new()),
             Op::Branch { .. } if !step.outcomes.holds && !step.outcomes.fails => {
                 Ok(vec!["__builtin_trap();".into()])

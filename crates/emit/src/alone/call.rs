@@ -11,7 +11,7 @@ use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::body::Body;
+use super::body::{Body, RESTART};
 use super::demand::key;
 use super::forms::{Forms, is_pure};
 use super::resume::Move;
@@ -37,6 +37,20 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         return Ok(Vec::new());
     }
     let call = arguments(body, id, helper)?;
+    if body.reader.is_some_and(|r| r.asks(id)) {
+        // What a reader finds may be for a writer to tell.
+        let (word, restart, form) = match helper.returns {
+            Return::Scalar { .. } => ("u64", "MR_RESTART_NUMBER", Forms::SCALAR),
+            Return::ValueOrNull | Return::RecordOrNull => ("u8 *", "MR_RESTART", Forms::POINTER),
+        };
+        let mut before = call.before;
+        before.push(
+            format!("{word} const found = {};", call.expression).replace("* const", "*const"),
+        );
+        before.push(format!("if (mr_unlikely(found == {restart})) {RESTART}"));
+        let result = body.assign(id, Reg(0), form, "found");
+        return Ok(block(before, result));
+    }
     if super::tail::is(helper) {
         let mut before = call.before;
         before.extend(super::tail::statements(&call.expression));
@@ -174,7 +188,12 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             }
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
-                function = format!("{}_{}", declaration.kind.c, helper.name);
+                let reader = if body.reader.is_some_and(|r| r.asks(id)) {
+                    "reader_"
+                } else {
+                    ""
+                };
+                function = format!("{}_{reader}{}", declaration.kind.c, helper.name);
                 let of = operands(body, id, reg, object, declaration)?;
                 before.extend(of.before);
                 arguments.push(of.text);

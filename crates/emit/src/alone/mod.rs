@@ -39,15 +39,18 @@ use millrace_object::insn::Insn;
 use millrace_object::{Program, program};
 
 use body::{Body, Purpose};
-use module::{Entry, Prefetch, takes_packets};
-use objects::Names;
+use module::{Prefetch, takes_packets};
 use resume::Resume;
-use slice::Slice;
 use text::Text;
 pub use text::identifier;
 
+pub(crate) use module::{Entry, Gate};
+pub(crate) use objects::{Names, offers};
+pub(crate) use slice::Slice;
+
 use crate::error::Error;
 use crate::headers;
+use crate::lock::{self, Reader, Sharing};
 
 /// Above this many steps a program is emitted once, for both passes, and not twice, specialised:
 /// the instruction cache is worth more than a branch saved.
@@ -64,6 +67,16 @@ const MOST_STEPS: usize = 200_000;
 /// [`Error::Unsupported`] for constructs this treatment has no code for; [`Error::Facts`] when the
 /// facts do not fit the program.
 pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, Error> {
+    emit_shared(program, checked, &Sharing::default(), file)
+}
+
+/// The same for workers that share some of the objects, which [`crate::lock`] found fit for it.
+pub(crate) fn emit_shared(
+    program: &Program,
+    checked: &Checked,
+    sharing: &Sharing,
+    file: &str,
+) -> Result<String, Error> {
     if program.entries.len() != checked.flows.len() {
         return Err(Error::Facts {
             place: program.name.clone(),
@@ -83,17 +96,32 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     }
     let helpers = helpers(program, checked)?;
     let away = tail::away_among(&helpers);
-    let names = Names::new(program, away, !checked.timers.is_empty())?;
+    let mut names = Names::new(program, away, !checked.timers.is_empty())?.with(sharing);
     let random = helpers.iter().any(|h| h.effects.random);
     let tails = tail::among(&helpers);
     let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
 
-    let slices: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
+    let programs: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
         .map(|(entry, flow)| Slice::whole(program, flow, takes_packets(entry.role)))
         .collect::<Result<_, _>>()?;
+    // Where workers share state, what packets run first is a part of the program.
+    let readable = names.shares() && !tails && checked.timers.is_empty();
+    let readers: Vec<Option<Reader>> = (program.entries.iter().zip(&programs))
+        .map(|(entry, whole)| {
+            let reads = readable && takes_packets(entry.role);
+            reads.then(|| Reader::of(whole, sharing))
+        })
+        .collect();
+    names.undo = readers.iter().flatten().any(Reader::undoes);
+    let slices: Vec<Slice> = (programs.iter().zip(&readers))
+        .map(|(whole, reader)| match reader {
+            Some(reader) => whole.stopping(|id| reader.stops(id)),
+            None => whole.clone(),
+        })
+        .collect();
     let scouts: Vec<Option<scout::Scout>> = (program.entries.iter().zip(&slices))
         .map(|(entry, slice)| {
-            if takes_packets(entry.role) {
+            if takes_packets(entry.role) && (readable || !names.shares()) {
                 scout::scout(slice)
             } else {
                 None
@@ -103,13 +131,20 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
 
     let none = BTreeMap::new();
     let mut out = Text::default();
-    out.lines(&module::header(program, &describe(program)));
+    let treatment = if names.shares() {
+        "treatment lock (workers share state)"
+    } else {
+        "treatment alone (one thread owns an instance)"
+    };
+    out.lines(&module::header(program, &describe(program), treatment));
     out.lines(&includes(program, &helpers));
+    out.lines(&lock::text::includes(program, &names));
     out.lines(&objects::declarations(program, &names, random, tails));
-    let mut wholes: Vec<Body> = (slices.iter().zip(&scouts))
-        .map(|(slice, scout)| {
+    let mut wholes: Vec<Body> = (slices.iter().zip(&scouts).zip(&readers))
+        .map(|((slice, scout), reader)| {
             let sites = scout.as_ref().map_or(&none, |s| &s.sites);
-            Body::new(slice, &names, Purpose::Program, sites)
+            let body = Body::new(slice, &names, Purpose::Program, sites)?;
+            Ok::<_, Error>(body.reading(reader.as_ref()))
         })
         .collect::<Result<_, _>>()?;
     let rests: Vec<Option<Resume>> = (slices.iter().zip(&scouts).zip(&wholes))
@@ -146,10 +181,11 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
             .get(entry.function.0)
             .map_or("entry", |f| f.name.as_str());
         let function = format!("run{index}_{}", identifier(name));
-        let linkage = if specialised(whole.slice) {
+        let outlined = "static __attribute__((noinline))";
+        let linkage = if specialised(whole.slice) && (whole.reader.is_some() || !names.shares()) {
             "MR_INLINE"
         } else {
-            "static __attribute__((noinline))"
+            outlined
         };
         let parameters = "struct mr_instance *self, struct mr_packet *pkt";
         let slot = if whole.slotted {
@@ -157,9 +193,26 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         } else {
             ""
         };
-        let signature = format!("{linkage} void {function}({parameters}{slot})");
         let title = format!("{name}: {}", describe_role(entry.role));
-        function_text(&mut out, file, &title, &signature, whole)?;
+        let mut reader = None;
+        let result = if whole.reader.is_some() {
+            "int"
+        } else {
+            "void"
+        };
+        if whole.reader.is_some() {
+            let signature = format!("{outlined} void {function}({parameters})");
+            let body = Body::new(&programs[index], &names, Purpose::Program, &none)?;
+            function_text(&mut out, file, &title, &signature, &body)?;
+            let as_reader = format!("reader{index}_{}", identifier(name));
+            let title = format!("{name}, as long as it changes nothing that workers share.");
+            let signature = format!("{linkage} int {as_reader}({parameters}{slot})");
+            function_text(&mut out, file, &title, &signature, whole)?;
+            reader = Some(as_reader);
+        } else {
+            let signature = format!("{linkage} void {function}({parameters}{slot})");
+            function_text(&mut out, file, &title, &signature, whole)?;
+        }
         let mut prefetch = None;
         if let Some(scout) = scout {
             let function = format!("scout{index}_{}", identifier(name));
@@ -180,19 +233,25 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         if let (Some(scout), Some(rest)) = (scout, rest) {
             let function = format!("resume{index}_{}", identifier(name));
             let signature =
-                format!("MR_INLINE void {function}({parameters}, const struct slot *slot)");
+                format!("MR_INLINE {result} {function}({parameters}, const struct slot *slot)");
             let title = format!("{name} from its first keyed operation on.");
             let (sites, stack) = (&scout.sites, &whole.stack);
-            let body = Body::part(&rest.slice, &names, Purpose::Program, sites, rest, stack);
+            let body = Body::part(&rest.slice, &names, Purpose::Program, sites, rest, stack)
+                .reading(whole.reader);
             function_text(&mut out, file, &title, &signature, &body)?;
             resume = Some(function);
         }
+        let shares = names.shares()
+            && !takes_packets(entry.role)
+            && lock::handler_shares(program, whole.slice.flow, sharing, name)?;
         entries.push(Entry {
             function,
             slotted: whole.slotted,
             role: entry.role,
             prefetch,
             resume,
+            reader,
+            shares,
         });
     }
 
@@ -221,6 +280,8 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
     out.lines(&module::lifetime(program, &names, random));
     let ageing = module::ageing(program, &names);
     out.lines(&ageing);
+    let ageing_shared = lock::text::ageing(program, &names);
+    out.lines(&ageing_shared);
     let mut begin = Vec::new();
     if redirects {
         begin.push("mr_packet_begin(packets[i]);");
@@ -232,6 +293,18 @@ pub fn emit(program: &Program, checked: &Checked, file: &str) -> Result<String, 
         begin.insert(0, timers::BEGIN);
     }
     for (index, entry) in entries.iter().filter(|e| takes_packets(e.role)).enumerate() {
+        if names.shares() {
+            out.lines(&lock::bursts(&lock::Burst {
+                program,
+                names: &names,
+                index,
+                entry,
+                ages: (!ageing.is_empty(), !ageing_shared.is_empty()),
+                begin: &begin,
+                random,
+            }));
+            continue;
+        }
         out.lines(&module::bursts(
             program,
             &names,

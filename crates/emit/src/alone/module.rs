@@ -10,6 +10,7 @@ use super::resume::Resume;
 use super::scout::Scout;
 use super::text::comment_text;
 use super::{nested, timers};
+use crate::lock;
 
 /// One entry as emitted.
 pub struct Entry {
@@ -23,6 +24,10 @@ pub struct Entry {
     pub prefetch: Option<Prefetch>,
     /// the C function that takes up what a scout found
     pub resume: Option<String>,
+    /// the C function that runs packets as readers, where workers share state
+    pub reader: Option<String>,
+    /// whether the entry works on what workers share
+    pub shares: bool,
 }
 
 /// A scout's result, without its steps.
@@ -57,9 +62,9 @@ pub fn takes_packets(role: Role) -> bool {
 }
 
 /// The opening comment: what the module is of.
-pub fn header(program: &Program, entries: &[String]) -> String {
+pub fn header(program: &Program, entries: &[String], treatment: &str) -> String {
     let mut out = format!(
-        "/* {}: emitted by millrace, treatment alone (one thread owns an instance).\n *\n",
+        "/* {}: emitted by millrace, {treatment}.\n *\n",
         comment_text(&program.name)
     );
     for entry in entries {
@@ -123,13 +128,17 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 /// Creation and destruction of an instance: what was made is unmade when something later fails.
 pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
     let objects: Vec<(usize, &str)> = (program.objects.iter().enumerate())
-        .filter(|(index, o)| !names.is_constant(ObjectId(*index)) && !o.is_shape())
+        .filter(|(index, o)| names.is_owned(ObjectId(*index)) && !o.is_shape())
         .map(|(index, object)| (index, object.kind.c))
         .collect();
-    let mut out = nested::lifetime(program, names);
+    let mut out = lock::text::lifetime(program, names);
+    out.push_str(&nested::lifetime(program, names));
     out.push_str(
         "\nstatic int create(struct mr_instance *self, const struct mr_config *config)\n{\n",
     );
+    if names.shares() {
+        out.push_str(lock::text::CREATE);
+    }
     if random {
         out.push_str("\tself->sketch_seed = config->sketch_seed;\n");
     }
@@ -180,7 +189,7 @@ pub fn lifetime(program: &Program, names: &Names, random: bool) -> String {
 pub fn ageing(program: &Program, names: &Names) -> String {
     let mut calls = String::new();
     for (index, object) in program.objects.iter().enumerate() {
-        if object.expire_after > 0 && offers(object, "age") {
+        if object.expire_after > 0 && offers(object, "age") && !names.is_shared(ObjectId(index)) {
             let _ = writeln!(
                 calls,
                 "\t{}_age({}, now);",
@@ -195,6 +204,62 @@ pub fn ageing(program: &Program, names: &Names) -> String {
     format!(
         "\n/* Once a burst, at its first packet's time. */\nstatic void age(struct mr_instance *self, u64 now)\n{{\n{calls}}}\n"
     )
+}
+
+/// When a burst takes the prefetching passes, and what the second of them does.
+pub struct Gate<'a> {
+    /// the scout's C function
+    pub scout: &'a str,
+    /// the condition, about `self` and `n`
+    pub condition: String,
+    /// its reason
+    pub why: &'static str,
+    /// the cases of the second pass, by site
+    pub second: String,
+}
+
+impl<'a> Gate<'a> {
+    /// Of an entry; none without a scout.
+    pub fn of(program: &Program, names: &Names, entry: &'a Entry) -> Option<Gate<'a>> {
+        let prefetch = entry.prefetch.as_ref()?;
+        let mut objects = prefetch.objects.clone();
+        objects.sort_unstable();
+        objects.dedup();
+        let kind = |object: ObjectId| program.objects[object.0].kind.c;
+        let cold: Vec<String> = objects
+            .iter()
+            .map(|o| format!("{}_cold({})", kind(*o), names.operands(*o)))
+            .collect();
+        let (condition, why) = if entry.resume.is_some() && prefetch.steps >= LONG {
+            (
+                "n >= MR_FEW".to_owned(),
+                "A few packets have nothing to overlap.",
+            )
+        } else {
+            (
+                format!("n >= MR_FEW && ({})", cold.join(" || ")),
+                "A few packets have nothing to overlap; while the state fits the cache the passes would cost more than they save.",
+            )
+        };
+        let mut second = String::new();
+        for object in &objects {
+            for (site, _) in (1..).zip(&prefetch.objects).filter(|(_, at)| *at == object) {
+                let _ = writeln!(second, "\tcase {site}:");
+            }
+            let _ = writeln!(
+                second,
+                "\t\tslot->token = {}_prefetch_entry({}, slot->token);\n\t\tbreak;",
+                kind(*object),
+                names.operands(*object)
+            );
+        }
+        Some(Gate {
+            scout: &prefetch.function,
+            condition,
+            why,
+            second,
+        })
+    }
 }
 
 /// The functions of one packet entry.
@@ -229,41 +294,15 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
 ",
         begin = begin(2),
     );
-    let Some(prefetch) = &entry.prefetch else {
+    let Some(Gate {
+        scout,
+        condition: gate,
+        why,
+        second,
+    }) = Gate::of(program, names, entry)
+    else {
         return out;
     };
-    let mut objects = prefetch.objects.clone();
-    objects.sort_unstable();
-    objects.dedup();
-    let kind = |object: ObjectId| program.objects[object.0].kind.c;
-    let cold: Vec<String> = objects
-        .iter()
-        .map(|o| format!("{}_cold({})", kind(*o), names.operands(*o)))
-        .collect();
-    let (gate, why) = if entry.resume.is_some() && prefetch.steps >= LONG {
-        (
-            "n >= MR_FEW".to_owned(),
-            "A few packets have nothing to overlap.",
-        )
-    } else {
-        (
-            format!("n >= MR_FEW && ({})", cold.join(" || ")),
-            "A few packets have nothing to overlap; while the state fits the cache the passes would cost more than they save.",
-        )
-    };
-    let mut second = String::new();
-    for object in &objects {
-        for (site, _) in (1..).zip(&prefetch.objects).filter(|(_, at)| *at == object) {
-            let _ = writeln!(second, "\tcase {site}:");
-        }
-        let _ = writeln!(
-            second,
-            "\t\tslot->token = {}_prefetch_entry({}, slot->token);\n\t\tbreak;",
-            kind(*object),
-            names.operands(*object)
-        );
-    }
-    let scout = &prefetch.function;
     let last = match &entry.resume {
         None => format!("{}\t\t\t{run}(self, packets[i], &slots[i]);\n", begin(3)),
         Some(resume) => format!(
@@ -325,12 +364,18 @@ static void burst{index}(struct mr_instance *self, struct mr_packet *const *pack
 pub fn table(program: &Program, names: &Names, entries: &[Entry]) -> String {
     let mut out = String::new();
     let wrapper = |out: &mut String, name: &str, entry: &Entry| {
+        let call = format!("{}(self, pkt)", entry.function);
+        let inside = if entry.shares {
+            lock::text::handler(&call)
+        } else {
+            format!("\t{call};\n")
+        };
         let _ = write!(
             out,
-            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n\t{}(self, pkt);\n}}\n",
-            entry.function
+            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n{inside}}}\n"
         );
     };
+    let once = |role: fn(&Role) -> bool| entries.iter().any(|e| e.shares && role(&e.role));
     let mut timers = String::new();
     let (mut start, mut stop, mut timer_count) = ("NULL", "NULL", 0);
     for entry in entries {
@@ -347,7 +392,8 @@ pub fn table(program: &Program, names: &Names, entries: &[Entry]) -> String {
                 wrapper(&mut out, &format!("fire{timer_count}"), entry);
                 let _ = writeln!(
                     timers,
-                    "\t{{ .period = {period}ull, .fire = fire{timer_count} }},"
+                    "\t{{ .period = {period}ull, .fire = fire{timer_count}{} }},",
+                    if entry.shares { ", .once = 1" } else { "" }
                 );
                 timer_count += 1;
             }
@@ -397,7 +443,7 @@ static const struct mr_module module = {{
 	.stop = {stop},
 	.burst = bursts,
 	.burst_plain = bursts_plain,
-{alarms}}};
+{alarms}{shared}}};
 
 __attribute__((visibility(\"default\"))) const struct mr_module *millrace_module(void);
 
@@ -419,6 +465,11 @@ const struct mr_module *millrace_module(void)
         } else {
             "\t.alarms = alarms,\n\t.alarm = fire_due,\n"
         },
+        shared = lock::text::table(
+            names,
+            once(|r| *r == Role::OnStart),
+            once(|r| *r == Role::OnStop)
+        ),
     );
     out
 }

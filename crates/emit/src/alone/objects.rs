@@ -8,6 +8,7 @@ use millrace_object::program::{ObjectId, StateObject};
 use super::text::{comment_text, identifier, string};
 use crate::error::Error;
 use crate::headers;
+use crate::lock::{self, Sharing};
 
 /// How the objects are called.
 pub struct Names {
@@ -19,6 +20,10 @@ pub struct Names {
     pub verdicts: bool,
     /// whether timers call anything
     pub timers: bool,
+    /// which of them workers share
+    pub sharing: Sharing,
+    /// whether readers keep what they overwrite
+    pub undo: bool,
 }
 
 impl Names {
@@ -44,17 +49,45 @@ impl Names {
             constants: program.objects.iter().map(is_constant).collect(),
             verdicts,
             timers,
+            sharing: Sharing::default(),
+            undo: false,
         })
+    }
+
+    /// The same where workers share some of the objects.
+    pub fn with(mut self, sharing: &Sharing) -> Self {
+        self.sharing = sharing.clone();
+        self
+    }
+
+    /// Whether workers share this object.
+    pub fn is_shared(&self, object: ObjectId) -> bool {
+        self.sharing.is_shared(object)
+    }
+
+    /// Whether workers share any.
+    pub fn shares(&self) -> bool {
+        self.sharing.any()
+    }
+
+    /// What the object is called in the structure that holds it.
+    pub fn member(&self, object: ObjectId) -> String {
+        format!("o{}", self.tags[object.0])
     }
 
     /// The object itself, an lvalue.
     pub fn instance(&self, object: ObjectId) -> String {
-        format!("self->o{}", self.tags[object.0])
+        let shared = if self.is_shared(object) {
+            "shared->"
+        } else {
+            ""
+        };
+        format!("self->{shared}o{}", self.tags[object.0])
     }
 
     /// The first two arguments of every function of a kind.
     pub fn operands(&self, object: ObjectId) -> String {
-        format!("&self->o{0}, &shape{0}", self.tags[object.0])
+        format!("&{}, &shape{}", self.instance(object), self.tags[object.0])
     }
 
     /// An object's shape.
@@ -86,6 +119,11 @@ impl Names {
         self.constants[object.0]
     }
 
+    /// Whether each instance has one of its own.
+    pub fn is_owned(&self, object: ObjectId) -> bool {
+        !self.is_constant(object) && !self.is_shared(object)
+    }
+
     fn tag(&self, object: usize) -> &str {
         &self.tags[object]
     }
@@ -114,10 +152,18 @@ pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool)
         if names.is_constant(ObjectId(index)) {
             constant(&mut out, names.tag(index), object);
         } else {
-            shape(&mut out, names.tag(index), object);
+            let shared = names.is_shared(ObjectId(index));
+            shape(&mut out, names.tag(index), object, shared);
         }
     }
+    out.push_str(&lock::text::shared(program, names));
     out.push_str("\nstruct mr_instance {\n");
+    if names.shares() {
+        out.push_str(lock::text::MEMBERS);
+    }
+    if names.undo {
+        out.push_str(lock::text::UNDO);
+    }
     if random {
         out.push_str("\tu64 sketch_seed; /* what random draws depend on */\n");
     }
@@ -134,9 +180,12 @@ pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool)
     if nested {
         out.push_str(super::nested::MEMBER);
     }
-    let mut members = usize::from(random) + usize::from(tails) + usize::from(nested);
+    let mut members = [random, tails, nested, names.shares()]
+        .map(usize::from)
+        .iter()
+        .sum::<usize>();
     for (index, object) in program.objects.iter().enumerate() {
-        if !names.is_constant(ObjectId(index)) && !object.is_shape() {
+        if names.is_owned(ObjectId(index)) && !object.is_shape() {
             let _ = writeln!(out, "\tstruct {} o{};", object.kind.c, names.tag(index));
             members += 1;
         }
@@ -163,7 +212,7 @@ fn describe(object: &StateObject) -> String {
     text
 }
 
-fn shape(out: &mut String, tag: &str, object: &StateObject) {
+fn shape(out: &mut String, tag: &str, object: &StateObject, shared: bool) {
     let fields = [
         ("key_bytes", u64::from(object.key_bytes)),
         ("value_bytes", u64::from(object.value_bytes)),
@@ -174,6 +223,7 @@ fn shape(out: &mut String, tag: &str, object: &StateObject) {
         ("rows", u64::from(object.rows)),
         ("flags", u64::from(object.flags)),
         ("timer", object.timer.map_or(0, |at| u64::from(at) + 1)),
+        ("shared", u64::from(shared)),
     ];
     let set: Vec<String> = fields
         .iter()
@@ -255,20 +305,29 @@ pub fn control(program: &Program, names: &Names) -> String {
                 } else {
                     ("return ", *result)
                 };
+                let word = if result_word.is_empty() {
+                    "void"
+                } else {
+                    result_word
+                };
+                let call = format!("{c}_{function}({operands}, {passed})");
+                let inside = if names.is_shared(ObjectId(index)) {
+                    lock::text::controlled(result_word, &call)
+                } else {
+                    format!("\t{verb}{call};\n")
+                };
                 let _ = write!(
                     out,
-                    "\nstatic {} o{tag}_{function}(struct mr_instance *self, {parameters})\n{{\n\t{verb}{c}_{function}({operands}, {passed});\n}}\n",
-                    if result_word.is_empty() {
-                        "void"
-                    } else {
-                        result_word
-                    },
+                    "\nstatic {word} o{tag}_{function}(struct mr_instance *self, {parameters})\n{{\n{inside}}}\n",
                 );
                 let _ = write!(table, "\n\t\t.{function} = o{tag}_{function},");
             }
             out.push_str(&super::nested::holder_control(
                 program, names, index, &mut table,
             ));
+        }
+        if names.is_shared(ObjectId(index)) {
+            table.push_str("\n\t\t.shared = 1,");
         }
         table.push_str("\n\t},\n");
     }
@@ -302,6 +361,7 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "u64 *cursor, u8 *key, u8 *value, u64 now",
         "cursor, key, value, now",
     ),
+    ("full", "u64", "u64 now", "now"),
     (
         "drain",
         "void",

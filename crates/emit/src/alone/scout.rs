@@ -49,7 +49,10 @@ pub fn scout<'a>(whole: &Slice<'a>) -> Option<Scout<'a>> {
         if roles[id.0] != Role::Absent {
             continue;
         }
-        roles[id.0] = role(whole, whole.step(id));
+        roles[id.0] = match whole.role(id) {
+            Role::Stop => Role::Stop,
+            _ => role(whole, whole.step(id)),
+        };
         if let Role::Site(_) = roles[id.0] {
             sites.insert(id, 0);
         }

@@ -67,18 +67,35 @@ impl<'a> Slice<'a> {
         Ok(slice.from(&[StepId(0)]))
     }
 
-    /// Every step that an execution can get to from these, themselves included.
+    /// Every step that an execution can get to from these, themselves included. What stops, stops still.
     pub fn from(&self, starts: &[StepId]) -> Self {
         let mut slice = self.with_roles(vec![Role::Absent; self.roles.len()]);
         slice.starts = starts.to_vec();
         let mut pending = starts.to_vec();
         while let Some(id) = pending.pop() {
             if slice.role(id) == Role::Absent {
-                slice.roles[id.0] = Role::Run;
+                slice.roles[id.0] = match self.role(id) {
+                    Role::Stop => Role::Stop,
+                    _ => Role::Run,
+                };
                 pending.extend(slice.successors(id));
             }
         }
         slice
+    }
+
+    /// The same, but that executions stop at some steps.
+    pub fn stopping(&self, at: impl Fn(StepId) -> bool) -> Self {
+        let steps = 0..self.roles.len();
+        let role = |id| {
+            if at(StepId(id)) {
+                Role::Stop
+            } else {
+                Role::Absent
+            }
+        };
+        let stops = self.with_roles(steps.map(role).collect());
+        stops.from(&self.starts)
     }
 
     /// How many steps it runs.

@@ -11,8 +11,14 @@ use crate::error::Error;
 /// The statements of an instruction that goes on to the next step; none if nobody reads its result.
 pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
     match *insn {
-        Insn::Store { .. } => return memory::store(body, id, insn),
-        Insn::Atomic { .. } => return memory::atomic(body, id, insn),
+        Insn::Store { .. } | Insn::Atomic { .. } => {
+            let mut out = memory::keep(body, id, insn)?;
+            out.extend(match insn {
+                Insn::Store { .. } => memory::store(body, id, insn)?,
+                _ => memory::atomic(body, id, insn)?,
+            });
+            return Ok(out);
+        }
         Insn::Call { helper } => return call::call(body, id, helper),
         _ => {}
     }

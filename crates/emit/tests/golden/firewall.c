@@ -2720,6 +2720,11 @@ static int o0_flows_next(struct mr_instance *self, u64 *cursor, u8 *key, u8 *val
 	return hash_next(&self->o0_flows, &shape0_flows, cursor, key, value, now);
 }
 
+static u64 o0_flows_full(struct mr_instance *self, u64 now)
+{
+	return hash_full(&self->o0_flows, &shape0_flows, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "flows", .kind = "map", .key_bytes = 40, .value_bytes = 8,
@@ -2729,6 +2734,7 @@ static const struct mr_object objects[] = {
 		.set = o0_flows_set,
 		.remove = o0_flows_remove,
 		.next = o0_flows_next,
+		.full = o0_flows_full,
 	},
 };
 

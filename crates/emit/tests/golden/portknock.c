@@ -466,6 +466,11 @@ static int o0_sources_next(struct mr_instance *self, u64 *cursor, u8 *key, u8 *v
 	return hash_next(&self->o0_sources, &shape0_sources, cursor, key, value, now);
 }
 
+static u64 o0_sources_full(struct mr_instance *self, u64 now)
+{
+	return hash_full(&self->o0_sources, &shape0_sources, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -475,6 +480,7 @@ static const struct mr_object objects[] = {
 		.set = o0_sources_set,
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
+		.full = o0_sources_full,
 	},
 };
 

@@ -14,6 +14,8 @@ use millrace_object::program::{Dialect, Entry, Function, FunctionId, Program, Ro
 pub mod asm;
 pub mod nf;
 pub mod random;
+pub mod traffic;
+pub mod workers;
 
 /// A function made of these instructions; each is one slot.
 pub fn function(name: &str, insns: Vec<Insn>) -> Function {

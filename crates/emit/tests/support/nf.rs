@@ -23,3 +23,15 @@ pub fn load(bench: &Bench, name: &str) -> Program {
     compile_nf(&bench.toolchain, &source, &include, &object).unwrap();
     millrace_object::load(&std::fs::read(object).unwrap(), name).unwrap()
 }
+
+/// An NF of the test's own.
+pub fn compile(bench: &Bench, name: &str, text: &str) -> Program {
+    let include = bench.cache.headers().unwrap().join("include");
+    let (source, object) = (
+        bench.path(&format!("{name}.c")),
+        bench.path(&format!("{name}.o")),
+    );
+    std::fs::write(&source, text).unwrap();
+    compile_nf(&bench.toolchain, &source, &include, &object).unwrap();
+    millrace_object::load(&std::fs::read(object).unwrap(), name).unwrap()
+}

@@ -82,6 +82,15 @@ impl<'a> Engine<'a> {
         self.after(s, Value::Num(e))
     }
 
+    /// The same, of a call whose object had no room.
+    pub(super) fn full_up(&mut self, mut s: State, access: Access, number: i64) -> State {
+        s.accesses.push(Access {
+            outcome: Some("full"),
+            ..access
+        });
+        self.answers(s, number)
+    }
+
     /// A number as bytes in memory order.
     pub(super) fn split_bytes(&mut self, e: ExprId, bytes: u32) -> Vec<ExprId> {
         (0..bytes)

@@ -23,10 +23,7 @@ impl Engine<'_> {
             let c = self.arena.number(value, 64);
             let same = self.arena.compare(Rel::Eq, e, c);
             let other = self.arena.not(same);
-            let answer = self
-                .oracle
-                .and(&mut self.arena, &s.guard, other, Some(&model));
-            if matches!(answer, Answer::Fails) {
+            if matches!(self.asked(s, other), Answer::Fails) {
                 return Ok(value as i64);
             }
         }
@@ -142,10 +139,7 @@ impl Engine<'_> {
 
     /// Whether a condition can hold; yes if nobody can say.
     pub(super) fn possible(&mut self, s: &State, condition: ExprId) -> bool {
-        let answer = self
-            .oracle
-            .and(&mut self.arena, &s.guard, condition, s.model.as_ref());
-        !matches!(answer, Answer::Fails)
+        !matches!(self.asked(s, condition), Answer::Fails)
     }
 
     /// So many bytes in memory order.
@@ -174,14 +168,14 @@ impl Engine<'_> {
                     None => return gap("stack memory is read that the path has not written"),
                 },
                 Region::Place(at) => {
-                    let Some(place) = s.places.get(at).cloned() else {
+                    let Some(place) = s.places.get(at) else {
                         return gap("a place that does not exist");
                     };
-                    self.usable(&place)?;
+                    self.usable(place)?;
                     let offset = (from + i) as u32;
                     match place.bytes.get(&offset) {
                         Some(e) => *e,
-                        None => self.initial(&place, offset),
+                        None => self.initial(place, offset),
                     }
                 }
                 _ => return gap("memory of the context is read by a helper"),

@@ -8,11 +8,14 @@ use millrace_check::flow::places::Places;
 
 use super::Engine;
 use super::state::{Cell, State, Value};
-use crate::expr::walk::cone;
+use crate::expr::walk::each_child;
 use crate::expr::{ExprId, Node};
 
 /// Most numbers in which two paths that merge may differ.
 const MOST: usize = 24;
+
+/// Most parts of a field: each bit of 64 as one of a byte, and room.
+const PARTS: u32 = 256;
 
 /// Forgets what no later step reads.
 pub(super) fn forget(s: &mut State, live: &Places) {
@@ -91,15 +94,24 @@ impl Engine<'_> {
     /// Whether a number is bytes of the packet as they are. Merged, a field of one header and of another
     /// would be a choice that no reader, and no key, could be told from.
     fn is_field(&self, e: ExprId) -> bool {
-        cone(&self.arena, &[e], |_| false).into_iter().all(|id| {
-            matches!(
-                self.arena.node(id),
+        let mut todo = vec![e];
+        let mut left = PARTS;
+        while let Some(e) = todo.pop() {
+            let node = self.arena.node(e);
+            let plain = matches!(
+                node,
                 Node::Byte { base: None, .. }
                     | Node::Concat(_)
                     | Node::Extract { .. }
                     | Node::Const(_)
-            )
-        })
+            );
+            if !plain || left == 0 {
+                return false;
+            }
+            left -= 1;
+            each_child(node, |c| todo.push(c));
+        }
+        true
     }
 
     fn merge(&mut self, a: &State, b: &State) -> State {

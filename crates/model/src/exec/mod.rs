@@ -11,6 +11,7 @@ mod calls;
 mod entries;
 mod memory;
 mod merge;
+mod order;
 mod state;
 mod step;
 
@@ -26,11 +27,11 @@ use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use crate::expr::eval::Assignment;
-use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId, Node, Origin, Rel};
 use crate::model::{Outcome, Path, Verdict};
 use crate::solver::{Answer, Oracle, conjuncts};
 use crate::{Limits, facts};
+use order::reach;
 
 pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
 use step::Next;
@@ -38,9 +39,6 @@ use step::Next;
 /// Why a path cannot be followed.
 #[derive(Clone, Debug)]
 pub struct Gap(pub String);
-
-/// Most blocks for which it is worked out which reach which.
-const REACH: usize = 6000;
 
 /// One execution under way.
 pub struct Engine<'a> {
@@ -101,7 +99,7 @@ impl<'a> Engine<'a> {
             oracle,
             limits,
             until,
-            hurry: until - limits.time / 8,
+            hurry: until - until.saturating_duration_since(Instant::now()) / 8,
             blocks,
             live,
             reach,
@@ -172,16 +170,9 @@ impl<'a> Engine<'a> {
         let mut symbols = from.symbols.clone();
         let program = self.program;
         for p in &program.params {
-            let object = program.objects.get(p.object.0);
-            let initial = object.and_then(|o| o.initial.as_ref());
-            let bytes = initial.and_then(|i| {
-                let at = p.offset as usize;
-                i.get(at..at + p.bytes as usize)
-            });
-            let value = bytes.map_or(0, |b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)));
             let e = self.arena.sym(&p.name, 8 * p.bytes, Origin::Param);
             if let Node::Sym(s) = self.arena.node(e) {
-                symbols.insert(*s, value);
+                symbols.insert(*s, p.declared(program));
             }
         }
         Assignment::new(symbols, from.packet.clone())
@@ -206,7 +197,7 @@ impl<'a> Engine<'a> {
             };
             for s in ready {
                 // One block may be left in many ways, each of which asks the solver.
-                if Instant::now() > self.until {
+                if self.late() {
                     break;
                 }
                 match self.block(s, &mut pending) {
@@ -221,14 +212,8 @@ impl<'a> Engine<'a> {
             let waiting: usize = pending.values().map(Vec::len).sum();
             let spent = if paths.len() + waiting > self.limits.paths {
                 Some(format!("more than {} paths", self.limits.paths))
-            } else if self.steps > self.limits.steps {
-                Some(format!("more than {} steps", self.limits.steps))
-            } else if self.arena.len() > self.limits.expressions {
-                Some(format!("more than {} expressions", self.limits.expressions))
-            } else if Instant::now() > self.until {
-                Some(format!("more than {} ms", self.limits.time.as_millis()))
             } else {
-                None
+                self.spent()
             };
             if let Some(spent) = spent {
                 let gap = why.map_or(String::new(), |gap| format!("; and {gap}"));
@@ -257,80 +242,32 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The waiting block that no other one, which it does not reach itself, can still reach.
-    fn next_block(&self, pending: &BTreeMap<usize, Vec<State>>) -> Option<usize> {
-        let reaches = |a: usize, b: usize| {
-            let word = self.reach.get(a).and_then(|r| r.get(b / 64));
-            word.is_some_and(|w| w >> (b % 64) & 1 == 1)
-        };
-        let rank = |b: &usize| self.blocks.rank.get(*b).copied().flatten();
-        let free = pending.keys().filter(|b| {
-            pending
-                .keys()
-                .all(|a| a == *b || !reaches(*a, **b) || reaches(**b, *a))
-        });
-        free.min_by_key(|b| rank(b))
-            .or_else(|| pending.keys().min_by_key(|b| rank(b)))
-            .copied()
+    /// Whether the time is over.
+    fn late(&self) -> bool {
+        Instant::now() > self.until
     }
 
-    /// With a quarter of the time gone paths are brought to their end, merged or not: a report of some
-    /// paths says more than one of none. Those come first whose guards speak of few computed offsets,
-    /// because a solver is slow where offsets are computed from what is at computed offsets.
-    fn easiest(&self, pending: &mut BTreeMap<usize, Vec<State>>) -> Option<State> {
-        if Instant::now() < self.hurry {
-            return None;
+    /// The budget that is spent, but for that of paths.
+    fn spent(&self) -> Option<String> {
+        let limits = self.limits;
+        if self.steps > limits.steps {
+            Some(format!("more than {} steps", limits.steps))
+        } else if self.arena.len() > limits.expressions {
+            Some(format!("more than {} expressions", limits.expressions))
+        } else if self.late() {
+            Some(format!("more than {} ms", limits.time.as_millis()))
+        } else {
+            None
         }
-        let cost = |s: &State| {
-            let mut bases = BTreeSet::new();
-            for id in cone(&self.arena, &s.guard, |_| false) {
-                if let Node::Byte { base: Some(b), .. } = self.arena.node(id) {
-                    bases.insert(*b);
-                }
-            }
-            bases.len()
-        };
-        let all = pending
-            .iter()
-            .flat_map(|(b, states)| states.iter().enumerate().map(|(i, s)| (*b, i, s)));
-        let rank = |b: usize| self.blocks.rank.get(b).copied().flatten();
-        let (block, index, _) =
-            all.min_by_key(|(b, _, s)| (cost(s), std::cmp::Reverse(rank(*b))))?;
-        let states = pending.get_mut(&block)?;
-        let s = states.swap_remove(index);
-        if states.is_empty() {
-            pending.remove(&block);
-        }
-        Some(s)
     }
 
-    /// Merges what arrived at a join.
-    fn arrive(&mut self, block: usize, states: Vec<State>) -> Vec<State> {
-        let joins = self.blocks.before.get(block).is_some_and(|b| b.len() > 1);
-        if !joins {
-            return states;
+    /// Whether a condition can hold on a path; nobody is asked when the time is over.
+    pub(crate) fn asked(&mut self, s: &State, condition: ExprId) -> Answer {
+        if self.late() {
+            return Answer::Unknown("the time is over".to_owned());
         }
-        // A call splits paths in the middle of a block: those have passed the join.
-        let start = self.blocks.starts.get(block).copied();
-        let (mut states, mut kept): (Vec<State>, Vec<State>) =
-            states.into_iter().partition(|s| Some(s.at) == start);
-        if let Some(live) = self.live.get(block) {
-            states.iter_mut().for_each(|s| merge::forget(s, live));
-        }
-        'next: for s in states {
-            if Instant::now() > self.until {
-                kept.push(s);
-                continue;
-            }
-            for k in kept.iter_mut().filter(|k| k.at == s.at) {
-                if let Some(m) = self.merged(k, &s) {
-                    *k = m;
-                    continue 'next;
-                }
-            }
-            kept.push(s);
-        }
-        kept
+        self.oracle
+            .and(&mut self.arena, &s.guard, condition, s.model.as_ref())
     }
 
     /// Follows a path to the end of its block.
@@ -344,6 +281,10 @@ impl<'a> Engine<'a> {
         let mut gap = None;
         let mut ended = None;
         while let Some(s) = here.pop() {
+            // All of a program may be one block.
+            if self.spent().is_some() {
+                break;
+            }
             self.steps += 1;
             let from = self.blocks.of.get(s.at).copied();
             match self.step(s) {
@@ -412,10 +353,7 @@ impl<'a> Engine<'a> {
             if known {
                 return Some(t);
             }
-            match self
-                .oracle
-                .and(&mut self.arena, &s.guard, e, s.model.as_ref())
-            {
+            match self.asked(&s, e) {
                 Answer::Holds(m) => {
                     t.model = Some(m);
                     Some(t)
@@ -449,31 +387,4 @@ impl<'a> Engine<'a> {
     pub fn witness(path: &Path) -> Option<Rc<Assignment>> {
         path.witness.clone()
     }
-}
-
-/// For each block the set of those that it reaches, one bit each.
-fn reach(blocks: &Blocks) -> Vec<Vec<u64>> {
-    let n = blocks.starts.len();
-    if n > REACH {
-        return Vec::new();
-    }
-    let mut reach = vec![vec![0_u64; n.div_ceil(64)]; n];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &b in blocks.order.iter().rev() {
-            let mut set = reach[b].clone();
-            for &to in &blocks.next[b] {
-                set[to / 64] |= 1 << (to % 64);
-                for (x, y) in set.iter_mut().zip(&reach[to]) {
-                    *x |= y;
-                }
-            }
-            if set != reach[b] {
-                reach[b] = set;
-                changed = true;
-            }
-        }
-    }
-    reach
 }

@@ -12,6 +12,7 @@ pub mod sets;
 pub mod walk;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use millrace_check::domain::tnum::Tnum;
 use serde::Serialize;
@@ -145,6 +146,25 @@ pub struct Arena {
     known: HashMap<(Node, u32), ExprId>,
     symbols: Vec<Symbol>,
     names: HashMap<(String, u32, Origin), SymId>,
+    effort: build::Effort,
+    identity: Identity,
+}
+
+/// What tells arenas apart: the numbers of their expressions mean nothing in others.
+#[derive(Debug)]
+struct Identity(u64);
+
+impl Default for Identity {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// All ones in the low bits; 64 at most.
@@ -162,6 +182,12 @@ impl Arena {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A number that no other arena of this process has, nor a clone of this one.
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.identity.0
     }
 
     fn entry(&self, e: ExprId) -> &Entry {

@@ -1,70 +1,73 @@
 //! Conditions on one byte of the packet, as the set of its values for which they hold.
 
-use std::collections::BTreeMap;
-
-use super::eval::Assignment;
-use super::walk::{children, cone};
-use super::{Arena, ExprId, Node};
+use super::eval::apply_node;
+use super::ids::IdMap;
+use super::walk::{children, cone_within};
+use super::{Arena, ExprId, Node, mask};
 
 /// Beyond so many nodes nobody asks.
 const MOST: usize = 4000;
-/// Bytes of the packet that it is tried on.
-const FILLED: u64 = 256;
 
 /// Values of a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Set([bool; 256]);
+pub struct Set([u64; 4]);
 
 impl Set {
     /// Every value.
     #[must_use]
     pub fn all() -> Self {
-        Self([true; 256])
+        Self([u64::MAX; 4])
     }
 
     /// This value alone.
     #[must_use]
     pub fn one(value: u8) -> Self {
-        let mut set = [false; 256];
-        set[usize::from(value)] = true;
-        Self(set)
+        let mut set = Self([0; 4]);
+        set.insert(value);
+        set
+    }
+
+    fn insert(&mut self, value: u8) {
+        self.0[usize::from(value >> 6)] |= 1 << (value & 63);
+    }
+
+    fn with(&self, other: &Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        let mut out = self.clone();
+        for (a, b) in out.0.iter_mut().zip(&other.0) {
+            *a = f(*a, *b);
+        }
+        out
     }
 
     /// The values of either.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        let mut out = self.clone();
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a |= b;
-        }
-        out
+        self.with(other, |a, b| a | b)
     }
 
     /// The values of both.
     #[must_use]
     pub fn both(&self, other: &Self) -> Self {
-        let mut out = self.clone();
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a &= b;
-        }
-        out
+        self.with(other, |a, b| a & b)
     }
 
     /// The values that are not there.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        let mut out = self.clone();
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a &= !b;
-        }
+        self.with(other, |a, b| a & !b)
+    }
+
+    /// Those of its values for which something holds.
+    #[must_use]
+    pub fn filtered(&self, holds: impl Fn(&u8) -> bool) -> Self {
+        let mut out = Self([0; 4]);
+        self.values().filter(holds).for_each(|v| out.insert(v));
         out
     }
 
     /// Its values.
     pub fn values(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255_u8)
-            .zip(&self.0)
-            .filter_map(|(v, is)| is.then_some(v))
+        (0..=255_u8).filter(|v| self.0[usize::from(v >> 6)] >> (v & 63) & 1 == 1)
     }
 
     /// The value, if there is one only.
@@ -87,10 +90,7 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         return None;
     }
     // What the byte's own place is computed from is no part of the condition.
-    let above = cone(arena, &[e], is_byte);
-    if above.len() > MOST {
-        return None;
-    }
+    let above = cone_within(arena, &[e], is_byte, MOST)?;
     let mut byte = None;
     for id in &above {
         if let Node::Sym(_) = arena.node(*id) {
@@ -105,37 +105,24 @@ pub fn of(arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
             }
         }
     }
-    let Node::Byte { base, at } = *arena.node(byte?) else {
+    let byte = byte?;
+    let Node::Byte { base, at } = *arena.node(byte) else {
         return None;
     };
-    // A packet in which the place is known and no other byte that is asked for is at it.
-    let fill = || {
-        (0..FILLED)
-            .map(|at| (at, 0x45_u8))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let place = |packet: BTreeMap<u64, u8>| {
-        let with = Assignment::new(Default::default(), packet);
-        base.map_or(0, |b| with.value(arena, b))
-    };
-    let from = place(fill());
-    let offset = from.wrapping_add(at as u64);
-    if offset >= FILLED {
-        return None;
-    }
-    let mut set = [false; 256];
-    for (value, is) in (0..=255_u8).zip(&mut set) {
-        let mut packet = if base.is_some() {
-            fill()
-        } else {
-            BTreeMap::new()
-        };
-        packet.insert(offset, value);
-        let with = Assignment::new(Default::default(), packet);
-        if base.is_some_and(|b| with.value(arena, b) != from) {
-            return None;
+    // Where the byte lies does not matter: the condition is worked out from its value alone.
+    let mut set = Set([0; 4]);
+    let mut values: IdMap<ExprId, u64> = IdMap::default();
+    for value in 0..=255_u8 {
+        values.insert(byte, u64::from(value));
+        for id in &above {
+            let get = |e: ExprId| values.get(&e).copied().unwrap_or(0);
+            let width = arena.width(*id);
+            let result = apply_node(arena, arena.node(*id), width, get) & mask(width);
+            values.insert(*id, result);
         }
-        *is = with.value(arena, e) == 1;
+        if values.get(&e) == Some(&1) {
+            set.insert(value);
+        }
     }
-    Some(((base, at), Set(set)))
+    Some(((base, at), set))
 }

@@ -1,4 +1,4 @@
-//! The fields of headers (IEEE 802.3, 802.1Q; RFC 791, 8200, 9293, 768, 792).
+//! The fields of headers (IEEE 802.3, 802.1Q; RFC 791, 8200, 9293, 768, 792, 4443).
 
 /// A field: name, first byte from the header's, bytes.
 pub(super) type Field = (&'static str, i64, i64);
@@ -48,18 +48,35 @@ pub(super) const ICMP: &[Field] = &[
     ("icmp.id", 4, 2),
     ("icmp.seq", 6, 2),
 ];
+pub(super) const ICMPV6: &[Field] = &[
+    ("icmp6.type", 0, 1),
+    ("icmp6.code", 1, 1),
+    ("icmp6.checksum", 2, 2),
+    ("icmp6.id", 4, 2),
+    ("icmp6.seq", 6, 2),
+];
+/// An extension header of IPv6, without its own name.
+pub(super) const EXTENSION: &[Field] = &[("next", 0, 1), ("length", 1, 1), ("data", 2, 6)];
+/// The same, if it may be a fragment header.
+pub(super) const FRAGMENT: &[Field] = &[
+    ("next", 0, 1),
+    ("length", 1, 1),
+    ("fragment", 2, 2),
+    ("id", 4, 4),
+];
 /// TCP or UDP, the guard says not which.
 pub(super) const EITHER: &[Field] = &[("l4.sport", 0, 2), ("l4.dport", 2, 2)];
 
 /// Bytes before the packet that an ICMP error carries.
 pub(super) const ICMP_BYTES: i64 = 8;
 
-/// The fields of a transport header.
-pub(super) fn transport(protocol: Option<u8>) -> &'static [Field] {
+/// The fields of a transport header behind IPv4, or behind IPv6.
+pub(super) fn transport(protocol: Option<u8>, six: bool) -> &'static [Field] {
     match protocol {
         Some(6) => TCP,
         Some(17) => UDP,
-        Some(1) => ICMP,
+        Some(1) if !six => ICMP,
+        Some(58) if six => ICMPV6,
         _ => EITHER,
     }
 }

@@ -3,15 +3,23 @@
 //! `inner.` begins the names of fields of the packet that an ICMP error carries.
 
 pub mod fields;
+mod ipv6;
+pub mod landing;
+pub(crate) mod made;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use crate::expr::sets::{Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel};
 use crate::known::Of;
 use crate::words::Memory;
-use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, IPV6, TAG, transport};
+use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, TAG, transport};
+use ipv6::Chains;
+use landing::Meaning;
 
 /// Which headers stand where.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// offset of the network header and its EtherType; none where the guard does not say
     network: Option<(i64, u16)>,
@@ -23,13 +31,21 @@ pub struct Layout {
     /// the packet carries another one's IPv4 header behind the first eight bytes of ICMP
     inner: bool,
     inner_protocol: Option<u8>,
+    /// what follows the IPv6 header
+    chains: Option<Chains>,
+    /// the conditions that say so, and whether each holds
+    guard: Vec<(ExprId, bool)>,
 }
 
 /// Whether a condition is that the EtherType at an offset is one of a tag's, whichever.
 fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
     let mut todo = vec![(condition, true)];
+    let mut seen = BTreeSet::new();
     let mut found = false;
     while let Some((e, holds)) = todo.pop() {
+        if !seen.insert((e, holds)) {
+            continue;
+        }
         match *arena.node(e) {
             Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
                 let inner = if arena.constant(a) == Some(1) { b } else { a };
@@ -70,6 +86,39 @@ fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
     found
 }
 
+/// How many tags a guard says there are, of the one that was asked for last: mostly the next one is the same
+/// and a condition more.
+#[derive(Default)]
+pub struct Tags(RefCell<Told>);
+
+/// A guard, its arena, and where it says that there is a tag's EtherType.
+#[derive(Default)]
+struct Told {
+    arena: u64,
+    guard: Vec<(ExprId, bool)>,
+    at: [bool; 2],
+}
+
+impl Tags {
+    fn before(&self, arena: &Arena, guard: &[(ExprId, bool)]) -> i64 {
+        let mut told = self.0.borrow_mut();
+        if told.arena != arena.identity() || !guard.starts_with(&told.guard) {
+            *told = Told {
+                arena: arena.identity(),
+                ..Told::default()
+            };
+        }
+        let from = told.guard.len();
+        for e in guard.get(from..).unwrap_or(&[]) {
+            for (is, at) in told.at.iter_mut().zip([12, 16]) {
+                *is = *is || e.1 && says_tag(arena, e.0, at);
+            }
+            told.guard.push(*e);
+        }
+        told.at.iter().take_while(|is| **is).count() as i64
+    }
+}
+
 /// Four times the lower half of a byte: the length of an IPv4 header; which byte.
 fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
     let Node::Concat(parts) = arena.node(e) else {
@@ -92,7 +141,20 @@ impl Layout {
     /// What a guard says.
     #[must_use]
     pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
-        let known = memory.known.all(arena, guard);
+        memory.settle(arena);
+        let guard: Vec<(ExprId, bool)> = guard.iter().map(|e| (*e, true)).collect();
+        Self::read(arena, guard, memory)
+    }
+
+    /// What it says where these conditions hold, too, or their contraries.
+    #[must_use]
+    pub fn given(&self, arena: &Arena, more: &[(ExprId, bool)], memory: &Memory) -> Self {
+        let guard = self.guard.iter().chain(more).copied().collect();
+        Self::read(arena, guard, memory)
+    }
+
+    fn read(arena: &Arena, guard: Vec<(ExprId, bool)>, memory: &Memory) -> Self {
+        let known = memory.known.each(arena, &guard);
         let at = |place: Place| known.get(&Of::Byte(place)).and_then(Set::only);
         let byte = |offset: i64| at((None, offset));
         let word = |at: i64| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
@@ -102,10 +164,7 @@ impl Layout {
         });
         let tags = match network {
             Some((at, _)) => (at - 14) / 4,
-            None => [12, 16]
-                .into_iter()
-                .take_while(|at| guard.iter().any(|e| says_tag(arena, *e, *at)))
-                .count() as i64,
+            None => memory.tags.before(arena, &guard),
         };
         let mut layout = Self {
             network,
@@ -113,13 +172,19 @@ impl Layout {
             ..Self::default()
         };
         let Some((at_network, kind)) = network else {
+            layout.guard = guard;
             return layout;
         };
+        if kind == 0x86dd {
+            let chains = Chains::of(arena, (&guard, &known), at_network, &memory.landings);
+            (layout.chains, layout.guard) = (Some(chains), guard);
+            return layout;
+        }
         layout.header = byte(at_network)
-            .filter(|v| kind == 0x0800 && v >> 4 == 4)
+            .filter(|v| v >> 4 == 4)
             .map(|v| 4 * i64::from(v & 15));
-        layout.protocol = byte(at_network + if kind == 0x0800 { 9 } else { 6 });
-        if layout.protocol == Some(1) && kind == 0x0800 {
+        layout.protocol = byte(at_network + 9);
+        if layout.protocol == Some(1) {
             let at_inner = at_network + ICMP_BYTES;
             let carried = |offset: i64| {
                 let mut places = known.iter().filter_map(|(of, set)| match of {
@@ -134,6 +199,7 @@ impl Layout {
             let protocol = carried(9).and_then(Set::only);
             (layout.inner, layout.inner_protocol) = (version, protocol);
         }
+        layout.guard = guard;
         layout
     }
 
@@ -168,6 +234,31 @@ impl Layout {
         (self.is_transport(arena, a) && second(b)) || (self.is_transport(arena, b) && second(a))
     }
 
+    /// An offset that is computed along the headers behind IPv6, in words.
+    #[must_use]
+    pub fn offset(&self, arena: &Arena, e: ExprId, memory: &Memory) -> Option<String> {
+        let chains = self.chains.as_ref()?;
+        match memory.landings.meaning(arena, e, chains.network())? {
+            Meaning::Offset(landing, by) => Some(chains.offset(landing, by)),
+            Meaning::Protocol { inner: false } => Some("ip6.protocol".to_owned()),
+            Meaning::Protocol { inner: true } => Some("inner.ip6.protocol".to_owned()),
+        }
+    }
+
+    /// The place of a byte behind IPv6, in words.
+    #[must_use]
+    pub fn place(
+        &self,
+        arena: &Arena,
+        base: Option<ExprId>,
+        at: i64,
+        memory: &Memory,
+    ) -> Option<String> {
+        let chains = self.chains.as_ref()?;
+        let (landing, by) = chains.place(arena, base, at, &memory.landings)?;
+        Some(chains.offset(landing, by))
+    }
+
     /// The name of a field, where in it a byte is, and how long it is.
     #[must_use]
     pub fn field(
@@ -175,7 +266,13 @@ impl Layout {
         arena: &Arena,
         base: Option<ExprId>,
         at: i64,
+        memory: &Memory,
     ) -> Option<(String, i64, i64)> {
+        if let Some(chains) = &self.chains
+            && let Some((landing, at)) = chains.place(arena, base, at, &memory.landings)
+        {
+            return chains.field(landing, at);
+        }
         let find = |fields: &[Field], from: i64, prefix: &str| {
             let hit = fields
                 .iter()
@@ -193,24 +290,21 @@ impl Layout {
             if kind == 0x0800 {
                 return find(IPV4, network, "").or_else(|| {
                     let from = network + self.header?;
-                    find(transport(self.protocol), from, "")
+                    find(transport(self.protocol, false), from, "")
                 });
             }
-            return find(IPV6, network, "").or_else(|| match self.protocol {
-                Some(p @ (6 | 17)) => find(transport(Some(p)), network + 40, ""),
-                _ => None,
-            });
+            return None;
         };
         let (network, _) = self.network?;
         if self.is_transport(arena, b) {
-            let own = find(transport(self.protocol), network, "");
+            let own = find(transport(self.protocol, false), network, "");
             return match own {
                 None if self.inner => find(IPV4, network + ICMP_BYTES, "inner."),
                 own => own,
             };
         }
         if self.inner && self.is_inner_transport(arena, b) {
-            let kind = transport(self.inner_protocol);
+            let kind = transport(self.inner_protocol, false);
             return find(kind, network + ICMP_BYTES, "inner.");
         }
         None
@@ -218,8 +312,14 @@ impl Layout {
 
     /// Where a byte of a source field has its like in the destination field, and the other way round.
     #[must_use]
-    pub fn swapped(&self, arena: &Arena, base: Option<ExprId>, at: i64) -> Option<i64> {
-        let (name, _, bytes) = self.field(arena, base, at)?;
+    pub fn swapped(
+        &self,
+        arena: &Arena,
+        base: Option<ExprId>,
+        at: i64,
+        memory: &Memory,
+    ) -> Option<i64> {
+        let (name, _, bytes) = self.field(arena, base, at, memory)?;
         let ethernet = name.starts_with("eth");
         // Of Ethernet the destination comes first.
         let by = if name.ends_with("src") || name.ends_with("sport") {

@@ -48,6 +48,7 @@ fn port_name(context: &Context<'_>, port: u64) -> String {
 #[must_use]
 pub(crate) fn port(context: &Context<'_>, entry: &Entry, path: &Path) -> Option<u64> {
     let ports = context.program.ports.len();
+    context.memory.settle(&entry.arena);
     let known = context.memory.known.all(&entry.arena, &path.guard);
     let values = known.get(&Of::Port)?.values();
     let mut there = values.filter(|p| usize::from(*p) < ports.max(1));

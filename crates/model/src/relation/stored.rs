@@ -339,7 +339,7 @@ fn writers(
             .zip(&a.value)
             .map(|(at, e)| {
                 let field = match *printer.arena.node(*e) {
-                    Node::Byte { base, at } => printer.layout.field(printer.arena, base, at),
+                    Node::Byte { base, at } => printer.field(base, at),
                     _ => None,
                 };
                 (at, field.map(|f| (f.0, f.1)))

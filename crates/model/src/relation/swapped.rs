@@ -12,15 +12,21 @@ use crate::model::{Entry, Model};
 use crate::report::Context;
 use crate::words::Keys;
 
+/// Most ways in which one key came about that are told apart.
+const MOST: usize = 16;
+
+/// A key in words, and what tells it from others that read the same.
+type Text = (String, u64);
+
 /// A key as it is used on a port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct KeyUse {
     object: usize,
     port: u64,
-    /// the key as a person reads it
-    text: String,
+    /// the key as a person reads it, and what tells it from others that read the same
+    text: Text,
     /// the same with source and destination swapped, if there is anything to swap
-    swapped: Option<String>,
+    swapped: Option<Text>,
 }
 
 /// One sentence for each object and pair of ports where a key of the one port is a key of the other swapped;
@@ -35,15 +41,16 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
             let layout = Layout::of(&entry.arena, &path.guard, &context.memory);
             let keys = context.keys(&path);
             for access in path.accesses.iter().filter(|a| !a.key.is_empty()) {
-                let used = key_use(context, entry, (&layout, &keys), access, on);
-                if !uses.contains(&used) {
-                    uses.push(used);
+                for used in key_uses(context, entry, (&layout, &keys), access, on) {
+                    if !uses.contains(&used) {
+                        uses.push(used);
+                    }
                 }
             }
         }
     }
     uses.sort();
-    let mut pairs: BTreeMap<(usize, u64, u64), Vec<(String, String)>> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, u64, u64), Vec<(Text, Text)>> = BTreeMap::new();
     for a in &uses {
         for b in &uses {
             if a.port < b.port
@@ -61,13 +68,12 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
     }
     let mut out = Vec::new();
     for ((object, p, q), pairs) in pairs {
-        // Keys of the first port without their like on the other, as those of an echo, which has one
-        // number for both ports.
+        // Keys of the first port without their like on the other.
         let alone: Vec<String> = uses
             .iter()
             .filter(|u| u.object == object && u.port == p && u.swapped.is_some())
             .filter(|u| !pairs.iter().any(|k| k.0 == u.text))
-            .map(|u| format!("not said of {}", u.text))
+            .map(|u| format!("not said of {}", u.text.0))
             .collect();
         let (p, q) = (port_name(context, p), port_name(context, q));
         let details = pairs.iter();
@@ -82,7 +88,7 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
                 "the {q} path's key is the {p} path's key with source and destination swapped"
             ),
             details: details
-                .map(|(a, b)| format!("{p} {a}; {q} {b}"))
+                .map(|(a, b)| format!("{p} {}; {q} {}", a.0, b.0))
                 .chain(alone)
                 .collect(),
         });
@@ -90,38 +96,57 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
     out
 }
 
-/// The key of an access as text, and with source and destination swapped.
-fn key_use(
+/// A key in the ways that it came about, each as text, and with source and destination swapped. Where only
+/// what it depends on can be shown, a number tells functions of the same fields apart.
+fn key_uses(
     context: &Context<'_>,
     entry: &mut Entry,
     (layout, keys): (&Layout, &Keys),
     access: &Access,
     port: u64,
-) -> KeyUse {
-    let mut changed = false;
-    let mut swapped: Vec<ExprId> = Vec::new();
-    for e in &access.key {
-        // Where each byte goes is looked up before the arena changes.
-        let mut moves = BTreeMap::new();
-        for id in cone(&entry.arena, &[*e], |_| false) {
-            if let Node::Byte { base, at } = *entry.arena.node(id)
-                && let Some(to) = layout.swapped(&entry.arena, base, at)
-            {
-                moves.insert((base, at), to);
-            }
-        }
-        let new = rename(&mut entry.arena, *e, &|base, at| {
-            moves.get(&(base, at)).copied()
-        });
-        changed |= new != *e;
-        swapped.push(new);
-    }
+) -> Vec<KeyUse> {
     let printer = context.printer(&entry.arena, layout, keys);
-    let text = |key: &[ExprId]| printer.key_parts(access.object.0, key).join(" ++ ");
-    KeyUse {
-        object: access.object.0,
-        port,
-        text: text(&access.key),
-        swapped: changed.then(|| text(&swapped)),
+    let ways = printer.ways(&access.key).filter(|w| w.len() <= MOST);
+    let ways: Vec<(Layout, Vec<ExprId>)> = match ways {
+        Some(ways) => {
+            let each = ways.into_iter();
+            each.map(|w| (printer.layout_of(&w), w.bytes)).collect()
+        }
+        None => vec![(layout.clone(), access.key.clone())],
+    };
+    let mut out = Vec::new();
+    for (layout, key) in ways {
+        let mut changed = false;
+        let mut swapped: Vec<ExprId> = Vec::new();
+        for e in &key {
+            // Where each byte goes is looked up before the arena changes.
+            let mut moves = BTreeMap::new();
+            for id in cone(&entry.arena, &[*e], |_| false) {
+                if let Node::Byte { base, at } = *entry.arena.node(id)
+                    && let Some(to) = layout.swapped(&entry.arena, base, at, &context.memory)
+                {
+                    moves.insert((base, at), to);
+                }
+            }
+            let new = rename(&mut entry.arena, *e, &|base, at| {
+                moves.get(&(base, at)).copied()
+            });
+            changed |= new != *e;
+            swapped.push(new);
+        }
+        let printer = context.printer(&entry.arena, &layout, keys);
+        let text = |key: &[ExprId]| {
+            let text = printer.key_parts(access.object.0, key).join(" ++ ");
+            let salts = key.iter().map(|e| printer.salt(&text, *e));
+            let salt = salts.fold(0, |all: u64, s| all.rotate_left(7) ^ s);
+            (text, salt)
+        };
+        out.push(KeyUse {
+            object: access.object.0,
+            port,
+            text: text(&key),
+            swapped: changed.then(|| text(&swapped)),
+        });
     }
+    out
 }

@@ -97,7 +97,11 @@ fn words(printer: &Printer<'_>, a: &Access, agree: bool) -> String {
         _ => String::new(),
     };
     let value = written(printer, a).join(", ");
+    let parts = printer.names.objects.get(a.object.0);
+    let global = parts.is_some_and(|p| p.global && !p.value.is_empty());
     match (a.operation, part(printer, a)) {
+        ("load", Some(part)) if global => format!("read {part}"),
+        ("store", Some(_)) if global => format!("write {}", value.replacen(" = ", " := ", 1)),
         ("load", Some(part)) => format!("read {entry}.{part}").replace(".[", "["),
         ("store", Some(part)) => {
             let value = value.strip_prefix(&format!("{part} = ")).unwrap_or(&value);
@@ -176,6 +180,8 @@ struct Gathered {
     when: Option<BTreeSet<ExprId>>,
     texts: BTreeMap<ExprId, BTreeSet<String>>,
     ports: BTreeSet<Option<u64>>,
+    /// the values without the keys of the entries that they are read from
+    bare: Vec<String>,
     last: usize,
 }
 
@@ -232,6 +238,7 @@ impl Summaries {
                 when: None,
                 texts: BTreeMap::new(),
                 ports: BTreeSet::new(),
+                bare: Vec::new(),
                 last: usize::MAX,
             });
             let s = &mut g.summary;
@@ -248,7 +255,21 @@ impl Summaries {
                 once(&mut s.keys, printer.short_key(a.object.0, &a.key));
             }
             if !a.value.is_empty() {
-                once(&mut s.values, written(&printer, a).join(", "));
+                // Of a store the part is told already.
+                let value = |printer: &Printer<'_>| {
+                    let all = written(printer, a);
+                    match (a.operation, all.as_slice(), s.parts.as_slice()) {
+                        ("store", [one], [part]) => one
+                            .strip_prefix(part.as_str())
+                            .and_then(|v| v.strip_prefix(" = "))
+                            .unwrap_or(one)
+                            .to_owned(),
+                        _ => all.join(", "),
+                    }
+                };
+                let (named, without) = (value(&printer), value(&bare));
+                once(&mut s.values, named);
+                once(&mut g.bare, without);
             }
             for e in a.key.iter().chain(&a.value) {
                 printer
@@ -304,6 +325,10 @@ impl Summaries {
                 .filter(|t| !t.starts_with("port "))
                 .collect();
             s.sources.sort();
+            // The same of several entries is said once.
+            if g.bare.len() < s.values.len() {
+                s.values.clone_from(&g.bare);
+            }
             s
         })
         .collect()

@@ -49,8 +49,29 @@ pub struct ObjectReport {
     pub keys: Vec<String>,
     /// letters that stand for long keys in the other fields
     pub letters: BTreeMap<String, String>,
-    /// what touches it, by source line
+    /// what touches it, by source line, on the paths that were followed
     pub accesses: Vec<Summary>,
+    /// where paths are not all: every access of any execution, by source line
+    pub at_most: Vec<AtMost>,
+}
+
+/// What one line of the source does to an object at most.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AtMost {
+    /// the functions of the entries that may do it
+    pub entries: Vec<String>,
+    /// FILE:LINE
+    pub line: Option<String>,
+    /// the helper, `load`, `store` or `atomic`
+    pub operation: &'static str,
+    /// the most that it does
+    pub effect: Effect,
+    /// the lowest byte of the value that it touches
+    pub from: u32,
+    /// one past the highest
+    pub to: u32,
+    /// the members in which these bytes are; empty where it may be all, or where they have no names
+    pub parts: Vec<String>,
 }
 
 /// What one line of the source does to an object, on all paths that come there.

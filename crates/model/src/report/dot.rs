@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::document::Report;
-use super::text::ending;
+use super::text::{deeper, ending};
 use super::tree::{Node, Then};
 use super::verdict::passes;
 
 /// Longest line of a label.
 const WIDTH: usize = 100;
+/// Most conditions at an edge.
+const CONDITIONS: usize = 6;
+/// Trees of more paths are drawn from left to right: their many ends, one beneath the other, take less room.
+const WIDE: usize = 60;
 
 /// Text in a quoted string.
 fn quoted(text: &str) -> String {
@@ -42,6 +46,15 @@ fn label(lines: &[String]) -> String {
     quoted(&all.join("\n"))
 }
 
+/// The conditions at an edge.
+fn edge(conditions: &[String]) -> String {
+    let mut shown: Vec<String> = conditions.iter().take(CONDITIONS).cloned().collect();
+    if conditions.len() > CONDITIONS {
+        shown.push(format!("… {} more", conditions.len() - CONDITIONS));
+    }
+    label(&shown)
+}
+
 struct Graph {
     out: String,
     next: usize,
@@ -63,7 +76,15 @@ pub fn dot(report: &Report) -> String {
         later: Vec::new(),
     };
     let _ = writeln!(g.out, "digraph {} {{", quoted(&report.name));
-    g.out.push_str("  rankdir=TB; node [shape=box, fontname=\"monospace\", fontsize=10]; edge [fontname=\"monospace\", fontsize=9];\n");
+    let direction = if report.paths.len() > WIDE {
+        "LR"
+    } else {
+        "TB"
+    };
+    let _ = writeln!(
+        g.out,
+        "  rankdir={direction}; node [shape=box, fontname=\"monospace\", fontsize=10]; edge [fontname=\"monospace\", fontsize=9];"
+    );
     for (i, t) in report.trees.iter().enumerate() {
         let root = g.fresh();
         let title = vec![t.entry.clone(), t.role.clone()];
@@ -86,7 +107,7 @@ impl Graph {
     }
 
     fn edge(&mut self, from: usize, to: usize, conditions: &[String]) {
-        let text = label(conditions);
+        let text = edge(conditions);
         let _ = writeln!(self.out, "  n{from} -> n{to} [label={text}];");
     }
 
@@ -94,7 +115,7 @@ impl Graph {
     fn node(&mut self, tree: usize, n: &Node, from: usize, conditions: &[String]) {
         let (mut from, mut reached) = (from, conditions.to_vec());
         if let Then::Same(to) = n.then {
-            let text = label(&reached);
+            let text = edge(&reached);
             self.later.push((from, (tree, to), text));
             return;
         }
@@ -129,10 +150,11 @@ impl Graph {
                 Some(id) => id,
                 None => {
                     let id = self.fresh();
-                    let colour = if passes(&end.verdict) {
-                        "palegreen"
-                    } else {
-                        "mistyrose"
+                    // What takes no packet neither passes nor drops it.
+                    let colour = match end.verdict.as_str() {
+                        "none" => "white",
+                        v if passes(v) => "palegreen",
+                        _ => "mistyrose",
                     };
                     let _ = writeln!(
                         self.out,
@@ -148,10 +170,11 @@ impl Graph {
             return self.edge(from, id, &reached);
         }
         let id = self.fresh();
-        let _ = writeln!(
-            self.out,
-            "  n{id} [shape=diamond, width=0.25, height=0.25, label=\"\"];"
-        );
+        let shown = match n.then {
+            Then::Deeper => format!("shape=plaintext, label={}", label(&[deeper(n)])),
+            _ => "shape=diamond, width=0.25, height=0.25, label=\"\"".to_owned(),
+        };
+        let _ = writeln!(self.out, "  n{id} [{shown}];");
         self.edge(from, id, &reached);
         if let Some(label) = n.label {
             self.labelled.insert((tree, label), first.unwrap_or(id));

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use super::clean;
 use super::document::{ObjectReport, Report};
-use super::text::{declared, effect, ending, heading, summary, usage, when};
+use super::text::{
+    at_most, at_once, declared, deeper, effect, ending, heading, summary, usage, when,
+};
 use super::tree::{Branch, Line, Node, Then, Tree};
 
 const STYLE: &str = "
@@ -26,8 +28,10 @@ a { color: inherit; } :target { background: #fd06; }
 @media (prefers-color-scheme: dark) { .w { color: #d9b84a; } .go { color: #6fc38f; } .drop, .why { color: #ef8474; } }
 ";
 
-/// Text in a page.
-fn escaped(text: &str) -> String {
+/// Text in a page, or in an attribute of one: markup, control characters and what turns the direction of
+/// text are shown as characters.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean(text).chars() {
         match c {
@@ -121,6 +125,22 @@ fn object(out: &mut String, i: usize, o: &ObjectReport) {
             escaped(&format!("{letter}{key}"))
         );
     }
+    if !o.at_most.is_empty() {
+        out.push_str("<div class=\"dim\">at most, on any path:</div>\n<table>\n");
+        for a in &o.at_most {
+            let _ = writeln!(
+                out,
+                "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+                escaped(a.line.as_deref().unwrap_or("")),
+                effect(a.effect),
+                escaped(&at_most(a))
+            );
+        }
+        out.push_str("</table>\n");
+        if !o.accesses.is_empty() {
+            out.push_str("<div class=\"dim\">on the paths that were followed:</div>\n");
+        }
+    }
     if !o.accesses.is_empty() {
         out.push_str("<table>\n");
     }
@@ -198,6 +218,9 @@ fn node(out: &mut String, number: usize, n: &Node) {
                 "<div class=\"end\">=&gt; goes on as at <a href=\"#n{number}-{label}\">({label})</a></div>"
             );
         }
+        Then::Deeper => {
+            let _ = writeln!(out, "<div class=\"end\">{}</div>", escaped(&deeper(n)));
+        }
         Then::Branches(all) => all.iter().for_each(|b| branch(out, number, b)),
     }
 }
@@ -206,8 +229,20 @@ fn branch(out: &mut String, number: usize, b: &Branch) {
     let text = when(b);
     let paths = match b.node.paths {
         1 => String::new(),
-        n => format!(" <span class=\"dim\">{n} paths</span>"),
+        n => format!(" <span class=\"dim\">({n} paths)</span>"),
     };
+    // A way that ends at once is one line.
+    if let (Some(end), Then::End(last)) = (at_once(b), &b.node.then) {
+        let drop = !super::verdict::passes(&last.verdict);
+        let _ = writeln!(
+            out,
+            "<div class=\"leaf\"><span class=\"if\">{}</span> <span class=\"end {}\">{}</span></div>",
+            escaped(&text),
+            if drop { "drop" } else { "go" },
+            escaped(&end)
+        );
+        return;
+    }
     let _ = writeln!(
         out,
         "<details open><summary><span class=\"if\">{}</span>{paths}</summary>",
@@ -215,4 +250,15 @@ fn branch(out: &mut String, number: usize, b: &Branch) {
     );
     node(out, number, &b.node);
     out.push_str("</details>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn no_text_is_markup() {
+        assert_eq!(escaped("<'\">&"), "&lt;&#39;&quot;&gt;&amp;");
+        assert_eq!(escaped("a\u{202e}b\n"), "a\u{fffd}b\u{fffd}");
+    }
 }

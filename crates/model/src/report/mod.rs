@@ -1,6 +1,7 @@
 //! The model for people and for machines: one [`Report`], and a file for each form that it is printed in.
 
 mod access;
+mod at_most;
 mod document;
 pub mod dot;
 pub mod html;
@@ -26,7 +27,7 @@ use crate::words::{Keys, Letters, Memory, Printer};
 use access::Summaries;
 
 pub(crate) use access::place;
-pub use document::{AccessReport, ObjectReport, PathReport, Report, Rewrite, Summary};
+pub use document::{AccessReport, AtMost, ObjectReport, PathReport, Report, Rewrite, Summary};
 
 /// What all words of a report are made with.
 pub(crate) struct Context<'a> {
@@ -216,6 +217,11 @@ pub fn report(
             keys: of,
             letters: letters.into_iter().collect(),
             accesses: summaries.of(&context, o.id.0),
+            at_most: if o.approximate {
+                at_most::of(&context, model, o.id)
+            } else {
+                Vec::new()
+            },
         })
     });
     Report {
@@ -245,7 +251,7 @@ fn one(
     }
     let guard = path.guard.iter().enumerate().filter_map(|(i, e)| {
         let before = path.guard.get(..i).unwrap_or(&[]);
-        context.condition(entry, before, *e, &keys).0
+        context.condition(entry, before, &[*e], &keys).0
     });
     let on = dependences(context, entry, path);
     PathReport {

@@ -103,11 +103,11 @@ fn updates(printer: &Printer<'_>, written: &[Written]) -> Vec<Update> {
     let mut out = Vec::new();
     let mut i = 0;
     while let Some(first) = last.get(i) {
-        let field = printer.layout.field(printer.arena, first.base, first.at);
+        let field = printer.field(first.base, first.at);
         let most = field.as_ref().map_or(usize::MAX, |f| (f.2 - f.1) as usize);
         let follows = |n: usize| {
             last.get(i + n).is_some_and(|w| {
-                let named = printer.layout.field(printer.arena, w.base, w.at).is_some();
+                let named = printer.field(w.base, w.at).is_some();
                 w.base == first.base && w.at == first.at + n as i64 && (field.is_some() || !named)
             })
         };

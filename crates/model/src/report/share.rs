@@ -20,6 +20,8 @@ pub(super) fn key(node: &Node, salt: u64) -> u64 {
             }
         }
         Then::Same(label) => label.hash(&mut h),
+        // What is not shown is told apart by the salt.
+        Then::Deeper => {}
     }
     h.finish()
 }
@@ -29,7 +31,7 @@ fn lines(node: &Node) -> usize {
     let below = match &node.then {
         Then::End(end) => 1 + end.rewrites.len(),
         Then::Branches(all) => all.iter().map(|b| 1 + lines(&b.node)).sum(),
-        Then::Same(_) => 1,
+        Then::Same(_) | Then::Deeper => 1,
     };
     node.accesses.len() + below
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::clean;
-use super::document::{ObjectReport, Report, Summary};
+use super::document::{AtMost, ObjectReport, Report, Summary};
 use super::tree::{Branch, End, Line, Node, Then, Tree};
 use crate::model::{Effect, Use};
 
@@ -89,6 +89,23 @@ pub fn summary(s: &Summary) -> String {
         let _ = write!(out, "; when {}", list(&s.when, ", "));
     }
     out
+}
+
+/// What a line does to an object at most, without its place.
+#[must_use]
+pub fn at_most(a: &AtMost) -> String {
+    let bytes = match a.to.saturating_sub(a.from) {
+        1 => format!("byte {}", a.from),
+        _ => format!("bytes {} to {}", a.from, a.to.saturating_sub(1)),
+    };
+    if a.parts.is_empty() {
+        return format!("{} {bytes}", a.operation);
+    }
+    let mut parts: Vec<&str> = a.parts.iter().take(MOST).map(String::as_str).collect();
+    if a.parts.len() > MOST {
+        parts.push("…");
+    }
+    format!("{} {} ({bytes})", a.operation, parts.join(", "))
 }
 
 /// The first line.
@@ -177,6 +194,26 @@ impl Text {
             .filter_map(|s| s.line.as_ref())
             .map(String::len);
         let width = width.max().unwrap_or(0);
+        if o.approximate && !o.at_most.is_empty() {
+            let _ = writeln!(self.out, "    at most, on any path:");
+            let lines = o.at_most.iter().filter_map(|a| a.line.as_ref());
+            let width = lines.map(|l| l.chars().count()).max().unwrap_or(0);
+            for a in &o.at_most {
+                let line = a.line.clone().unwrap_or_default();
+                let (effect, what) = (effect(a.effect), at_most(a));
+                let others = o.at_most.iter().flat_map(|b| &b.entries);
+                let all = others.clone().all(|e| a.entries.contains(e));
+                let what = if all {
+                    what
+                } else {
+                    format!("{what}; in {}", clean(&a.entries.join(", ")))
+                };
+                let _ = writeln!(self.out, "    {line:width$}  {effect:9}  {what}");
+            }
+            if !o.accesses.is_empty() {
+                let _ = writeln!(self.out, "    on the paths that were followed:");
+            }
+        }
         for s in &o.accesses {
             let line = s.line.clone().unwrap_or_default();
             let _ = writeln!(
@@ -239,6 +276,7 @@ impl Text {
                 Then::Same(label) => {
                     return self.put(depth, &format!("=> goes on as at ({label})"));
                 }
+                Then::Deeper => return self.put(depth, &deeper(node)),
                 Then::Branches(all) => all,
             };
             let (short, long): (Vec<&Branch>, Vec<&Branch>) =
@@ -306,8 +344,17 @@ pub fn ending(end: &End) -> String {
     format!("=> {}{notes}", end.verdict)
 }
 
+/// What stands for decisions that are not shown.
+#[must_use]
+pub fn deeper(node: &Node) -> String {
+    format!(
+        "=> {} paths, too deep to be shown here; --json lists them",
+        node.paths
+    )
+}
+
 /// The end of a way that does nothing else.
-fn at_once(b: &Branch) -> Option<String> {
+pub(super) fn at_once(b: &Branch) -> Option<String> {
     if !b.node.accesses.is_empty() || b.node.label.is_some() {
         return None;
     }

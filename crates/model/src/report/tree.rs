@@ -1,6 +1,8 @@
 //! Paths as decisions: conditions that paths share are said once, and so is what happens after them. Where
 //! the same follows in two places, the second says only where the first is.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::access;
 use super::document::Rewrite;
 use super::rewrite::rewrites;
@@ -14,6 +16,10 @@ use crate::known::Of;
 use crate::layout::Layout;
 use crate::model::{Entry, Path};
 use crate::words::{Keys, Printer};
+
+/// How many decisions after each other are shown: a person follows fewer, and each is a level of the stack
+/// for whatever reads the tree.
+const DEEPEST: usize = 160;
 
 /// The decisions of one entry.
 pub struct Tree {
@@ -49,6 +55,8 @@ pub enum Then {
     Branches(Vec<Branch>),
     /// the same as at the node of this label
     Same(usize),
+    /// more decisions than are shown
+    Deeper,
 }
 
 /// A way on.
@@ -104,7 +112,7 @@ pub(super) fn tree(context: &Context<'_>, entry: &Entry) -> Tree {
         .map(|path| Waiting { path, accesses: 0 })
         .collect();
     let builder = Builder { context, entry };
-    let mut root = builder.node(&waiting, 0);
+    let mut root = builder.node(&waiting, 0, 0);
     share(&mut root);
     Tree {
         entry: entry.function.clone(),
@@ -132,7 +140,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The node of paths that have their first conditions in common.
-    fn node(&self, waiting: &[Waiting<'a>], told: usize) -> Node {
+    fn node(&self, waiting: &[Waiting<'a>], told: usize, depth: usize) -> Node {
         let Some(first) = waiting.first() else {
             return Node {
                 label: None,
@@ -165,8 +173,13 @@ impl<'a> Builder<'a> {
             let (end, s) = self.end(&printer, first.path);
             salt = s;
             Then::End(end)
+        } else if depth == DEEPEST {
+            let mut h = DefaultHasher::new();
+            waiting.iter().for_each(|w| w.path.guard.hash(&mut h));
+            salt = h.finish();
+            Then::Deeper
         } else {
-            match Self::either(self.branches(&waiting, told)) {
+            match Self::either(self.branches(&waiting, told, depth + 1)) {
                 Ok(node) => {
                     accesses.extend(node.accesses);
                     salt = node.salt;
@@ -187,7 +200,7 @@ impl<'a> Builder<'a> {
         node
     }
 
-    fn branches(&self, waiting: &[Waiting<'a>], told: usize) -> Vec<Branch> {
+    fn branches(&self, waiting: &[Waiting<'a>], told: usize, depth: usize) -> Vec<Branch> {
         let mut groups: Vec<(Option<ExprId>, Vec<Waiting<'a>>)> = Vec::new();
         for w in waiting {
             let next = w.path.guard.get(told).copied();
@@ -216,7 +229,7 @@ impl<'a> Builder<'a> {
                 Branch {
                     conditions,
                     contrary,
-                    node: self.node(group, told + more),
+                    node: self.node(group, told + more, depth),
                     salt,
                 }
             })
@@ -246,14 +259,34 @@ impl<'a> Builder<'a> {
         let mut out = Vec::new();
         let mut salt = 0_u64;
         let keys = self.context.keys(first.path);
-        for at in told..told + more {
+        // What is said of one byte in several conditions is said once, where the first of them stands.
+        let arena = &self.entry.arena;
+        let places: Vec<Option<Place>> = (told..told + more)
+            .map(|at| {
+                let set = self.context.memory.set(arena, *first.path.guard.get(at)?);
+                set.map(|s| s.0)
+            })
+            .collect();
+        for (i, at) in (told..told + more).enumerate() {
             let (Some(before), Some(e)) = (first.path.guard.get(..at), first.path.guard.get(at))
             else {
                 break;
             };
-            let (text, s) = self.context.condition(self.entry, before, *e, &keys);
+            let place = places.get(i).copied().flatten();
+            let mut others = places.iter().enumerate().filter(|p| *p.1 == place);
+            if place.is_some() && others.next().is_some_and(|p| p.0 < i) {
+                continue;
+            }
+            let mut all = vec![*e];
+            if place.is_some() {
+                all.extend(others.filter_map(|p| first.path.guard.get(told + p.0).copied()));
+            }
+            let (text, s) = self.context.condition(self.entry, before, &all, &keys);
             salt = salt.rotate_left(9) ^ s;
             out.extend(text);
+        }
+        if let [_, _, ..] = out.as_slice() {
+            out.iter_mut().for_each(enclose);
         }
         (out, salt)
     }
@@ -283,21 +316,41 @@ impl<'a> Builder<'a> {
 }
 
 impl Context<'_> {
-    /// A condition in words after those before it; none where they imply it.
+    /// A condition in words after those before it, or several about one byte; none where those before imply
+    /// it.
     pub(super) fn condition(
         &self,
         entry: &Entry,
         before: &[ExprId],
-        e: ExprId,
+        e: &[ExprId],
         keys: &Keys,
     ) -> (Option<String>, u64) {
         let layout = Layout::of(&entry.arena, before, &self.memory);
         let printer = self.printer(&entry.arena, &layout, keys);
         let all = self.memory.known.all(&entry.arena, before);
         let known = |at: Place| all.get(&Of::Byte(at)).cloned().unwrap_or_else(Set::all);
-        let text = printer.given(e, true, &known);
-        let salt = text.as_ref().map_or(0, |t| printer.salt(t, e));
+        let text = printer.given(e, &known);
+        let salts = e
+            .iter()
+            .map(|e| text.as_ref().map_or(0, |t| printer.salt(t, *e)));
+        let salt = salts.fold(0, |all, s| all ^ s);
         (text, salt)
+    }
+}
+
+/// Puts alternatives into brackets that stand beside other conditions.
+fn enclose(text: &mut String) {
+    let mut depth = 0_i32;
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ' ' if depth == 0 && text.get(i..).is_some_and(|t| t.starts_with(" or ")) => {
+                *text = format!("({text})");
+                return;
+            }
+            _ => {}
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 //! answers to the same question; then a solver, through the trait [`Solve`], about no more of the guard than
 //! has to do with the new condition.
 
+mod dump;
 mod far;
 mod repair;
+mod sat;
 mod search;
 mod slice;
 pub mod smt;
@@ -11,14 +13,17 @@ mod z3;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use crate::Limits;
 use crate::expr::eval::Assignment;
 use crate::expr::ids::{IdMap, IdSet};
-use crate::expr::walk::{cone, given};
+use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node};
 
+use dump::Dump;
 use far::{Lemma, Values, assignment};
+pub use sat::Sat;
 use slice::Leaves;
 pub(crate) use slice::conjuncts;
 pub use z3::Z3;
@@ -48,18 +53,27 @@ pub enum Said {
 /// A decision procedure for conjunctions of expressions of width 1 over symbols and packet bytes, all of them
 /// variables of their own; the two bytes of a lemma are equal if their offsets are.
 pub trait Solve {
-    /// Whether all can hold at once.
-    fn solve(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[(ExprId, ExprId)]) -> Said;
+    /// Whether all can hold at once; an assignment under which most of them hold may help.
+    fn solve(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        lemmas: &[Lemma],
+        near: Option<&Assignment>,
+    ) -> Said;
 }
 
-/// Two cases of a question.
-struct Fork {
-    /// the conjunct that they take the place of
-    whole: Option<ExprId>,
-    /// the condition that the first decides to hold, the second not to
-    by: ExprId,
-    /// what each adds, and what it decides
-    ways: [(ExprId, bool); 2],
+/// The solver that these limits ask for.
+#[must_use]
+pub fn of(limits: &Limits) -> Box<dyn Solve> {
+    let solver: Box<dyn Solve> = match &limits.solver {
+        None => Box::new(Sat::new(limits.question)),
+        Some(command) => Box::new(Z3::new(command.clone(), limits.question)),
+    };
+    match &limits.dump {
+        None => solver,
+        Some(folder) => Box::new(Dump::new(solver, folder.clone())),
+    }
 }
 
 /// Whether an assignment is one for the whole guard.
@@ -71,11 +85,8 @@ const LIGHT: usize = 40;
 const REMEMBERED: usize = 48;
 /// Most answers that are remembered, and most expressions with a choice decided.
 const ANSWERS: usize = 1 << 16;
-/// Most expressions that a walk evaluates, for a question and for one of its cases.
-const LONG: usize = 300_000;
-const SHORT: usize = 60_000;
-/// Most cases into which one question is taken apart.
-const CASES: usize = 96;
+/// Most expressions that a walk evaluates.
+const LONG: usize = 20_000;
 /// How often a question is asked again with more lemmas.
 const ROUNDS: usize = 16;
 
@@ -88,13 +99,14 @@ pub struct Oracle {
     leaves: Leaves,
     answers: HashMap<Vec<ExprId>, Option<Values>>,
     lemmas: Vec<Lemma>,
-    decided: HashMap<(ExprId, ExprId, bool), ExprId>,
     /// questions that a remembered assignment or answer settled
     pub remembered: u64,
     /// questions that a walk from an earlier assignment settled
     pub found: u64,
     /// questions that the solver got
     pub asked: u64,
+    /// how long it took over them
+    pub solving: Duration,
     /// questions that it did not answer
     pub unanswered: u64,
     /// what it said last
@@ -113,10 +125,10 @@ impl Oracle {
             leaves: Leaves::default(),
             answers: HashMap::new(),
             lemmas: Vec::new(),
-            decided: HashMap::new(),
             remembered: 0,
             found: 0,
             asked: 0,
+            solving: Duration::ZERO,
             unanswered: 0,
             reason: None,
         }
@@ -180,7 +192,6 @@ impl Oracle {
             return Answer::Holds(m);
         }
         let whole = conjuncts(arena, all);
-        let mut cases = CASES;
         let mut why = None;
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
@@ -189,12 +200,12 @@ impl Oracle {
             {
                 return Answer::Holds(m);
             }
-            match self.split(arena, &slice, Some(&under), &fits, &mut cases) {
+            match self.lightly(arena, &slice, Some(&under), &fits) {
                 Answer::Unknown(reason) => why = Some(reason),
                 decided => return decided,
             }
         }
-        match self.split(arena, &whole, None, &fits, &mut cases) {
+        match self.lightly(arena, &whole, None, &fits) {
             Answer::Unknown(reason) => {
                 let why = why.unwrap_or(reason);
                 self.unanswered += 1;
@@ -230,98 +241,9 @@ impl Oracle {
         Some(m)
     }
 
-    /// What is light first: if it cannot hold, neither can all. Then one case after another of a heavy
-    /// disjunction, which is what merged paths leave in a guard: each alone is a question like those that
-    /// the paths asked before they met.
-    fn split(
-        &mut self,
-        arena: &mut Arena,
-        all: &[ExprId],
-        under: Option<&Rc<Assignment>>,
-        fits: Fits<'_>,
-        cases: &mut usize,
-    ) -> Answer {
-        match self.light(arena, all, under, fits) {
-            Answer::Unknown(_) => {}
-            decided => return decided,
-        }
-        let Some(Fork {
-            whole,
-            by,
-            mut ways,
-        }) = self.fork(arena, all).filter(|_| *cases > 0)
-        else {
-            return self.lazily(arena, all, under, fits, false);
-        };
-        *cases -= 1;
-        if under.is_some_and(|m| m.value(arena, by) != 1) {
-            ways.reverse();
-        }
-        let mut why = None;
-        for (case, holds) in ways {
-            let mut rest = Vec::new();
-            for e in all.iter().copied().filter(|e| Some(*e) != whole) {
-                let decided = match self.decided.get(&(e, by, holds)) {
-                    Some(known) => *known,
-                    None => given(arena, e, by, holds),
-                };
-                if self.decided.len() < ANSWERS {
-                    self.decided.insert((e, by, holds), decided);
-                }
-                rest.extend(conjuncts(arena, &[decided]));
-            }
-            rest.extend(conjuncts(arena, &[case]));
-            rest.sort_unstable();
-            rest.dedup();
-            if rest.iter().any(|e| arena.constant(*e) == Some(0)) {
-                continue;
-            }
-            rest.retain(|e| arena.constant(*e).is_none());
-            if let Some(m) = under.and_then(|under| self.walk(arena, &rest, under, fits, SHORT)) {
-                return Answer::Holds(m);
-            }
-            match self.split(arena, &rest, under, fits, cases) {
-                Answer::Holds(m) => return Answer::Holds(m),
-                Answer::Fails => {}
-                Answer::Unknown(reason) => why = Some(reason),
-            }
-        }
-        why.map_or(Answer::Fails, Answer::Unknown)
-    }
-
-    /// Where a question falls into two: at a heavy disjunction, or at the heaviest choice in what is heavy.
-    fn fork(&mut self, arena: &mut Arena, all: &[ExprId]) -> Option<Fork> {
-        let mut heavy = all.to_vec();
-        heavy.retain(|e| self.weight(arena, *e) > LIGHT);
-        for e in &heavy {
-            // What differs between paths that met is a choice by the guard of one of them, so that a case
-            // decides it. That the second case excludes the first is not said: nothing fails for it that
-            // could hold, and what holds is held against the whole guard.
-            if let Node::Bin(Bin::Or, a, b) = *arena.node(*e) {
-                return Some(Fork {
-                    whole: Some(*e),
-                    by: a,
-                    ways: [(a, true), (b, false)],
-                });
-            }
-        }
-        let inside = cone(arena, &heavy, |_| false);
-        let choices = inside.into_iter().filter_map(|e| match *arena.node(e) {
-            Node::Ite(c, ..) => Some(c),
-            _ => None,
-        });
-        let by = choices.max_by_key(|c| (self.weight(arena, *c), *c))?;
-        let not = arena.not(by);
-        Some(Fork {
-            whole: None,
-            by,
-            ways: [(by, true), (not, false)],
-        })
-    }
-
-    /// Asks without what is heavy, checksums mostly. If that can hold, a packet with its checksum put right may
-    /// already be the answer.
-    fn light(
+    /// Asks without what is heavy first, checksums mostly: if that cannot hold, neither can all; if it can, a
+    /// packet with its checksum put right may already be the answer.
+    fn lightly(
         &mut self,
         arena: &Arena,
         all: &[ExprId],
@@ -330,10 +252,13 @@ impl Oracle {
     ) -> Answer {
         let mut light = all.to_vec();
         light.retain(|e| self.weight(arena, *e) <= LIGHT);
-        if light.len() == all.len() {
-            return Answer::Unknown("nothing is heavy".to_owned());
+        if light.len() < all.len() {
+            match self.lazily(arena, &light, under, fits, true) {
+                Answer::Unknown(_) => {}
+                decided => return decided,
+            }
         }
-        self.lazily(arena, &light, under, fits, true)
+        self.lazily(arena, all, under, fits, false)
     }
 
     /// Asks, and asks again with what the answer overlooked of bytes at computed offsets.
@@ -356,7 +281,7 @@ impl Oracle {
             .filter(|(a, b)| mine.contains(a) && mine.contains(b))
             .collect();
         for _ in 0..ROUNDS {
-            let values = match self.answer(arena, all, &lemmas) {
+            let values = match self.answer(arena, all, &lemmas, under) {
                 Said::Holds(values) => values,
                 Said::Fails => return Answer::Fails,
                 Said::Unknown(why) => return Answer::Unknown(why),
@@ -387,7 +312,13 @@ impl Oracle {
         Answer::Unknown("no assignment of the solver satisfies the guard".to_owned())
     }
 
-    fn answer(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[Lemma]) -> Said {
+    fn answer(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        lemmas: &[Lemma],
+        near: Option<&Rc<Assignment>>,
+    ) -> Said {
         let mut key = all.to_vec();
         key.sort_unstable();
         key.extend(lemmas.iter().flat_map(|l| [l.0, l.1]));
@@ -402,7 +333,9 @@ impl Oracle {
             return Said::Unknown("the time is up".to_owned());
         }
         self.asked += 1;
-        let said = self.solver.solve(arena, all, lemmas);
+        let began = Instant::now();
+        let said = self.solver.solve(arena, all, lemmas, near.map(|m| &**m));
+        self.solving += began.elapsed();
         if self.answers.len() < ANSWERS {
             match &said {
                 Said::Holds(values) => {

@@ -60,9 +60,15 @@ impl Leaves {
 pub(crate) fn conjuncts(arena: &Arena, all: &[ExprId]) -> Vec<ExprId> {
     let mut out = Vec::new();
     let mut todo: Vec<ExprId> = all.iter().rev().copied().collect();
+    // Where conjunctions share what they are made of, there are more ways down than parts.
+    let mut seen: IdSet<ExprId> = IdSet::default();
     while let Some(e) = todo.pop() {
         match *arena.node(e) {
-            Node::Bin(Bin::And, a, b) if arena.width(e) == 1 => todo.extend([b, a]),
+            Node::Bin(Bin::And, a, b) if arena.width(e) == 1 => {
+                if seen.insert(e) {
+                    todo.extend([b, a]);
+                }
+            }
             _ => out.push(e),
         }
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::far::{Lemma, Values};
 use super::smt::{Query, query};
 use super::{Said, Solve};
+use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
 
 /// How long the first of two attempts may take.
@@ -35,23 +36,18 @@ impl Drop for Running {
 pub struct Z3 {
     command: PathBuf,
     timeout: Duration,
-    dump: Option<PathBuf>,
     running: Option<Running>,
-    questions: u64,
     missing: Option<String>,
 }
 
 impl Z3 {
-    /// Asks `command`, and waits at most `timeout` for an answer; each question is also written to a file
-    /// in `dump`, if that is given.
+    /// Asks `command`, and waits at most `timeout` for an answer.
     #[must_use]
-    pub fn new(command: PathBuf, timeout: Duration, dump: Option<PathBuf>) -> Self {
+    pub fn new(command: PathBuf, timeout: Duration) -> Self {
         Self {
             command,
             timeout,
-            dump,
             running: None,
-            questions: 0,
             missing: None,
         }
     }
@@ -128,12 +124,6 @@ impl Z3 {
 
     fn ask(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[Lemma]) -> Result<Said, String> {
         let q = query(arena, all, lemmas);
-        self.questions += 1;
-        if let Some(folder) = &self.dump {
-            let file = folder.join(format!("{:05}.smt2", self.questions));
-            let text = format!("(set-logic QF_BV)\n{}(check-sat)\n", q.text);
-            std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-        }
         // Most questions are small: a scope is ten times cheaper than a reset, and the solver of a reset
         // process with a known logic is better at the rest.
         let quick = QUICK.min(self.timeout).as_millis();
@@ -199,7 +189,13 @@ fn values(text: &str) -> Values {
 }
 
 impl Solve for Z3 {
-    fn solve(&mut self, arena: &Arena, all: &[ExprId], lemmas: &[Lemma]) -> Said {
+    fn solve(
+        &mut self,
+        arena: &Arena,
+        all: &[ExprId],
+        lemmas: &[Lemma],
+        _near: Option<&Assignment>,
+    ) -> Said {
         if let Some(why) = &self.missing {
             return Said::Unknown(why.clone());
         }

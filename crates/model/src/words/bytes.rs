@@ -4,6 +4,9 @@ use super::Printer;
 use crate::expr::{ExprId, Node};
 use crate::names::{What, member};
 
+/// Most choices within each other of which a byte is shown as one.
+const CHOICES: usize = 64;
+
 /// One byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Term {
@@ -82,6 +85,22 @@ impl Printer<'_> {
         (all && self.is_low(of, first)).then_some(of)
     }
 
+    /// Whether a byte is one of more than can be shown.
+    fn many(&self, byte: ExprId) -> bool {
+        let mut todo = vec![byte];
+        let mut choices = 0;
+        while let Some(e) = todo.pop() {
+            if let Node::Ite(_, x, y) = *self.arena.node(e) {
+                choices += 1;
+                if choices > CHOICES {
+                    return true;
+                }
+                todo.extend([x, y]);
+            }
+        }
+        false
+    }
+
     /// Bytes of which each is one or another by the same condition.
     pub(super) fn choice(&self, bytes: &[ExprId]) -> Option<(ExprId, Vec<ExprId>, Vec<ExprId>)> {
         let way = |e: &ExprId| match *self.arena.node(*e) {
@@ -89,6 +108,10 @@ impl Printer<'_> {
             _ => None,
         };
         let c = bytes.iter().find_map(way)?;
+        // Of choices of choices of choices only what they depend on is shown.
+        if bytes.iter().any(|b| self.many(*b)) {
+            return None;
+        }
         let ways = bytes.iter().map(|e| match *self.arena.node(*e) {
             Node::Ite(d, x, y) if d == c => Some((x, y)),
             Node::Const(_) => Some((*e, *e)),
@@ -125,27 +148,29 @@ impl Printer<'_> {
         text
     }
 
+    /// The object, the entry and the byte of its value that a byte is.
+    fn place(&self, t: &Term) -> Option<(usize, u32, u32)> {
+        let Term::Of(e, i) = *t else { return None };
+        let (object, name) = self.state(e)?;
+        match name.what {
+            What::Bytes { from } => Some((object, name.entry, from + i)),
+            _ => None,
+        }
+    }
+
     /// In words, if bytes are all of an entry's value.
     pub(super) fn all_of_value(&self, bytes: &[ExprId]) -> Option<String> {
         let mut terms = Vec::new();
         for e in bytes {
             terms.extend(self.terms(*e)?);
         }
-        let place = |t: &Term| {
-            let Term::Of(e, i) = *t else { return None };
-            let (object, name) = self.state(e)?;
-            match name.what {
-                What::Bytes { from } => Some((object, name.entry, from + i)),
-                _ => None,
-            }
-        };
-        let (object, entry, 0) = place(terms.first()?)? else {
+        let (object, entry, 0) = self.place(terms.first()?)? else {
             return None;
         };
         let all = self.names.objects.get(object)?.value_bytes as usize == terms.len();
         let run = (0..)
             .zip(&terms)
-            .all(|(at, t)| place(t) == Some((object, entry, at)));
+            .all(|(at, t)| self.place(t) == Some((object, entry, at)));
         (all && run && terms.len() > 8).then(|| format!("{}.*", self.entry(object, entry)))
     }
 
@@ -166,7 +191,7 @@ impl Printer<'_> {
     }
 
     fn packet_run(&self, rest: &[Term], base: Option<ExprId>, at: i64) -> (usize, String) {
-        let field = self.layout.field(self.arena, base, at);
+        let field = self.field(base, at);
         let is = |i: usize, at: i64| rest.get(i) == Some(&Term::Packet(base, at));
         // A whole field, its last byte first.
         if let Some((name, from, all)) = &field
@@ -180,10 +205,21 @@ impl Printer<'_> {
         let mut n = 1;
         while n < most && is(n as usize, at + n) {
             // Where a field begins, another run begins.
-            if field.is_none() && self.layout.field(self.arena, base, at + n).is_some() {
+            if field.is_none() && self.field(base, at + n).is_some() {
                 break;
             }
             n += 1;
+        }
+        // The network that an address is in: its first bytes, and nothing.
+        if let Some((name, 0, all)) = &field
+            && n < *all
+            && name
+                .rsplit('.')
+                .next()
+                .is_some_and(|f| matches!(f, "src" | "dst"))
+            && (n..*all).all(|i| rest.get(i as usize) == Some(&Term::Const(0)))
+        {
+            return (*all as usize, format!("{name}/{}", 8 * n));
         }
         let text = match field {
             Some((name, 0, all)) if n == all => name,
@@ -192,7 +228,7 @@ impl Printer<'_> {
             None => {
                 let start = match base {
                     None => self.offset(at),
-                    Some(b) => format!("{} + {}", self.text(b), self.offset(at)),
+                    Some(b) => self.behind(b, at),
                 };
                 if n == 1 {
                     format!("pkt[{start}]")
@@ -213,17 +249,10 @@ impl Printer<'_> {
             let members = self.names.objects.get(object).map_or(&[][..], |p| &p.value);
             let first = from + i;
             // What follows may be the next symbol's.
-            let place = |t: &Term| match *t {
-                Term::Of(e, i) => match self.state(e) {
-                    Some((o, s)) if o == object && s.entry == name.entry => match s.what {
-                        What::Bytes { from } => Some(from + i),
-                        _ => None,
-                    },
-                    _ => None,
-                },
-                _ => None,
+            let at = |k: usize| {
+                let (o, entry, byte) = self.place(rest.get(k)?)?;
+                (o == object && entry == name.entry).then_some(byte)
             };
-            let at = |k: usize| rest.get(k).and_then(place);
             if let Some(m) = member(members, first)
                 && m.bytes > 1
                 && first + 1 == m.from + m.bytes
@@ -341,7 +370,7 @@ impl Printer<'_> {
         let Some(Term::Packet(base, at)) = terms.first().copied() else {
             return None;
         };
-        let (name, from, all) = self.layout.field(self.arena, base, at)?;
+        let (name, from, all) = self.field(base, at)?;
         let run = (at..)
             .zip(&terms)
             .all(|(at, t)| *t == Term::Packet(base, at));
@@ -352,18 +381,10 @@ impl Printer<'_> {
     #[must_use]
     pub fn memory_value(&self, e: ExprId) -> Option<(usize, u32, std::ops::Range<u32>)> {
         let terms = self.trimmed(e)?;
-        let place = |t: &Term| {
-            let Term::Of(e, i) = *t else { return None };
-            let (object, name) = self.state(e)?;
-            match name.what {
-                What::Bytes { from } => Some((object, name.entry, from + i)),
-                _ => None,
-            }
-        };
-        let (object, entry, from) = place(terms.first()?)?;
+        let (object, entry, from) = self.place(terms.first()?)?;
         let run = (from..)
             .zip(&terms)
-            .all(|(at, t)| place(t) == Some((object, entry, at)));
+            .all(|(at, t)| self.place(t) == Some((object, entry, at)));
         run.then(|| (object, entry, from..from + terms.len() as u32))
     }
 

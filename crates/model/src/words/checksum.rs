@@ -51,7 +51,7 @@ impl Printer<'_> {
         let (network, "ip") = self.layout.network()? else {
             return None;
         };
-        let key = (e, network);
+        let key = (self.arena.identity(), e, network);
         let known = self.memory.checksums.borrow().get(&key).copied();
         let says = match known {
             Some(k) => k,
@@ -127,7 +127,7 @@ impl Printer<'_> {
 
     /// Whether a byte, or a few bits, are the lowest of a number, as far as random packets and symbols tell.
     pub(super) fn is_low(&self, whole: ExprId, low: ExprId) -> bool {
-        let key = (whole, low);
+        let key = (self.arena.identity(), whole, low);
         if let Some(known) = self.memory.lows.borrow().get(&key) {
             return *known;
         }
@@ -158,7 +158,7 @@ impl Printer<'_> {
         let mut bytes = vec![sum[0].byte, sum[1].byte];
         bytes.extend(others.iter().flat_map(|o| o.1.iter().map(|w| w.byte)));
         let names: Vec<String> = others.iter().map(|o| o.0.clone()).collect();
-        let key = (bytes, names);
+        let key = (self.arena.identity(), bytes, names);
         let known = self.memory.adjusted.borrow().get(&key).cloned();
         known.unwrap_or_else(|| {
             let found = self.follows(sum, others);

@@ -25,9 +25,12 @@ impl Printer<'_> {
             (true, true) => (y, ">", x),
             (true, false) => (y, "<=", x),
         };
-        let lengths = self.is_length(left) || self.is_length(right);
+        let end = |e: ExprId| self.end(e).is_some();
+        let lengths = self.is_length(left) || self.is_length(right) || end(left) || end(right);
         let side = |e: ExprId| {
-            if lengths {
+            if let Some(end) = self.end(e) {
+                end
+            } else if lengths {
                 self.position(e)
             } else {
                 self.operand(e)
@@ -147,9 +150,27 @@ impl Printer<'_> {
         matches!(self.arena.node(of), Node::Sym(s) if self.arena.symbol(*s).name == "length")
     }
 
+    /// In words, if a number is where the packet ends by the IP header's length.
+    fn end(&self, e: ExprId) -> Option<String> {
+        let (from, name) = self.layout.network()?;
+        let text = self.operand(e);
+        let text = text
+            .strip_prefix('(')
+            .map_or(text.as_str(), |t| t.trim_end_matches(')'));
+        let (field, counted) = match name {
+            "ip" => ("ip.length", from),
+            _ => ("ip6.length", from + 40),
+        };
+        let by = text.strip_prefix(field)?.strip_prefix(" + ")?;
+        (by == counted.to_string()).then(|| format!("end({name})"))
+    }
+
     /// A number that is compared with the packet's length: an offset in it.
     fn position(&self, e: ExprId) -> String {
         let a = self.arena;
+        if let Some(text) = self.along(e) {
+            return text;
+        }
         let (terms, constant) = a.linear(e);
         let Some((from, name)) = self.layout.network() else {
             return self.operand(e);
@@ -181,7 +202,7 @@ fn bytes_in(terms: &[Term]) -> u32 {
 
 /// A field's value as its readers write it.
 pub(crate) fn field_value(field: &str, value: u64) -> String {
-    if field.ends_with(".type") && !field.ends_with("icmp.type") {
+    if field.ends_with(".type") && !field.ends_with("icmp.type") && !field.ends_with("icmp6.type") {
         return format!("{value:#06x}");
     }
     let address = ["ip.src", "ip.dst"];

@@ -1,5 +1,7 @@
 //! Conditions: their contraries, alternatives without what the others imply, sets of values.
 
+use std::collections::BTreeSet;
+
 use super::compare::field_value;
 use super::{Printer, What};
 use crate::expr::sets::{Place, Set};
@@ -34,17 +36,21 @@ impl Shape {
 }
 
 impl Printer<'_> {
-    /// A condition, or its contrary, on a path where a byte that it is about has one of these values.
-    /// None where it then says nothing.
+    /// A condition, or several about one byte, on a path where that byte has one of these values. None where
+    /// they then say nothing.
     #[must_use]
-    pub fn given(&self, e: ExprId, holds: bool, known: &dyn Fn(Place) -> Set) -> Option<String> {
-        if let Some((at, set)) = self.memory.set(self.arena, e) {
-            let set = if holds { set } else { Set::all().without(&set) };
-            if let Some(text) = self.values(at, &known(at), &set) {
+    pub fn given(&self, all: &[ExprId], known: &dyn Fn(Place) -> Set) -> Option<String> {
+        let sets = all.iter().map(|e| self.memory.set(self.arena, *e));
+        let sets: Option<Vec<(Place, Set)>> = sets.collect();
+        if let Some((at, first)) = sets.as_ref().and_then(|s| s.first()) {
+            let rest = sets.iter().flatten().skip(1);
+            let set = rest.fold(first.clone(), |all, s| all.both(&s.1));
+            if let Some(text) = self.values(*at, &known(*at), &set) {
                 return text;
             }
         }
-        Some(self.condition(e, holds))
+        let texts: Vec<String> = all.iter().map(|e| self.condition(*e, true)).collect();
+        Some(texts.join(" and "))
     }
 
     /// A condition, or its contrary.
@@ -106,6 +112,8 @@ impl Printer<'_> {
                     let mut parts = Vec::new();
                     for s in [p, q] {
                         match s {
+                            // What always holds adds nothing to others that must hold.
+                            Shape::Plain(e, h) if self.always(e, h) == Some(all) => {}
                             Shape::All(inner) if all => parts.extend(inner),
                             Shape::Any(inner) if !all => parts.extend(inner),
                             other => parts.push(other),
@@ -121,6 +129,17 @@ impl Printer<'_> {
             }
         }
         Some(Shape::Plain(e, holds))
+    }
+
+    /// Whether a condition that is about two numbers holds.
+    fn always(&self, e: ExprId, holds: bool) -> Option<bool> {
+        match *self.arena.node(e) {
+            Node::Cmp(Rel::Eq, x, y) => {
+                let (x, y) = (self.arena.constant(x)?, self.arena.constant(y)?);
+                Some((x == y) == holds)
+            }
+            _ => None,
+        }
     }
 
     fn shown(&self, shape: &Shape, inside: bool) -> String {
@@ -202,8 +221,7 @@ impl Printer<'_> {
                 let text = self.term(e);
                 let group = match *a.node(of) {
                     Node::Byte { base, at } => self
-                        .layout
-                        .field(a, base, at)
+                        .field(base, at)
                         .and_then(|f| fields::part(&f.0, f.1, low, 1))
                         .and_then(|p| p.strip_suffix(".group").map(str::to_owned)),
                     _ => None,
@@ -233,7 +251,7 @@ impl Printer<'_> {
         if other.values().next().is_none() {
             return Some(None);
         }
-        let (name, byte, all) = self.layout.field(self.arena, base, at)?;
+        let (name, byte, all) = self.field(base, at)?;
         // Part of the byte: all of what it does not say may be anything.
         for (low, width) in [(4, 4), (0, 4), (0, 1)] {
             let Some(part) = fields::part(&name, byte, low, width) else {
@@ -261,10 +279,45 @@ impl Printer<'_> {
         if all != 1 {
             return None;
         }
+        if let Some(text) = halves(&name, byte, &set, known) {
+            return Some(Some(text));
+        }
         let of = |s: &Set| -> Vec<u64> { s.values().map(u64::from).collect() };
         let text = listed(&name, &of(&set), &of(&other));
         (text.len() < 64).then_some(Some(text))
     }
+}
+
+/// That a byte of two fields has one of these values, of those that it can have, field by field, if that says the
+/// same.
+fn halves(name: &str, byte: i64, set: &Set, known: &Set) -> Option<String> {
+    let (upper, lower) = (
+        fields::part(name, byte, 4, 4)?,
+        fields::part(name, byte, 0, 4)?,
+    );
+    let of = |s: &Set, low: u32| -> Vec<u64> {
+        let all: BTreeSet<u64> = s.values().map(|v| u64::from(v) >> low & 15).collect();
+        all.into_iter().collect()
+    };
+    let (high, low) = (of(set, 4), of(set, 0));
+    let both = known
+        .values()
+        .filter(|v| high.contains(&u64::from(v >> 4)) && low.contains(&u64::from(v & 15)));
+    if both.count() != set.values().count() {
+        return None;
+    }
+    let without = |all: Vec<u64>, some: &[u64]| -> Vec<u64> {
+        all.into_iter().filter(|v| !some.contains(v)).collect()
+    };
+    let (not_high, not_low) = (without(of(known, 4), &high), without(of(known, 0), &low));
+    let mut texts = Vec::new();
+    if !not_high.is_empty() {
+        texts.push(listed(&upper, &high, &not_high));
+    }
+    if !not_low.is_empty() {
+        texts.push(listed(&lower, &low, &not_low));
+    }
+    (!texts.is_empty()).then(|| texts.join(" and "))
 }
 
 /// That a field has one of the values `yes`, and none of `no`.

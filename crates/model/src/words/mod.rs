@@ -6,17 +6,18 @@ pub mod checksum;
 mod compare;
 mod condition;
 mod number;
+mod ways;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::expr::sets::{self, Place, Set};
-use crate::expr::walk::{children, cone};
+use crate::expr::walk::{children, cone, each_child};
 use crate::expr::{Arena, ExprId, Node, Origin};
 use crate::known;
-use crate::layout::Layout;
+use crate::layout::{Layout, Tags, landing};
 use crate::names::{self, Names, What, member};
 use crate::report::clean;
 
@@ -25,6 +26,8 @@ pub(crate) use compare::field_value;
 
 /// Beyond so many nodes only what an expression depends on is shown.
 const MOST: usize = 96;
+/// Beyond so many nodes they are counted no further.
+const WEIGHED: usize = 1024;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
 /// Choices longer than this are shown by what they depend on.
@@ -80,28 +83,47 @@ fn letter(at: usize) -> String {
     }
 }
 
-/// The bytes that a path writes, and the fields that they are.
-type Update = (Vec<ExprId>, Vec<String>);
+/// The arena, the bytes that a path writes, and the fields that they are.
+type Update = (u64, Vec<ExprId>, Vec<String>);
 
-/// What is worked out once an expression.
+/// The byte that a condition is about, and the values for which it holds; none if it is about more.
+type OneByte = Option<(Place, Set)>;
+
+/// What is worked out once an expression, by the arena that it is in.
 #[derive(Default)]
 pub struct Memory {
     /// what conditions fix
     pub(crate) known: known::Memory,
-    sets: RefCell<HashMap<ExprId, Option<(Place, Set)>>>,
+    /// what they say of VLAN tags
+    pub(crate) tags: Tags,
+    /// what offsets behind IPv6 are
+    pub(crate) landings: landing::Memory,
+    /// the arena that `landings` is about
+    arena: Cell<u64>,
+    sets: RefCell<HashMap<(u64, ExprId), OneByte>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
-    checksums: RefCell<HashMap<(ExprId, i64), Option<bool>>>,
+    checksums: RefCell<HashMap<(u64, ExprId, i64), Option<bool>>>,
     /// whether the second is the lowest bits of the first
-    lows: RefCell<HashMap<(ExprId, ExprId), bool>>,
+    lows: RefCell<HashMap<(u64, ExprId, ExprId), bool>>,
     /// what a checksum that is written follows, by the bytes of it and of the other updates, and their fields
     adjusted: RefCell<HashMap<Update, Option<checksum::Adjusted>>>,
 }
 
 impl Memory {
+    /// Forgets what offsets are in another arena, whose expressions have the same numbers.
+    pub(crate) fn settle(&self, arena: &Arena) {
+        if self.arena.replace(arena.identity()) != arena.identity() {
+            self.landings.forget();
+        }
+    }
+
     /// As [`sets::of`].
     pub(crate) fn set(&self, arena: &Arena, e: ExprId) -> Option<(Place, Set)> {
         let mut sets = self.sets.borrow_mut();
-        sets.entry(e).or_insert_with(|| sets::of(arena, e)).clone()
+        let key = (arena.identity(), e);
+        sets.entry(key)
+            .or_insert_with(|| sets::of(arena, e))
+            .clone()
     }
 }
 
@@ -124,6 +146,17 @@ pub struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    /// The name of the field that a byte of the packet is of, where in it the byte is, and how long it is.
+    #[must_use]
+    pub fn field(&self, base: Option<ExprId>, at: i64) -> Option<(String, i64, i64)> {
+        self.layout.field(self.arena, base, at, self.memory)
+    }
+
+    /// In words, if an expression is an offset along the headers behind IPv6, or the number of the last one.
+    pub(super) fn along(&self, e: ExprId) -> Option<String> {
+        self.layout.offset(self.arena, e, self.memory)
+    }
+
     /// An expression as a number.
     #[must_use]
     pub fn text(&self, e: ExprId) -> String {
@@ -133,17 +166,21 @@ impl Printer<'_> {
         self.term(e)
     }
 
-    /// How many nodes there are to print: those that are shared count each time.
+    /// How many nodes there are to print: those that are shared count each time. At most [`WEIGHED`], which is
+    /// more than is ever printed.
     pub(crate) fn weight(&self, e: ExprId) -> usize {
-        let mut all: HashMap<ExprId, usize> = HashMap::new();
-        let mut last = 0;
-        for id in cone(self.arena, &[e], |_| false) {
-            let below = children(self.arena.node(id));
-            let below = below.iter().filter_map(|c| all.get(c).copied());
-            last = below.fold(1, usize::saturating_add);
-            all.insert(id, last);
+        let mut todo = vec![e];
+        let mut all = 0;
+        while let Some(e) = todo.pop()
+            && all < WEIGHED
+        {
+            all += 1;
+            // What has a name counts as one.
+            if self.along(e).is_none() {
+                each_child(self.arena.node(e), |c| todo.push(c));
+            }
         }
-        last
+        all
     }
 
     /// Only what it depends on.
@@ -161,7 +198,7 @@ impl Printer<'_> {
     /// function of the same fields; 0 for those that are shown whole.
     #[must_use]
     pub fn salt(&self, text: &str, e: ExprId) -> u64 {
-        if !text.contains("f(") {
+        if !text.contains("f(") && !text.contains("one of {") {
             return 0;
         }
         let mut all: HashMap<ExprId, u64> = HashMap::new();
@@ -170,7 +207,7 @@ impl Printer<'_> {
             let mut h = DefaultHasher::new();
             let node = self.arena.node(id);
             match node {
-                Node::Byte { base, at } => match self.layout.field(self.arena, *base, *at) {
+                Node::Byte { base, at } => match self.field(*base, *at) {
                     Some((name, byte, _)) => (name, byte).hash(&mut h),
                     None => self.offset(*at).hash(&mut h),
                 },
@@ -198,7 +235,7 @@ impl Printer<'_> {
         for id in cone(self.arena, of, |_| false) {
             match self.arena.node(id) {
                 Node::Byte { base, at } => {
-                    names.push(match (self.layout.field(self.arena, *base, *at), base) {
+                    names.push(match (self.field(*base, *at), base) {
                         (Some((name, ..)), _) => name,
                         (None, None) => format!("pkt[{}]", self.offset(*at)),
                         (None, Some(_)) => "pkt[…]".to_owned(),
@@ -293,7 +330,11 @@ impl Printer<'_> {
             let bytes = key.get(m.from as usize..(m.from + m.bytes) as usize)?;
             Some(deeper.member(m, bytes))
         });
-        members.collect()
+        let members: Vec<String> = members.collect();
+        if members.iter().any(|t| t.contains("f(")) {
+            return deeper.key_by_ways(key, &parts.key).unwrap_or(members);
+        }
+        members
     }
 
     /// What a member of a key or value is set to.
@@ -328,7 +369,12 @@ impl Printer<'_> {
     /// Bytes of a value, by the names of its members.
     pub(crate) fn value(&self, object: usize, entry: u32, from: u32, bytes: u32) -> String {
         let of = self.entry(object, entry);
-        let members = self.names.objects.get(object).map_or(&[][..], |p| &p.value);
+        let parts = self.names.objects.get(object);
+        let members = parts.map_or(&[][..], |p| &p.value);
+        let named = match parts {
+            Some(p) if p.global => String::new(),
+            _ => format!("{of}."),
+        };
         let mut out = String::new();
         let mut at = from;
         let to = from.saturating_add(bytes);
@@ -348,9 +394,9 @@ impl Printer<'_> {
             };
             let end = (m.from + m.bytes).min(to);
             let _ = if m.from == at && end == m.from + m.bytes {
-                write!(out, "{of}.{}", m.name)
+                write!(out, "{named}{}", m.name)
             } else {
-                write!(out, "{of}.{}[{}..{}]", m.name, at - m.from, end - m.from)
+                write!(out, "{named}{}[{}..{}]", m.name, at - m.from, end - m.from)
             };
             at = end;
         }
@@ -360,6 +406,15 @@ impl Printer<'_> {
     fn whole_value(&self, object: usize) -> Option<(u32, u32)> {
         let parts = self.names.objects.get(object)?;
         Some((0, parts.value_bytes))
+    }
+
+    /// An offset in the packet, a constant behind a computed one.
+    pub(crate) fn behind(&self, base: ExprId, at: i64) -> String {
+        let there = self.layout.place(self.arena, Some(base), at, self.memory);
+        there.unwrap_or_else(|| match at {
+            0 => self.text(base),
+            at => format!("{} + {at}", self.text(base)),
+        })
     }
 
     /// An offset in the packet, from the network header's where that is known.

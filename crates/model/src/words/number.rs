@@ -31,6 +31,9 @@ pub(super) fn literal(c: u64, width: u32) -> String {
 impl Printer<'_> {
     pub(super) fn term(&self, e: ExprId) -> String {
         let a = self.arena;
+        if let Some(text) = self.along(e) {
+            return text;
+        }
         match a.node(e) {
             Node::Const(c) => literal(*c, a.width(e)),
             Node::Sym(_) => self.symbol(e),
@@ -149,7 +152,7 @@ impl Printer<'_> {
         let a = self.arena;
         let width = a.width(e);
         if let Node::Byte { base, at } = *a.node(of)
-            && let Some((name, byte, _)) = self.layout.field(a, base, at)
+            && let Some((name, byte, _)) = self.field(base, at)
             && let Some(part) = fields::part(&name, byte, low, width)
         {
             return part;
@@ -208,7 +211,6 @@ impl Printer<'_> {
 
     /// Bytes of a number, the lowest first.
     pub(super) fn number(&self, terms: &[Term]) -> String {
-        let a = self.arena;
         let significant = terms.iter().rposition(|t| *t != Term::Const(0));
         let Some(last) = significant else {
             return "0".to_owned();
@@ -239,7 +241,7 @@ impl Printer<'_> {
                     .zip(terms)
                     .all(|(i, t)| *t == Term::Packet(base, at + step * i))
             };
-            if let Some((name, from, all)) = self.layout.field(a, base, at) {
+            if let Some((name, from, all)) = self.field(base, at) {
                 let n = terms.len() as i64;
                 if run(-1) && from + 1 == all && n == all {
                     return name;
@@ -308,7 +310,7 @@ impl Printer<'_> {
             place += width;
         }
         let &(_, base, at, _) = bits.first()?;
-        let (name, from, all) = self.layout.field(a, base, at)?;
+        let (name, from, all) = self.field(base, at)?;
         let start = at - from;
         if all > 8 {
             return None;

@@ -1,7 +1,7 @@
 //! Receive side scaling at the rate of packets: for who steers them in software.
 
 use super::{INPUT, Rss};
-use crate::fields::{Field, Kind, parse};
+use crate::fields::{Field, Kind, Parsed, parse};
 use crate::nic::Symmetry;
 use crate::toeplitz::Table;
 
@@ -28,9 +28,14 @@ impl Lookup {
     #[inline]
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let parsed = parse(frame);
-        let fields = self.fields.get(parsed.kind as usize);
-        let hash = match fields {
+        self.queue_of(&parse(frame))
+    }
+
+    /// The queue of a packet that was read before, as [`Rss::queue_of`].
+    #[inline]
+    #[must_use]
+    pub fn queue_of(&self, parsed: &Parsed) -> u32 {
+        let hash = match self.fields.get(parsed.kind as usize) {
             Some(Some(fields)) if self.rss.symmetry == Symmetry::None => {
                 let part = |(hash, at), field: &Field| {
                     let bytes = parsed.field(*field);
@@ -38,7 +43,7 @@ impl Lookup {
                 };
                 fields.iter().fold((0, 0), part).0
             }
-            Some(Some(fields)) => self.table.hash(self.rss.input(&parsed, fields).bytes()),
+            Some(Some(fields)) => self.table.hash(self.rss.input(parsed, fields).bytes()),
             _ => 0,
         };
         self.rss.entry(hash)

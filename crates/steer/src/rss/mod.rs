@@ -229,6 +229,15 @@ impl Rss {
         self.entry(self.hash(frame).hash.unwrap_or(0))
     }
 
+    /// The queue of a frame that was read before, or of what stands for it.
+    #[must_use]
+    pub fn queue_of(&self, parsed: &Parsed) -> u32 {
+        let fields = self.fields_of(parsed.kind).1;
+        let input = fields.map(|fields| self.input(parsed, fields));
+        let hash = input.map_or(0, |input| toeplitz::hash(&self.key, input.bytes()));
+        self.entry(hash)
+    }
+
     /// What the table says of a hash.
     fn entry(&self, hash: u32) -> u32 {
         let index = hash as usize & (self.table.len().wrapping_sub(1));

@@ -24,11 +24,15 @@ pub fn has_z3() -> bool {
 
 /// Program, model and module of a function in nfs/.
 pub fn built(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
+    built_from(&root().join(format!("nfs/{name}/{name}.c")), limits)
+}
+
+/// The same of a source anywhere.
+pub fn built_from(source: &Path, limits: &Limits) -> (Program, Model, Arc<Module>) {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::at(&folder.path().join("cache")).unwrap();
-    let source = root().join(format!("nfs/{name}/{name}.c"));
     let options = millrace_emit::Options::default();
-    let built = millrace_emit::build(&cache, &source, &[], &options, &mut |_| {}).unwrap();
+    let built = millrace_emit::build(&cache, source, &[], &options, &mut |_| {}).unwrap();
     let module = Arc::new(Module::load(&built.module).unwrap());
     let checked =
         millrace_check::check(&built.program, &millrace_check::Options::default()).unwrap();

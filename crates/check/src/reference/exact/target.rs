@@ -65,19 +65,14 @@ impl Machine<'_> {
         index: u32,
         flags: u64,
     ) -> u64 {
-        let device = object.kind.name.starts_with("devmap");
-        let known = if device {
-            ACTION | BROADCAST | NOT_INGRESS
-        } else {
-            ACTION
-        };
-        if flags & !known != 0 {
-            return ABORTED;
-        }
-        if flags & BROADCAST != 0 {
-            let target = self.broadcast(id, flags);
-            self.aim(target);
-            return REDIRECT;
+        match redirected(object, flags) {
+            Redirected::Nowhere => return ABORTED,
+            Redirected::All => {
+                let target = self.broadcast(id, flags);
+                self.aim(target);
+                return REDIRECT;
+            }
+            Redirected::One => {}
         }
         let entry = self.entries(id).remove(&index.to_le_bytes()[..]);
         let number = entry.as_deref().and_then(first);
@@ -130,8 +125,44 @@ impl Machine<'_> {
             return None;
         }
         exact.tail_calls += u32::from(function.is_some());
+        if let (Some(log), true) = (&mut self.log, function.is_some()) {
+            let call = log
+                .touches
+                .iter()
+                .rev()
+                .find(|t| t.operation == "tail_call");
+            let element = call.and_then(|t| Some((t.object, *t.key.first_chunk()?)));
+            let element = element.map(|(o, key)| (o, u32::from_le_bytes(key)));
+            log.went_on.extend(element);
+        }
         c.regs[1] = function.map(|_| self.context);
         function
+    }
+}
+
+/// What a redirect by a map is asked for.
+pub(in super::super) enum Redirected {
+    /// the flags are not known
+    Nowhere,
+    /// one entry
+    One,
+    /// all of them
+    All,
+}
+
+/// What these flags of a redirect by this map ask for.
+pub(in super::super) fn redirected(object: &StateObject, flags: u64) -> Redirected {
+    let known = if object.kind.name.starts_with("devmap") {
+        ACTION | BROADCAST | NOT_INGRESS
+    } else {
+        ACTION
+    };
+    if flags & !known != 0 {
+        Redirected::Nowhere
+    } else if flags & BROADCAST != 0 {
+        Redirected::All
+    } else {
+        Redirected::One
     }
 }
 

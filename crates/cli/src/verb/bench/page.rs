@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use millrace_model::report::html::escaped;
+
 use super::figures::{Document, Run};
-use super::plot::{Point, Series, bars, escaped, lines};
+use super::plot::{Point, Series, bars, lines};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--faint:#d6dae0;--soft:#5b6570}\

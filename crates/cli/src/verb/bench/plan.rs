@@ -74,7 +74,7 @@ pub fn possible(function: &Function, cores: usize, machine: &Machine) -> Result<
         ));
     }
     if cores > 1 {
-        crate::parallel::allow(function, cores).map_err(|refusal| refusal.what)?;
+        crate::parallel::allow_copies(function, cores).map_err(|refusal| refusal.what)?;
     }
     Ok(())
 }

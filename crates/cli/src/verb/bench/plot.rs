@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use millrace_model::report::html::escaped;
+
 /// Colours that the style sheet has, `s0` and so on.
 pub const COLOURS: usize = 8;
 const WIDTH: f64 = 680.0;
@@ -28,22 +30,6 @@ pub struct Point {
     pub y: f64,
     /// the lowest and the highest, where there are several
     pub range: Option<(f64, f64)>,
-}
-
-/// Text inside HTML.
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// Steps of an axis from 0 to at least `most`: 1, 2 or 5 times a power of ten, at most six of them.
@@ -304,6 +290,5 @@ mod tests {
             assert!(plot.starts_with("<svg") && plot.ends_with("</svg>\n"));
             assert!(!plot.contains("<b>") && !plot.contains("NaN") && !plot.contains("inf"));
         }
-        assert_eq!(escaped("<'\">&"), "&lt;&#39;&quot;&gt;&amp;");
     }
 }

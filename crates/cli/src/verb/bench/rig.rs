@@ -76,6 +76,7 @@ impl Rig {
             burst: place.burst,
             loops: None,
             stop: signal::flag(),
+            steering: None,
         };
         let failed = |e: PortError| wiring::port_failure(e);
         let (nic, queues) = Nic::open(settings, &options).map_err(failed)?;
@@ -99,6 +100,7 @@ impl Rig {
                     prefetch: true,
                 }),
                 reasons: function.reasons.clone(),
+                shares: Vec::new(),
                 objects_bytes: function.objects_bytes,
             }],
             // One device is all ports: what leaves anywhere leaves through the queue it came from.

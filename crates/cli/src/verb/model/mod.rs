@@ -50,9 +50,9 @@ pub struct Model {
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     question: u64,
 
-    /// The solver: Z3's command
-    #[arg(long, value_name = "COMMAND", default_value = "z3")]
-    solver: PathBuf,
+    /// Ask Z3, by this command, instead of the solver that is built in
+    #[arg(long, value_name = "COMMAND")]
+    solver: Option<PathBuf>,
 
     /// Write each question to the solver to a file in this folder, as SMT-LIB text
     #[arg(long, value_name = "FOLDER")]

@@ -1,5 +1,6 @@
 //! From captures to captures.
 
+use millrace_dataplane::Parallel;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::port::InputOptions;
@@ -8,6 +9,7 @@ use millrace_dataplane::signal;
 use super::{Run, no_state, records};
 use crate::failure::Failure;
 use crate::function::Function;
+use crate::parallel::Arrangement;
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
 
@@ -17,6 +19,7 @@ impl Run {
         &self,
         function: &Function,
         routes: Vec<Entry>,
+        arrangement: Option<&Arrangement>,
     ) -> Result<Account, Failure> {
         let words = Words {
             inputs: &self.inputs,
@@ -32,7 +35,7 @@ impl Run {
         };
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
-        let mut opened = self.outside.open(&function.exposed, 1)?;
+        let mut opened = self.outside.open(&function.exposed, self.cores)?;
         opened.entries.extend(routes);
         let run = millrace_dataplane::Run {
             module: function.module.clone(),
@@ -54,8 +57,22 @@ impl Run {
             at_end: opened.at_end.take(),
         };
         let mut bar = Bar::new();
-        let account =
-            millrace_dataplane::run(run, signal::flag(), &mut |progress| bar.show(progress));
+        let mut show = |progress| bar.show(progress);
+        let account = match arrangement {
+            None => millrace_dataplane::run(run, signal::flag(), &mut show),
+            Some(arrangement) => {
+                arrangement.allow_contents(function, &run.config.entries, self.cores)?;
+                let parallel = Parallel {
+                    owners: arrangement.owners(run.ports.len(), self.cores)?,
+                    shares: arrangement.shares(function),
+                    workers: self.cores,
+                    cpus: self.cpus.clone(),
+                    mailboxes: opened.mailboxes.clone(),
+                    run,
+                };
+                millrace_dataplane::run_parallel(parallel, signal::flag(), &mut show)
+            }
+        };
         bar.end();
         opened.close(account.map_err(no_state))
     }

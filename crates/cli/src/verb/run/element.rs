@@ -57,20 +57,11 @@ impl Element {
     }
 }
 
-/// Starts a guest for each worker.
-pub fn start(spec: &Spec, workers: usize) -> Result<Code, Failure> {
-    if spec.slot.is_some() && workers > 1 {
-        return Err(
-            Failure::wrong(format!("{}: one slot and {workers} workers", spec.name))
-                .help("leave slot= out: each worker's guest then gets one of its own"),
-        );
-    }
-    let mut started: Vec<Box<dyn Foreign>> = Vec::new();
-    for _ in 0..workers {
-        let guest = Hosted::start(spec.clone()).map_err(|e| failure(&e))?;
-        started.push(Box::new(millrace_guest::Element::new(guest)));
-    }
-    Ok(Code::Foreign(Arc::new(Mutex::new(started))))
+/// Starts a guest, for the one worker of its run.
+pub fn start(spec: &Spec) -> Result<Code, Failure> {
+    let guest = Hosted::start(spec.clone()).map_err(|e| failure(&e))?;
+    let started: Box<dyn Foreign> = Box::new(millrace_guest::Element::new(guest));
+    Ok(Code::Foreign(Arc::new(Mutex::new(vec![started]))))
 }
 
 fn failure(error: &GuestError) -> Failure {

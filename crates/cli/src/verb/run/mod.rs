@@ -25,11 +25,11 @@ use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::metrics;
 use crate::outside::Outside;
+use crate::parallel::{self, Arrangement, Strategy};
 use crate::serving::{self, Asked};
 use crate::wiring::Words;
-use element::Element;
-
 use crate::{account, in_kernel, routing, sanitize, screen, seed};
+use element::Element;
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args, Clone)]
@@ -64,9 +64,22 @@ pub struct Run {
     #[arg(long, value_name = "PORT=CIDR[,CIDR]")]
     split: Option<Split>,
 
-    /// How many cores to use: a worker each, with queues of its own at every live port
+    /// How many cores to use: a worker each, with queues of its own at every live port (docs/parallel.md)
     #[arg(long, value_name = "N", default_value_t = 1)]
     cores: usize,
+
+    /// How state lives on several cores
+    #[arg(long, value_name = "STRATEGY", value_enum, default_value_t)]
+    strategy: Strategy,
+
+    /// The NIC whose hash steers packets, as for `millrace plan`; `software`: workers hash themselves
+    #[arg(long, value_name = "MODEL", default_value = "software")]
+    nic: String,
+
+    /// Who gets which packet, instead of what the plan says: options of receive side scaling (nic, key, fields,
+    /// table, symmetric), as in key=6d5a…&nic=generic, for all ports or one
+    #[arg(long, value_name = "[PORT:]OPTIONS")]
+    steer: Vec<String>,
 
     /// The processors that workers are pinned to, in order; without it the first that are allowed
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
@@ -232,44 +245,52 @@ impl Run {
         }
         let mut elements = Vec::new();
         let mut routes = Vec::new();
+        let mut arrangement = None;
+        let in_kernel =
+            in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
         let inputs = if self.ports.is_empty() {
             &self.inputs
         } else {
             &self.ports
         };
+        let mut guests = false;
         for nf in &self.nfs {
             if let Some(guest) = Element::guest(nf, self.json || self.takes_stdout()) {
-                elements.push(guest?);
+                let guest = guest?;
+                self.hosts(&guest, in_kernel)?;
+                elements.push(guest);
+                guests = true;
                 continue;
             }
             let table = self.routes.as_deref();
-            let (function, entries) = routing::load(nf, &self.make(nf)?, table, inputs)?;
+            let mut make = self.make(nf)?;
+            if self.cores > 1 && !in_kernel {
+                let found = self.arrange(nf, &make)?;
+                make = found.divided(&make);
+                arrangement = Some(found);
+            }
+            let (mut function, entries) = routing::load(nf, &make, table, inputs)?;
+            if let Some(arrangement) = &arrangement {
+                arrangement.tell(&mut function);
+            }
             elements.push(Element::Function(Box::new(function)));
             routes = entries;
         }
         let first = elements.iter().find_map(Element::function);
-        let guests = elements.iter().any(|e| e.function().is_none());
-        let account =
-            if in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs)) {
-                match first.filter(|_| !guests) {
-                    Some(first) => self.by_kernel(first)?,
-                    None => {
-                        return Err(Failure::wrong("a guest cannot run in the kernel")
-                            .help("serve the interface by afpacket: or afxdp:"));
-                    }
-                }
-            } else if guests || serving::needed(&self.asked(), elements.len()) {
-                self.by_workers(&elements, routes)?
-            } else if self.metrics.is_some() {
-                return Err(Failure::wrong(
-                    "--metrics: a run over captures ends before anybody looks",
-                )
-                .help("serve a live port, or read the account with --json"));
-            } else if let Some(first) = first {
-                self.between_ports(first, routes)?
-            } else {
-                return Err(Failure::wrong("no function is named"));
-            };
+        let account = if in_kernel {
+            let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
+            self.by_kernel(first)?
+        } else if guests || serving::needed(&self.asked(), elements.len()) {
+            self.by_workers(&elements, routes, arrangement.as_ref())?
+        } else if self.metrics.is_some() {
+            return Err(
+                Failure::wrong("--metrics: a run over captures ends before anybody looks")
+                    .help("serve a live port, or read the account with --json"),
+            );
+        } else {
+            let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
+            self.between_ports(first, routes, arrangement.as_ref())?
+        };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = names.join(", ");
         let text = account::text(&name, first, &account);
@@ -325,6 +346,45 @@ impl Run {
         })
     }
 
+    /// Refuses a guest where it cannot be hosted.
+    fn hosts(&self, guest: &Element, in_kernel: bool) -> Result<(), Failure> {
+        let name = guest.name();
+        if in_kernel {
+            return Err(
+                Failure::wrong(format!("{name}: a guest cannot run in the kernel"))
+                    .help("serve the interface by afpacket: or afxdp:"),
+            );
+        }
+        if self.cores > 1 {
+            return Err(Failure::wrong(format!(
+                "--cores {}: {name} runs on one core: a guest is one process with one state, which nothing divides",
+                self.cores
+            ))
+            .help("use --cores 1"));
+        }
+        Ok(())
+    }
+
+    /// How a function runs on several cores, which the user is told.
+    fn arrange(&self, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
+        let asked = parallel::Asked {
+            cores: self.cores,
+            strategy: if self.nfs.len() > 1 {
+                // Nothing says yet what the steering of one would do to the next.
+                Strategy::Spread
+            } else {
+                self.strategy
+            },
+            steer: &self.steer,
+            nic: &self.nic,
+        };
+        let found = parallel::arrange(nf, make, &asked)?;
+        for reason in &found.reasons {
+            screen::err(reason);
+        }
+        Ok(found)
+    }
+
     fn asked(&self) -> Asked<'_> {
         Asked {
             words: Words {
@@ -338,6 +398,7 @@ impl Run {
             burst: self.burst,
             loops: self.rounds(),
             layout: self.layout(),
+            steering: None,
         }
     }
 
@@ -384,6 +445,12 @@ impl Run {
             return Err(
                 Failure::wrong(format!("--cpus names {cpus}, --cores says {cores}"))
                     .help("name one processor for each worker"),
+            );
+        }
+        if !self.steer.is_empty() && (self.cores < 2 || self.nfs.len() > 1) {
+            return Err(
+                Failure::wrong("--steer is for one function on several cores")
+                    .help("give --cores, or leave --steer out"),
             );
         }
         if self.nfs.len() > 1 {

@@ -13,9 +13,10 @@ use super::{Run, no_state, records};
 use crate::failure::Failure;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
+use crate::parallel::Arrangement;
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{parallel, screen, serving};
+use crate::{screen, serving};
 
 impl Run {
     /// Runs functions between live ports, or several in a row.
@@ -23,13 +24,9 @@ impl Run {
         &self,
         elements: &[Element],
         routes: Vec<Entry>,
+        arrangement: Option<&Arrangement>,
     ) -> Result<Account, Failure> {
-        let asked = self.asked();
-        if self.cores > 1 {
-            for function in elements.iter().filter_map(Element::function) {
-                parallel::allow(function, self.cores)?;
-            }
-        }
+        let mut asked = self.asked();
         signal::install();
         let declared: Vec<_> = elements.iter().map(|e| (e.name(), e.ports())).collect();
         let ports = match serving::ends(&declared)? {
@@ -59,9 +56,10 @@ impl Run {
                 Element::Guest(spec) => {
                     chain.push(Link {
                         name: spec.name.clone(),
-                        code: element::start(spec, self.cores)?,
+                        code: element::start(spec)?,
                         reasons: vec![element::DROPPED.to_owned()],
                         objects_bytes: 0,
+                        shares: Vec::new(),
                     });
                     continue;
                 }
@@ -70,6 +68,9 @@ impl Run {
                 [_] => std::mem::take(&mut opened.entries),
                 _ => Outside::entries(&self.of(nf, self.outside.maps())?, &function.exposed)?,
             };
+            if let Some(arrangement) = arrangement {
+                arrangement.allow_contents(function, &entries, self.cores)?;
+            }
             chain.push(Link {
                 name: function.name.clone(),
                 code: Code::Module(ModuleCode {
@@ -80,6 +81,7 @@ impl Run {
                 }),
                 reasons: function.reasons.clone(),
                 objects_bytes: function.objects_bytes,
+                shares: arrangement.map_or_else(Vec::new, |a| a.shares(function)),
             });
         }
         if elements.iter().any(|e| e.function().is_none()) {
@@ -95,6 +97,7 @@ impl Run {
             // More workers than processors: the system shares them out.
             (true, false) => Vec::new(),
         };
+        asked.steering = arrangement.and_then(|a| a.steering(ports.len()));
         let there = Stay::near(cpus.first().copied());
         let served = serving::open(&asked, &ports)?;
         drop(there);

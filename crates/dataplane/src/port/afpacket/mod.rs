@@ -95,6 +95,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     Ok(LivePort {
         queues,
         hold,
+        told: false,
         facts,
     })
 }

@@ -147,6 +147,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             .map(|p| Box::new(p) as Box<dyn Queue>)
             .collect(),
         hold: Some(Box::new((link, program, map, promiscuous))),
+        told: false,
         facts: vec![format!(
             "{word}: {mode:?} mode, {copy}, {queues} queues, MTU {}{finished}",
             interface.mtu

@@ -136,6 +136,7 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     Ok(LivePort {
         queues: queues.collect(),
         hold: Some(Box::new((device.clone(), member))),
+        told: false,
         facts: opened.facts,
     })
 }

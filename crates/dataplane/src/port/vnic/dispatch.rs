@@ -38,6 +38,7 @@ pub fn measure(settings: &Settings) -> Result<f64, PortError> {
         burst: BURST,
         loops: None,
         stop: &NEVER,
+        steering: None,
     };
     let traffic = Arc::new(Traffic::read(&one, 0)?);
     let (nic, mut queues) = Nic::over(&one, &options, &traffic)?;

@@ -49,7 +49,10 @@ pub const KIND: Kind = Kind {
 };
 
 fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
-    let settings = Settings::parse(rest, options.queues)?;
+    let mut settings = Settings::parse(rest, options.queues)?;
+    if let Some(steering) = options.steering {
+        settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
+    }
     let mut facts = settings.facts();
     if settings.measure {
         let cost = dispatch::measure(&settings)?;
@@ -59,6 +62,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     Ok(LivePort {
         queues,
         hold: Some(Box::new(nic)),
+        told: options.steering.is_some(),
         facts,
     })
 }
@@ -319,7 +323,7 @@ fn order(settings: &Settings, traffic: &Traffic, mine: &std::ops::Range<usize>) 
             queues: u64::from(settings.queues),
             all,
         },
-        Steering::Rss(_) => {
+        Steering::Rss(_) | Steering::Told(_) => {
             let entries = traffic.entries.iter().enumerate();
             let mine = entries.filter(|(_, e)| mine.contains(&(e.queue as usize)));
             Order::Fixed {

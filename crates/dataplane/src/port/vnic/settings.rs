@@ -20,6 +20,8 @@ const MAX_DISPATCH: f64 = 1e9;
 pub enum Steering {
     /// by hash of its fields, as a device of this model does
     Rss(Box<Rss>),
+    /// the same, with settings of its own for each port of the function that packets enter at
+    Told(Vec<Rss>),
     /// packet `i` goes to queue `i mod queues`
     Spray,
 }
@@ -83,6 +85,8 @@ pub struct Settings {
     pub split: Option<Split>,
     /// whether the dispatch cost is measured at start
     pub measure: bool,
+    /// whether the word says nothing of who gets which packet
+    pub(super) plain: bool,
 }
 
 impl Settings {
@@ -100,6 +104,11 @@ impl Settings {
         let queues = queues.max(1);
         let options = RssOptions::take(&mut query)?;
         let steering = steering(&mut query, &options, queues)?;
+        let plain = matches!(steering, Steering::Rss(_))
+            && options.key.is_none()
+            && options.fields.is_none()
+            && options.table.is_none()
+            && !options.symmetric;
         let rx_depth = depth(&mut query, "depth")?;
         let tx_depth = depth(&mut query, "txdepth")?;
         let rate = match query.text("rate") {
@@ -147,7 +156,24 @@ impl Settings {
             stamps,
             split,
             measure,
+            plain,
         })
+    }
+
+    /// Tells the device whose packets are whose: the hash and table for each port of the function.
+    ///
+    /// # Errors
+    /// The word says who gets which packet itself.
+    pub fn tell(&mut self, told: Vec<Rss>) -> Result<(), PortError> {
+        if !self.plain {
+            return Err(PortError::Option {
+                word: self.word.clone(),
+                option: "key, fields, table, symmetric, steer".into(),
+                what: "the function's state decides who gets which packet: leave them out".into(),
+            });
+        }
+        self.steering = Steering::Told(told);
+        Ok(())
     }
 
     /// Bytes of a packet that fit into a buffer.
@@ -166,6 +192,7 @@ impl Settings {
                 rss.table().len(),
                 self.queues
             ),
+            Steering::Told(_) => format!("RSS as told, over {} queues", self.queues),
             Steering::Spray => format!("sprayed over {} queues", self.queues),
         };
         let mut facts = vec![

@@ -43,17 +43,18 @@ fn capture(frames: &[Vec<u8>]) -> Fixture {
     }
 }
 
-fn options(queues: u32, loops: Option<u64>) -> LiveOptions {
+fn options(queues: u32, loops: Option<u64>) -> LiveOptions<'static> {
     LiveOptions {
         port: 0,
         queues,
         burst: 32,
         loops,
         stop: &STOP,
+        steering: None,
     }
 }
 
-fn nic(fixture: &Fixture, more: &str, options: &LiveOptions) -> (Nic, Vec<Box<dyn Queue>>) {
+fn nic(fixture: &Fixture, more: &str, options: &LiveOptions<'_>) -> (Nic, Vec<Box<dyn Queue>>) {
     let word = format!("{}?measure=off{more}", fixture.file);
     let settings = Settings::parse(&word, options.queues).unwrap();
     Nic::open(&settings, options).unwrap()

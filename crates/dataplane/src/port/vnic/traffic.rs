@@ -1,6 +1,7 @@
 //! What the device receives: a capture in memory, with each packet's queue, hash and port worked out
 //! before anything runs, so that the device's own time is spent on what costs a device time too.
 
+use millrace_steer::Rss;
 use millrace_traffic::capture::Reader;
 use millrace_traffic::split::{Side, Split};
 
@@ -51,14 +52,20 @@ impl Traffic {
         let (mut lines, mut entries) = (Vec::new(), Vec::new());
         while let Some(record) = reader.next()? {
             let frame = record.data.get(..MAX_FRAME).unwrap_or(record.data);
+            let enters = entry_port(settings.split.as_ref(), frame, port);
+            let of = |rss: &Rss| (rss.hash(frame).hash.unwrap_or(0), rss.queue(frame));
             let (hash, queue) = match &settings.steering {
-                Steering::Rss(rss) => (rss.hash(frame).hash.unwrap_or(0), rss.queue(frame)),
+                Steering::Rss(rss) => of(rss),
+                Steering::Told(all) => {
+                    let rss = all.get(enters as usize).or(all.last());
+                    rss.map_or((0, 0), of)
+                }
                 Steering::Spray => (0, 0),
             };
             entries.push(Entry {
                 line: lines.len(),
                 length: frame.len() as u16,
-                port: entry_port(settings.split.as_ref(), frame, port) as u16,
+                port: enters as u16,
                 queue: queue.min(settings.queues - 1),
                 hash,
                 wire: record.original_length,

@@ -40,13 +40,7 @@ pub fn put(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
         let zero = engine.arena.number(0, 64);
         out.push(engine.after(s, Value::Ptr(Region::Place(at), zero)));
     }
-    if let Some(mut s) = full {
-        s.accesses.push(Access {
-            outcome: Some("full"),
-            ..access
-        });
-        out.push(engine.answers(s, 0));
-    }
+    out.extend(full.map(|s| engine.full_up(s, access, 0)));
     Ok(out)
 }
 

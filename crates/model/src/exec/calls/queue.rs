@@ -36,13 +36,7 @@ pub fn push(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let polite = engine.is(flags, 0);
     let refused = engine.arena.all(&[full, polite]);
     let (refused, taken) = engine.split(s, refused);
-    if let Some(mut s) = refused {
-        s.accesses.push(Access {
-            outcome: Some("full"),
-            ..access.clone()
-        });
-        out.push(engine.answers(s, -E2BIG));
-    }
+    out.extend(refused.map(|s| engine.full_up(s, access.clone(), -E2BIG)));
     if let Some(mut s) = taken {
         s.accesses.push(Access {
             outcome: Some("pushed"),

@@ -60,13 +60,7 @@ fn append(engine: &mut Engine<'_>, s: State, access: Access, error: i64, out: &m
         });
         out.push(engine.answers(s, 0));
     }
-    if let Some(mut s) = full {
-        s.accesses.push(Access {
-            outcome: Some("full"),
-            ..access
-        });
-        out.push(engine.answers(s, -error));
-    }
+    out.extend(full.map(|s| engine.full_up(s, access, -error)));
 }
 
 pub fn output(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {

@@ -1,9 +1,13 @@
 //! Sums in a normal form, products, shifts and remainders.
 
+use std::collections::BTreeMap;
+
 use super::super::{Arena, Bin, ExprId, Node, Rel, mask};
 
 /// Most terms of a sum that is kept in normal form.
 const TERMS: usize = 12;
+/// Most sums and products that are taken apart to find the terms of a sum: those of two in normal form.
+const APART: u32 = 64;
 
 impl Arena {
     pub(super) fn shift(&mut self, op: Bin, a: ExprId, by: u32) -> ExprId {
@@ -86,24 +90,32 @@ impl Arena {
         self.ite(small, sum, less)
     }
 
-    /// The terms of a sum with their factors, and its constant.
+    /// The terms of a sum with their factors, and its constant. Of a sum of very many terms some are sums.
     #[must_use]
     pub fn linear(&self, e: ExprId) -> (Vec<(ExprId, u64)>, u64) {
         let width = self.width(e);
         let (mut terms, mut constant) = (Vec::<(ExprId, u64)>::new(), 0_u64);
-        let mut todo = vec![(e, 1_u64)];
-        while let Some((e, factor)) = todo.pop() {
+        // What is younger first: a sum that several others contain is taken apart once, with all its factors.
+        let mut todo = BTreeMap::from([(e, 1_u64)]);
+        let mut left = APART;
+        while let Some((e, factor)) = todo.pop_last() {
+            let mut push = |e: ExprId, factor: u64| {
+                let all = todo.entry(e).or_default();
+                *all = all.wrapping_add(factor);
+            };
             match *self.node(e) {
                 Node::Const(c) => constant = constant.wrapping_add(c.wrapping_mul(factor)),
-                Node::Bin(Bin::Add, a, b) => todo.extend([(a, factor), (b, factor)]),
-                Node::Bin(Bin::Mul, a, b) if self.constant(b).is_some() => {
-                    let c = self.constant(b).unwrap_or(1);
-                    todo.push((a, factor.wrapping_mul(c)));
+                Node::Bin(Bin::Add, a, b) if left > 0 => {
+                    left -= 1;
+                    push(a, factor);
+                    push(b, factor);
                 }
-                _ => match terms.iter_mut().find(|t| t.0 == e) {
-                    Some(t) => t.1 = t.1.wrapping_add(factor),
-                    None => terms.push((e, factor)),
-                },
+                Node::Bin(Bin::Mul, a, b) if left > 0 && self.constant(b).is_some() => {
+                    left -= 1;
+                    let c = self.constant(b).unwrap_or(1);
+                    push(a, factor.wrapping_mul(c));
+                }
+                _ => terms.push((e, factor)),
             }
         }
         terms.retain(|t| t.1 & mask(width) != 0);

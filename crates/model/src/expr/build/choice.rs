@@ -1,6 +1,6 @@
 //! Truth values and choices.
 
-use super::super::walk::{cone, given};
+use super::super::walk::given_within;
 use super::super::{Arena, Bin, ExprId, Node};
 
 /// Most expressions in which what is decided is looked for.
@@ -52,10 +52,8 @@ impl Arena {
 
     /// An expression with the choices in it that a condition decides, if it is small.
     fn decided(&mut self, e: ExprId, c: ExprId, holds: bool) -> ExprId {
-        if e < c || cone(self, &[e], |id| id <= c).len() > INSIDE {
-            return e;
-        }
-        given(self, e, c, holds)
+        let decided = self.deeper(|a| given_within(a, e, c, holds, INSIDE));
+        decided.unwrap_or(e)
     }
 
     /// One or the other.

@@ -5,7 +5,10 @@ mod arithmetic;
 mod bitwise;
 mod choice;
 mod compare;
+mod effort;
 mod parts;
+
+pub(super) use effort::Effort;
 
 use super::eval::apply;
 use super::{Arena, Bin, ExprId, Node, mask};

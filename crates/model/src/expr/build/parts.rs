@@ -47,10 +47,13 @@ impl Arena {
                 }
                 _ => None,
             });
-        if let Some((c, yes, no)) = choices {
+        if let Some((c, yes, no)) = choices
+            && let Some(whole) = self.deeper(|a| {
+                let (yes, no) = (a.concat(&yes), a.concat(&no));
+                a.ite(c, yes, no)
+            })
+        {
             flat.pop();
-            let (yes, no) = (self.concat(&yes), self.concat(&no));
-            let whole = self.ite(c, yes, no);
             flat.push(whole);
             return;
         }
@@ -73,15 +76,23 @@ impl Arena {
     }
 
     pub(super) fn part(&mut self, e: ExprId, low: u32, width: u32, depth: u32) -> ExprId {
-        let whole = self.width(e);
-        if low == 0 && width == whole {
+        if low == 0 && width == self.width(e) {
             return e;
         }
-        let plain = Node::Extract { of: e, low };
-        if depth == 0 {
-            return self.add(plain, width);
+        let pushed = match depth.checked_sub(1) {
+            Some(deeper) => self.deeper(|a| a.pushed(e, low, width, deeper)),
+            None => None,
+        };
+        match pushed {
+            Some(done) => done,
+            None => self.add(Node::Extract { of: e, low }, width),
         }
-        let deeper = depth - 1;
+    }
+
+    /// An extract pushed into what it is of.
+    fn pushed(&mut self, e: ExprId, low: u32, width: u32, deeper: u32) -> ExprId {
+        let whole = self.width(e);
+        let plain = Node::Extract { of: e, low };
         match self.node(e).clone() {
             Node::Const(c) => self.number(c >> low, width),
             Node::Extract { of, low: inner } => self.part(of, inner + low, width, deeper),
@@ -150,9 +161,14 @@ impl Arena {
         // A sum that cannot wrap is the sum of what is extended.
         if let Node::Bin(Bin::Add, a, b) = *self.node(e) {
             let most = u128::from(self.bounds(a).1) + u128::from(self.bounds(b).1);
-            if most <= u128::from(mask(now)) {
-                let (a, b) = (self.resize(a, width), self.resize(b, width));
-                return self.plus(a, b);
+            let wide = |s: &mut Self| {
+                let (a, b) = (s.resize(a, width), s.resize(b, width));
+                s.plus(a, b)
+            };
+            if most <= u128::from(mask(now))
+                && let Some(sum) = self.deeper(wide)
+            {
+                return sum;
             }
         }
         let zeros = self.number(0, width - now);

@@ -27,6 +27,7 @@ fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
         burst: 32,
         loops,
         stop: &STOP,
+        steering: None,
     };
     port::live(text, &options).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
@@ -224,6 +225,7 @@ fn a_device_goes_and_comes_again() {
         burst: 32,
         loops: None,
         stop: &STOP,
+        steering: None,
     };
     let insisted = open::open("net_ring72?steer=device", &options);
     let refused = insisted.err().expect("refused");

@@ -1,12 +1,11 @@
-//! Whether a function may run on several workers that each have a copy of its state: only if no packet
-//! and no timer writes any.
+//! Which state packets and timers write: a function of which they write none may run on several workers that
+//! each have a copy.
+
+use std::fmt;
 
 use millrace_check::facts::{Access, ArgFact, Checked, Op};
 use millrace_object::insn::Insn;
 use millrace_object::program::{Line, ObjectId, Program, Role};
-
-use crate::failure::Failure;
-use crate::function::{self, Function};
 
 /// Helpers that look at state and change none. What else works on an object changes it.
 const READERS: [&str; 9] = [
@@ -25,41 +24,30 @@ const AGEING: [&str; 2] = ["lru_hash", "lru_percpu_hash"];
 /// Kinds with one instance a core by their definition.
 const PER_CORE: [&str; 3] = ["percpu_array", "percpu_hash", "lru_percpu_hash"];
 
-/// Refuses several workers for a function that writes state, naming the object and the line.
-pub fn allow(function: &Function, workers: usize) -> Result<(), Failure> {
-    let name = &function.name;
-    let refused = |why: String| {
-        Failure::wrong(format!("--cores {workers}: {name} runs on one core: {why}")).help(
-            "use --cores 1: until a plan divides the state, several workers are for functions \
-             whose packets write none",
-        )
-    };
-    let Some(program) = &function.program else {
-        return Err(refused(
-            "a module alone does not tell what it writes".into(),
-        ));
-    };
-    let checked =
-        function::prove(program).map_err(|r| crate::trouble::refused(&program.name, &r))?;
-    match first_write(program, &checked) {
-        None => Ok(()),
-        Some(write) => {
-            let place = write.line.map_or_else(String::new, |l| {
-                format!(" at {}:{} (`{}`)", l.file, l.line, l.text)
-            });
-            Err(refused(format!("it writes `{}`{place}", write.object)))
+/// A write that a packet or a timer makes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Write {
+    /// of this object; none where nothing says which
+    pub id: Option<ObjectId>,
+    /// what it is called
+    pub object: String,
+    /// where
+    pub line: Option<Line>,
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "it writes `{}`", self.object)?;
+        match &self.line {
+            Some(l) => write!(to, " at {}:{} (`{}`)", l.file, l.line, l.text),
+            None => Ok(()),
         }
     }
 }
 
-/// A write that a packet or a timer makes.
-#[derive(Debug, PartialEq, Eq)]
-struct Write {
-    object: String,
-    line: Option<Line>,
-}
-
-fn first_write(program: &Program, checked: &Checked) -> Option<Write> {
+/// All writes, in the order of the program. Objects that every core has one of anyway are left out.
+pub fn all(program: &Program, checked: &Checked) -> Vec<Write> {
+    let mut writes = Vec::new();
     let running = checked.running(program);
     for running in running.filter(|r| !matches!(r.role, Role::OnStart | Role::OnStop)) {
         for step in running.flow.steps.iter().filter(|s| s.reached) {
@@ -69,26 +57,27 @@ fn first_write(program: &Program, checked: &Checked) -> Option<Write> {
                     match step.access {
                         Some(Access::Value(object)) => named(program, object),
                         // Nothing says which object: as good as any.
-                        Some(Access::Several) => Some("state".to_owned()),
+                        Some(Access::Several) => Some((None, "state".to_owned())),
                         _ => None,
                     }
                 }
                 Insn::Call { helper } => called(program, helper, &step.args),
                 _ => None,
             };
-            if let Some(object) = written {
-                return Some(Write {
+            if let Some((id, object)) = written {
+                writes.push(Write {
+                    id,
                     object,
                     line: step.line.clone(),
                 });
             }
         }
     }
-    None
+    writes
 }
 
 /// The object that a helper call writes.
-fn called(program: &Program, number: u32, args: &[ArgFact]) -> Option<String> {
+fn called(program: &Program, number: u32, args: &[ArgFact]) -> Option<(Option<ObjectId>, String)> {
     let helper = millrace_object::helper::by_number(number)?;
     if !helper.effects.state {
         return None;
@@ -105,12 +94,12 @@ fn called(program: &Program, number: u32, args: &[ArgFact]) -> Option<String> {
     }
     match object {
         Some(object) => named(program, object),
-        None => Some(helper.name.to_owned()),
+        None => Some((None, helper.name.to_owned())),
     }
 }
 
 /// An object's name; none for those that every core has one of anyway.
-fn named(program: &Program, object: ObjectId) -> Option<String> {
-    let object = program.objects.get(object.0)?;
-    (!PER_CORE.contains(&object.kind.name)).then(|| object.name.clone())
+fn named(program: &Program, id: ObjectId) -> Option<(Option<ObjectId>, String)> {
+    let object = program.objects.get(id.0)?;
+    (!PER_CORE.contains(&object.kind.name)).then(|| (Some(id), object.name.clone()))
 }

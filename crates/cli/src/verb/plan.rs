@@ -1,0 +1,107 @@
+//! `millrace plan`: how a function may run on many cores, and why.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use millrace_model::Limits;
+use millrace_plan::{PlanError, Strategy, Wanted, text};
+use millrace_steer::nic;
+
+use crate::failure::{DONE, Failure, NO};
+use crate::{function, screen, trouble};
+
+/// Show how a function runs on many cores: what is done with each state object, how packets are steered, and
+/// why, in terms of its source.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 done, 1 refused, or the function cannot run with the strategy that was asked for, 2 wrong use.")]
+pub struct Plan {
+    /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
+    /// of a folder in ./nfs or $MILLRACE_NFS
+    nf: String,
+
+    /// Only this program of an object that holds several
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+
+    /// Give a state object this many entries; `*` stands for all whose author left it to the loader
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
+    /// Set a parameter of the function
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+
+    /// How many cores
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    cores: u32,
+
+    /// The NIC, or `software` where the cores steer themselves
+    #[arg(long, value_name = "NAME", default_value = "generic", value_parser = nic::names())]
+    nic: String,
+
+    /// How the whole shall run, instead of what is found
+    #[arg(long, value_name = "NAME", value_parser = Strategy::ALL.map(Strategy::name))]
+    strategy: Option<String>,
+
+    /// Most time for the model, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    time: u64,
+
+    /// Ask Z3, by this command, instead of the solver that is built in
+    #[arg(long, value_name = "COMMAND")]
+    solver: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Plan {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints it, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
+        let program = function::settled(program, &self.set)?;
+        let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let limits = Limits {
+            time: Duration::from_secs(self.time),
+            solver: self.solver.clone(),
+            ..Limits::default()
+        };
+        let mut model = millrace_model::model(&program, &checked, &limits);
+        let wanted = Wanted {
+            cores: self.cores,
+            nic: self.nic.clone(),
+            strategy: self.strategy.as_deref().and_then(Strategy::named),
+        };
+        let plan = millrace_plan::plan(&mut model, &program, &wanted).map_err(refused)?;
+        if self.json {
+            screen::document(&plan);
+        } else {
+            screen::out(text::text(&plan).trim_end());
+        }
+        Ok(DONE)
+    }
+}
+
+fn refused(error: PlanError) -> Failure {
+    let no = matches!(error, PlanError::Strategy { .. });
+    let failure = Failure::wrong(&error);
+    let failure = match error {
+        PlanError::Strategy { .. } => {
+            failure.help("leave --strategy out: the plan says what it would do instead")
+        }
+        PlanError::Cores { .. } => failure.help("use fewer cores, or a NIC with a larger table"),
+        PlanError::Nic(_) => failure,
+    };
+    Failure {
+        code: if no { NO } else { failure.code },
+        ..failure
+    }
+}

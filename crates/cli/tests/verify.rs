@@ -1,0 +1,107 @@
+//! `millrace verify` over the bundled trace and generated traffic.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::process::Command;
+
+use common::{json, millrace};
+
+const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
+
+fn verify(nf: &str, words: &[&str]) -> Command {
+    let mut command = millrace();
+    command.args(["verify", nf]).args(words);
+    command
+}
+
+/// Over the bundled trace.
+fn talk(nf: &str, words: &[&str]) -> Command {
+    let mut command = verify(nf, &["--in", "captures/talk.pcap", "--split", SPLIT]);
+    command.args(words);
+    command
+}
+
+/// Both directions of a flow have one hash under a key with a period of 16 bits (Woo and Park, 2012).
+fn symmetric() -> String {
+    format!("key={}", "6d5a".repeat(20))
+}
+
+#[test]
+fn a_steering_that_keeps_flows_together_is_equal_and_another_is_shown() {
+    let words = ["--cores", "1,2,8", "--steer", &symmetric()];
+    let (found, status) = json(&mut talk("firewall", &words));
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    assert_eq!(
+        (&found["packets"], &found["workers"]),
+        (&1619.into(), &8.into())
+    );
+    assert!(found["differences"].as_array().unwrap().is_empty());
+    assert_eq!(found["runs"].as_array().unwrap().len(), 3);
+
+    let (found, status) = json(&mut talk(
+        "firewall",
+        &["--cores", "4", "--steer", "nic=generic"],
+    ));
+    assert_eq!((status, &found["equal"]), (1, &false.into()));
+    let first = &found["differences"][0];
+    assert_eq!(first["kind"], "verdict");
+    assert_eq!(first["sequential"]["fate"], "forwarded to LAN");
+    assert_eq!(first["parallel"]["fate"], "dropped: no_flow");
+    assert!(
+        first["parts"]["line"]
+            .as_str()
+            .unwrap()
+            .contains("firewall.c:")
+    );
+    let entry = &first["state"][0];
+    assert_eq!(entry["object"], "flows");
+    let holders = entry["parallel"].as_array().unwrap();
+    assert!(holders.iter().any(|w| !w["before"].is_null()), "{entry}");
+}
+
+#[test]
+fn leases_may_be_other_ones() {
+    let lan = "LAN:nic=software&fields=destination-address";
+    let wan = "WAN:nic=software&fields=source-address";
+    let made = "packets=20000,flows=200,churn=1500,rate=1000";
+    let words = [
+        "--generate",
+        made,
+        "--cores",
+        "4",
+        "--steer",
+        lan,
+        "--steer",
+        wan,
+    ];
+    let (found, status) = json(&mut verify("nat", &words));
+    assert_eq!(status, 0, "{found}");
+    let run = &found["runs"][0];
+    assert_eq!(run["relaxations"][0]["name"], "lease");
+    assert!(run["redirected"].as_u64().unwrap() > 1000);
+}
+
+#[test]
+fn wrong_use_is_explained() {
+    for (words, why) in [
+        (&["--in", "captures/missing.pcap"][..], "missing.pcap"),
+        (&["--in", "-"], "read once"),
+        (&["--generate", "flow=1"], "flow=1"),
+        (&["--generate", "flows=0"], "0 flows"),
+        (&["--generate", "", "--cores", "0"], "no number of cores"),
+        (
+            &["--generate", "packets=10", "--cores", "200"],
+            "128 entries",
+        ),
+        (&["--generate", "packets=10", "--nic", "e1000"], "no model"),
+    ] {
+        let output = verify("nop", words).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
+        assert!(
+            told.contains(why) && told.contains("help:"),
+            "{words:?}: {told}"
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! Queues of a port whose packets are handed to the workers that own them.
+//!
+//! Where a device cannot be told who owns which packet, the worker that receives one hashes it (RSS in
+//! software) and hands it to its owner over a ring; where a device can, this is for the packets that it
+//! cannot steer. A ring leads from each worker to each other one, so packets that one queue received stay in
+//! order, and so do those of a flow, which a device gives to one queue.
+//!
+//! A frame is not copied: the owner works on it where it lies, in memory of the queue that received it, and
+//! sends it back over another ring; only its lender touches its own queue. So that no other queue keeps the
+//! buffer, the owner sees it as one of a pool of its own.
+//!
+//! As on a NIC, a packet that finds the ring of its owner full is lost, and counted as `missed` by its owner.
+
+mod bell;
+mod rings;
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use millrace_steer::Owners;
+
+use super::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
+use bell::Bell;
+use rings::Rings;
+
+/// How long a worker that ends waits for the others, which may still receive packets of its own.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// What the workers of a port share.
+struct Hub {
+    /// a port of the function each
+    owners: Vec<Owners>,
+    /// the device brings packets to their owners, but for those that it cannot
+    told: bool,
+    bells: Vec<Bell>,
+    /// packets that found the ring of a worker full
+    missed: Vec<AtomicU64>,
+    /// workers whose queue will give nothing more
+    ended: AtomicUsize,
+}
+
+/// One worker's part.
+struct HandOver {
+    worker: usize,
+    hub: Arc<Hub>,
+    inner: Box<dyn Queue>,
+    rings: Rings,
+    /// what frames of other workers' queues are seen under
+    pool: Pool,
+    /// scratch: what the queue gave
+    received: Vec<Frame>,
+    /// scratch: frames that go back to the queue
+    back: Vec<Frame>,
+    /// packets that this worker left behind at the end
+    missed: u64,
+    closed: Option<Instant>,
+    /// counted in `Hub::ended`
+    counted: bool,
+}
+
+/// The same queues, a worker each, that give each worker the packets that it owns. `owners` has who owns the
+/// packets of each port of the function; a device that is `told` brings packets to their owners by itself
+/// where it can.
+///
+/// # Errors
+/// The system gives no descriptors to wait by.
+pub fn hand_over(
+    word: &str,
+    queues: Vec<Box<dyn Queue>>,
+    owners: Vec<Owners>,
+    told: bool,
+) -> Result<Vec<Box<dyn Queue>>, PortError> {
+    let count = queues.len();
+    let failed = |e: std::io::Error| PortError::Live {
+        word: word.to_owned(),
+        what: format!("cannot hand packets over: {e}"),
+        help: "raise the limit of open files (ulimit -n), or use fewer workers".into(),
+    };
+    let bells = queues.iter().map(|queue| Bell::new(queue.descriptor()));
+    let hub = Arc::new(Hub {
+        owners,
+        told,
+        bells: bells.collect::<Result<_, _>>().map_err(failed)?,
+        missed: (0..count).map(|_| AtomicU64::new(0)).collect(),
+        ended: AtomicUsize::new(0),
+    });
+    let parts = queues.into_iter().zip(Rings::all(count)).enumerate();
+    Ok(parts
+        .map(|(worker, (inner, rings))| {
+            Box::new(HandOver {
+                worker,
+                hub: hub.clone(),
+                inner,
+                rings,
+                pool: Pool::fresh(),
+                received: Vec::new(),
+                back: Vec::new(),
+                missed: 0,
+                closed: None,
+                counted: false,
+            }) as Box<dyn Queue>
+        })
+        .collect())
+}
+
+impl HandOver {
+    /// The owner of a frame of this worker's queue.
+    fn owner(&self, frame: &Frame) -> usize {
+        let hub = &*self.hub;
+        let Some(owners) = hub.owners.get(frame.port as usize).or(hub.owners.last()) else {
+            return self.worker;
+        };
+        let length = frame.end.addr() - frame.data.addr();
+        // SAFETY: the queue lends the frame: `length` bytes lie between its bounds, and nobody else has it.
+        let bytes = unsafe { std::slice::from_raw_parts(frame.data, length) };
+        let owner = if hub.told {
+            owners.exception(bytes)
+        } else {
+            Some(owners.owner(bytes))
+        };
+        let last = hub.bells.len().saturating_sub(1);
+        owner.map_or(self.worker, |owner| (owner as usize).min(last))
+    }
+
+    /// Takes back what other workers are through with.
+    fn reclaim(&mut self) {
+        self.back.clear();
+        self.rings.returned(&mut self.back);
+        if !self.back.is_empty() {
+            self.inner.release(&self.back);
+        }
+    }
+
+    /// Receives from the queue: what is this worker's own goes into `into`, the rest to its owners. How many
+    /// packets came.
+    fn poll(
+        &mut self,
+        into: &mut Vec<Frame>,
+        most: usize,
+        before: u64,
+    ) -> Result<usize, PortError> {
+        let mut received = std::mem::take(&mut self.received);
+        received.clear();
+        let result = self.inner.receive(&mut received, most, before);
+        self.back.clear();
+        for frame in &received {
+            let to = self.owner(frame);
+            if to == self.worker {
+                into.push(*frame);
+            } else if !self.rings.hand(to, *frame) {
+                self.back.push(*frame);
+                if let Some(missed) = self.hub.missed.get(to) {
+                    missed.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        if !self.back.is_empty() {
+            self.inner.release(&self.back);
+        }
+        let bells = &self.hub.bells;
+        self.rings.wake(|to| {
+            if let Some(bell) = bells.get(to) {
+                bell.ring();
+            }
+        });
+        let count = received.len();
+        self.received = received;
+        result.map(|_| count)
+    }
+
+    /// Counts this worker's queue as one that gives nothing more.
+    fn count_out(&mut self) {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.hub.ended.fetch_add(1, Ordering::AcqRel);
+            self.hub.bells.iter().for_each(Bell::ring);
+        }
+    }
+
+    fn all_out(&self) -> bool {
+        self.hub.ended.load(Ordering::Acquire) >= self.hub.bells.len()
+    }
+}
+
+// SAFETY: frames of this worker's queue are as that queue lends them. Those of other workers' queues come over
+// a ring, which hands each to one worker; the lender's queue has it back only after it came back over the
+// other ring, and lives until all workers have ended (`serve` drops them together).
+unsafe impl Queue for HandOver {
+    fn receive(
+        &mut self,
+        into: &mut Vec<Frame>,
+        most: usize,
+        before: u64,
+    ) -> Result<usize, PortError> {
+        let start = into.len();
+        if let Some(bell) = self.hub.bells.get(self.worker) {
+            bell.awake();
+        }
+        loop {
+            self.reclaim();
+            self.rings.taken(into, start + most, self.pool);
+            let room = most - (into.len() - start);
+            if room > 0 && !self.counted {
+                let came = self.poll(into, room, before)?;
+                // In this order: what the queue gave before it ended is in the rings.
+                if came == 0 && (self.closed.is_some() || self.inner.ended()) {
+                    self.count_out();
+                }
+            }
+            let late = self.closed.is_none_or(|at| at.elapsed() > TOGETHER);
+            if into.len() > start || late || (self.all_out() && self.rings.are_empty()) {
+                return Ok(into.len() - start);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
+        self.inner.transmit(packets)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        self.inner.flush()
+    }
+
+    fn release(&mut self, frames: &[Frame]) {
+        self.back.clear();
+        for frame in frames {
+            if frame.pool == self.pool {
+                self.rings.give_back(frame.buffer);
+            } else {
+                self.back.push(*frame);
+            }
+        }
+        self.inner.release(&self.back);
+    }
+
+    fn close(&mut self) {
+        self.inner.close();
+        self.closed.get_or_insert_with(Instant::now);
+    }
+
+    fn ended(&self) -> bool {
+        self.all_out() && self.rings.are_empty()
+    }
+
+    fn idle(&self) -> bool {
+        self.inner.idle()
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        self.count_out();
+        self.missed += self.rings.abandon();
+        self.inner.finish()
+    }
+
+    fn kept(&self) -> Option<millrace_traffic::capture::Written> {
+        self.inner.kept()
+    }
+
+    fn counts(&self) -> QueueCounts {
+        let counts = self.inner.counts();
+        let full = self.hub.missed.get(self.worker);
+        let full = full.map_or(0, |missed| missed.load(Ordering::Relaxed));
+        QueueCounts {
+            missed: counts.missed + full + self.missed,
+            ..counts
+        }
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        if !self.counted {
+            self.inner.descriptor()?;
+        }
+        let fd = self.hub.bells.get(self.worker)?.asleep();
+        // What came before the bell was set does not ring it.
+        self.rings.are_empty().then_some(fd)
+    }
+
+    fn memory(&self) -> u64 {
+        self.inner.memory() + self.rings.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! The functions of one packet entry whose workers share state: a burst under the reader's line, a packet at
+//! a time as a writer where it has to be.
+
+use std::fmt::Write;
+
+use millrace_object::Program;
+
+use super::text::READ;
+use crate::alone::{Entry, Gate, Names};
+
+/// What the bursts of one entry are made from.
+pub struct Burst<'a> {
+    /// the program
+    pub program: &'a Program,
+    /// the objects in C
+    pub names: &'a Names,
+    /// the entry's number among those for packets
+    pub index: usize,
+    /// the entry
+    pub entry: &'a Entry,
+    /// whether own objects, and shared ones, are aged
+    pub ages: (bool, bool),
+    /// before each packet, about `packets[i]`
+    pub begin: &'a [&'a str],
+    /// whether programs draw
+    pub random: bool,
+}
+
+/// The text.
+pub fn bursts(burst: &Burst) -> String {
+    let Burst {
+        names,
+        index,
+        entry,
+        ..
+    } = burst;
+    let begin: String = burst
+        .begin
+        .iter()
+        .flat_map(|l| l.lines())
+        .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
+        .collect();
+    let undo = if names.undo && entry.reader.is_some() {
+        "\tundo_all(&self->undo);\n"
+    } else {
+        ""
+    };
+    // The host begins them at 0.
+    let draws = if burst.random {
+        "\tpkt->draws = 0;\n"
+    } else {
+        ""
+    };
+    let mut out = format!(
+        "
+/* The packet as the only one at work, from its beginning. */
+static __attribute__((noinline)) void write{index}(struct mr_instance *self, struct mr_packet *pkt)
+{{
+{undo}{draws}	lock_read_to_write({READ});
+	pkt->commit = lock_commit_write(&self->shared->lock);
+{begin}	{run}(self, pkt);
+	lock_write_to_read({READ});
+}}
+",
+        run = entry.function,
+    );
+    let Some(reader) = &entry.reader else {
+        out.push_str(&plain(burst, &format!("write{index}(self, packets[i]);")));
+        let _ = write!(
+            out,
+            "
+static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{}",
+            around(burst, &format!("read{index}(self, packets, n);"))
+        );
+        return out;
+    };
+    let undo_begin = if names.undo {
+        "\tundo_begin(&self->undo);\n\tpkt->undo = &self->undo;\n"
+    } else {
+        "\tpkt->undo = NULL;\n"
+    };
+    let slot = if entry.slotted { ", NULL" } else { "" };
+    let as_reader = |name: &str, parameter: &str, call: &str| {
+        format!(
+            "
+MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter})
+{{
+{undo_begin}{begin}	if (mr_unlikely({call} == LOCK_RESTART))
+		write{index}(self, pkt);
+}}
+"
+        )
+    };
+    out.push_str(&as_reader(
+        &format!("packet{index}"),
+        "",
+        &format!("{reader}(self, pkt{slot})"),
+    ));
+    out.push_str(&plain(burst, &format!("packet{index}(self, packets[i]);")));
+    let _ = write!(
+        out,
+        "
+static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{}",
+        around(burst, &format!("read{index}(self, packets, n);"))
+    );
+    let Some(gate) = Gate::of(burst.program, names, entry) else {
+        return out;
+    };
+    let (last, with_slot) = match &entry.resume {
+        Some(resume) => (
+            format!(
+                "\t\t\tif (slots[i].site)\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
+            ),
+            format!("{resume}(self, pkt, slot)"),
+        ),
+        None => (
+            format!("\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n"),
+            format!("{reader}(self, pkt, slot)"),
+        ),
+    };
+    out.push_str(&as_reader(
+        &format!("taken_up{index}"),
+        ", const struct slot *slot",
+        &with_slot,
+    ));
+    let Gate {
+        scout,
+        condition,
+        why,
+        second,
+    } = gate;
+    let _ = write!(
+        out,
+        "
+static inline void {scout}_entry(struct mr_instance *self, struct slot *slot)
+{{
+	switch (slot->site) {{
+{second}	default:
+		break;
+	}}
+}}
+
+/* Three passes, so that the misses of a batch overlap. A token that a writer outdates is made anew. */
+static __attribute__((noinline)) void read{index}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	struct slot slots[MR_BATCH];
+
+	while (n > 0) {{
+		const u32 count = n < MR_BATCH ? n : MR_BATCH;
+
+		for (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
+			slots[i].site = 0;
+			{scout}(self, packets[i], &slots[i]);
+		}}
+		for (u32 i = 0; i < count; i++)
+			{scout}_entry(self, &slots[i]);
+		for (u32 i = 0; i < count; i++) {{
+			lock_read_again({READ});
+			packets[i]->core = self->core;
+			packets[i]->commit = lock_commit_read(&self->shared->lock);
+{last}		}}
+		packets += count;
+		n -= count;
+	}}
+}}
+
+/* {why} */
+static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{}",
+        around(
+            burst,
+            &format!(
+                "if ({condition})\n\t\tread{index}_passes(self, packets, n);\n\telse\n\t\tread{index}(self, packets, n);"
+            )
+        )
+    );
+    out
+}
+
+/// Packets one after another under the reader's line.
+fn plain(burst: &Burst, each: &str) -> String {
+    format!(
+        "
+static __attribute__((noinline)) void read{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	for (u32 i = 0; i < n; i++) {{
+		fetch_ahead(packets, i, n);
+		lock_read_again({READ});
+		packets[i]->core = self->core;
+		packets[i]->commit = lock_commit_read(&self->shared->lock);
+		{each}
+	}}
+}}
+",
+        index = burst.index,
+    )
+}
+
+/// A burst's beginning and end.
+fn around(burst: &Burst, inside: &str) -> String {
+    let age = |on: bool, name: &str| {
+        if on {
+            format!("\t{name}(self, packets[0]->time);\n")
+        } else {
+            String::new()
+        }
+    };
+    format!(
+        "{{
+	if (n == 0)
+		return;
+{own}	lock_read({READ});
+{shared}	{inside}
+	lock_read_end({READ});
+}}
+",
+        own = age(burst.ages.0, "age"),
+        shared = age(burst.ages.1, "age_shared"),
+    )
+}

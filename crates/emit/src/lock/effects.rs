@@ -1,0 +1,229 @@
+//! What a step does that others could see: which operations change an object, which only look.
+
+use std::collections::BTreeSet;
+
+use millrace_check::facts::{Access, ArgFact, Flow, Kind, Op, Step};
+use millrace_object::Program;
+use millrace_object::helper::{self, Arg, Helper};
+use millrace_object::insn::{Imm64, Insn, Operand, Reg};
+use millrace_object::program::{ObjectId, StateObject};
+
+use super::Sharing;
+use crate::headers;
+
+/// What a step does, as far as others could see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// nothing
+    None,
+    /// it may change a shared object
+    Write,
+    /// it stores into a shared object, which it changes if something else is there
+    Compare,
+    /// it reads shared state
+    Read,
+    /// it reads a shared object by its function for readers, which may not be able to tell
+    Ask,
+    /// it stores up to 8 bytes into the packet or the worker's own state
+    Store,
+    /// it refreshes an entry of the worker's own: a second time it changes nothing more
+    Refresh,
+    /// it changes the packet or the worker's own state otherwise
+    Own,
+}
+
+/// Calls that change nothing of the object they work on, if its kind is none in [`MOVES`] and it does not expire.
+const LOOKS: &[&str] = &[
+    "allocator_get",
+    "check_mtu",
+    "fib_lookup",
+    "lpm_get",
+    "map_get",
+    "map_lookup_elem",
+    "map_peek_elem",
+    "map_slot",
+    "redirect_map",
+    "ringbuf_query",
+    "sketch_count",
+    "vector_at",
+];
+
+/// Kinds whose lookups move entries.
+const MOVES: &[&str] = &["lru_hash"];
+
+/// Calls that refresh an entry and do nothing else.
+const REFRESHES: &[&str] = &["allocator_refresh", "map_refresh"];
+
+/// Calls without an object that change the packet; those that only leave a mark in the descriptor, which
+/// each run begins with, are none.
+const MOVES_PACKET: &[&str] = &[
+    "xdp_adjust_head",
+    "xdp_adjust_meta",
+    "xdp_adjust_tail",
+    "xdp_store_bytes",
+];
+
+/// What a step does.
+pub fn effect(program: &Program, sharing: &Sharing, step: &Step) -> Effect {
+    match step.op {
+        Op::Plain(Insn::Load { .. }) => match step.access {
+            Some(Access::Value(o) | Access::Record(o)) if sharing.is_shared(o) => Effect::Read,
+            Some(Access::Several) => Effect::Read,
+            _ => Effect::None,
+        },
+        Op::Plain(Insn::Store { src, .. }) if matches!(step.access, Some(Access::Value(o)) if sharing.is_shared(o)) => {
+            match src {
+                Operand::Reg(src) if !is_number(step, src) => Effect::Write,
+                _ => Effect::Compare,
+            }
+        }
+        Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => match step.access {
+            Some(Access::Stack { .. } | Access::Context { .. }) => Effect::None,
+            Some(access) if may_be_shared(sharing, access) => Effect::Write,
+            Some(_) => Effect::Store,
+            None => Effect::Write,
+        },
+        Op::Plain(Insn::Call { helper }) => match helper::by_number(helper) {
+            Some(helper) => call(program, sharing, step, helper),
+            None => Effect::Write,
+        },
+        Op::Plain(Insn::CallRegister { .. } | Insn::LegacyPacketLoad) => Effect::Write,
+        _ => Effect::None,
+    }
+}
+
+/// Whether a register holds a number and nothing else.
+fn is_number(step: &Step, reg: Reg) -> bool {
+    step.before.get(usize::from(reg.0)) == Some(&Kind::Scalar)
+}
+
+fn may_be_shared(sharing: &Sharing, access: Access) -> bool {
+    match access {
+        Access::Value(o) | Access::Record(o) => sharing.is_shared(o),
+        Access::Several => true,
+        Access::Context { .. } | Access::Packet | Access::Stack { .. } => false,
+    }
+}
+
+fn call(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper) -> Effect {
+    let mut found = on_object(program, sharing, step, helper);
+    for (arg, fact) in helper.args.iter().zip(&step.args) {
+        let ArgFact::Memory { access, .. } = *fact else {
+            continue;
+        };
+        let writes = matches!(
+            arg,
+            Arg::Write { .. }
+                | Arg::Update
+                | Arg::Out(_)
+                | Arg::InOut(_)
+                | Arg::KeyOut
+                | Arg::ValueOut
+                | Arg::Record
+        );
+        let here = match access {
+            Access::Stack { .. } | Access::Context { .. } => Effect::None,
+            access if may_be_shared(sharing, access) && writes => Effect::Write,
+            access if may_be_shared(sharing, access) => Effect::Read,
+            _ if writes => Effect::Own,
+            _ => Effect::None,
+        };
+        found = stronger(found, here);
+    }
+    found
+}
+
+/// What counts if one step does both.
+fn stronger(a: Effect, b: Effect) -> Effect {
+    let rank = |e: Effect| match e {
+        Effect::None => 0,
+        Effect::Read => 1,
+        Effect::Refresh => 2,
+        Effect::Store | Effect::Own => 3,
+        Effect::Compare | Effect::Ask => 4,
+        Effect::Write => 5,
+    };
+    match (a, b) {
+        // One that may have to run again must not have done anything.
+        (Effect::Ask, Effect::Own | Effect::Store) | (Effect::Own | Effect::Store, Effect::Ask) => {
+            Effect::Write
+        }
+        _ if rank(a) >= rank(b) => a,
+        _ => b,
+    }
+}
+
+fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper) -> Effect {
+    let implied = helper::implied(helper)
+        .and_then(|kind| program.objects.iter().position(|o| o.kind == kind))
+        .map(ObjectId);
+    let Some(id) = object(step, helper).or(implied) else {
+        return if helper.object_argument().is_some() {
+            Effect::Write
+        } else if helper.effects.moves_packet || MOVES_PACKET.contains(&helper.name) {
+            Effect::Own
+        } else {
+            // Of a lock in a value, the argument's memory says whose; a record, likewise.
+            Effect::None
+        };
+    };
+    let Some(object) = program.objects.get(id.0) else {
+        return Effect::Write;
+    };
+    match (sharing.is_shared(id), looks(object, helper)) {
+        (true, true) if object.expire_after == 0 => Effect::Read,
+        (true, _) if headers::reads(object.kind.c, helper.name) => Effect::Ask,
+        (true, _) => Effect::Write,
+        (false, true) => Effect::None,
+        (false, false) if REFRESHES.contains(&helper.name) => Effect::Refresh,
+        (false, false) => Effect::Own,
+    }
+}
+
+fn looks(object: &StateObject, helper: &Helper) -> bool {
+    LOOKS.contains(&helper.name) && !MOVES.contains(&object.kind.c)
+}
+
+fn object(step: &Step, helper: &Helper) -> Option<ObjectId> {
+    let named = step.args.iter().find_map(|arg| match arg {
+        ArgFact::Object(o) | ArgFact::Timer(o) => Some(*o),
+        _ => None,
+    });
+    let position = helper.object_argument().unwrap_or(0) + 1;
+    named.or(match step.before.get(position) {
+        Some(Kind::Object(o)) => Some(*o),
+        _ => None,
+    })
+}
+
+/// Every object that some execution touches.
+pub fn touched(program: &Program, flow: &Flow) -> BTreeSet<ObjectId> {
+    let mut found = BTreeSet::new();
+    for step in flow.steps.iter().filter(|s| s.reached) {
+        let (Op::Plain(insn) | Op::Branch { insn, .. }) = step.op else {
+            continue;
+        };
+        match insn {
+            Insn::LoadImm {
+                value: Imm64::Object(o) | Imm64::ObjectValue { object: o, .. },
+                ..
+            } => {
+                found.insert(o);
+            }
+            Insn::Call { helper } => {
+                let implied = helper::by_number(helper).and_then(helper::implied);
+                let of_kind = program.objects.iter().enumerate();
+                found.extend(
+                    of_kind
+                        .filter(|(_, o)| implied.is_some_and(|kind| o.kind == kind))
+                        .map(|(at, _)| ObjectId(at)),
+                );
+            }
+            _ => {}
+        }
+        if let Some(Access::Value(o) | Access::Record(o)) = step.access {
+            found.insert(o);
+        }
+    }
+    found
+}

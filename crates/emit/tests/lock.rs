@@ -1,0 +1,453 @@
+//! Modules whose workers share state: on several threads, under sanitizers, with threads switched at places
+//! that a seed chooses; and what they did, replayed by one worker in the order in which they committed it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use support::traffic::{SECOND, events, frame};
+use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing};
+use support::{Bench, facts, nf};
+
+use millrace_emit::lock::{Sharing, Test};
+use millrace_object::Program;
+
+/// Runs events in each way there is, `made` for so many workers; each must be what one worker makes of them
+/// in the order of commits.
+fn equal(
+    bench: &Bench,
+    program: &Program,
+    shared: &[&str],
+    workers: &[u32],
+    made: impl Fn(u32) -> Vec<Event>,
+) -> Vec<(Result, Vec<Event>)> {
+    let name = &program.name;
+    let text = bench.shared_text(program, &sharing(program, shared));
+    let alone = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
+    let alone = bench.build("alone", &alone, Build::Plain);
+    let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
+    let mut results = Vec::new();
+    for (build, plain, burst) in [
+        (Build::Thread, true, 32),
+        (Build::Thread, false, 32),
+        (Build::Address, false, 7),
+        (Build::Plain, false, 100),
+    ] {
+        let module = bench.build("shared", &format!("{cold}{text}"), build);
+        for &workers in workers {
+            let events = made(workers);
+            let way = Way {
+                workers,
+                plain,
+                burst,
+                rounds: 1,
+            };
+            let result = bench.work(program, &module, build, way, &events);
+            let result = result.unwrap_or_else(|e| panic!("{name}, {build:?}, {way:?}: {e}"));
+            let replayed = bench.replay(program, &alone, &events, &result);
+            if let Some(what) = difference(program, &result, &replayed) {
+                panic!("{name}, {build:?}, {way:?}: {what}");
+            }
+            results.push((result, events));
+        }
+    }
+    results
+}
+
+/// How many packets were writers: their commit numbers are even.
+fn writers((result, events): &(Result, Vec<Event>)) -> usize {
+    let packets = result.done.iter().zip(events);
+    packets
+        .filter(|(d, e)| e.program < TIMER && d.commit % 2 == 0)
+        .count()
+}
+
+fn firewall_events(workers: u32) -> Vec<Event> {
+    events(workers, 40, 120, 110 * SECOND, |random, _| {
+        let lan = random.below(2) == 0;
+        let (host, port) = (10 + random.below(12) as u32, 1000 + random.below(4) as u16);
+        let bytes = match lan {
+            true => frame((1, 2), host, 99, (port, 80)),
+            false => frame((2, 1), 99, host, (80, port)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    })
+}
+
+#[test]
+fn firewall_on_two_and_four_workers() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "firewall");
+    for run in equal(&bench, &program, &["flows"], &[2, 4], firewall_events) {
+        let wrote = writers(&run);
+        // Flows begin, end and are refreshed on several cores; most packets only read.
+        assert!(wrote > 100 && wrote < run.1.len() / 2, "{wrote} writers");
+    }
+}
+
+#[test]
+fn bridge_on_two_and_four_workers() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "bridge");
+    equal(&bench, &program, &["stations"], &[2, 4], |workers| {
+        events(workers, 20, 200, 70 * SECOND, |random, _| {
+            let (from, to) = (random.below(20) as u8, random.below(20) as u8);
+            let port = u32::from(from % 2 == u8::from(random.below(50) != 0));
+            (u32::MAX, port, frame((from, to), 1, 2, (3, 4)))
+        })
+    });
+}
+
+/// The flows are each worker's own, the backends and the table that a timer builds are shared.
+#[test]
+fn lb_shares_its_backends_and_not_its_flows() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "lb");
+    let mut events = events(4, 40, 120, 20 * SECOND, |random, _| {
+        if random.below(10) == 0 {
+            let backend = random.below(9) as u8;
+            return (
+                u32::MAX,
+                0,
+                frame((backend, 99), 100 + u32::from(backend), 7, (9, 9)),
+            );
+        }
+        let client = random.below(60) as u32;
+        // As RSS would: a flow's packets at one worker.
+        (
+            client,
+            1,
+            frame((98, 99), 1000 + client, 5, (client as u16, 80)),
+        )
+    });
+    // Between two phases, the timer.
+    for at in (0..events.len()).rev() {
+        if events[at].program == PHASE {
+            let (phase, mut timer) = (events[at].clone(), events[at].clone());
+            timer.program = TIMER;
+            events.splice(at + 1..at + 1, [timer, phase]);
+        }
+    }
+    let shared = ["backends", "slots", "progress", "table", "walks"];
+    for run in equal(&bench, &program, &shared, &[4], |_| events.clone()) {
+        let wrote = writers(&run);
+        assert!(wrote > 10 && wrote < events.len() / 10, "{wrote} writers");
+        let chosen = run.0.done.iter().filter(|d| d.outcome.fate == 3).count();
+        assert!(chosen > 1000, "{chosen} forwarded");
+    }
+}
+
+/// Leases are refreshed by readers, each core on its own.
+#[test]
+fn nat_shares_flows_and_leases() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "nat");
+    let events = events(3, 30, 100, 50 * SECOND, |random, _| {
+        let client = random.below(30) as u32;
+        let lan = random.below(3) != 0;
+        let bytes = match lan {
+            true => frame(
+                (1, 2),
+                0x0a00_0001 + client,
+                0xc633_6401,
+                (2000 + client as u16, 80),
+            ),
+            false => frame((2, 1), 0xc633_6401, 0xcb00_7101, (80, 1024 + client as u16)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    });
+    for run in equal(&bench, &program, &["flows", "leases"], &[3], |_| {
+        events.clone()
+    }) {
+        let wrote = writers(&run);
+        assert!(wrote < events.len() / 2, "{wrote} writers");
+    }
+}
+
+/// XDP, whose values are written through pointers.
+#[test]
+fn portknock_writes_through_value_pointers() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "portknock");
+    let events = events(4, 30, 200, SECOND, |random, _| {
+        let source = random.below(10) as u32;
+        let port = 98 + random.below(6) as u16;
+        (u32::MAX, 0, frame((1, 2), source, 9, (5, port)))
+    });
+    for (result, _) in equal(&bench, &program, &["sources"], &[4], |_| events.clone()) {
+        assert!(result.entries[0].len() == 10);
+    }
+}
+
+/// A packet is marked, counted by its worker and given a draw before it is known whether it writes shared
+/// state; half of them do.
+const UNSURE: &str = r#"
+#include <millrace/nf.h>
+
+VECTOR(seen, __u64, .capacity = 4);
+MAP(sources, __u32, __u64, .capacity = 1024);
+MAP(noted, __u32, __u64, .capacity = 1024);
+
+ON_PACKET(p)
+{
+	__u8 *bytes = packet_bytes(p, 0, 54);
+	__u64 *mine, *known;
+	__u32 source, own;
+
+	if (!bytes)
+		return DROP;
+	source = bytes[29];
+	own = source & 3;
+	mine = vector_at(&seen, own);
+	if (!mine)
+		return DROP;
+	*mine += 1;
+	bytes[0] ^= 0xff;
+	bytes[1] = random32();
+	bytes[1] ^= bytes[0];
+	known = map_get(&sources, &source);
+	if (known && *known >= 3) {
+		map_put(&noted, &source, known);
+		return FORWARD(1);
+	}
+	map_put(&sources, &source, &(__u64){ known ? *known + 1 : 1 });
+	bytes[2] = random32();
+	return FORWARD(0);
+}
+"#;
+
+#[test]
+fn what_a_reader_did_is_undone() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "unsure", UNSURE);
+    let made = || {
+        events(4, 10, 200, SECOND, |random, _| {
+            let source = random.below(200) as u32;
+            // Each source at one worker, so that what is noted is apart.
+            (source, 0, frame((1, 2), source, 9, (5, 6)))
+        })
+    };
+    let text = bench.shared_text(&program, &sharing(&program, &["sources"]));
+    let reader = text.split("reader0_").nth(1).unwrap();
+    assert!(reader.matches("undo_keep(").count() >= 3, "{reader}");
+    for run in equal(&bench, &program, &["sources"], &[4], |_| made()) {
+        assert!(writers(&run) > 300);
+    }
+    // Where there is no room to keep what is overwritten, the reader becomes a writer.
+    let small = format!("#define UNDO_MAX 2u\n{text}");
+    let module = bench.build("small", &small, Build::Address);
+    let alone = bench.build(
+        "alone",
+        &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(),
+        Build::Plain,
+    );
+    let way = Way {
+        workers: 4,
+        plain: false,
+        burst: 16,
+        rounds: 1,
+    };
+    let result = bench
+        .work(&program, &module, Build::Address, way, &made())
+        .unwrap();
+    assert_eq!(
+        difference(
+            &program,
+            &result,
+            &bench.replay(&program, &alone, &made(), &result)
+        ),
+        None
+    );
+}
+
+/// Counts per key, through a value pointer.
+const COUNTER: &str = r#"
+#include <millrace/nf.h>
+
+VECTOR(counts, __u64, .capacity = 4);
+
+ON_PACKET(p)
+{
+	__u8 *bytes = packet_bytes(p, 0, 54);
+	__u64 *count = bytes ? vector_at(&counts, bytes[29] & 3) : NULL;
+
+	if (!count)
+		return DROP;
+	*count += 1;
+	bytes[0] = *count;
+	return FORWARD(1);
+}
+"#;
+
+#[test]
+fn a_lock_that_is_dropped_shows() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "counter", COUNTER);
+    let events = events(4, 4, 2000, SECOND, |random, _| {
+        (
+            u32::MAX,
+            0,
+            frame((1, 2), random.below(2) as u32, 9, (5, 6)),
+        )
+    });
+    equal(&bench, &program, &["counts"], &[4], |_| events.clone());
+    let dropped = |seed: u64| {
+        let sharing = Sharing {
+            test: Some(Test {
+                seed,
+                dropped: true,
+            }),
+            ..sharing(&program, &["counts"])
+        };
+        bench.shared_text(&program, &sharing)
+    };
+    let alone = bench.build(
+        "alone",
+        &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(),
+        Build::Plain,
+    );
+    let found = (0..10).find_map(|seed| {
+        let module = bench.build("dropped", &dropped(seed), Build::Plain);
+        let way = Way {
+            workers: 4,
+            plain: true,
+            burst: 32,
+            rounds: 1,
+        };
+        let result = bench
+            .work(&program, &module, Build::Plain, way, &events)
+            .unwrap();
+        difference(
+            &program,
+            &result,
+            &bench.replay(&program, &alone, &events, &result),
+        )
+    });
+    assert!(found.is_some(), "no seed showed it");
+    let module = bench.build("dropped", &dropped(1), Build::Thread);
+    let way = Way {
+        workers: 2,
+        plain: true,
+        burst: 32,
+        rounds: 1,
+    };
+    let said = bench
+        .work(&program, &module, Build::Thread, way, &events)
+        .unwrap_err();
+    assert!(said.contains("data race"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_shared_is_refused() {
+    let bench = Bench::new();
+    let program = nf::compile(
+        &bench,
+        "mixed",
+        r#"
+#include <millrace/nf.h>
+VECTOR(a, __u64, .capacity = 4);
+VECTOR(b, __u64, .capacity = 4);
+ON_PACKET(p) { return FORWARD(p->port); }
+EVERY(SECONDS(1), p)
+{
+	__u64 *x = vector_at(&a, 0), *y = vector_at(&b, 0);
+
+	if (x && y)
+		*x += *y;
+}
+"#,
+    );
+    let checked = facts(&program);
+    let emit = |shared: &[&str]| {
+        millrace_emit::lock::emit(&program, &checked, &sharing(&program, shared), "m.c")
+    };
+    let refused = emit(&["a"]).unwrap_err().to_string();
+    assert!(
+        refused.contains("works on a (shared under the lock) and on b"),
+        "{refused}"
+    );
+    assert!(emit(&["a", "b"]).unwrap().contains(".once = 1"));
+    // Without a shared object it is the treatment alone.
+    let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
+    assert_eq!(emit(&[]).unwrap(), alone);
+}
+
+/// With all that a function writes under the lock its module compiles without a warning.
+#[test]
+fn every_function_can_share_all_it_has() {
+    let bench = Bench::new();
+    let folder = nf::repository().join("nfs");
+    let mut names: Vec<String> = (std::fs::read_dir(folder).unwrap())
+        .map(|e| e.unwrap())
+        .filter(|e| e.path().is_dir())
+        .map(|e| e.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    for name in names {
+        let program = nf::load(&bench, &name);
+        let written = program.objects.iter().filter(|o| !o.read_only);
+        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
+        let text = bench.shared_text(&program, &sharing(&program, &shared));
+        assert_eq!(text.contains("struct mr_shared {"), !shared.is_empty());
+        let source = bench.path(&format!("{name}-shared.c"));
+        std::fs::write(&source, text).unwrap();
+        bench.clang(
+            Build::Thread,
+            &["-fsyntax-only"],
+            &source,
+            &bench.path("nothing"),
+        );
+    }
+}
+
+/// The others, each with everything that it writes under the lock.
+#[test]
+fn what_the_others_share_is_replayed() {
+    let bench = Bench::new();
+    let events = events(3, 15, 150, 45 * SECOND, |random, _| {
+        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
+        let port = 1000 + random.below(40) as u16;
+        let lan = random.below(2) == 0;
+        let bytes = match lan {
+            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
+            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    });
+    let way = Way {
+        workers: 3,
+        plain: false,
+        burst: 32,
+        rounds: 1,
+    };
+    for name in [
+        "cl",
+        "conntrack",
+        "ddos",
+        "einat",
+        "heavyhitter",
+        "hhh",
+        "policer",
+        "psd",
+        "tokenbucket",
+    ] {
+        let program = nf::load(&bench, name);
+        let written = program.objects.iter().filter(|o| !o.read_only);
+        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
+        let text = bench.shared_text(&program, &sharing(&program, &shared));
+        let module = bench.build(name, &text, Build::Plain);
+        let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
+        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+        let result = bench.work(&program, &module, Build::Plain, way, &events);
+        let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let replayed = bench.replay(&program, &alone, &events, &result);
+        if let Some(what) = difference(&program, &result, &replayed) {
+            panic!("{name}: {what}");
+        }
+        let run = (result, events.clone());
+        eprintln!(
+            "{name}: {} of {} packets wrote",
+            writers(&run),
+            events.len()
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! Modules on several threads, and what they did replayed by one.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use millrace_emit::lock::{Sharing, Test, Treatment};
+use millrace_object::Program;
+
+use super::{Bench, Outcome, facts};
+
+/// The event is no packet: all workers wait for each other.
+pub const PHASE: u32 = u32::MAX;
+/// The event is no packet: this and the timer's index.
+pub const TIMER: u32 = 1 << 31;
+
+/// What a worker is given to do.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub worker: u32,
+    pub program: u32,
+    pub port: u32,
+    pub time: u64,
+    pub number: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// What it made of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Done {
+    pub commit: u64,
+    pub outcome: Outcome,
+}
+
+/// A key and its value.
+pub type Entry = (Vec<u8>, Vec<u8>);
+
+/// What all of them made of it.
+#[derive(Clone, Debug)]
+pub struct Result {
+    pub done: Vec<Done>,
+    /// by object: entries, sorted
+    pub entries: Vec<Vec<Entry>>,
+    /// hundredths of a time stamp tick a packet, all workers together
+    pub ticks: u64,
+}
+
+/// How a module and its host are compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Build {
+    Plain,
+    /// AddressSanitizer and UndefinedBehaviorSanitizer
+    Address,
+    /// ThreadSanitizer
+    Thread,
+}
+
+/// How events are fed.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub workers: u32,
+    pub plain: bool,
+    pub burst: u32,
+    /// how often each worker goes through its events
+    pub rounds: u32,
+}
+
+/// The objects of these names are shared, in a module whose threads switch where a seed says so.
+pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
+    for name in shared {
+        let there = program.objects.iter().any(|o| o.name == *name);
+        assert!(there, "there is no object {name}");
+    }
+    let treatment = |name: &str| match shared.contains(&name) {
+        true => Treatment::Lock,
+        false => Treatment::Own,
+    };
+    Sharing {
+        treatments: program.objects.iter().map(|o| treatment(&o.name)).collect(),
+        test: Some(Test::default()),
+    }
+}
+
+impl Bench {
+    pub fn shared_text(&self, program: &Program, sharing: &Sharing) -> String {
+        millrace_emit::lock::emit(program, &facts(program), sharing, "module.c").unwrap()
+    }
+
+    pub fn clang(&self, build: Build, flags: &[&str], source: &Path, output: &Path) {
+        let fastpath = self.cache.headers().unwrap().join("fastpath");
+        let mut command = Command::new(&self.toolchain.clang);
+        command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
+        command.args([
+            "-Wno-unknown-warning-option",
+            "-Wno-invalid-feature-combination",
+        ]);
+        command.args(["-fno-strict-aliasing", "-fno-strict-overflow", "-g"]);
+        command.args(match build {
+            Build::Plain => &["-O3", "-march=native"][..],
+            Build::Address => &[
+                "-O1",
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover=undefined",
+            ],
+            Build::Thread => &["-O1", "-fsanitize=thread"],
+        });
+        command.args(flags).arg("-I").arg(fastpath);
+        let output = command.arg("-o").arg(output).arg(source).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", source.display());
+    }
+
+    /// Compiles emitted C as a module.
+    pub fn build(&self, name: &str, text: &str, build: Build) -> PathBuf {
+        let source = self.path(&format!("{name}-{build:?}.c"));
+        let module = self.path(&format!("{name}-{build:?}.so"));
+        std::fs::write(&source, text).unwrap();
+        self.clang(
+            build,
+            &["-fPIC", "-shared", "-fvisibility=hidden"],
+            &source,
+            &module,
+        );
+        module
+    }
+
+    /// Feeds events to a module in a process of its own; the error is what a sanitizer said.
+    pub fn work(
+        &self,
+        program: &Program,
+        module: &Path,
+        build: Build,
+        way: Way,
+        events: &[Event],
+    ) -> std::result::Result<Result, String> {
+        let host = self.path(&format!("workers-{build:?}"));
+        if !host.exists() {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/workers.c");
+            self.clang(build, &["-rdynamic", "-pthread"], &source, &host);
+        }
+        let mut input = Vec::new();
+        for word in [
+            way.workers,
+            u32::from(way.plain),
+            way.burst,
+            events.len() as u32,
+            way.rounds,
+        ] {
+            input.extend(word.to_le_bytes());
+        }
+        for object in &program.objects {
+            let initial = object.initial.as_deref().unwrap_or_default();
+            input.extend((initial.len() as u32).to_le_bytes());
+            input.extend(initial);
+        }
+        for e in events {
+            for word in [e.worker, e.program, e.port, e.bytes.len() as u32] {
+                input.extend(word.to_le_bytes());
+            }
+            input.extend(e.time.to_le_bytes());
+            input.extend(e.number.to_le_bytes());
+            input.extend(&e.bytes);
+        }
+        let mut child = Command::new(host)
+            .arg(module)
+            .env("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+            .env("TSAN_OPTIONS", "halt_on_error=1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || stdin.write_all(&input));
+        let output = child.wait_with_output().unwrap();
+        let written = writer.join().unwrap();
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{}\n{said}", output.status));
+        }
+        written.unwrap();
+        Ok(parse(&output.stdout, events.len(), program))
+    }
+
+    /// What one worker makes of the same, in the order in which several committed it.
+    pub fn replay(
+        &self,
+        program: &Program,
+        alone: &Path,
+        events: &[Event],
+        result: &Result,
+    ) -> Result {
+        let mut order: Vec<usize> = (0..events.len())
+            .filter(|i| events[*i].program != PHASE)
+            .collect();
+        order.sort_by_key(|i| (result.done[*i].commit, events[*i].number));
+        let sequence: Vec<Event> = order
+            .iter()
+            .map(|i| Event {
+                worker: 0,
+                ..events[*i].clone()
+            })
+            .collect();
+        let way = Way {
+            workers: 1,
+            plain: true,
+            burst: 1,
+            rounds: 1,
+        };
+        let mut replayed = self
+            .work(program, alone, Build::Plain, way, &sequence)
+            .unwrap();
+        let mut done = result.done.clone();
+        for (at, made) in order.iter().zip(replayed.done) {
+            done[*at] = Done {
+                commit: result.done[*at].commit,
+                ..made
+            };
+        }
+        replayed.done = done;
+        replayed
+    }
+}
+
+/// The first difference, if there is one. Counts that each worker keeps of its own are added up.
+pub fn difference(program: &Program, a: &Result, b: &Result) -> Option<String> {
+    for (n, (x, y)) in a.done.iter().zip(&b.done).enumerate() {
+        if x != y {
+            return Some(format!("event {n}: {x:?} in parallel, {y:?} replayed"));
+        }
+    }
+    let entries = a.entries.iter().zip(&b.entries).zip(&program.objects);
+    for ((x, y), object) in entries {
+        let (x, y) = match object.kind.c {
+            "vector" | "array" => (summed(x), summed(y)),
+            _ => (x.clone(), y.clone()),
+        };
+        if x != y {
+            return Some(format!(
+                "{}: {x:?} in parallel, {y:?} replayed",
+                object.name
+            ));
+        }
+    }
+    None
+}
+
+/// One entry a key, values of 8 bytes added up.
+fn summed(entries: &[Entry]) -> Vec<Entry> {
+    let mut out: Vec<Entry> = Vec::new();
+    for (key, value) in entries {
+        let number = |v: &[u8]| v.try_into().map(u64::from_le_bytes).ok();
+        match out.last_mut() {
+            Some((last, sum)) if last == key => match (number(sum), number(value)) {
+                (Some(a), Some(b)) => *sum = (a + b).to_le_bytes().to_vec(),
+                _ => out.push((key.clone(), value.clone())),
+            },
+            _ => out.push((key.clone(), value.clone())),
+        }
+    }
+    out
+}
+
+fn parse(mut bytes: &[u8], events: usize, program: &Program) -> Result {
+    let mut take = |n: usize| {
+        let (head, rest) = bytes.split_at(n);
+        bytes = rest;
+        head.to_vec()
+    };
+    let mut done = Vec::new();
+    for _ in 0..events {
+        let commit = u64::from_le_bytes(take(8).try_into().unwrap());
+        let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
+        let (fate, out, length) = (word(), word(), word());
+        let bytes = take(length as usize);
+        done.push(Done {
+            commit,
+            outcome: Outcome { fate, out, bytes },
+        });
+    }
+    let mut entries = Vec::new();
+    for object in &program.objects {
+        let count = u32::from_le_bytes(take(4).try_into().unwrap());
+        let entry = |_| {
+            (
+                take(object.key_bytes as usize),
+                take(object.value_bytes as usize),
+            )
+        };
+        let mut all: Vec<_> = (0..count).map(entry).collect();
+        all.sort();
+        // What nobody writes each worker has.
+        if object.read_only {
+            all.clear();
+        }
+        entries.push(all);
+    }
+    let ticks = u64::from_le_bytes(take(8).try_into().unwrap());
+    Result {
+        done,
+        entries,
+        ticks,
+    }
+}

@@ -1,0 +1,118 @@
+//! In which order paths are followed, and where they wait for each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use millrace_check::flow::graph::Blocks;
+
+use super::{Engine, State, merge};
+use crate::expr::Node;
+use crate::expr::walk::cone;
+
+/// Most blocks for which it is worked out which reach which.
+const REACH: usize = 6000;
+
+impl Engine<'_> {
+    /// The waiting block that no other one, which it does not reach itself, can still reach.
+    pub(super) fn next_block(&self, pending: &BTreeMap<usize, Vec<State>>) -> Option<usize> {
+        let reaches = |a: usize, b: usize| {
+            let word = self.reach.get(a).and_then(|r| r.get(b / 64));
+            word.is_some_and(|w| w >> (b % 64) & 1 == 1)
+        };
+        let rank = |b: &usize| self.blocks.rank.get(*b).copied().flatten();
+        let free = pending.keys().filter(|b| {
+            pending
+                .keys()
+                .all(|a| a == *b || !reaches(*a, **b) || reaches(**b, *a))
+        });
+        free.min_by_key(|b| rank(b))
+            .or_else(|| pending.keys().min_by_key(|b| rank(b)))
+            .copied()
+    }
+
+    /// In the last eighth of the time paths are brought to their end, merged or not: a report of some paths
+    /// says more than one of none. Those come first whose guards speak of few computed offsets,
+    /// because a solver is slow where offsets are computed from what is at computed offsets.
+    pub(super) fn easiest(&self, pending: &mut BTreeMap<usize, Vec<State>>) -> Option<State> {
+        if Instant::now() < self.hurry {
+            return None;
+        }
+        let cost = |s: &State| {
+            let mut bases = BTreeSet::new();
+            for id in cone(&self.arena, &s.guard, |_| false) {
+                if let Node::Byte { base: Some(b), .. } = self.arena.node(id) {
+                    bases.insert(*b);
+                }
+            }
+            bases.len()
+        };
+        let all = pending
+            .iter()
+            .flat_map(|(b, states)| states.iter().enumerate().map(|(i, s)| (*b, i, s)));
+        let rank = |b: usize| self.blocks.rank.get(b).copied().flatten();
+        let (block, index, _) =
+            all.min_by_key(|(b, _, s)| (cost(s), std::cmp::Reverse(rank(*b))))?;
+        let states = pending.get_mut(&block)?;
+        let s = states.swap_remove(index);
+        if states.is_empty() {
+            pending.remove(&block);
+        }
+        Some(s)
+    }
+
+    /// Merges what arrived at a join.
+    pub(super) fn arrive(&mut self, block: usize, states: Vec<State>) -> Vec<State> {
+        let joins = self.blocks.before.get(block).is_some_and(|b| b.len() > 1);
+        if !joins {
+            return states;
+        }
+        // A call splits paths in the middle of a block: those have passed the join.
+        let start = self.blocks.starts.get(block).copied();
+        let (mut states, mut kept): (Vec<State>, Vec<State>) =
+            states.into_iter().partition(|s| Some(s.at) == start);
+        if let Some(live) = self.live.get(block) {
+            states.iter_mut().for_each(|s| merge::forget(s, live));
+        }
+        'next: for s in states {
+            if self.late() {
+                kept.push(s);
+                continue;
+            }
+            for k in kept.iter_mut().filter(|k| k.at == s.at) {
+                if let Some(m) = self.merged(k, &s) {
+                    *k = m;
+                    continue 'next;
+                }
+            }
+            kept.push(s);
+        }
+        kept
+    }
+}
+
+/// For each block the set of those that it reaches, one bit each.
+pub(super) fn reach(blocks: &Blocks) -> Vec<Vec<u64>> {
+    let n = blocks.starts.len();
+    if n > REACH {
+        return Vec::new();
+    }
+    let mut reach = vec![vec![0_u64; n.div_ceil(64)]; n];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &b in blocks.order.iter().rev() {
+            let mut set = reach[b].clone();
+            for &to in &blocks.next[b] {
+                set[to / 64] |= 1 << (to % 64);
+                for (x, y) in set.iter_mut().zip(&reach[to]) {
+                    *x |= y;
+                }
+            }
+            if set != reach[b] {
+                reach[b] = set;
+                changed = true;
+            }
+        }
+    }
+    reach
+}

@@ -1,0 +1,35 @@
+//! How much the rules may do. Some of them simplify the operands of what they simplify, and of these again; an
+//! expression is as deep as a program makes it, and where its parts are shared it is a tree of any size. So
+//! whatever one call from outside sets off is bounded in depth, which is stack, and in number, which is time.
+//! Beyond that an expression is left as it is.
+
+use super::super::Arena;
+
+/// Most rules within each other.
+const DEPTH: u32 = 64;
+/// Most rules that one call from outside sets off.
+const MOST: u32 = 4096;
+
+/// What is under way.
+#[derive(Clone, Debug, Default)]
+pub(in crate::expr) struct Effort {
+    depth: u32,
+    left: u32,
+}
+
+impl Arena {
+    /// What a rule gives; none if it is one too many.
+    pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.effort.depth == 0 {
+            self.effort.left = MOST;
+        }
+        if self.effort.depth == DEPTH || self.effort.left == 0 {
+            return None;
+        }
+        self.effort.depth += 1;
+        self.effort.left -= 1;
+        let done = rule(self);
+        self.effort.depth -= 1;
+        Some(done)
+    }
+}

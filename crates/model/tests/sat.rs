@@ -1,0 +1,179 @@
+//! The solver of our own against evaluation: with its symbols pinned an expression has one value, so that this
+//! value is found possible, and no other.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+use std::time::{Duration, Instant};
+
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel, mask};
+use millrace_model::solver::{Said, Sat, Solve};
+use proptest::prelude::*;
+
+const WIDTHS: [u32; 7] = [1, 3, 8, 13, 16, 32, 64];
+const OPS: [Bin; 13] = [
+    Bin::Add,
+    Bin::Mul,
+    Bin::Div,
+    Bin::Rem,
+    Bin::SignedDiv,
+    Bin::SignedRem,
+    Bin::And,
+    Bin::Or,
+    Bin::Xor,
+    Bin::Shl,
+    Bin::Shr,
+    Bin::Sar,
+    Bin::MulHigh,
+];
+
+/// A few operations, each on what was made before.
+fn build(arena: &mut Arena, symbols: &[ExprId], width: u32, steps: &[(u8, u8, u8, u64)]) -> ExprId {
+    let mut made = symbols.to_vec();
+    for &(what, a, b, number) in steps {
+        let pick = |i: u8| made[usize::from(i) % made.len()];
+        let (x, y) = (pick(a), pick(b));
+        let fixed = arena.number(number & mask(width), width);
+        let y = if what & 0x40 == 0 { y } else { fixed };
+        let what = usize::from(what & 0x3f) % (OPS.len() + 5);
+        let e = match OPS.get(what) {
+            // Only for numbers of 64 bits.
+            Some(Bin::MulHigh) if width != 64 => arena.binary(Bin::Mul, x, y),
+            // BPF shifts by less than the width.
+            Some(op @ (Bin::Shl | Bin::Shr | Bin::Sar)) => {
+                let most = arena.number(u64::from(width), width.max(8));
+                let by = arena.resize(y, width.max(8));
+                let by = arena.binary(Bin::Rem, by, most);
+                let by = arena.resize(by, width);
+                arena.binary(*op, x, by)
+            }
+            Some(op) => arena.binary(*op, x, y),
+            None => {
+                let rel = [Rel::Eq, Rel::Less, Rel::SignedLess][what % 3];
+                let c = arena.compare(rel, x, y);
+                match what % 2 {
+                    0 => arena.ite(c, x, fixed),
+                    _ => {
+                        let half = arena.extract(x, 0, width.div_ceil(2));
+                        arena.sign_extend(half, width)
+                    }
+                }
+            }
+        };
+        made.push(e);
+    }
+    *made.last().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_value_and_no_other(
+        width in 0..WIDTHS.len(),
+        values in [any::<u64>(), any::<u64>(), any::<u64>()],
+        small in any::<bool>(),
+        steps in prop::collection::vec(any::<(u8, u8, u8, u64)>(), 1..7),
+    ) {
+        let width = WIDTHS[width];
+        let mut arena = Arena::new();
+        let symbols: Vec<ExprId> = ["x", "y", "z"]
+            .iter()
+            .map(|n| arena.sym(n, width, Origin::Helper))
+            .collect();
+        let e = build(&mut arena, &symbols, width, &steps);
+        let mut at = Assignment::default();
+        let mut pins = Vec::new();
+        for (s, v) in symbols.iter().zip(values) {
+            // Divisors and shifts are mostly small.
+            let v = if small { v & 7 } else { v } & mask(width);
+            let Node::Sym(id) = *arena.node(*s) else { unreachable!() };
+            at.symbols.insert(id, v);
+            let v = arena.number(v, width);
+            pins.push(arena.compare(Rel::Eq, *s, v));
+        }
+        let at = Assignment::new(at.symbols.clone(), at.packet.clone());
+        let value = at.value(&arena, e);
+        let value = arena.number(value, width);
+        let same = arena.compare(Rel::Eq, e, value);
+        let other = arena.not(same);
+        let far = Assignment::default();
+        for near in [None, Some(&at), Some(&far)] {
+            let mut sat = Sat::new(Duration::from_secs(20));
+            let mut ask = |last: ExprId| {
+                let all: Vec<ExprId> = pins.iter().copied().chain([last]).collect();
+                sat.solve(&arena, &all, &[], near)
+            };
+            prop_assert!(matches!(ask(same), Said::Holds(_)));
+            prop_assert!(matches!(ask(other), Said::Fails));
+        }
+    }
+}
+
+#[test]
+fn an_answer_satisfies_the_question() {
+    let mut a = Arena::new();
+    let x = a.sym("x", 64, Origin::Helper);
+    let y = a.sym("y", 64, Origin::Helper);
+    let product = a.binary(Bin::Mul, x, y);
+    let want = a.number(0x1234_5678_9abc_def0, 64);
+    let equal = a.compare(Rel::Eq, product, want);
+    let one = a.number(1, 64);
+    let proper: Vec<ExprId> = [x, y]
+        .iter()
+        .map(|e| a.compare(Rel::Less, one, *e))
+        .collect();
+    let mut sat = Sat::new(Duration::from_secs(20));
+    let Said::Holds(values) = sat.solve(&a, &[equal, proper[0], proper[1]], &[], None) else {
+        panic!("the number has factors");
+    };
+    assert_eq!(values[&x].wrapping_mul(values[&y]), 0x1234_5678_9abc_def0);
+}
+
+#[test]
+fn bytes_at_one_offset_are_one_byte_when_a_lemma_says_so() {
+    let mut a = Arena::new();
+    let [i, j] = ["i", "j"].map(|n| a.sym(n, 64, Origin::Helper));
+    let (p, q) = (a.byte(i), a.byte(j));
+    let there = a.compare(Rel::Eq, i, j);
+    let same = a.compare(Rel::Eq, p, q);
+    let other = a.not(same);
+    let mut sat = Sat::new(Duration::from_secs(20));
+    assert!(matches!(
+        sat.solve(&a, &[there, other], &[], None),
+        Said::Holds(_)
+    ));
+    assert!(matches!(
+        sat.solve(&a, &[there, other], &[(p, q)], None),
+        Said::Fails
+    ));
+}
+
+#[test]
+fn a_question_too_hard_ends_in_time() {
+    let mut a = Arena::new();
+    let [x, y] = ["x", "y"].map(|n| a.sym(n, 64, Origin::Helper));
+    let product = a.binary(Bin::Mul, x, y);
+    // Two primes next to 2^32, and no factor of more than 32 bits.
+    let want = a.number(4_294_967_291 * 4_294_967_279, 64);
+    let equal = a.compare(Rel::Eq, product, want);
+    let most = a.number(1 << 32, 64);
+    let small: Vec<ExprId> = [x, y]
+        .iter()
+        .map(|e| a.compare(Rel::Less, *e, most))
+        .collect();
+    let one = a.number(1, 64);
+    let proper: Vec<ExprId> = [x, y]
+        .iter()
+        .map(|e| a.compare(Rel::Less, one, *e))
+        .collect();
+    let mut sat = Sat::new(Duration::from_millis(200));
+    let began = Instant::now();
+    let said = sat.solve(
+        &a,
+        &[equal, small[0], small[1], proper[0], proper[1]],
+        &[],
+        None,
+    );
+    assert!(!matches!(said, Said::Fails));
+    assert!(began.elapsed() < Duration::from_secs(5));
+}

@@ -1,0 +1,381 @@
+//! Object by object: what separates is sharded, what does not is locked, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_model::Model;
+use millrace_object::program::Program;
+
+use crate::constraints::{Meeting, by_key};
+use crate::plan::{Rule, Treatment};
+use crate::rules::{
+    Judged, derived, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
+};
+use crate::solved::{Device, Solved, why};
+use crate::touch::{Source, Touch, Touches, touches};
+use crate::words;
+
+/// Kinds whose places are told apart by keys or numbers.
+const KEYED: [&str; 8] = [
+    "map",
+    "hash",
+    "lru_hash",
+    "array",
+    "vector",
+    "allocator",
+    "sketch",
+    "global",
+];
+/// More objects than this are not tried in all combinations.
+const MOST: usize = 12;
+
+/// An object that could be sharded, if it were alone.
+struct Candidate {
+    object: usize,
+    meetings: Vec<Meeting>,
+    /// objects on which it relies to be sharded, too
+    needs: BTreeSet<usize>,
+    judged: Judged,
+    /// how much is lost if it is locked
+    weight: usize,
+}
+
+/// What is done with every object, and the keys for what is sharded.
+pub(crate) struct Choice {
+    pub judged: BTreeMap<usize, Judged>,
+    pub solved: Option<Solved>,
+    pub inside: BTreeSet<usize>,
+}
+
+impl Choice {
+    /// How many objects are locked.
+    pub fn locked(&self) -> usize {
+        let locked = |j: &&Judged| j.treatment == Treatment::Lock;
+        self.judged.values().filter(locked).count()
+    }
+}
+
+/// Decides; paths that are `excluded` are taken for impossible.
+pub(crate) fn choose(
+    model: &mut Model,
+    program: &Program,
+    device: &Device<'_>,
+    excluded: &BTreeSet<(usize, usize)>,
+) -> Choice {
+    let mut judged = BTreeMap::new();
+    let mut open = BTreeSet::new();
+    let bounded = bounded(model);
+    for (i, declared) in program.objects.iter().enumerate() {
+        if let Some(j) = nothing::judge(model, i, declared) {
+            judged.insert(i, j);
+        } else if declared.kind.name.starts_with("percpu")
+            || declared.kind.name.ends_with("percpu_hash")
+        {
+            judged.insert(i, per_cpu(&declared.name));
+        } else if let Some(why) = &bounded {
+            judged.insert(i, unknown(model, &declared.name, i, why));
+        } else if KEYED.contains(&declared.kind.name) && declared.timer.is_none() {
+            open.insert(i);
+        } else {
+            judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
+        }
+    }
+    let all = touches(model, program, &open, excluded);
+    let mut candidates = Vec::new();
+    for object in open {
+        match candidate(model, program, device, &all, object) {
+            Ok(c) => candidates.push(c),
+            Err(j) => drop(judged.insert(object, j)),
+        }
+    }
+    let solved = together(program, device, &mut candidates, &mut judged);
+    for c in candidates {
+        judged.insert(c.object, c.judged);
+    }
+    Choice {
+        judged,
+        solved,
+        inside: all.inside,
+    }
+}
+
+/// Why the model's paths are not all, if they are not.
+fn bounded(model: &Model) -> Option<String> {
+    use millrace_model::model::Outcome;
+    model.entries.iter().find_map(|e| match &e.outcome {
+        Outcome::Exhaustive => None,
+        Outcome::Bounded { why } => Some(format!("{}: {why}", e.function)),
+    })
+}
+
+fn unknown(model: &Model, name: &str, object: usize, why: &str) -> Judged {
+    let mut touched = model.entries.iter().flat_map(|e| &e.at_most);
+    let at = touched.find(|t| t.object.0 == object);
+    Judged {
+        treatment: Treatment::Lock,
+        rule: Rule::R4,
+        reason: format!(
+            "not all paths to {name} are known ({why}), so nothing is said of its keys and it is locked"
+        ),
+        remedy: Some("give the model more time, or make the program simpler".to_owned()),
+        line: at.and_then(|t| t.line.as_ref()).map(words::place),
+        infeasible: false,
+    }
+}
+
+fn per_cpu(name: &str) -> Judged {
+    Judged {
+        treatment: Treatment::Alone,
+        rule: Rule::R4,
+        reason: format!(
+            "what a packet finds in {name} is what earlier packets of its CPU left there, so the result depends \
+             on which CPU runs which packet"
+        ),
+        remedy: Some("use a map whose key is fields of the packet".to_owned()),
+        line: None,
+        infeasible: false,
+    }
+}
+
+/// Whether an object can be sharded by itself.
+fn candidate(
+    model: &mut Model,
+    program: &Program,
+    device: &Device<'_>,
+    all: &Touches,
+    object: usize,
+) -> Result<Candidate, Judged> {
+    let name = program.objects.get(object).map_or("", |o| o.name.as_str());
+    if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
+        return Err(incompatible::timer(model, name, *at));
+    }
+    let mine: Vec<&Touch> = all.all.iter().filter(|t| t.object == object).collect();
+    let mut needs = BTreeSet::new();
+    let mut own: Vec<&Touch> = Vec::new();
+    for t in &mine {
+        match &t.source {
+            Source::Value { object: from, .. } if derived::holds(model, program, t) => {
+                needs.insert(*from);
+            }
+            _ => own.push(t),
+        }
+    }
+    let weight = mine.iter().filter(|t| t.writes).count();
+    let leased = own.iter().any(|t| t.source == Source::Leased);
+    let reached = own.iter().any(|t| t.source != Source::Leased);
+    let (meetings, judged) = if leased && reached {
+        match interchangeable::exchanged(model, program, object, all) {
+            Some(found) => {
+                let judged = Judged {
+                    treatment: Treatment::Shard,
+                    rule: Rule::R5,
+                    reason: format!(
+                        "a packet that finds an entry of {name} goes on only if its {} equal what was stored \
+                         there, and a mismatch behaves as a miss: packets meet by those fields, not by the \
+                         leased number",
+                        found.fields
+                    ),
+                    remedy: None,
+                    line: found.line,
+                    infeasible: false,
+                };
+                (found.meetings, judged)
+            }
+            None => {
+                let refused = incompatible::access(model, program, name, &own);
+                return Err(refused.unwrap_or_else(|| incompatible::kind(name, "allocator")));
+            }
+        }
+    } else {
+        let constant = own.iter().any(|t| t.source == Source::Constant && t.writes)
+            || own.iter().all(|t| t.source == Source::Constant);
+        let state = own.iter().any(|t| matches!(t.source, Source::Value { .. }));
+        if (constant || state) && !own.is_empty() {
+            let refused = incompatible::access(model, program, name, &own);
+            return Err(refused.unwrap_or_else(|| incompatible::kind(name, "object")));
+        }
+        let fields = own.iter().copied().filter(|t| t.source != Source::Leased);
+        (
+            by_key(fields),
+            equality::judge(model, name, &own, &program.ports),
+        )
+    };
+    if let Err(e) = device.solve(&meetings) {
+        let (proved, why) = why(&e);
+        if let Some(mut j) = incompatible::access(model, program, name, &own) {
+            j.infeasible = proved;
+            return Err(j);
+        }
+        let keys: BTreeSet<String> = own.iter().map(|t| words::key(&t.key)).collect();
+        let keys: Vec<String> = keys.into_iter().filter(|k| !k.is_empty()).take(4).collect();
+        return Err(if keys.len() > 1 {
+            disjoint::alone(name, &keys, &why, judged.line, proved)
+        } else {
+            incompatible::device(name, &device.nic.title, &why, judged.line, proved)
+        });
+    }
+    Ok(Candidate {
+        object,
+        meetings,
+        needs,
+        judged,
+        weight,
+    })
+}
+
+fn meetings(of: &[&Candidate]) -> Vec<Meeting> {
+    crate::constraints::unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
+}
+
+/// The most that can be sharded together; the others are judged and taken out.
+fn together(
+    program: &Program,
+    device: &Device<'_>,
+    candidates: &mut Vec<Candidate>,
+    judged: &mut BTreeMap<usize, Judged>,
+) -> Option<Solved> {
+    let name = |object: usize| {
+        program
+            .objects
+            .get(object)
+            .map_or("", |o| o.name.as_str())
+            .to_owned()
+    };
+    relying(candidates, judged, &name);
+    if candidates.is_empty() {
+        return None;
+    }
+    let first = device.solve(&meetings(&candidates.iter().collect::<Vec<_>>()));
+    let solved = match first {
+        Ok(solved) => Some(solved),
+        Err(e) => {
+            let (proved, text) = why(&e);
+            let kept = largest(device, candidates);
+            let all = std::mem::take(candidates);
+            let names: Vec<String> = kept.0.iter().map(|o| name(*o)).collect();
+            for c in all {
+                if kept.0.contains(&c.object) {
+                    candidates.push(c);
+                } else {
+                    let own = name(c.object);
+                    judged.insert(
+                        c.object,
+                        disjoint::judge(&c.judged, &own, &names, &text, proved),
+                    );
+                }
+            }
+            kept.1
+        }
+    };
+    subsumed(device, candidates, &name);
+    solved
+}
+
+/// Takes out those that rely on what is not sharded.
+fn relying(
+    candidates: &mut Vec<Candidate>,
+    judged: &mut BTreeMap<usize, Judged>,
+    name: &dyn Fn(usize) -> String,
+) {
+    loop {
+        let there: BTreeSet<usize> = candidates.iter().map(|c| c.object).collect();
+        let lost = candidates.iter().position(|c| !c.needs.is_subset(&there));
+        let Some(at) = lost else { return };
+        let c = candidates.remove(at);
+        let from = c
+            .needs
+            .difference(&there)
+            .next()
+            .copied()
+            .unwrap_or_default();
+        let (own, from) = (name(c.object), name(from));
+        judged.insert(
+            c.object,
+            Judged {
+                treatment: Treatment::Lock,
+                rule: Rule::R4,
+                reason: format!(
+                    "the key of {own} is read from {from}, which is not sharded, so the packet does not say \
+                     which entry it touches"
+                ),
+                remedy: Some(format!("what makes {from} shard makes {own} shard")),
+                line: c.judged.line,
+                infeasible: true,
+            },
+        );
+    }
+}
+
+/// The heaviest set that can be sharded together.
+fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Solved>) {
+    let n = candidates.len().min(MOST);
+    let members = |set: u32| -> Vec<&Candidate> {
+        let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
+        candidates
+            .iter()
+            .take(n)
+            .enumerate()
+            .filter(inside)
+            .map(|c| c.1)
+            .collect()
+    };
+    let closed = |set: &[&Candidate]| {
+        let there: BTreeSet<usize> = set.iter().map(|c| c.object).collect();
+        set.iter().all(|c| c.needs.is_subset(&there))
+    };
+    let mut sets: Vec<u32> = (1..1_u32 << n).collect();
+    let weight = |set: u32| members(set).iter().map(|c| c.weight).sum::<usize>();
+    // The heaviest first, then the largest, then those that come first in the source.
+    sets.sort_by_key(|s| {
+        (
+            std::cmp::Reverse(s.count_ones()),
+            std::cmp::Reverse(weight(*s)),
+            *s,
+        )
+    });
+    for set in sets {
+        let chosen = members(set);
+        if !closed(&chosen) {
+            continue;
+        }
+        if let Ok(solved) = device.solve(&meetings(&chosen)) {
+            return (chosen.iter().map(|c| c.object).collect(), Some(solved));
+        }
+    }
+    (BTreeSet::new(), None)
+}
+
+/// Finds those that ask for nothing beyond what others ask for.
+fn subsumed(device: &Device<'_>, candidates: &mut [Candidate], name: &dyn Fn(usize) -> String) {
+    let size = |of: &[&Candidate]| {
+        let solved = device.solve(&meetings(of)).ok()?;
+        Some((solved.space.index_bits(), solved.space.dimension()))
+    };
+    let mut gone = BTreeSet::new();
+    let order = (0..candidates.len()).rev();
+    let mut found = Vec::new();
+    for at in order {
+        let Some(c) = candidates.get(at).filter(|c| c.judged.rule == Rule::R1) else {
+            continue;
+        };
+        let others: Vec<&Candidate> = candidates
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != at && !gone.contains(i))
+            .map(|o| o.1)
+            .collect();
+        let by = others.iter().find(|o| {
+            let alone = size(&[o]);
+            alone.is_some() && alone == size(&[o, c])
+        });
+        if let Some(by) = by {
+            found.push((at, name(by.object)));
+            gone.insert(at);
+        }
+    }
+    for (at, by) in found {
+        if let Some(c) = candidates.get_mut(at) {
+            let own = name(c.object);
+            c.judged = subsumption::judge(c.judged.clone(), &own, &by);
+        }
+    }
+}

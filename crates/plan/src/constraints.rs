@@ -1,0 +1,94 @@
+//! When two packets touch the same place: equal keys, as linear equations over the bits of their fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_steer::keys::{Bits, Case, Part, Side};
+use millrace_steer::{Field, Kind};
+
+use crate::key::{Bit, Key};
+use crate::packets::Packets;
+use crate::touch::Touch;
+
+/// Pairs of packets that must meet.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Meeting {
+    pub a: Packets,
+    pub b: Packets,
+    pub case: Case,
+}
+
+fn bit(kind: Kind, field: Field, at: u16) -> Option<Bits> {
+    let all = Bits::of(kind, field);
+    (usize::from(at) < all.count).then_some(Bits {
+        part: Part::Field(field),
+        first: usize::from(at),
+        count: 1,
+    })
+}
+
+/// Which packets of two classes have these bits equal, one by one; none where bits that are constant differ. What
+/// is not linear over fields is left out: more packets are said to meet than need, never fewer.
+pub(crate) fn equal(a: (Kind, &[Bit]), b: (Kind, &[Bit])) -> Option<Case> {
+    let mut case = Case::all();
+    for (x, y) in a.1.iter().zip(b.1) {
+        case = match (*x, *y) {
+            (Bit::Const(x), Bit::Const(y)) if x != y => return None,
+            (Bit::Field(f, i), Bit::Field(g, j)) => match (bit(a.0, f, i), bit(b.0, g, j)) {
+                (Some(x), Some(y)) => case.equal(x, y),
+                _ => case,
+            },
+            (Bit::Field(f, i), Bit::Const(v)) => match bit(a.0, f, i) {
+                Some(x) => case.constant(Side::A, x, u128::from(v)),
+                None => case,
+            },
+            (Bit::Const(v), Bit::Field(g, j)) => match bit(b.0, g, j) {
+                Some(y) => case.constant(Side::B, y, u128::from(v)),
+                None => case,
+            },
+            _ => case,
+        };
+    }
+    Some(case)
+}
+
+/// All pairs of packets that touch one place, of which at least one changes it.
+pub(crate) fn by_key<'a>(touches: impl Iterator<Item = &'a Touch>) -> Vec<Meeting> {
+    let mut uses: BTreeMap<(Packets, &Key), bool> = BTreeMap::new();
+    for t in touches {
+        *uses.entry((t.packets, &t.key)).or_default() |= t.writes;
+    }
+    let uses: Vec<_> = uses.into_iter().collect();
+    let mut out = Vec::new();
+    for (i, ((p, x), writes)) in uses.iter().enumerate() {
+        for ((q, y), also) in uses.iter().skip(i) {
+            if !writes && !also {
+                continue;
+            }
+            if let Some(case) = equal((p.kind, x), (q.kind, y)) {
+                let (a, b) = (*p, *q);
+                out.push(Meeting { a, b, case });
+            }
+        }
+    }
+    unique(out)
+}
+
+/// Without those that stand there twice.
+pub(crate) fn unique(all: Vec<Meeting>) -> Vec<Meeting> {
+    let mut seen = std::collections::HashSet::new();
+    all.into_iter().filter(|m| seen.insert(m.clone())).collect()
+}
+
+/// The fields that all pairs of one class have in common: only these can tell packets apart.
+pub(crate) fn kept(meetings: &[Meeting], packets: Packets) -> Option<BTreeSet<Field>> {
+    let mine = meetings.iter().filter(|m| m.a == packets && m.b == packets);
+    let fields = |m: &Meeting| -> BTreeSet<Field> {
+        let bits = m.case.equations.iter().flat_map(|e| &e.bits);
+        bits.filter_map(|b| match b.part {
+            Part::Field(f) => Some(f),
+            Part::Other(_) => None,
+        })
+        .collect()
+    };
+    mine.map(fields).reduce(|a, b| &a & &b)
+}

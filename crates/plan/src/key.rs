@@ -1,0 +1,268 @@
+//! Keys bit by bit: which bit of a key is which bit of a field that NICs hash.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_model::expr::sets::Place;
+use millrace_model::expr::walk::{Facts, with_facts};
+use millrace_model::expr::{Arena, Bin, ExprId, Node};
+use millrace_steer::Field;
+
+use crate::offset::Offset;
+use crate::packets::{Family, View, conditions};
+
+/// One bit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Bit {
+    /// 0 or 1
+    Const(bool),
+    /// a field's bit; 0 is the most significant
+    Field(Field, u16),
+    /// a bit of something that NICs do not hash: which expression, and which bit, 0 the least significant
+    Foreign(ExprId, u8),
+}
+
+/// Whose fields a key is looked for in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// the packet's own
+    Own,
+    /// those of the packet that would answer the one that an ICMP error carries
+    Answer,
+}
+
+/// A key's bits, byte after byte, each from its most significant bit; other ones where a choice falls otherwise.
+pub(crate) type Key = Vec<Bit>;
+
+/// Choices that are followed to both sides.
+const CHOICES: usize = 3;
+/// Operands that a bit is followed through.
+const DEEPEST: usize = 64;
+
+/// Looks bits up for one view.
+pub(crate) struct Resolver<'a> {
+    pub view: &'a View,
+    pub whose: Whose,
+    fixed: BTreeMap<Place, u8>,
+}
+
+impl<'a> Resolver<'a> {
+    pub fn new(view: &'a View, whose: Whose) -> Self {
+        Self {
+            view,
+            whose,
+            fixed: view.fixed(),
+        }
+    }
+
+    /// The bits of expressions of 8 bits each.
+    pub fn keys(&self, arena: &mut Arena, bytes: &[ExprId]) -> Vec<Key> {
+        let plain = self.bytes(arena, bytes, &BTreeMap::new());
+        if plain.1.is_empty() && !self.unclear(arena, &plain.0) {
+            return vec![plain.0];
+        }
+        // What is computed from bytes that these packets have in common, or decided by what they all fulfil.
+        let mut facts = Facts {
+            bytes: self.fixed.clone(),
+            ..Facts::default()
+        };
+        let mut all = self.view.guard.to_vec();
+        all.extend(bytes);
+        let mut guard = with_facts(arena, &all, &facts);
+        let mut bytes = guard.split_off(self.view.guard.len());
+        let (mut key, mut choices) = self.bytes(arena, &bytes, &BTreeMap::new());
+        if !choices.is_empty() || self.unclear(arena, &key) {
+            facts.conditions = conditions(arena, &guard);
+            bytes = with_facts(arena, &bytes, &facts);
+            (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
+        }
+        let mut open: Vec<ExprId> = choices.into_iter().collect();
+        open.truncate(CHOICES);
+        if open.is_empty() {
+            return vec![key];
+        }
+        let mut all = BTreeSet::new();
+        for taken in 0..1_u32 << open.len() {
+            let side = |(i, c): (usize, &ExprId)| (*c, taken >> i & 1 == 1);
+            let decided = open.iter().enumerate().map(side).collect();
+            all.insert(self.bytes(arena, &bytes, &decided).0);
+        }
+        all.into_iter().collect()
+    }
+
+    /// Whether some bit is computed from bytes of the packet, so that it may be plain once they are known.
+    fn unclear(&self, arena: &Arena, key: &Key) -> bool {
+        key.iter().any(|bit| match bit {
+            Bit::Foreign(e, _) => match arena.node(*e) {
+                Node::Sym(_) => false,
+                Node::Byte { base, .. } => base.is_some(),
+                _ => true,
+            },
+            _ => false,
+        })
+    }
+
+    fn bytes(
+        &self,
+        arena: &Arena,
+        bytes: &[ExprId],
+        decided: &BTreeMap<ExprId, bool>,
+    ) -> (Key, BTreeSet<ExprId>) {
+        let mut open = BTreeSet::new();
+        let mut key = Vec::with_capacity(8 * bytes.len());
+        for e in bytes {
+            let width = arena.width(*e);
+            for i in (0..width).rev() {
+                key.push(self.bit(arena, *e, i, decided, &mut open, DEEPEST));
+            }
+        }
+        (key, open)
+    }
+
+    /// The bits of one expression, the most significant first.
+    pub fn number(&self, arena: &Arena, e: ExprId) -> Key {
+        self.bytes(arena, &[e], &BTreeMap::new()).0
+    }
+
+    fn bit(
+        &self,
+        arena: &Arena,
+        mut e: ExprId,
+        mut i: u32,
+        decided: &BTreeMap<ExprId, bool>,
+        open: &mut BTreeSet<ExprId>,
+        depth: usize,
+    ) -> Bit {
+        for left in (0..depth).rev() {
+            let known = arena.bits(e);
+            if known.mask >> i & 1 == 0 {
+                return Bit::Const(known.value >> i & 1 == 1);
+            }
+            match arena.node(e) {
+                Node::Concat(parts) => {
+                    let mut below = 0;
+                    let mut hit = None;
+                    for p in parts.iter().rev() {
+                        let width = arena.width(*p);
+                        if i < below + width {
+                            hit = Some((*p, i - below));
+                            break;
+                        }
+                        below += width;
+                    }
+                    let Some((part, bit)) = hit else { break };
+                    (e, i) = (part, bit);
+                }
+                Node::Extract { of, low } => (e, i) = (*of, i + low),
+                Node::SignExtend(of) => (e, i) = (*of, i.min(arena.width(*of) - 1)),
+                Node::Byte { base, at } => return self.byte(arena, e, (*base, *at), i),
+                Node::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) => {
+                    let constant = |x: ExprId| {
+                        let known = arena.bits(x);
+                        (known.mask >> i & 1 == 0).then_some(known.value >> i & 1 == 1)
+                    };
+                    let neutral = *op == Bin::And;
+                    if constant(*a) == Some(neutral) {
+                        e = *b;
+                    } else if constant(*b) == Some(neutral) {
+                        e = *a;
+                    } else {
+                        break;
+                    }
+                }
+                Node::Ite(c, a, b) => match decided.get(c) {
+                    Some(true) => e = *a,
+                    Some(false) => e = *b,
+                    None => {
+                        let half = left / 2;
+                        let mut inner = BTreeSet::new();
+                        let x = self.bit(arena, *a, i, decided, &mut inner, half);
+                        let y = self.bit(arena, *b, i, decided, &mut inner, half);
+                        if x == y {
+                            return x;
+                        }
+                        open.insert(*c);
+                        open.extend(inner);
+                        break;
+                    }
+                },
+                _ => break,
+            }
+        }
+        Bit::Foreign(e, u8::try_from(i).unwrap_or(u8::MAX))
+    }
+
+    fn byte(&self, arena: &Arena, e: ExprId, place: Place, i: u32) -> Bit {
+        if let Some(v) = self.fixed.get(&place) {
+            return Bit::Const(v >> i & 1 == 1);
+        }
+        match self.field(arena, place) {
+            Some((field, byte)) => Bit::Field(field, 8 * byte + (7 - i as u16)),
+            None => Bit::Foreign(e, i as u8),
+        }
+    }
+
+    /// The field that a byte is in, and which of its bytes.
+    fn field(&self, arena: &Arena, place: Place) -> Option<(Field, u16)> {
+        let family = self.view.family?;
+        let place = Offset::of(arena, place);
+        match self.whose {
+            Whose::Own => {
+                let header = addresses(family, &self.view.network(), &place);
+                header.or_else(|| ports(&self.view.transport()?, &place))
+            }
+            Whose::Answer => {
+                let carried = self.view.transport()?.plus(8);
+                let behind = match family {
+                    Family::V6 => carried.plus(40),
+                    Family::V4 => carried.behind_ipv4(),
+                };
+                let found = addresses(family, &carried, &place).or_else(|| ports(&behind, &place));
+                let (field, byte) = found?;
+                Some((swapped(field), byte))
+            }
+        }
+    }
+}
+
+/// Whether a key has bits of the packet that an ICMP error carries.
+pub(crate) fn is_carried(own: &[Key], answer: &[Key]) -> bool {
+    let fields = |keys: &[Key]| {
+        let bits = keys.iter().flatten();
+        bits.filter(|b| matches!(b, Bit::Field(..))).count()
+    };
+    fields(answer) > 0 && fields(own) == 0
+}
+
+fn swapped(field: Field) -> Field {
+    match field {
+        Field::SourceAddress => Field::DestinationAddress,
+        Field::DestinationAddress => Field::SourceAddress,
+        Field::SourcePort => Field::DestinationPort,
+        Field::DestinationPort => Field::SourcePort,
+    }
+}
+
+/// In a network header (RFC 791, RFC 8200).
+fn addresses(family: Family, header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+    let offset = u16::try_from(place.from(header)?).ok()?;
+    let (source, destination, bytes) = match family {
+        Family::V4 => (12, 16, 4),
+        Family::V6 => (8, 24, 16),
+    };
+    if (source..source + bytes).contains(&offset) {
+        Some((Field::SourceAddress, offset - source))
+    } else if (destination..destination + bytes).contains(&offset) {
+        Some((Field::DestinationAddress, offset - destination))
+    } else {
+        None
+    }
+}
+
+/// In the header of TCP, UDP or SCTP: all begin with their ports.
+fn ports(header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+    match place.from(header)? {
+        byte @ (0 | 1) => Some((Field::SourcePort, byte as u16)),
+        byte @ (2 | 3) => Some((Field::DestinationPort, byte as u16 - 2)),
+        _ => None,
+    }
+}

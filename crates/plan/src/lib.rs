@@ -1,0 +1,19 @@
+//! How may it run in parallel? A [`Model`](millrace_model::Model), a number of cores and a model of a NIC go
+//! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
+//! in terms of the author's source lines.
+
+mod choose;
+mod constraints;
+mod key;
+mod make;
+mod offset;
+mod packets;
+pub mod plan;
+mod rules;
+mod solved;
+pub mod text;
+mod touch;
+mod words;
+
+pub use make::{PlanError, Wanted, plan};
+pub use plan::{Plan, Strategy, Treatment};

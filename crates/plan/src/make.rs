@@ -1,0 +1,344 @@
+//! From a model to a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use millrace_model::Model;
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::walk::cone;
+use millrace_model::expr::{Arena, ExprId, Node, Origin};
+use millrace_object::program::{ObjectId, Program};
+use millrace_steer::keys::Unsolved;
+use millrace_steer::nic::{NicError, named};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::choose::{Choice, choose};
+use crate::plan::{
+    Assumption, By, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
+};
+use crate::solved::{Device, Solved, slot, why};
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// cores, at least 1
+    pub cores: u32,
+    /// the NIC's model, as in crates/steer/nics
+    pub nic: String,
+    /// how the whole shall run, where that is given
+    pub strategy: Option<Strategy>,
+}
+
+/// What stands in the way of any plan.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No model of this NIC.
+    #[error(transparent)]
+    Nic(#[from] NicError),
+    /// More cores than the NIC's table has entries, or none.
+    #[error("{nic} cannot spread packets over {cores} cores: {what}")]
+    Cores {
+        /// the NIC
+        nic: String,
+        /// the cores
+        cores: u32,
+        /// what it can
+        what: String,
+    },
+    /// The strategy that was asked for does not fit the program.
+    #[error("{name} cannot run as `{wanted}`: {reason}")]
+    Strategy {
+        /// the program
+        name: String,
+        /// what was asked for
+        wanted: &'static str,
+        /// why not
+        reason: String,
+    },
+}
+
+/// Makes it. The model's expressions may grow; what they mean stays.
+///
+/// # Errors
+/// [`PlanError`], when the question is none, or its answer no.
+pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Plan, PlanError> {
+    let began = Instant::now();
+    let nic = named(&wanted.nic)?;
+    let mut software = named("software")?;
+    (software.key_bytes, software.table_sizes) = (nic.key_bytes, nic.table_sizes.clone());
+    let device = Device {
+        nic: &nic,
+        software: &software,
+        ports: program.ports.len().max(1),
+        cores: wanted.cores,
+    };
+    let spread = device.solve(&[]).map_err(|e| PlanError::Cores {
+        nic: nic.title.clone(),
+        cores: wanted.cores,
+        what: match e {
+            Unsolved::Invalid(e) => e.to_string(),
+            other => why(&other).1,
+        },
+    })?;
+    let (choice, assumptions) = decided(model, program, &device);
+    let mut objects: Vec<ObjectPlan> = (0..)
+        .zip(&program.objects)
+        .filter_map(|(i, declared)| {
+            let j = choice.judged.get(&i)?;
+            Some(ObjectPlan {
+                id: ObjectId(i),
+                name: declared.name.clone(),
+                treatment: j.treatment,
+                rule: j.rule,
+                reason: j.reason.clone(),
+                remedy: j.remedy.clone(),
+                line: j.line.clone(),
+                infeasible: j.infeasible,
+            })
+        })
+        .collect();
+    let found = strategy(&objects);
+    let strategy = wanted.strategy.unwrap_or(found);
+    let mut solved = choice.solved.unwrap_or_else(|| spread.clone());
+    if strategy != found {
+        asked_for(program, strategy, found, &mut objects)?;
+        solved = spread;
+    }
+    let relaxations = relaxations(program, &objects);
+    Ok(Plan {
+        name: program.name.clone(),
+        strategy,
+        cores: if strategy == Strategy::Alone {
+            1
+        } else {
+            wanted.cores
+        },
+        nic: wanted.nic.clone(),
+        exhaustive: model.exhaustive(),
+        ports: ports(program, &solved, &choice.inside),
+        objects,
+        relaxations,
+        assumptions,
+        took_ms: began.elapsed().as_secs_f64() * 1e3,
+        device: nic,
+        software,
+        solved,
+        inside: choice.inside,
+    })
+}
+
+/// With the parameters as they are where that shards more, else whatever they are.
+fn decided(model: &mut Model, program: &Program, device: &Device<'_>) -> (Choice, Vec<Assumption>) {
+    let any = choose(model, program, device, &BTreeSet::new());
+    if any.locked() == 0 || !model.exhaustive() {
+        return (any, Vec::new());
+    }
+    let (excluded, held) = by_parameters(model, program);
+    if excluded.is_empty() {
+        return (any, Vec::new());
+    }
+    let set = choose(model, program, device, &excluded);
+    if set.locked() >= any.locked() {
+        return (any, Vec::new());
+    }
+    let assumptions = held.into_iter().map(|(parameter, value)| Assumption {
+        parameter,
+        value,
+        because: "with other values packets reach state that this steering does not bring them to"
+            .to_owned(),
+    });
+    (set, assumptions.collect())
+}
+
+/// Paths that the parameters' present values exclude, and these values.
+fn by_parameters(
+    model: &Model,
+    program: &Program,
+) -> (BTreeSet<(usize, usize)>, BTreeMap<String, u64>) {
+    let mut values = BTreeMap::new();
+    for p in &program.params {
+        let object = program.objects.get(p.object.0);
+        let bytes = object.and_then(|o| o.initial.as_ref()).and_then(|initial| {
+            let at = p.offset as usize;
+            initial.get(at..at + p.bytes as usize)
+        });
+        let number = |b: &[u8]| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+        values.insert(p.name.clone(), bytes.map_or(0, number));
+    }
+    let (mut excluded, mut held) = (BTreeSet::new(), BTreeMap::new());
+    for (entry, e) in model.entries.iter().enumerate() {
+        for (path, p) in e.paths.iter().enumerate() {
+            for condition in crate::packets::conjuncts(&e.arena, &p.guard) {
+                let Some(names) = parameters(&e.arena, condition) else {
+                    continue;
+                };
+                let symbols = names
+                    .iter()
+                    .filter_map(|(s, name)| Some((*s, *values.get(name)?)));
+                let assignment = Assignment::new(symbols.collect(), BTreeMap::new());
+                if assignment.value(&e.arena, condition) == 0 {
+                    excluded.insert((entry, path));
+                    let known = names
+                        .into_iter()
+                        .filter_map(|(_, n)| Some((n.clone(), *values.get(&n)?)));
+                    held.extend(known);
+                }
+            }
+        }
+    }
+    (excluded, held)
+}
+
+/// The parameters of a condition on nothing else.
+fn parameters(
+    arena: &Arena,
+    condition: ExprId,
+) -> Option<Vec<(millrace_model::expr::SymId, String)>> {
+    let mut out = Vec::new();
+    for id in cone(arena, &[condition], |_| false) {
+        match arena.node(id) {
+            Node::Byte { .. } => return None,
+            Node::Sym(s) => {
+                let symbol = arena.symbol(*s);
+                if symbol.origin != Origin::Param {
+                    return None;
+                }
+                out.push((*s, symbol.name.clone()));
+            }
+            _ => {}
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// What the treatments come to.
+fn strategy(objects: &[ObjectPlan]) -> Strategy {
+    let has = |t: Treatment| objects.iter().any(|o| o.treatment == t);
+    if has(Treatment::Alone) {
+        return Strategy::Alone;
+    }
+    match (has(Treatment::Shard), has(Treatment::Lock)) {
+        (true, true) => Strategy::Mixed,
+        (true, false) => Strategy::Shard,
+        (false, true) => Strategy::Lock,
+        (false, false) => Strategy::Spread,
+    }
+}
+
+/// The treatments for a strategy that was asked for.
+fn asked_for(
+    program: &Program,
+    wanted: Strategy,
+    found: Strategy,
+    objects: &mut [ObjectPlan],
+) -> Result<(), PlanError> {
+    let to = match wanted {
+        Strategy::Alone => Treatment::Alone,
+        Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
+        _ => {
+            let barred = objects.iter().find(|o| {
+                matches!(o.treatment, Treatment::Lock | Treatment::Alone)
+                    || found == Strategy::Spread
+            });
+            let reason = barred
+                .or(objects.first())
+                .map_or_else(|| "it has no state".to_owned(), |o| o.reason.clone());
+            return Err(PlanError::Strategy {
+                name: program.name.clone(),
+                wanted: wanted.name(),
+                reason,
+            });
+        }
+    };
+    let others = |o: &&mut ObjectPlan| {
+        to == Treatment::Alone || matches!(o.treatment, Treatment::Shard | Treatment::Lock)
+    };
+    for o in objects.iter_mut().filter(others) {
+        o.treatment = to;
+        o.reason = format!("asked for; of itself: {}", o.reason);
+    }
+    Ok(())
+}
+
+/// What may differ from the sequential program.
+fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
+    let mut out = Vec::new();
+    for o in objects.iter().filter(|o| o.treatment == Treatment::Shard) {
+        let Some(declared) = program.objects.get(o.id.0) else {
+            continue;
+        };
+        let mut add = |name, meaning: &str| {
+            out.push(Relaxation {
+                name,
+                object: o.name.clone(),
+                meaning: meaning.to_owned(),
+            });
+        };
+        match declared.kind.name {
+            "map" | "hash" => add(
+                "capacity",
+                "a core's share can be full while others have room",
+            ),
+            "allocator" => {
+                add(
+                    "capacity",
+                    "a core's share of the numbers can be used up while others have some",
+                );
+                add(
+                    "lease",
+                    "which free number is leased: each core has its own to choose from",
+                );
+            }
+            "lru_hash" => add(
+                "eviction",
+                "each core evicts what it used longest ago itself",
+            ),
+            "sketch" => add(
+                "collision",
+                "keys share counters only with keys of the same core",
+            ),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// How the ports' packets are steered.
+fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<PortPlan> {
+    // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
+    let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
+    let count = program.ports.len().max(1);
+    let of = |port: usize| {
+        let kinds = solved
+            .steered
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.packets.port == port && (s.bound || !s.class.fields.is_empty()));
+        let kinds = kinds.map(|(id, s)| {
+            let names = |fields: Vec<millrace_steer::Field>| {
+                fields.into_iter().map(|f| f.name().to_owned()).collect()
+            };
+            KindPlan {
+                kind: s.packets.kind.name().to_owned(),
+                by: s.by,
+                bound: s.bound,
+                fields: names(solved.space.counting(id)),
+                cancelled: names(solved.space.cancelled(id)),
+                rank: keys.rank(id).map_or(0, |r| r.whole as u32),
+                table_rank: solved.space.table_rank(id) as u32,
+            }
+        });
+        PortPlan {
+            name: program
+                .ports
+                .get(port)
+                .cloned()
+                .unwrap_or_else(|| "*".to_owned()),
+            kinds: kinds.collect(),
+            inside: inside.contains(&port),
+            key_space: solved.space.port_dimension(slot(port, By::Nic)) as u32,
+        }
+    };
+    (0..count).map(of).collect()
+}

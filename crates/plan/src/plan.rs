@@ -1,0 +1,299 @@
+//! The value that this stage gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_object::program::ObjectId;
+use millrace_steer::keys::Keys;
+use millrace_steer::table::{even, repeated};
+use millrace_steer::{Field, Kind, Nic, Rss, RssError, Steering};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
+
+use crate::solved::{Solved, slot};
+
+/// How the whole runs: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// on one core
+    Alone,
+    /// any packet on any core
+    Spread,
+    /// packets that touch the same state meet on one core, which keeps it for itself
+    Shard,
+    /// the state is shared, and guarded by locks
+    Lock,
+    /// some objects shard, others are locked
+    Mixed,
+}
+
+impl Strategy {
+    /// Every one.
+    pub const ALL: [Self; 5] = [
+        Self::Alone,
+        Self::Spread,
+        Self::Shard,
+        Self::Lock,
+        Self::Mixed,
+    ];
+
+    /// As it is written, e.g. `shard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Spread => "spread",
+            Self::Shard => "shard",
+            Self::Lock => "lock",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
+}
+
+/// What is done with one state object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Treatment {
+    /// one core runs everything that touches it
+    Alone,
+    /// each core has a copy, and no packet changes it
+    Spread,
+    /// each core has its own entries; the steering brings a packet to the core that has its entry
+    Shard,
+    /// one copy for all cores, guarded by per-core read/write locks
+    Lock,
+    /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
+    Merge,
+}
+
+impl Treatment {
+    /// As it is written, e.g. `shard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Spread => "spread",
+            Self::Shard => "shard",
+            Self::Lock => "lock",
+            Self::Merge => "merge",
+        }
+    }
+}
+
+/// The rule that decided.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub enum Rule {
+    /// nothing writes it after the start, or its changes commute and nothing depends on them: it asks for nothing
+    #[serde(rename = "none")]
+    Nothing,
+    /// key equality: packets with equal keys meet
+    R1,
+    /// subsumption: another object's packets meet already whenever this one's must
+    R2,
+    /// disjoint dependencies: what this object and another need cannot both be had
+    R3,
+    /// incompatible dependencies: its key is nothing that packets can be separated by
+    R4,
+    /// interchangeable constraints: a mismatch behaves as a miss, so the fields that are compared separate it
+    R5,
+}
+
+/// What is done with an object, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ObjectPlan {
+    /// index into `Program::objects`
+    #[serde(skip)]
+    pub id: ObjectId,
+    /// the author's name for it
+    pub name: String,
+    /// what is done
+    pub treatment: Treatment,
+    /// the rule that decided
+    pub rule: Rule,
+    /// the reason, in a sentence or two
+    pub reason: String,
+    /// what change of the program would make another treatment possible, where this one is not `spread` or `shard`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// FILE:LINE of the access that the reason is about
+    pub line: Option<String>,
+    /// it is proved that no key of a NIC shards it together with what is sharded
+    pub infeasible: bool,
+}
+
+/// How one kind of packet of a port is steered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KindPlan {
+    /// the kind, as in `Kind::name`
+    pub kind: String,
+    /// who brings it to its core: `nic`, or `software` where the NIC cannot: the receiving core, over a ring
+    pub by: By,
+    /// it reaches state that is sharded; others go where they go
+    pub bound: bool,
+    /// the fields that decide
+    pub fields: Vec<String>,
+    /// the fields that the NIC hashes and that the key makes count for nothing
+    pub cancelled: Vec<String>,
+    /// dimension of what the hash can tell apart, whatever bits are looked at
+    pub rank: u32,
+    /// the same of the bits that index the indirection table: 2^this entries can be reached
+    pub table_rank: u32,
+}
+
+/// Who steers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// the NIC
+    Nic,
+    /// the core that received it
+    Software,
+}
+
+/// How one port's packets are steered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PortPlan {
+    /// the author's name for it; `*` where the program names no ports and treats all alike
+    pub name: String,
+    /// by kind of packet; kinds that are not here touch no state that is sharded, and go anywhere
+    pub kinds: Vec<KindPlan>,
+    /// software looks inside packets: ICMP errors go where the answer to the packet that they carry would go,
+    /// and first fragments where the whole packet would
+    pub inside: bool,
+    /// dimension of the space from which this port's key is drawn, bits
+    pub key_space: u32,
+}
+
+/// What may differ from the sequential program, and is counted when it does.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Relaxation {
+    /// `capacity`, `eviction`, `collision` or `lease`
+    pub name: &'static str,
+    /// the object
+    pub object: String,
+    /// what it means here
+    pub meaning: String,
+}
+
+/// A parameter that the plan takes to have this value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Assumption {
+    /// its name
+    pub parameter: String,
+    /// its value
+    pub value: u64,
+    /// what would be different otherwise
+    pub because: String,
+}
+
+/// How a program may run on many cores.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// the program's name
+    pub name: String,
+    /// how the whole runs
+    pub strategy: Strategy,
+    /// cores that it was made for
+    pub cores: u32,
+    /// the NIC's model
+    pub nic: String,
+    /// whether the paths that it was made from are all; if not, nothing is sharded
+    pub exhaustive: bool,
+    /// in the program's order
+    pub objects: Vec<ObjectPlan>,
+    /// in the program's order
+    pub ports: Vec<PortPlan>,
+    /// what may differ
+    pub relaxations: Vec<Relaxation>,
+    /// parameters that must have these values
+    pub assumptions: Vec<Assumption>,
+    /// time that it took, without the model's, ms
+    pub took_ms: f64,
+    /// what the keys are drawn from
+    #[serde(skip)]
+    pub(crate) device: Nic,
+    #[serde(skip)]
+    pub(crate) software: Nic,
+    #[serde(skip)]
+    pub(crate) solved: Solved,
+    #[serde(skip)]
+    pub(crate) inside: BTreeSet<usize>,
+}
+
+impl Plan {
+    /// What is done with an object; objects that the plan does not know are on one core.
+    #[must_use]
+    pub fn treatment(&self, object: ObjectId) -> Treatment {
+        let found = self.objects.iter().find(|o| o.id == object);
+        found.map_or(Treatment::Alone, |o| o.treatment)
+    }
+
+    /// The steering of each of `ports` ports, with keys drawn from `secret`: the same secret gives the same
+    /// keys. Queue `i` is core `i`.
+    ///
+    /// # Errors
+    /// [`RssError`] when the device cannot take what was planned for it: more cores than its table has
+    /// entries.
+    pub fn steering(&self, ports: usize, secret: [u8; 32]) -> Result<Vec<Steering>, RssError> {
+        let keys = self.solved.space.draw(&mut ChaCha20Rng::from_seed(secret));
+        let count = self.ports.len().max(1);
+        let one = |port: usize| {
+            // A program without ports has one key for all of them.
+            let port = port % count;
+            let handed = self.handed(port);
+            let software = if handed.is_empty() {
+                BTreeMap::new()
+            } else {
+                let rss = self.rss(&self.software, &keys, port, By::Software)?;
+                handed.into_iter().map(|kind| (kind, rss.clone())).collect()
+            };
+            Ok(Steering {
+                nic: self.rss(&self.device, &keys, port, By::Nic)?,
+                software,
+                inside: self.inside.contains(&port),
+            })
+        };
+        (0..ports).map(one).collect()
+    }
+
+    /// The kinds that software hashes on a port.
+    fn handed(&self, port: usize) -> Vec<Kind> {
+        let mine = self
+            .solved
+            .steered
+            .iter()
+            .filter(|s| s.packets.port == port);
+        mine.filter(|s| s.by == By::Software)
+            .map(|s| s.packets.kind)
+            .collect()
+    }
+
+    /// What one who hashes has to be told.
+    fn rss(&self, nic: &Nic, keys: &Keys, port: usize, by: By) -> Result<Rss, RssError> {
+        let slot = slot(port, by);
+        let mut rss = Rss::new(nic, self.cores);
+        if let Some(key) = keys.key(slot) {
+            rss = rss.with_key(nic, key)?;
+        }
+        let mut hashed: BTreeMap<Kind, &[Field]> = BTreeMap::new();
+        for s in self.solved.steered.iter().filter(|s| s.class.port == slot) {
+            if let Some(kind) = s.class.hashed {
+                hashed.insert(kind, &s.class.fields);
+            }
+        }
+        for kind in nic.kinds.keys() {
+            rss = rss.with_fields(nic, *kind, hashed.get(kind).copied().unwrap_or(&[]))?;
+        }
+        let entries = rss.table().len();
+        let indexes = 1_usize << self.solved.space.index_bits();
+        let table = repeated(&even(indexes, self.cores), entries);
+        rss.with_table(nic, &table, self.cores)
+    }
+}

@@ -1,0 +1,52 @@
+//! R1, key equality: packets with equal keys touch the same entry, so they meet.
+
+use super::Judged;
+use crate::packets::Way;
+use crate::plan::{Rule, Treatment};
+use crate::touch::Touch;
+use crate::words;
+use millrace_model::Model;
+use millrace_steer::Kind;
+
+/// An object that shards by its keys.
+pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[String]) -> Judged {
+    let writer = touches.iter().find(|t| t.writes).or(touches.first());
+    Judged {
+        treatment: Treatment::Shard,
+        rule: Rule::R1,
+        reason: format!(
+            "packets with the same key touch the same entry of {name} and meet on one core{}",
+            said(touches, ports)
+        ),
+        remedy: None,
+        line: writer.and_then(|t| t.at.line(model)).map(words::place),
+        infeasible: false,
+    }
+}
+
+/// By which fields, port by port.
+pub(crate) fn said(touches: &[&Touch], ports: &[String]) -> String {
+    let mut all: Vec<String> = Vec::new();
+    // Of the commonest kind, if it is there: other kinds have fewer fields.
+    let common = |t: &&&Touch| t.packets.kind == Kind::Ipv4Tcp && t.way == Way::Plain;
+    let some = touches.iter().any(|t| common(&t));
+    for t in touches.iter().filter(|t| !some || common(t)) {
+        let key = words::key(&t.key);
+        if key.is_empty() {
+            continue;
+        }
+        let text = match ports.get(t.packets.port) {
+            Some(port) => format!("by {key} on {port}"),
+            None => format!("by {key}"),
+        };
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.truncate(4);
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", all.join("; "))
+    }
+}

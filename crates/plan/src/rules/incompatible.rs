@@ -1,0 +1,119 @@
+//! R4, incompatible dependencies: the key is nothing by which packets can be separated.
+
+use millrace_model::Model;
+use millrace_object::program::Program;
+
+use super::Judged;
+use crate::plan::{Rule, Treatment};
+use crate::touch::{At, Source, Touch};
+use crate::words;
+
+fn judged(reason: String, remedy: &str, line: Option<String>) -> Judged {
+    Judged {
+        treatment: Treatment::Lock,
+        rule: Rule::R4,
+        reason,
+        remedy: Some(remedy.to_owned()),
+        line,
+        infeasible: true,
+    }
+}
+
+/// A kind of object of which all packets touch the same place.
+pub(crate) fn kind(name: &str, kind: &str) -> Judged {
+    judged(
+        format!("{name} is a {kind}, which has one order for all packets"),
+        "use a map whose key is fields of the packet",
+        None,
+    )
+}
+
+/// A timer, or the end, touches it.
+pub(crate) fn timer(model: &Model, name: &str, at: At) -> Judged {
+    let entry = model.entries.get(at.entry);
+    let function = entry.map_or(String::new(), |e| e.function.clone());
+    judged(
+        format!(
+            "{name} is touched by {function}, which no packet starts, so that no steering brings it to an entry's core"
+        ),
+        "keep what packets write apart from what timers do: with `.expire_after` entries age without a timer",
+        at.line(model).map(words::place),
+    )
+}
+
+/// The first access whose key cannot be steered by, if there is one.
+pub(crate) fn access(
+    model: &Model,
+    program: &Program,
+    name: &str,
+    touches: &[&Touch],
+) -> Option<Judged> {
+    let bad = |t: &&&Touch| !matches!(t.source, Source::Fields);
+    // Of what is wrong the first in the source.
+    let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let t = touches.iter().filter(bad).min_by_key(line)?;
+    let at = t.at.line(model).map(words::place);
+    Some(match &t.source {
+        Source::Fields => return None,
+        Source::Constant => judged(
+            format!("every packet touches the same place of {name}: its key is constant"),
+            "give it a key of packet fields; a number that is only added to, and that no packet looks at, is \
+             merged instead",
+            at,
+        ),
+        Source::Leased => judged(
+            format!(
+                "the key of {name} is a number that the program leased, and packets that come with it are not \
+                 held against what is stored under it"
+            ),
+            "compare the packet's fields with those stored when the number was leased, and treat a mismatch \
+             as a miss",
+            at,
+        ),
+        Source::Value { object, .. } => {
+            let from = program
+                .objects
+                .get(*object)
+                .map_or("state", |o| o.name.as_str());
+            judged(
+                format!(
+                    "the key of {name} is read from {from}, so the packet does not say which entry it touches"
+                ),
+                "use a key of packet fields, or keep in the entry of one object what is read from the other",
+                at,
+            )
+        }
+        Source::Foreign(what) => judged(
+            format!("the key of {name} is {what}, which the NIC does not hash"),
+            if what.contains("MAC") {
+                "make the table static: read it from a file at start, as sbridge does, so that packets only \
+                 read it"
+            } else {
+                "use a key of IP addresses and ports"
+            },
+            at,
+        ),
+    })
+}
+
+/// Where the keys are fields and yet no NIC can steer by them.
+pub(crate) fn device(
+    name: &str,
+    nic: &str,
+    why: &str,
+    line: Option<String>,
+    proved: bool,
+) -> Judged {
+    Judged {
+        treatment: Treatment::Lock,
+        rule: Rule::R4,
+        reason: format!(
+            "no key of {nic} brings together the packets that touch one entry of {name}: {why}"
+        ),
+        remedy: Some(
+            "use fewer cores, a NIC that hashes other sets of fields, or a finer key".to_owned(),
+        ),
+        line,
+        infeasible: proved,
+    }
+}

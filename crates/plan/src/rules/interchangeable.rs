@@ -1,0 +1,250 @@
+//! R5, interchangeable constraints: a packet that finds an entry goes on only if fields of its own equal what the
+//! packet that made the entry stored there, and a mismatch behaves as a miss. Then it need only meet the
+//! packets with which those fields agree: on any other core it finds nothing, or something that does not
+//! match, and ends the same way.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_model::Model;
+use millrace_model::expr::walk::{Facts, cone, with_facts};
+use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
+use millrace_model::model::{Effect, Path, Verdict};
+use millrace_model::names::{self, What};
+use millrace_object::program::Program;
+
+use crate::constraints::{Meeting, equal, unique};
+use crate::key::{Bit, Key};
+use crate::packets::{Packets, conjuncts};
+use crate::touch::{At, Seen, Source, Touch, Touches};
+use crate::words;
+
+/// What takes the place of equal keys.
+pub(crate) struct Exchanged {
+    pub meetings: Vec<Meeting>,
+    /// the fields that are compared, in words
+    pub fields: String,
+    /// where
+    pub line: Option<String>,
+}
+
+/// A bit of a value and what a packet's must equal it.
+type Match = (u32, Bit);
+
+/// What writers store, by where they do and for which packets.
+type Stored = BTreeMap<At, Vec<(Packets, Vec<Key>)>>;
+
+/// What a path does, if it does nothing but end.
+fn ends(arena: &Arena, path: &Path) -> Option<u64> {
+    let inert = path.rewrites.is_empty()
+        && path.target.is_none()
+        && path.accesses.iter().all(|a| a.effect == Effect::Read);
+    match path.verdict {
+        Verdict::Number(e) if inert => arena.constant(e),
+        _ => None,
+    }
+}
+
+/// For an object whose numbers are leased, reached by numbers that packets carry.
+pub(crate) fn exchanged(
+    model: &mut Model,
+    program: &Program,
+    object: usize,
+    touches: &Touches,
+) -> Option<Exchanged> {
+    let direct: Vec<&Touch> = touches
+        .all
+        .iter()
+        .filter(|t| t.object == object && t.source == Source::Fields)
+        .collect();
+    let ports: BTreeSet<usize> = direct.iter().map(|t| t.packets.port).collect();
+    let (mut meetings, mut fields, mut line) = (Vec::new(), BTreeSet::new(), None);
+    let mut stored = Stored::new();
+    for port in ports {
+        let mine: Vec<&&Touch> = direct.iter().filter(|t| t.packets.port == port).collect();
+        let paths: BTreeSet<(usize, usize)> =
+            mine.iter().map(|t| (t.at.entry, t.at.path)).collect();
+        let (mut misses, mut found) = (BTreeSet::new(), Vec::new());
+        for (entry, path) in paths {
+            let asked = mine
+                .iter()
+                .filter(|t| (t.at.entry, t.at.path) == (entry, path));
+            let mut outcomes = asked.filter_map(|t| t.at.access_of(model)?.outcome);
+            let e = model.entries.get(entry)?;
+            let p = e.paths.get(path)?;
+            match outcomes.next() {
+                Some("absent") => drop(misses.insert(ends(&e.arena, p)?)),
+                Some("there") => found.push((entry, path, ends(&e.arena, p))),
+                _ => return None,
+            }
+        }
+        // One end for all that miss.
+        let miss = match misses.into_iter().collect::<Vec<_>>().as_slice() {
+            [one] => *one,
+            _ => return None,
+        };
+        for (entry, path, _) in found.into_iter().filter(|f| f.2 != Some(miss)) {
+            let at = At {
+                entry,
+                path,
+                access: 0,
+            };
+            for seen in touches.seen(at) {
+                let asked = mine.iter().find(|t| {
+                    (t.at.entry, t.at.path, t.packets, t.way)
+                        == (entry, path, seen.packets, seen.way)
+                });
+                let Some(asked) = asked else { continue };
+                let number = asked.at.access_of(model)?.entry;
+                let matches = matches(model, program, &seen, at, (object, number))?;
+                for (_, b) in &matches {
+                    if let Bit::Field(f, _) = b {
+                        fields.insert(*f);
+                    }
+                }
+                if !matches.iter().any(|m| matches!(m.1, Bit::Field(..))) {
+                    return None;
+                }
+                let more = with_writers(model, touches, (object, &mut stored), &seen, &matches)?;
+                meetings.extend(more);
+                line = line.or_else(|| compared(model, at, object));
+            }
+        }
+    }
+    let fields: Vec<String> = fields
+        .into_iter()
+        .map(|f| words::field(f).to_owned())
+        .collect();
+    (!meetings.is_empty()).then(|| Exchanged {
+        meetings: unique(meetings),
+        fields: words::listed(&fields),
+        line,
+    })
+}
+
+/// Where the path reads what it compares.
+fn compared(model: &Model, at: At, object: usize) -> Option<String> {
+    let path = at.path_of(model)?;
+    let mut loads = path
+        .accesses
+        .iter()
+        .filter(|a| a.object.0 == object && a.operation == "load");
+    loads.next()?.line.as_ref().map(words::place)
+}
+
+/// The equalities of a path's guard between the entry's value and the packet.
+fn matches(
+    model: &mut Model,
+    program: &Program,
+    seen: &Seen,
+    at: At,
+    (object, number): (usize, u32),
+) -> Option<Vec<Match>> {
+    let entry = model.entries.get_mut(at.entry)?;
+    let guard = entry.paths.get(at.path)?.guard.clone();
+    let resolver = seen.resolver();
+    let facts = Facts {
+        bytes: seen.view.fixed(),
+        ..Facts::default()
+    };
+    // Only equalities with what is read from the object.
+    let state = |arena: &Arena, e: ExprId| {
+        matches!(arena.node(e), Node::Cmp(Rel::Eq, ..))
+            && cone(arena, &[e], |_| false).into_iter().any(|id| {
+                matches!(arena.node(id), Node::Sym(s) if arena.symbol(*s).origin == Origin::State(object))
+            })
+    };
+    let mut guard = conjuncts(&entry.arena, &guard);
+    guard.retain(|e| state(&entry.arena, *e));
+    let guard = with_facts(&mut entry.arena, &guard, &facts);
+    let arena = &entry.arena;
+    let value = |bit: &Bit| match bit {
+        Bit::Foreign(e, i) => {
+            let Node::Sym(s) = arena.node(*e) else {
+                return None;
+            };
+            let symbol = arena.symbol(*s);
+            if symbol.origin != Origin::State(object) {
+                return None;
+            }
+            let name = names::state(&program.objects.get(object)?.name, &symbol.name)?;
+            match name.what {
+                What::Bytes { from } if name.entry == number => Some(8 * from + u32::from(*i)),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let mut out = Vec::new();
+    for e in conjuncts(arena, &guard) {
+        let Node::Cmp(Rel::Eq, x, y) = *arena.node(e) else {
+            continue;
+        };
+        let (x, y) = (resolver.number(arena, x), resolver.number(arena, y));
+        for (x, y) in x.iter().zip(&y) {
+            match (value(x), value(y)) {
+                (Some(at), None) => out.push((at, *y)),
+                (None, Some(at)) => out.push((at, *x)),
+                _ => {}
+            }
+        }
+    }
+    Some(out)
+}
+
+/// The packets that stored what a packet is held against.
+fn with_writers(
+    model: &mut Model,
+    touches: &Touches,
+    (object, stored): (usize, &mut Stored),
+    seen: &Seen,
+    matches: &[Match],
+) -> Option<Vec<Meeting>> {
+    let writers = model.objects.get(object)?.writers.clone();
+    let mut out = Vec::new();
+    let mut any = false;
+    for w in writers {
+        let covers = |m: &&Match| w.bytes().contains(&(m.0 / 8));
+        let count = matches.iter().filter(covers).count();
+        if count == 0 {
+            continue;
+        }
+        if count < matches.len() {
+            return None;
+        }
+        let at = At {
+            entry: w.entry,
+            path: w.path,
+            access: w.access,
+        };
+        let all = match stored.entry(at) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(new) => {
+                let arena = &mut model.entries.get_mut(w.entry)?.arena;
+                let all = touches.seen(at).into_iter();
+                let all = all.map(|s| (s.packets, s.resolver().keys(arena, &w.value)));
+                new.insert(all.collect())
+            }
+        };
+        for (other, values) in all.iter() {
+            for value in values {
+                // Keys are from the most significant bit of the first byte, matches from the least.
+                let bit = |m: &Match| {
+                    let (byte, low) = (m.0 / 8 - w.from, m.0 % 8);
+                    value.get((8 * byte + 7 - low) as usize).copied()
+                };
+                let stored: Vec<Bit> = matches.iter().filter_map(bit).collect();
+                let own: Vec<Bit> = matches.iter().map(|m| m.1).collect();
+                if stored.len() != own.len() {
+                    return None;
+                }
+                any = true;
+                let (a, b) = (seen.packets, *other);
+                if let Some(case) = equal((a.kind, &own), (b.kind, &stored)) {
+                    out.push(Meeting { a, b, case });
+                }
+            }
+        }
+    }
+    any.then_some(out)
+}

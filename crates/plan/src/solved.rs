@@ -1,0 +1,203 @@
+//! From pairs that must meet to keys: which NIC hashes what, and what is left to software.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_steer::keys::{Class, Constraint, No, Space, Target, Unsolved, solve_for};
+use millrace_steer::{Field, Kind, Nic};
+
+use crate::constraints::{Meeting, kept};
+use crate::packets::Packets;
+use crate::plan::By;
+
+/// What is done with IPv6, of which NICs hash less freely and which shares the key with IPv4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Six {
+    Nic,
+    Software,
+    Pinned,
+}
+
+/// Who hashes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Attempt {
+    four: By,
+    six: Six,
+}
+
+/// In the order in which they are tried: what costs software least comes first.
+const ATTEMPTS: [Attempt; 5] = [
+    Attempt {
+        four: By::Nic,
+        six: Six::Nic,
+    },
+    Attempt {
+        four: By::Nic,
+        six: Six::Software,
+    },
+    Attempt {
+        four: By::Nic,
+        six: Six::Pinned,
+    },
+    Attempt {
+        four: By::Software,
+        six: Six::Software,
+    },
+    Attempt {
+        four: By::Software,
+        six: Six::Pinned,
+    },
+];
+
+/// One class of packets, and who hashes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Steered {
+    pub packets: Packets,
+    pub by: By,
+    pub class: Class,
+    /// it reaches state that is sharded
+    pub bound: bool,
+}
+
+/// Keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Solved {
+    pub steered: Vec<Steered>,
+    pub space: Space,
+}
+
+/// The number of the key that a class uses: each port has one in the NIC and one in software.
+pub(crate) fn slot(port: usize, by: By) -> usize {
+    2 * port + usize::from(by == By::Software)
+}
+
+fn is_six(kind: Kind) -> bool {
+    use Kind::{Ipv6, Ipv6Fragment, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
+    matches!(kind, Ipv6 | Ipv6Fragment | Ipv6Sctp | Ipv6Tcp | Ipv6Udp)
+}
+
+fn is_main(kind: Kind) -> bool {
+    use Kind::{Ipv4Tcp, Ipv4Udp, Ipv6Tcp, Ipv6Udp};
+    matches!(kind, Ipv4Tcp | Ipv4Udp | Ipv6Tcp | Ipv6Udp)
+}
+
+/// What keys are looked for on.
+pub(crate) struct Device<'a> {
+    pub nic: &'a Nic,
+    pub software: &'a Nic,
+    pub ports: usize,
+    pub cores: u32,
+}
+
+impl Device<'_> {
+    /// Keys under which these packets meet.
+    ///
+    /// # Errors
+    /// What the first attempt was told.
+    pub fn solve(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
+        let six = meetings
+            .iter()
+            .any(|m| is_six(m.a.kind) || is_six(m.b.kind));
+        let mut first = None;
+        for attempt in ATTEMPTS {
+            if !six && attempt.six != Six::Nic && attempt.four == By::Nic {
+                continue;
+            }
+            for fewest in [true, false] {
+                match self.attempt(meetings, attempt, fewest) {
+                    Ok(solved) => return Ok(solved),
+                    Err(e) => first = first.or(Some(e)),
+                }
+            }
+        }
+        Err(first.unwrap_or(Unsolved::NotFound))
+    }
+
+    /// With the fewest fields that hold what the pairs have in common, or with all.
+    fn attempt(
+        &self,
+        meetings: &[Meeting],
+        attempt: Attempt,
+        fewest: bool,
+    ) -> Result<Solved, Unsolved> {
+        let bound: BTreeSet<Packets> = meetings.iter().flat_map(|m| [m.a, m.b]).collect();
+        let some_main = bound.iter().any(|p| is_main(p.kind));
+        let mut steered = Vec::new();
+        for port in 0..self.ports {
+            for kind in Kind::ALL {
+                let packets = Packets { port, kind };
+                let is_bound = bound.contains(&packets);
+                let (by, pinned) = match (is_six(kind), attempt.six) {
+                    (true, Six::Pinned) => (By::Nic, true),
+                    (true, Six::Software) => (By::Software, false),
+                    _ => (attempt.four, false),
+                };
+                // What reaches no state may go where the NIC likes.
+                let by = if is_bound { by } else { By::Nic };
+                let nic = match by {
+                    By::Nic => self.nic,
+                    By::Software => self.software,
+                };
+                let slot = slot(port, by);
+                let kept = kept(meetings, packets).filter(|_| fewest);
+                let class = match kept {
+                    _ if pinned => Class::unhashed(slot, kind),
+                    Some(fields) if !fields.is_empty() => {
+                        let fields: Vec<Field> = fields.into_iter().collect();
+                        Class::keeping(slot, kind, &fields, nic)
+                            .unwrap_or_else(|| Class::whole(slot, kind, nic))
+                    }
+                    _ => Class::whole(slot, kind, nic),
+                };
+                let must = is_bound && !pinned && (is_main(kind) || !some_main);
+                let class = if must { class } else { class.anywhere() };
+                steered.push(Steered {
+                    packets,
+                    by,
+                    class,
+                    bound: is_bound,
+                });
+            }
+        }
+        let number: BTreeMap<Packets, usize> = steered
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (s.packets, i))
+            .collect();
+        let constraints: Vec<Constraint> = meetings
+            .iter()
+            .filter_map(|m| {
+                let (a, b) = (number.get(&m.a)?, number.get(&m.b)?);
+                Some(Constraint::new(*a, *b, m.case.clone()))
+            })
+            .collect();
+        let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
+        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores))?;
+        Ok(Solved { steered, space })
+    }
+}
+
+/// Why there are no keys, in words.
+pub(crate) fn why(unsolved: &Unsolved) -> (bool, String) {
+    match unsolved {
+        Unsolved::Infeasible(all) => {
+            let worst = all.barred.iter().min_by_key(|b| (b.invariants, b.rank));
+            let text = worst.map_or(String::new(), |b| match b.why {
+                No::Connected => {
+                    "every packet would have to meet every other, so that no hash tells two apart (D = 0)"
+                        .to_owned()
+                }
+                No::Overlap => format!(
+                    "the fields' windows in the key overlap, so that no key lets one count and cancels the \
+                     others (D = {}, rank 0)",
+                    b.invariants
+                ),
+                No::Narrow => format!(
+                    "only {} bits reach the indirection table, and {} are needed for so many cores",
+                    b.rank, b.needed
+                ),
+            });
+            (true, text)
+        }
+        other => (false, other.to_string()),
+    }
+}

@@ -1,0 +1,91 @@
+//! A plan for people: objects with their reasons, as a compiler tells them, then ports.
+
+use std::fmt::Write;
+
+use crate::plan::{By, KindPlan, Plan, Rule};
+use crate::words::listed;
+
+/// Writes it down.
+#[must_use]
+pub fn text(plan: &Plan) -> String {
+    let mut out = format!(
+        "{}: {} on {} core{} ({})\n",
+        plan.name,
+        plan.strategy.name(),
+        plan.cores,
+        if plan.cores == 1 { "" } else { "s" },
+        plan.nic
+    );
+    if !plan.objects.is_empty() {
+        out.push_str("\nstate\n");
+    }
+    for o in &plan.objects {
+        let rule = match o.rule {
+            Rule::Nothing => String::new(),
+            rule => format!(" ({rule:?})"),
+        };
+        let line = o.line.as_ref().map_or(String::new(), |l| format!("{l}: "));
+        let treatment = o.treatment.name();
+        let _ = writeln!(out, "  {}: {treatment}{rule}", o.name);
+        let _ = writeln!(out, "    {line}{}", o.reason);
+        if let Some(remedy) = &o.remedy {
+            let _ = writeln!(out, "    help: {remedy}");
+        }
+    }
+    for port in &plan.ports {
+        let _ = writeln!(
+            out,
+            "\nport {}: a key from a space of {} dimensions",
+            port.name, port.key_space
+        );
+        let width = port.kinds.iter().map(|k| k.kind.len()).max().unwrap_or(0);
+        for k in &port.kinds {
+            let _ = writeln!(out, "  {:width$}  {}", k.kind, kind(k));
+        }
+        if port.inside {
+            out.push_str(
+                "  ICMP errors go where the answer to the packet that they carry would go, and first fragments \
+                 where the whole packet would: the core that receives them looks inside\n",
+            );
+        }
+    }
+    if !plan.relaxations.is_empty() {
+        out.push_str("\nmay differ from the sequential program, counted when it does\n");
+    }
+    for r in &plan.relaxations {
+        let _ = writeln!(out, "  {} of {}: {}", r.name, r.object, r.meaning);
+    }
+    for a in &plan.assumptions {
+        let _ = writeln!(
+            out,
+            "\nholds for {} = {}: {}",
+            a.parameter, a.value, a.because
+        );
+    }
+    out
+}
+
+fn kind(k: &KindPlan) -> String {
+    let named = |fields: &[String]| {
+        let words: Vec<String> = fields.iter().map(|f| f.replace('-', " ")).collect();
+        listed(&words)
+    };
+    let mut text = match (k.fields.is_empty(), k.bound) {
+        (true, true) => "all on one core".to_owned(),
+        (true, false) => "anywhere".to_owned(),
+        (false, _) => format!("by {}", named(&k.fields)),
+    };
+    if !k.cancelled.is_empty() {
+        let _ = write!(text, "; the key cancels {}", named(&k.cancelled));
+    }
+    if !k.fields.is_empty() {
+        let _ = write!(text, "; rank {} of the table's index", k.table_rank);
+    }
+    if k.by == By::Software {
+        text.push_str("; in software");
+    }
+    if !k.bound && !k.fields.is_empty() {
+        text.push_str("; reaches no state that is sharded");
+    }
+    text
+}

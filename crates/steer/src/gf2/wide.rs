@@ -1,0 +1,110 @@
+//! GF(2^64), as polynomials over GF(2) modulo x^64 + x^4 + x^3 + x + 1, which is irreducible (Seroussi,
+//! "Table of Low-Weight Binary Irreducible Polynomials", HPL-98-135).
+
+/// An element: bit `i` is the coefficient of x^i.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wide(pub u64);
+
+/// x^64 reduced.
+const MODULUS: u64 = 0b1_1011;
+
+impl Wide {
+    /// The product, four bits of `self` at a time.
+    fn times(self, other: Self) -> Self {
+        let mut multiples = [0_u64; 16];
+        for nibble in 1..16_usize {
+            let half = multiples[nibble / 2];
+            let double = (half << 1) ^ ((half >> 63) * MODULUS);
+            multiples[nibble] = double ^ ((nibble as u64 & 1) * other.0);
+        }
+        let mut product = 0_u64;
+        for nibble in (0..16).rev() {
+            // Four bits leave at the top; the modulus has degree 4, so that they come back within 8.
+            let out = product >> 60;
+            let back = out ^ (out << 1) ^ (out << 3) ^ (out << 4);
+            product = (product << 4) ^ back;
+            product ^= multiples[(self.0 >> (4 * nibble)) as usize & 15];
+        }
+        Self(product)
+    }
+
+    /// 1 / self, which is self^(2^64 - 2); 0 of 0.
+    fn inverse(self) -> Self {
+        // 2^64 - 2 in binary: 63 ones and a zero.
+        let (mut power, mut result) = (self, Self(1));
+        for _ in 1..64 {
+            power = power.times(power);
+            result = result.times(power);
+        }
+        result
+    }
+}
+
+/// The rank of a matrix of at most `most` columns; stops as soon as that is reached.
+pub(crate) fn rank(rows: impl IntoIterator<Item = Vec<Wide>>, most: usize) -> usize {
+    let zero = Wide(0);
+    // Each with its leading column, where it has a 1.
+    let mut pivots: Vec<(usize, Vec<Wide>)> = Vec::new();
+    for mut row in rows {
+        if pivots.len() >= most {
+            break;
+        }
+        for (lead, pivot) in &pivots {
+            let factor = row.get(*lead).copied().unwrap_or(zero);
+            if factor != zero {
+                for (cell, other) in row.iter_mut().zip(pivot) {
+                    cell.0 ^= factor.times(*other).0;
+                }
+            }
+        }
+        if let Some((lead, first)) = row.iter().enumerate().find(|(_, cell)| **cell != zero) {
+            let inverse = first.inverse();
+            row.iter_mut().for_each(|cell| *cell = cell.times(inverse));
+            pivots.push((lead, row));
+        }
+    }
+    pivots.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slowly(a: u64, b: u64) -> u64 {
+        let mut wide = 0_u128;
+        for bit in (0..64).filter(|bit| a >> bit & 1 == 1) {
+            wide ^= u128::from(b) << bit;
+        }
+        for bit in (64..128).rev() {
+            if wide >> bit & 1 == 1 {
+                wide ^= (1 << 64 | u128::from(MODULUS)) << (bit - 64);
+            }
+        }
+        wide as u64
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn is_a_field(a: u64, b: u64) {
+            proptest::prop_assert_eq!(Wide(a).times(Wide(b)).0, slowly(a, b));
+            let inverse = Wide(a).inverse();
+            let one = Wide(a).times(inverse).0;
+            proptest::prop_assert_eq!(one, u64::from(a != 0));
+        }
+
+        /// A product of an m by r and an r by n matrix has rank r at most, and of random ones, r.
+        #[test]
+        fn the_rank_of_a_product(
+            left in proptest::collection::vec(proptest::array::uniform3(1_u64..), 6),
+            right in proptest::array::uniform3(proptest::array::uniform5(1_u64..)),
+        ) {
+            let rows = left.iter().map(|row| {
+                (0..5).map(|column| {
+                    let terms = row.iter().zip(&right);
+                    Wide(terms.fold(0, |sum, (a, b)| sum ^ Wide(*a).times(Wide(b[column])).0))
+                }).collect()
+            });
+            proptest::prop_assert_eq!(rank(rows, 5), 3);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Answers go to where packets came from.
+//!
+//! A trace was recorded on one side of a function, or made without it, and so its answers are addressed to who
+//! sent the packets that they answer. Behind a function that rewrites addresses or ports the answer would be
+//! addressed to what the function wrote, and that may be another value on each side (a leased port). So a
+//! packet that answers a flow whose packets were rewritten is addressed, on each side, to what that side made
+//! of the flow. Functions that rewrite nothing get the trace as it is.
+
+use std::collections::HashMap;
+
+use millrace_dataplane::packet::Fate;
+
+use crate::outcome::{Outcome, Written};
+use crate::trace::Packet;
+use crate::tuple::{Places, Tuple};
+
+/// Flows that are remembered; answers to others stay as they are, on every side alike.
+const MOST: usize = 1 << 22;
+
+/// What was made of a flow.
+#[derive(Clone, Debug)]
+struct Kept {
+    /// the flow that an answer is of
+    answer: Tuple,
+    /// the port where it comes in
+    port: u32,
+    /// leased numbers in it, which may end
+    leases: Vec<Written>,
+    /// whose they are
+    worker: u32,
+}
+
+/// What one side made of flows, by the flow that an answer in the trace has.
+#[derive(Default)]
+pub struct Answers {
+    flows: HashMap<Tuple, Kept>,
+    /// answers that were sent elsewhere
+    pub redirected: u64,
+}
+
+/// What a packet was, and whether it was addressed anew.
+pub struct Addressed {
+    /// the packet as the side gets it
+    pub packet: Packet,
+    /// whether it differs from the trace's
+    pub anew: bool,
+}
+
+impl Answers {
+    /// The packet as this side gets it. `lives` says whether a worker still has a lease.
+    pub fn address(
+        &mut self,
+        packet: &Packet,
+        mut lives: impl FnMut(u32, &Written) -> bool,
+    ) -> Addressed {
+        let mut own = Addressed {
+            packet: packet.clone(),
+            anew: false,
+        };
+        if self.flows.is_empty() {
+            return own;
+        }
+        let Some(places) = Places::of(&packet.frame) else {
+            return own;
+        };
+        let Some(tuple) = places.tuple(&packet.frame) else {
+            return own;
+        };
+        let Some(kept) = self.flows.get(&tuple).filter(|k| k.port == packet.port) else {
+            return own;
+        };
+        if kept.leases.iter().all(|lease| lives(kept.worker, lease)) {
+            places.write(&mut own.packet.frame, &kept.answer);
+            own.anew = true;
+            self.redirected += 1;
+        } else {
+            // What was leased is somebody else's by now, or nobody's.
+            self.flows.remove(&tuple);
+        }
+        own
+    }
+
+    /// Remembers what was made of a packet that came as the trace has it.
+    pub fn learn(&mut self, packet: &Packet, outcome: &Outcome) {
+        let Fate::Forwarded(to) = outcome.fate else {
+            return;
+        };
+        if to == packet.port || outcome.bytes == packet.frame {
+            return;
+        }
+        let tuple = |frame: &[u8]| Places::of(frame).and_then(|p| p.tuple(frame));
+        let (Some(before), Some(after)) = (tuple(&packet.frame), tuple(&outcome.bytes)) else {
+            return;
+        };
+        let key = before.reversed();
+        if before == after {
+            self.flows.remove(&key);
+            return;
+        }
+        if self.flows.len() >= MOST && !self.flows.contains_key(&key) {
+            return;
+        }
+        let kept = Kept {
+            answer: after.reversed(),
+            port: to,
+            leases: outcome.leases.clone(),
+            worker: outcome.worker,
+        };
+        self.flows.insert(key, kept);
+    }
+}

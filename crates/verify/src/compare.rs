@@ -1,0 +1,130 @@
+//! Whether both sides did the same with a packet, up to which free numbers their allocators gave.
+
+use millrace_dataplane::packet::Fate;
+
+use crate::lane::Done;
+use crate::sums::checksums;
+
+/// A lease of the sequential side and the one of the parallel side that stands in its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pair {
+    /// the allocator, by its index in the program
+    pub object: usize,
+    /// the number on the sequential side
+    pub sequential: u64,
+    /// the worker that leased it on the parallel side
+    pub worker: u32,
+    /// the number there
+    pub parallel: u64,
+    /// what is kept with both
+    pub value: Vec<u8>,
+}
+
+/// What differs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// the packet's fate
+    Verdict,
+    /// its bytes where it left
+    Bytes,
+    /// records that the program left with it
+    Records,
+    /// packets of one flow may overtake each other
+    Order,
+    /// entries of a state object at the end
+    State,
+    /// a lease of one side stands for two of the other
+    Lease,
+}
+
+/// What a comparison finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// nothing
+    Same,
+    /// leased numbers, and nothing else
+    Leases(Vec<Pair>),
+    /// something else
+    Differs(Kind),
+}
+
+/// Whether a packet of this fate leaves the function.
+fn leaves(fate: Fate) -> bool {
+    matches!(fate, Fate::Forwarded(_) | Fate::Flooded | Fate::Passed)
+}
+
+/// Compares what both sides did.
+#[must_use]
+pub fn compare(sequential: &Done, parallel: &Done) -> Found {
+    let (one, other) = (&sequential.outcome, &parallel.outcome);
+    if one.fate != other.fate {
+        return Found::Differs(Kind::Verdict);
+    }
+    if one.records != other.records {
+        return Found::Differs(Kind::Records);
+    }
+    if !leaves(one.fate) || one.bytes == other.bytes {
+        return Found::Same;
+    }
+    match leases(sequential, parallel) {
+        Some(pairs) => Found::Leases(pairs),
+        None => Found::Differs(Kind::Bytes),
+    }
+}
+
+/// The leases that explain every byte that differs; none if something is left over.
+fn leases(sequential: &Done, parallel: &Done) -> Option<Vec<Pair>> {
+    let (one, other) = (&sequential.outcome, &parallel.outcome);
+    if one.bytes.len() != other.bytes.len() {
+        return None;
+    }
+    let sums = checksums(&one.bytes);
+    let mut pairs = Vec::new();
+    let mut at = 0;
+    while at < one.bytes.len() {
+        let end = (at + 2).min(one.bytes.len());
+        let differs = one.bytes.get(at..end) != other.bytes.get(at..end);
+        if !differs || sums.iter().any(|s| s.at == at) || as_given(sequential, parallel, at, end) {
+            at += 2;
+            continue;
+        }
+        let (pair, bytes) = lease_at(sequential, parallel, at)?;
+        pairs.push(pair);
+        at += bytes;
+    }
+    let right = sums.iter().all(|s| s.agrees(&one.bytes, &other.bytes));
+    right.then_some(pairs)
+}
+
+/// Whether the function left these bytes as it was given them, which were other ones on each side because an
+/// answer was addressed to what the side had leased: that difference was looked at when the lease was written.
+fn as_given(sequential: &Done, parallel: &Done, at: usize, end: usize) -> bool {
+    let kept = |done: &Done| {
+        let given = done.given.get(at..end);
+        done.given.len() == done.outcome.bytes.len() && given == done.outcome.bytes.get(at..end)
+    };
+    kept(sequential) && kept(parallel)
+}
+
+/// The lease that was written here on both sides, and its bytes in the frame.
+fn lease_at(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usize)> {
+    let here = |done: &Done| {
+        let leases = done.outcome.leases.iter();
+        leases.filter(|l| l.at == at).cloned().collect::<Vec<_>>()
+    };
+    let (ones, others) = (here(sequential), here(parallel));
+    ones.iter().find_map(|a| {
+        let b = others
+            .iter()
+            .find(|b| (a.object, a.bytes, &a.value) == (b.object, b.bytes, &b.value))?;
+        let pair = Pair {
+            object: a.object,
+            sequential: a.number,
+            worker: parallel.outcome.worker,
+            parallel: b.number,
+            value: a.value.clone(),
+        };
+        Some((pair, a.bytes))
+    })
+}

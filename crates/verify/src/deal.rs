@@ -1,0 +1,111 @@
+//! How the packets and the state of a function are dealt out to workers: what a plan decides, and nothing of
+//! why.
+
+use millrace_object::program::{Program, StateObject};
+use millrace_object::state::Addressing;
+use millrace_steer::Steering;
+
+/// Who gets a packet.
+pub trait Dispatch: Sync {
+    /// The worker of a frame that comes in at a port.
+    fn worker(&self, port: u32, frame: &[u8]) -> u32;
+}
+
+/// What the NIC and the receiving core do, port by port; packets of ports beyond the last go to worker 0.
+impl Dispatch for Vec<Steering> {
+    fn worker(&self, port: u32, frame: &[u8]) -> u32 {
+        self.get(port as usize).map_or(0, |s| s.queue(frame))
+    }
+}
+
+/// How a state object lives on several workers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// each worker has the entries of its own packets, and a part of the capacity
+    Divided,
+    /// one worker runs everything that touches it, with the whole capacity
+    Alone,
+    /// each worker has all of it, and all have the same: it is only read, or written at start
+    Replicated,
+    /// each worker adds to a part of its own; the sum of the parts is the value
+    Merged,
+    /// each worker has one of its own, which is not compared, and why
+    Private(String),
+}
+
+impl Held {
+    /// How an object is held when every object that packets write is divided.
+    #[must_use]
+    pub fn divided(object: &StateObject) -> Self {
+        if object.read_only || object.kind.host_only() || object.kind.holds_maps() {
+            return Self::Replicated;
+        }
+        match (object.kind.name, object.kind.addressing) {
+            (name, _) if name.starts_with("percpu_") || name == "lru_percpu_hash" => {
+                Self::Private("each CPU has values of its own".into())
+            }
+            ("global" | "prog_array" | "routes", _) => Self::Replicated,
+            ("perf_event_array" | "ringbuf", _) => {
+                Self::Private("compared record by record".into())
+            }
+            (_, Addressing::None) => Self::Private("a sequence has no keys".into()),
+            _ => Self::Divided,
+        }
+    }
+}
+
+/// What is dealt out, and to whom.
+pub struct Deal<'a> {
+    /// how many workers, at least 1
+    pub workers: u32,
+    /// who gets which packet; a number that is no worker's means that number modulo how many there are
+    pub dispatch: &'a dyn Dispatch,
+    /// for each object of the program, in its order
+    pub held: Vec<Held>,
+    /// objects by name, and the capacity of each worker's part where that is not the declared one
+    pub parts: Vec<(String, u64)>,
+}
+
+/// The part of a capacity that each of so many workers has.
+#[must_use]
+pub fn part(capacity: u64, workers: u32) -> u64 {
+    capacity.div_ceil(u64::from(workers.max(1))).max(1)
+}
+
+/// Whether the entries of an object are counted, so that a capacity can be divided: what is addressed by an
+/// index has an element for each of its indices everywhere.
+#[must_use]
+pub fn has_room(object: &StateObject) -> bool {
+    let keyed = matches!(object.kind.addressing, Addressing::Key | Addressing::Lease);
+    let named = !matches!(object.kind.name, "global" | "routes" | "sketch");
+    let apart = object.nesting.is_none() && !object.kind.host_only();
+    keyed && named && apart && object.initial.is_none()
+}
+
+impl<'a> Deal<'a> {
+    /// With each worker's part an even one.
+    #[must_use]
+    pub fn even(
+        program: &Program,
+        workers: u32,
+        dispatch: &'a dyn Dispatch,
+        held: Vec<Held>,
+    ) -> Self {
+        let objects = program.objects.iter().zip(&held);
+        let divided = objects.filter(|(o, held)| **held == Held::Divided && has_room(o));
+        let parts = divided.map(|(o, _)| (o.name.clone(), part(o.capacity, workers)));
+        Self {
+            workers,
+            dispatch,
+            parts: parts.collect(),
+            held,
+        }
+    }
+
+    /// The capacity that each worker's part of an object has.
+    #[must_use]
+    pub fn part(&self, object: &StateObject) -> u64 {
+        let found = self.parts.iter().find(|(name, _)| *name == object.name);
+        found.map_or(object.capacity, |(_, part)| *part)
+    }
+}

@@ -1,0 +1,266 @@
+//! One side of the comparison: a number of copies of the function, and who gets which packet.
+//!
+//! The sequential side is a lane of one copy without dispatch.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use millrace_dataplane::module::{Config, Module, ModuleError};
+use millrace_dataplane::packet::Burst;
+
+use crate::answers::{Addressed, Answers};
+use crate::copy::Copy;
+use crate::deal::Dispatch;
+use crate::outcome::Outcome;
+use crate::schedule::{Chooser, Schedule};
+use crate::trace::Packet;
+use crate::tuple::{Places, Tuple};
+
+/// A packet and what became of it on one side.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// the frame that this side was given
+    pub given: Vec<u8>,
+    /// what became of it
+    pub outcome: Outcome,
+}
+
+/// A packet that waits for its worker.
+struct Waiting {
+    index: usize,
+    packet: Packet,
+    anew: bool,
+}
+
+/// What makes a lane.
+pub struct Start<'a> {
+    /// the code
+    pub module: &'a Arc<Module>,
+    /// its state at start
+    pub config: &'a Config,
+    /// which packet entry of the module
+    pub entry: usize,
+    /// how many ports there are
+    pub ports: u32,
+}
+
+/// One side.
+pub struct Lane<'a> {
+    /// its copies, by worker
+    pub copies: Vec<Copy>,
+    dispatch: Option<&'a dyn Dispatch>,
+    /// what it made of flows
+    pub answers: Answers,
+    schedule: Schedule,
+    chooser: Chooser,
+    queues: Vec<VecDeque<Waiting>>,
+    turn: u64,
+    burst: Option<Burst>,
+}
+
+impl<'a> Lane<'a> {
+    /// One copy that gets every packet, in order.
+    ///
+    /// # Errors
+    /// There is no memory for its state, or entries do not fit.
+    pub fn sequential(start: &Start<'_>) -> Result<Self, ModuleError> {
+        Self::new(start, 1, None, Schedule::Ingress)
+    }
+
+    /// So many copies, each with a secret of its own for its hash tables.
+    ///
+    /// # Errors
+    /// As [`Self::sequential`].
+    pub fn parallel(
+        start: &Start<'_>,
+        workers: u32,
+        dispatch: &'a dyn Dispatch,
+        schedule: Schedule,
+    ) -> Result<Self, ModuleError> {
+        Self::new(start, workers.max(1), Some(dispatch), schedule)
+    }
+
+    fn new(
+        start: &Start<'_>,
+        workers: u32,
+        dispatch: Option<&'a dyn Dispatch>,
+        schedule: Schedule,
+    ) -> Result<Self, ModuleError> {
+        let copies = (0..workers).map(|worker| {
+            let secret = u64::from(worker) + if dispatch.is_some() { 2 } else { 1 };
+            let config = Config {
+                hash_seed: start.config.hash_seed.wrapping_add(secret),
+                ..start.config.clone()
+            };
+            Copy::new(start.module, &config, start.entry, start.ports)
+        });
+        let copies = copies.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            burst: copies.first().map(Copy::burst),
+            copies,
+            dispatch,
+            answers: Answers::default(),
+            schedule,
+            chooser: Chooser::new(schedule),
+            queues: (0..workers).map(|_| VecDeque::new()).collect(),
+            turn: 0,
+        })
+    }
+
+    /// Runs `ON_START` everywhere.
+    pub fn start(&mut self, time: u64) {
+        self.copies.iter_mut().for_each(|c| c.start(time));
+    }
+
+    /// Runs `ON_STOP` everywhere.
+    pub fn stop(&mut self, time: u64) {
+        self.copies.iter_mut().for_each(|c| c.stop(time));
+    }
+
+    /// Fires a timer everywhere.
+    pub fn fire(&mut self, timer: usize, time: u64) {
+        self.copies.iter_mut().for_each(|c| c.fire(timer, time));
+    }
+
+    /// Records that were left by what is no packet, of all copies.
+    pub fn take_records(&mut self) -> Vec<(usize, Vec<u8>)> {
+        let records = self.copies.iter_mut().flat_map(Copy::take_records);
+        records.collect()
+    }
+
+    /// Does packets. Each copy is told to be on CPU `cpus[i]` for packet `i`, or on that of its own number.
+    pub fn work(&mut self, window: &[Packet], cpus: Option<&[u32]>) -> Vec<Option<Done>> {
+        let mut done: Vec<Option<Done>> = window.iter().map(|_| None).collect();
+        let mut pending: HashMap<Tuple, usize> = HashMap::new();
+        for (index, packet) in window.iter().enumerate() {
+            let mut flow = None;
+            if self.schedule != Schedule::Ingress {
+                flow = Places::of(&packet.frame).and_then(|p| p.tuple(&packet.frame));
+                // An answer cannot come before what it answers has left.
+                let asked = flow.as_ref().and_then(|flow| pending.remove(flow));
+                if let Some(worker) = asked {
+                    self.catch_up(worker, cpus, &mut done);
+                }
+            }
+            if self.copies.iter().any(|c| c.alarm_due(packet.time)) {
+                self.drain(cpus, &mut done);
+                let copies = self.copies.iter_mut();
+                copies.for_each(|c| c.alarm(packet.time));
+            }
+            let copies = &mut self.copies;
+            let Addressed { packet, anew } = self.answers.address(packet, |worker, lease| {
+                let copy = copies.get_mut(worker as usize);
+                let now = copy.and_then(|c| c.leased(lease.object, lease.number, packet.time));
+                now.as_ref() == Some(&lease.value)
+            });
+            let worker = self.dispatch.map_or(0, |d| {
+                let worker = d.worker(packet.port, &packet.frame);
+                worker % self.copies.len().max(1) as u32
+            }) as usize;
+            if let Some(flow) = flow {
+                pending.insert(flow.reversed(), worker);
+            }
+            let waiting = Waiting {
+                index,
+                packet,
+                anew,
+            };
+            match self.queues.get_mut(worker) {
+                Some(queue) => queue.push_back(waiting),
+                None => continue,
+            }
+            if self.schedule == Schedule::Ingress {
+                self.catch_up(worker, cpus, &mut done);
+            }
+        }
+        self.drain(cpus, &mut done);
+        done
+    }
+
+    /// One worker does all that waits for it.
+    fn catch_up(&mut self, worker: usize, cpus: Option<&[u32]>, done: &mut [Option<Done>]) {
+        self.burst(worker, usize::MAX, cpus, done);
+    }
+
+    /// Everybody does all that waits.
+    fn drain(&mut self, cpus: Option<&[u32]>, done: &mut [Option<Done>]) {
+        if self.schedule == Schedule::Threads {
+            return self.at_once(cpus, done);
+        }
+        while let Some((worker, most)) = self.chooser.next(&self.queues) {
+            self.burst(worker, most, cpus, done);
+        }
+    }
+
+    fn burst(
+        &mut self,
+        worker: usize,
+        most: usize,
+        cpus: Option<&[u32]>,
+        done: &mut [Option<Done>],
+    ) {
+        for _ in 0..most {
+            let waiting = self.queues.get_mut(worker).and_then(VecDeque::pop_front);
+            let (Some(waiting), Some(copy)) = (waiting, self.copies.get_mut(worker)) else {
+                return;
+            };
+            let burst = self.burst.get_or_insert_with(|| copy.burst());
+            let outcome = one(copy, burst, &waiting, (worker as u32, self.turn), cpus);
+            self.turn += 1;
+            self.keep(waiting, outcome, done);
+        }
+    }
+
+    /// A thread for each worker that has something to do.
+    fn at_once(&mut self, cpus: Option<&[u32]>, done: &mut [Option<Done>]) {
+        let turn = self.turn;
+        let parts = self.copies.iter_mut().zip(&mut self.queues).enumerate();
+        let results: Vec<Vec<(Waiting, Outcome)>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = parts
+                .filter(|(_, (_, queue))| !queue.is_empty())
+                .map(|(worker, (copy, queue))| {
+                    scope.spawn(move || {
+                        let mut burst = copy.burst();
+                        let mut does = |w: Waiting| {
+                            let turn = turn + w.index as u64;
+                            let outcome = one(copy, &mut burst, &w, (worker as u32, turn), cpus);
+                            (w, outcome)
+                        };
+                        queue.drain(..).map(&mut does).collect()
+                    })
+                })
+                .collect();
+            threads.into_iter().filter_map(|t| t.join().ok()).collect()
+        });
+        let mut all: Vec<_> = results.into_iter().flatten().collect();
+        // What a side made of a flow is the same whoever was first; later packets decide.
+        all.sort_by_key(|(w, _)| w.index);
+        self.turn += done.len() as u64;
+        for (waiting, outcome) in all {
+            self.keep(waiting, outcome, done);
+        }
+    }
+
+    fn keep(&mut self, waiting: Waiting, outcome: Outcome, done: &mut [Option<Done>]) {
+        if !waiting.anew {
+            self.answers.learn(&waiting.packet, &outcome);
+        }
+        if let Some(place) = done.get_mut(waiting.index) {
+            *place = Some(Done {
+                given: waiting.packet.frame,
+                outcome,
+            });
+        }
+    }
+}
+
+fn one(
+    copy: &mut Copy,
+    burst: &mut Burst,
+    waiting: &Waiting,
+    by: (u32, u64),
+    cpus: Option<&[u32]>,
+) -> Outcome {
+    let cpu = cpus.and_then(|cpus| cpus.get(waiting.index)).copied();
+    copy.give(burst, &waiting.packet, cpu.unwrap_or(by.0), by)
+}

@@ -1,0 +1,35 @@
+//! What became of a packet on one side.
+
+use millrace_dataplane::packet::Fate;
+
+/// A number that an allocator had leased and that the program wrote into a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// where in the frame: offset of its first byte
+    pub at: usize,
+    /// bytes of the number in the frame, 2 or 4
+    pub bytes: usize,
+    /// the allocator, by its index in the program
+    pub object: usize,
+    /// the number
+    pub number: u64,
+    /// the value kept with it
+    pub value: Vec<u8>,
+}
+
+/// What a side did with a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// its fate
+    pub fate: Fate,
+    /// its bytes afterwards
+    pub bytes: Vec<u8>,
+    /// records that the program left while it had the packet: object and content
+    pub records: Vec<(usize, Vec<u8>)>,
+    /// leased numbers that the packet holds and did not hold before
+    pub leases: Vec<Written>,
+    /// the worker that did it; 0 on the sequential side
+    pub worker: u32,
+    /// how many packets this side had done before
+    pub turn: u64,
+}

@@ -1,0 +1,126 @@
+//! Leases: whose value they keep counts, not which number they have.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::value::{fits, words};
+use super::{EntryDifference, Holding};
+use crate::lease::Bijection;
+
+/// Which number of the sequential side a worker's number stands for, at the end.
+#[derive(Default, Debug)]
+pub struct Numbers {
+    /// by worker and number: the numbers of the sequential side, of any allocator
+    forth: HashMap<(u32, u64), Vec<u64>>,
+}
+
+/// Each worker's leases keep what leases of the sequential side keep, one for one.
+pub fn compare(
+    holding: &Holding,
+    bijection: &Bijection,
+    numbers: &mut Numbers,
+) -> Vec<EntryDifference> {
+    let number = |key: &[u8]| {
+        let shifted = key.iter().take(8).enumerate();
+        shifted.fold(0_u64, |n, (i, b)| n | u64::from(*b) << (8 * i))
+    };
+    let mut free: BTreeMap<&Vec<u8>, Vec<&Vec<u8>>> = BTreeMap::new();
+    for (key, value) in &holding.sequential {
+        free.entry(value).or_default().push(key);
+    }
+    let mut left = Vec::new();
+    for (key, holders) in &holding.parallel {
+        for (worker, value) in holders {
+            let mine = number(key);
+            let shown = bijection.sequential(holding.object, *worker, mine);
+            let keys = free.get_mut(value);
+            let at = keys.as_ref().and_then(|keys| {
+                let stands = |k: &&Vec<u8>| shown == Some(number(k));
+                let same = |k: &&Vec<u8>| *k == key;
+                let position = |f: &dyn Fn(&&Vec<u8>) -> bool| keys.iter().position(f);
+                let any = (!keys.is_empty()).then_some(0);
+                position(&stands).or_else(|| position(&same)).or(any)
+            });
+            match keys.zip(at) {
+                Some((keys, at)) => {
+                    let here = number(keys.swap_remove(at));
+                    let known = numbers.forth.entry((*worker, mine)).or_default();
+                    if !known.contains(&here) {
+                        known.push(here);
+                    }
+                }
+                None => left.push(EntryDifference {
+                    object: holding.object,
+                    key: key.clone(),
+                    sequential: None,
+                    parallel: vec![(*worker, value.clone())],
+                    later: holding.later,
+                }),
+            }
+        }
+    }
+    for (value, keys) in free {
+        left.extend(keys.into_iter().map(|key| EntryDifference {
+            object: holding.object,
+            key: key.clone(),
+            sequential: Some(value.clone()),
+            parallel: Vec::new(),
+            later: holding.later,
+        }));
+    }
+    left
+}
+
+impl Numbers {
+    /// Whether no number is leased.
+    pub fn is_empty(&self) -> bool {
+        self.forth.is_empty()
+    }
+
+    fn stands_for(&self, worker: u32, number: u64, here: u64) -> bool {
+        let known = self.forth.get(&(worker, number));
+        known.is_some_and(|all| all.contains(&here))
+    }
+
+    /// Whether two values are the same, up to leased numbers in their words.
+    pub fn same(&self, worker: u32, here: &[u8], there: &[u8]) -> bool {
+        if here == there {
+            return true;
+        }
+        if self.is_empty() || here.len() != there.len() {
+            return false;
+        }
+        let mut at = 0;
+        while at < here.len() {
+            if here.get(at) == there.get(at) {
+                at += 1;
+                continue;
+            }
+            // The widest word around the byte that is a leased number on both sides.
+            let explained = words(here, at).find_map(|(start, bytes, order)| {
+                let (a, b) = (order(here, start, bytes)?, order(there, start, bytes)?);
+                self.stands_for(worker, b, a).then_some(start + bytes)
+            });
+            match explained {
+                Some(end) => at = end,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// What a key of a worker's may be on the sequential side, one leased number in it replaced.
+    pub fn translated(&self, worker: u32, key: &[u8]) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        for (start, bytes, order) in (0..key.len()).flat_map(|at| words(key, at)) {
+            let Some(number) = order(key, start, bytes) else {
+                continue;
+            };
+            for here in self.forth.get(&(worker, number)).into_iter().flatten() {
+                all.extend(fits(key, start, bytes, order, *here));
+            }
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+}

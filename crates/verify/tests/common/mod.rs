@@ -1,0 +1,191 @@
+//! Bundled functions, plans written by hand, and traffic.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millrace_dataplane::Module;
+use millrace_dataplane::module::Config;
+use millrace_emit::cache::Cache;
+use millrace_object::Program;
+use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
+use millrace_verify::{
+    Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, VerifyError, text, verify,
+};
+
+pub use Field::{DestinationAddress, DestinationPort, SourceAddress, SourcePort};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What a function is built from.
+struct Sources {
+    _folder: tempfile::TempDir,
+    cache: Cache,
+    source: PathBuf,
+    settings: Vec<(String, String)>,
+    capacities: Vec<(String, u64)>,
+}
+
+impl Sources {
+    fn built(&self, capacities: &[(String, u64)]) -> (Arc<Module>, Program) {
+        let mut all = self.capacities.clone();
+        all.retain(|(n, _)| !capacities.iter().any(|(m, _)| m == n));
+        all.extend(capacities.iter().cloned());
+        let options = millrace_emit::Options {
+            capacities: all,
+            ..Default::default()
+        };
+        let (cache, source) = (&self.cache, &self.source);
+        let built = millrace_emit::build(cache, source, &self.settings, &options, &mut |_| {});
+        let built = built.unwrap();
+        (
+            Arc::new(Module::load(&built.module).unwrap()),
+            built.program,
+        )
+    }
+}
+
+/// A function, and what builds it with other capacities.
+pub struct Function {
+    sources: Sources,
+    pub program: Program,
+}
+
+impl Function {
+    /// One of nfs/.
+    pub fn named(name: &str) -> Self {
+        let source = root().join(format!("nfs/{name}/{name}.c"));
+        Self::of(&source, &[], &[])
+    }
+
+    /// One of nfs/ with settings and capacities of the sequential side.
+    pub fn with(name: &str, settings: &[(&str, &str)], capacities: &[(&str, u64)]) -> Self {
+        let source = root().join(format!("nfs/{name}/{name}.c"));
+        Self::of(&source, settings, capacities)
+    }
+
+    /// From a source.
+    pub fn of(source: &Path, settings: &[(&str, &str)], capacities: &[(&str, u64)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(&folder.path().join("cache")).unwrap();
+        let own = |(n, v): &(&str, &str)| ((*n).to_owned(), (*v).to_owned());
+        let sources = Sources {
+            _folder: folder,
+            cache,
+            source: source.to_owned(),
+            settings: settings.iter().map(own).collect(),
+            capacities: capacities
+                .iter()
+                .map(|(n, c)| ((*n).to_owned(), *c))
+                .collect(),
+        };
+        let program = sources.built(&[]).1;
+        Self { sources, program }
+    }
+
+    /// Every object divided that packets write.
+    pub fn divided(&self) -> Vec<Held> {
+        self.program.objects.iter().map(Held::divided).collect()
+    }
+
+    /// Verifies a deal over a trace.
+    pub fn verify(&self, deal: &Deal<'_>, schedule: Schedule, trace: &mut dyn Trace) -> Findings {
+        self.try_verify(deal, schedule, trace).unwrap()
+    }
+
+    /// The same, where it may fail.
+    pub fn try_verify(
+        &self,
+        deal: &Deal<'_>,
+        schedule: Schedule,
+        trace: &mut dyn Trace,
+    ) -> Result<Findings, VerifyError> {
+        let ports = match self.program.ports.len() {
+            0 => vec!["0".into(), "1".into()],
+            _ => self.program.ports.clone(),
+        };
+        let case = Case {
+            program: &self.program,
+            entry: 0,
+            ports,
+            config: Config {
+                hash_seed: 7,
+                initial: self
+                    .program
+                    .objects
+                    .iter()
+                    .map(|o| o.initial.clone())
+                    .collect(),
+                ..Config::default()
+            },
+            deal,
+            schedule,
+            names: &Bytes,
+        };
+        let found = verify(&case, trace, &mut Builder(self), &mut |_, _| {})?;
+        println!("{}: {}", self.program.name, text(&found));
+        Ok(found)
+    }
+
+    /// The same at so many workers, with every object divided and this steering.
+    pub fn shard(&self, workers: u32, dispatch: &dyn Dispatch, trace: &mut dyn Trace) -> Findings {
+        let deal = Deal::even(&self.program, workers, dispatch, self.divided());
+        self.verify(&deal, Schedule::Ingress, trace)
+    }
+}
+
+struct Builder<'a>(&'a Function);
+
+impl Build for Builder<'_> {
+    fn module(&mut self, capacities: &[(String, u64)]) -> Result<Arc<Module>, String> {
+        Ok(self.0.sources.built(capacities).0)
+    }
+}
+
+/// A model that hashes whatever it is told to.
+pub fn device() -> Nic {
+    nic::named("software").unwrap()
+}
+
+/// A key under which both directions of a flow have one hash: it repeats every 16 bits, the distance by which
+/// both addresses and both ports change places being a multiple of that.
+pub fn symmetric_key() -> Vec<u8> {
+    [0x6d, 0x5a].into_iter().cycle().take(52).collect()
+}
+
+/// A key that keeps nothing together.
+pub fn plain_key() -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..52).map(|_| next()).collect()
+}
+
+/// A port's steering by these fields.
+pub fn by(key: &[u8], workers: u32, fields: &[Field]) -> Steering {
+    let device = device();
+    let mut rss = Rss::new(&device, workers).with_key(&device, key).unwrap();
+    for kind in Kind::ALL {
+        let Some(rule) = device.kinds.get(&kind) else {
+            continue;
+        };
+        let chosen: Vec<Field> = rule
+            .fields
+            .iter()
+            .copied()
+            .filter(|f| fields.contains(f))
+            .collect();
+        rss = rss.with_fields(&device, kind, &chosen).unwrap();
+    }
+    Steering {
+        nic: rss,
+        software: BTreeMap::new(),
+        inside: true,
+    }
+}
