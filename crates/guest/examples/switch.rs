@@ -55,7 +55,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .args(["-O2", "-I", preload, "-o"])
         .args([&program, &source])
         .status()?;
-    assert!(built.success());
+    if !built.success() {
+        return Err(format!("{}: cc {built}", source.display()).into());
+    }
     let command = program.display().to_string();
     let mut guests = Vec::new();
     for _ in 0..8 {
