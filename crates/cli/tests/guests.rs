@@ -167,7 +167,8 @@ fn a_guest_runs_on_one_core() {
     let run = ["run", "nop", "guest:true", "--cores", "2", "--in", CAPTURE];
     let said = refused(millrace().args(run), 2);
     assert!(
-        said.contains("--cores 2: true runs on one core") && said.contains("use --cores 1"),
+        said.contains("--cores 2: `guest:true` runs on one core") && said.contains("use --cores 1"),
         "{said}"
     );
+    assert!(!said.contains("spread"), "`nop` was built: {said}");
 }

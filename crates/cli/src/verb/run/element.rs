@@ -20,6 +20,11 @@ pub enum Element {
 /// The only drop reason of a guest.
 pub const DROPPED: &str = "by_guest";
 
+/// Whether a word names a guest.
+pub fn is_guest(word: &str) -> bool {
+    Word::of(word).is_some()
+}
+
 impl Element {
     /// The guest that a word names, if it names one.
     pub fn guest(word: &str, stdout_taken: bool) -> Option<Result<Self, Failure>> {

@@ -253,13 +253,13 @@ impl Run {
         } else {
             &self.ports
         };
-        let mut guests = false;
+        let guest = self.nfs.iter().find(|nf| element::is_guest(nf));
+        if let Some(word) = guest {
+            self.hosts(word, in_kernel)?;
+        }
         for nf in &self.nfs {
             if let Some(guest) = Element::guest(nf, self.json || self.takes_stdout()) {
-                let guest = guest?;
-                self.hosts(&guest, in_kernel)?;
-                elements.push(guest);
-                guests = true;
+                elements.push(guest?);
                 continue;
             }
             let table = self.routes.as_deref();
@@ -280,7 +280,7 @@ impl Run {
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             self.by_kernel(first)?
-        } else if guests || serving::needed(&self.asked(), elements.len()) {
+        } else if guest.is_some() || serving::needed(&self.asked(), elements.len()) {
             self.by_workers(&elements, routes, arrangement.as_ref())?
         } else if self.metrics.is_some() {
             return Err(
@@ -347,17 +347,16 @@ impl Run {
     }
 
     /// Refuses a guest where it cannot be hosted.
-    fn hosts(&self, guest: &Element, in_kernel: bool) -> Result<(), Failure> {
-        let name = guest.name();
+    fn hosts(&self, word: &str, in_kernel: bool) -> Result<(), Failure> {
         if in_kernel {
             return Err(
-                Failure::wrong(format!("{name}: a guest cannot run in the kernel"))
+                Failure::wrong(format!("{word}: a guest cannot run in the kernel"))
                     .help("serve the interface by afpacket: or afxdp:"),
             );
         }
         if self.cores > 1 {
             return Err(Failure::wrong(format!(
-                "--cores {}: {name} runs on one core: a guest is one process with one state, which nothing divides",
+                "--cores {}: `{word}` runs on one core: a guest is one process with one state, which nothing divides",
                 self.cores
             ))
             .help("use --cores 1"));
