@@ -12,5 +12,11 @@ echo
 target/release/millrace run firewall \
     --in captures/talk.pcap --split lan=10.0.0.0/24 --out out/firewall.pcapng
 echo
+echo "demo: how it may use many cores, and whether it does there what it does on one"
+echo
+target/release/millrace plan firewall --cores 4 | sed -n '1,/^port/p' | sed '$d'
+target/release/millrace verify firewall \
+    --in captures/talk.pcap --split lan=10.0.0.0/24 --cores 1,2,4
+echo
 echo "demo: what passed is in out/firewall.pcapng, one interface a port: open it in Wireshark"
 echo "demo: the function is nfs/firewall/firewall.c; its packet tests run with: target/release/millrace test firewall"

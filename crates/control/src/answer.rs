@@ -402,7 +402,15 @@ impl Session {
     }
 
     fn end(&self, order: Order) -> Result<Value> {
-        self.each(move |desk| desk.order(order))?;
+        // The first worker that takes the order ends the run for all, and others may be gone before they get it.
+        let posted = self.context.mailboxes.iter();
+        let posted: Vec<_> = posted
+            .map(|m| Pending::post(m, move |desk: &mut Desk<'_>| desk.order(order)))
+            .collect();
+        let taken: Vec<Result<()>> = posted.into_iter().map(|p| p?.wait()).collect();
+        if !taken.iter().any(Result::is_ok) {
+            taken.into_iter().collect::<Result<()>>()?;
+        }
         let word = match order {
             Order::Drain => "draining",
             Order::Stop => "stopping",

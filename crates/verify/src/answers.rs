@@ -100,10 +100,15 @@ impl Answers {
         if self.flows.len() >= MOST && !self.flows.contains_key(&key) {
             return;
         }
+        // Other words of the packet may look like leases, but one that was written is one.
+        let mut leases = outcome.leases.clone();
+        if leases.iter().any(|l| l.changed) {
+            leases.retain(|l| l.changed);
+        }
         let kept = Kept {
             answer: after.reversed(),
             port: to,
-            leases: outcome.leases.clone(),
+            leases,
             worker: outcome.worker,
         };
         self.flows.insert(key, kept);

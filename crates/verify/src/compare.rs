@@ -107,7 +107,8 @@ fn as_given(sequential: &Done, parallel: &Done, at: usize, end: usize) -> bool {
     kept(sequential) && kept(parallel)
 }
 
-/// The lease that was written here on both sides, and its bytes in the frame.
+/// The lease that was written here, on one side at least as another number than the packet had, and its bytes in
+/// the frame.
 fn lease_at(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usize)> {
     let here = |done: &Done| {
         let leases = done.outcome.leases.iter();
@@ -117,7 +118,8 @@ fn lease_at(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usiz
     ones.iter().find_map(|a| {
         let b = others
             .iter()
-            .find(|b| (a.object, a.bytes, &a.value) == (b.object, b.bytes, &b.value))?;
+            .find(|b| (a.object, a.bytes, &a.value) == (b.object, b.bytes, &b.value))
+            .filter(|b| a.changed || b.changed)?;
         let pair = Pair {
             object: a.object,
             sequential: a.number,
@@ -127,4 +129,61 @@ fn lease_at(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usiz
         };
         Some((pair, a.bytes))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::outcome::{Outcome, Written};
+    use millrace_traffic::language::packet;
+
+    /// A packet whose source port became the number that was leased for it.
+    fn leased(number: u16, other: Option<&str>) -> Done {
+        let given = packet("eth / ip 10.0.0.1 > 192.0.2.1 / udp 1919 > 53").unwrap();
+        let text = format!("eth / ip 10.0.0.1 > 192.0.2.1 / udp {number} > 53");
+        let bytes = packet(other.unwrap_or(&text)).unwrap();
+        let value = b"10.0.0.1 1919".to_vec();
+        Done {
+            given,
+            outcome: Outcome {
+                fate: Fate::Forwarded(1),
+                bytes,
+                records: Vec::new(),
+                leases: vec![Written {
+                    at: 34,
+                    bytes: 2,
+                    object: 0,
+                    number: u64::from(number),
+                    value,
+                    changed: number != 1919,
+                }],
+                worker: 0,
+                turn: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn a_lease_may_be_the_number_that_was_there() {
+        for (one, other) in [(1919, 1453), (1453, 1919), (1453, 1454)] {
+            let Found::Leases(pairs) = compare(&leased(one, None), &leased(other, None)) else {
+                panic!("{one} stands for {other}");
+            };
+            assert_eq!(pairs.len(), 1);
+            assert_eq!(pairs[0].sequential, u64::from(one));
+            assert_eq!(pairs[0].parallel, u64::from(other));
+        }
+    }
+
+    #[test]
+    fn nothing_but_leases_may_differ() {
+        let other = leased(1453, Some("eth / ip 10.0.0.1 > 192.0.2.2 / udp 1453 > 53"));
+        let found = compare(&leased(1919, None), &other);
+        assert_eq!(found, Found::Differs(Kind::Bytes));
+        let mut foreign = leased(1453, None);
+        foreign.outcome.leases[0].value = b"10.0.0.9 1919".to_vec();
+        let found = compare(&leased(1919, None), &foreign);
+        assert_eq!(found, Found::Differs(Kind::Bytes));
+    }
 }

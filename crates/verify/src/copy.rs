@@ -129,7 +129,7 @@ impl Copy {
         outcome
     }
 
-    /// The leased numbers among the words that the program changed.
+    /// The leased numbers among the packet's words.
     fn written(&mut self, packet: &Packet, after: &[u8]) -> Vec<Written> {
         let before = &packet.frame;
         if before.len() != after.len() {
@@ -144,9 +144,8 @@ impl Copy {
                     continue;
                 }
                 let (old, new) = (before.get(at..at + bytes), after.get(at..at + bytes));
-                let Some(new) = new.filter(|new| old != Some(*new)) else {
-                    continue;
-                };
+                let Some(new) = new else { continue };
+                let changed = old != Some(new);
                 let number = new.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
                 for i in 0..self.allocators.len() {
                     let Some((object, size)) = self.allocators.get(i).copied() else {
@@ -159,6 +158,7 @@ impl Copy {
                             object,
                             number,
                             value,
+                            changed,
                         });
                     }
                 }

@@ -2,7 +2,7 @@
 
 use millrace_dataplane::packet::Fate;
 
-/// A number that an allocator had leased and that the program wrote into a packet.
+/// A number that an allocator had leased and that stands in a packet afterwards.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// where in the frame: offset of its first byte
@@ -15,6 +15,8 @@ pub struct Written {
     pub number: u64,
     /// the value kept with it
     pub value: Vec<u8>,
+    /// whether the packet had another number there before; it may happen to be the one that was leased
+    pub changed: bool,
 }
 
 /// What a side did with a packet.
@@ -26,7 +28,7 @@ pub struct Outcome {
     pub bytes: Vec<u8>,
     /// records that the program left while it had the packet: object and content
     pub records: Vec<(usize, Vec<u8>)>,
-    /// leased numbers that the packet holds and did not hold before
+    /// leased numbers that the packet holds
     pub leases: Vec<Written>,
     /// the worker that did it; 0 on the sequential side
     pub worker: u32,
