@@ -32,6 +32,13 @@ needed() {
         [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
+        # programs that the tests host in a chain
+        command -v tcpdump >/dev/null || [ -x /usr/sbin/tcpdump ] || echo tcpdump
+        command -v prads >/dev/null || echo prads
+        command -v ndpiReader >/dev/null || echo libndpi-bin
+        command -v ngrep >/dev/null || echo ngrep
+        command -v tcpflow >/dev/null || echo tcpflow
+        command -v p0f >/dev/null || [ -x /usr/sbin/p0f ] || echo p0f
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi

@@ -9,13 +9,14 @@ use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
 
 /// A short readable account.
-pub fn text(name: &str, function: &Function, account: &Account) -> String {
-    let how = if function.from_cache {
-        "from the cache"
-    } else {
-        "from its source"
+pub fn text(name: &str, function: Option<&Function>, account: &Account) -> String {
+    let how = match function {
+        Some(function) if function.from_cache => "from the cache",
+        Some(_) => "from its source",
+        None => "nothing to build",
     };
-    written(name, account, function.prepared, how)
+    let prepared = function.map_or(Duration::ZERO, |f| f.prepared);
+    written(name, account, prepared, how)
 }
 
 fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> String {
@@ -24,6 +25,7 @@ fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> Stri
     let _ = fates(&mut text, name, account);
     let _ = ports(&mut text, account);
     let _ = queues(&mut text, account);
+    let _ = elements(&mut text, account);
     let _ = state(&mut text, account);
     let _ = outputs(&mut text, account);
     let _ = costs(&mut text, account, prepared, how);
@@ -101,8 +103,11 @@ fn ports(text: &mut String, a: &Account) -> std::fmt::Result {
 
 /// What live ports lost, where they lost anything, and what they say of themselves.
 fn queues(text: &mut String, a: &Account) -> std::fmt::Result {
+    if !a.facts.is_empty() {
+        writeln!(text)?;
+    }
     for fact in &a.facts {
-        writeln!(text, "\n  {fact}")?;
+        writeln!(text, "  {fact}")?;
     }
     for queue in &a.queues {
         let counts = [
@@ -133,6 +138,36 @@ fn queues(text: &mut String, a: &Account) -> std::fmt::Result {
                 worker.worker
             )?;
         }
+    }
+    Ok(())
+}
+
+/// What each element of a chain saw and took.
+fn elements(text: &mut String, a: &Account) -> std::fmt::Result {
+    if a.stages.len() < 2 {
+        return Ok(());
+    }
+    let width = a
+        .stages
+        .iter()
+        .map(|s| s.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(7);
+    let head = "element";
+    writeln!(
+        text,
+        "\n  {head:<width$}{:>14}{:>14}{:>14}",
+        "packets", "bursts", "ns a packet"
+    )?;
+    for stage in &a.stages {
+        let (packets, bursts) = (grouped(stage.packets), grouped(stage.bursts));
+        let ns = stage.seconds * 1e9 / (stage.packets.max(1) as f64);
+        writeln!(
+            text,
+            "  {:<width$}{packets:>14}{bursts:>14}{ns:>14.1}",
+            stage.name
+        )?;
     }
     Ok(())
 }

@@ -7,9 +7,9 @@
 //! fate, its bytes where it leaves, the records that it left, the order within each flow, and at the end the
 //! union of the workers' state.
 //!
-//! What may differ is named and counted: `lease` is checked by a bijection over the leases' lives ([`lease`]);
+//! What may differ is named and counted: `lease` is checked by a bijection over the leases' lives (`lease.rs`);
 //! `capacity`, `eviction` and `collision` are proved by running both sides again with memory for everything
-//! ([`relax`]). Everything else is a difference, and is shown with what there is around it ([`around`]).
+//! (`relax.rs`). Everything else is a difference, and is shown with what there is around it (`around.rs`).
 
 mod answers;
 mod around;

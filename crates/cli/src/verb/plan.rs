@@ -80,7 +80,7 @@ impl Plan {
             nic: self.nic.clone(),
             strategy: self.strategy.as_deref().and_then(Strategy::named),
         };
-        let plan = millrace_plan::plan(&mut model, &program, &wanted).map_err(refused)?;
+        let plan = millrace_plan::plan(&mut model, &program, &wanted).map_err(|e| refused(&e))?;
         if self.json {
             screen::document(&plan);
         } else {
@@ -90,9 +90,9 @@ impl Plan {
     }
 }
 
-fn refused(error: PlanError) -> Failure {
+fn refused(error: &PlanError) -> Failure {
     let no = matches!(error, PlanError::Strategy { .. });
-    let failure = Failure::wrong(&error);
+    let failure = Failure::wrong(error);
     let failure = match error {
         PlanError::Strategy { .. } => {
             failure.help("leave --strategy out: the plan says what it would do instead")

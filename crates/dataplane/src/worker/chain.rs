@@ -8,8 +8,10 @@
 
 use std::sync::Arc;
 
-use crate::module::{Config, Instance, Module, ModuleError, Shared, abi};
-use crate::runner::Timers;
+use super::foreign::Handed;
+use super::stage::Stage;
+use crate::module::{Config, Module, ModuleError, ObjectInfo, Shared, abi};
+use crate::port::Frame;
 use crate::share::Share;
 
 /// How often a packet may go through the whole line, once in each direction.
@@ -17,19 +19,13 @@ pub const SWEEPS: usize = 4;
 /// The ports of a function in a line.
 const LINE_PORTS: u32 = 2;
 
-/// A function of a chain, as every worker gets it.
+/// An element of a chain, as every worker gets it.
 #[derive(Clone)]
 pub struct Link {
     /// its name
     pub name: String,
-    /// the code
-    pub module: Arc<Module>,
-    /// its state at start; `time` is set when the worker starts
-    pub config: Config,
-    /// which packet entry to run
-    pub program: usize,
-    /// whether to use the prefetching passes
-    pub prefetch: bool,
+    /// what it runs
+    pub code: Code,
     /// names of its drop reasons, by index
     pub reasons: Vec<String>,
     /// memory that its objects take, as predicted from their declarations, bytes
@@ -38,44 +34,36 @@ pub struct Link {
     pub shares: Vec<Share>,
 }
 
-/// A function of a chain, running.
-pub struct Stage {
-    /// its state
-    pub instance: Instance,
-    /// its timers
-    pub timers: Timers,
-    /// how many firings of its maps' timers have been counted
-    pub alarms: u64,
-    /// what its objects are called
-    pub names: Vec<String>,
-    program: usize,
-    prefetch: bool,
+/// What an element runs.
+#[derive(Clone)]
+pub enum Code {
+    /// a module, of which every worker makes an instance
+    Module(ModuleCode),
+    /// something foreign, made already
+    Foreign(Handed),
 }
 
-impl Stage {
-    fn new(
-        link: &Link,
-        shared: &Arc<Shared>,
-        worker: usize,
-        start: u64,
-    ) -> Result<Self, ModuleError> {
-        let config = Config {
-            time: start,
-            ..link.config.clone()
-        };
-        Ok(Self {
-            instance: Instance::join(&config, shared, worker as u32)?,
-            timers: Timers::new(link.module.timers(), start),
-            alarms: 0,
-            names: link
-                .module
-                .objects()
-                .iter()
-                .map(|o| o.name.clone())
-                .collect(),
-            program: link.program,
-            prefetch: link.prefetch,
-        })
+/// A module and how it is run.
+#[derive(Clone)]
+pub struct ModuleCode {
+    /// the code
+    pub module: Arc<Module>,
+    /// its state at start; `time` is set when the worker starts
+    pub config: Config,
+    /// which packet entry to run
+    pub program: usize,
+    /// whether to use the prefetching passes
+    pub prefetch: bool,
+}
+
+impl Link {
+    /// Its state objects; a foreign element shows none.
+    #[must_use]
+    pub fn objects(&self) -> &[ObjectInfo] {
+        match &self.code {
+            Code::Module(code) => code.module.objects(),
+            Code::Foreign(_) => &[],
+        }
     }
 }
 
@@ -99,12 +87,17 @@ pub struct End {
     pub looped: bool,
 }
 
-/// What so many workers have in common of each function.
+/// What so many workers have in common of each element: of a foreign one nothing.
 ///
 /// # Errors
 /// As [`Shared::create`].
-pub fn common(links: &[Link], workers: usize) -> Result<Vec<Arc<Shared>>, ModuleError> {
-    let of = |link: &Link| Shared::create(link.module.clone(), &link.config, workers.max(1) as u32);
+pub fn common(links: &[Link], workers: usize) -> Result<Vec<Option<Arc<Shared>>>, ModuleError> {
+    let of = |link: &Link| match &link.code {
+        Code::Module(code) => {
+            Shared::create(code.module.clone(), &code.config, workers.max(1) as u32).map(Some)
+        }
+        Code::Foreign(_) => Ok(None),
+    };
     links.iter().map(of).collect()
 }
 
@@ -130,15 +123,15 @@ impl Chain {
     /// of each, see [`common`]. `start` is the time, ns since the epoch.
     ///
     /// # Errors
-    /// As [`Instance::join`].
+    /// As [`Stage::new`].
     pub fn new(
         links: &[Link],
-        shared: &[Arc<Shared>],
+        shared: &[Option<Arc<Shared>>],
         worker: usize,
         start: u64,
     ) -> Result<Self, ModuleError> {
         let parts = links.iter().zip(shared);
-        let stages = parts.map(|(link, shared)| Stage::new(link, shared, worker, start));
+        let stages = parts.map(|(link, shared)| Stage::new(link, shared.as_ref(), worker, start));
         Ok(Self {
             stages: stages.collect::<Result<_, _>>()?,
             work: vec![Work::default(); links.len()],
@@ -150,11 +143,11 @@ impl Chain {
     }
 
     /// Runs the functions over a burst. After it each descriptor says what becomes of its packet, in
-    /// the chain's ports, and `ends` which function said so.
+    /// the chain's ports, and `ends` which function said so. `frames` are the packets as they came in.
     ///
     /// # Safety
     /// Every descriptor describes a packet as abi.h asks for, in memory that nobody else uses.
-    pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet]) {
+    pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet], frames: &[Frame]) {
         self.work.fill(Work::default());
         self.ends.clear();
         self.ends.resize(packets.len(), End::default());
@@ -162,7 +155,7 @@ impl Chain {
             self.chosen.clear();
             self.chosen.extend(0..packets.len());
             // SAFETY: as the caller promises.
-            unsafe { self.call(0, packets) };
+            unsafe { self.call(0, packets, frames) };
             return;
         }
         let last = self.stages.len().saturating_sub(1);
@@ -182,7 +175,7 @@ impl Chain {
                 }
                 // SAFETY: as the caller promises; bounds that a function moved are the packet's new
                 // ones, and still within its room.
-                unsafe { self.call(stage, packets) };
+                unsafe { self.call(stage, packets, frames) };
                 self.route(stage, last, packets);
             }
             if self.at.iter().all(Option::is_none) {
@@ -201,7 +194,7 @@ impl Chain {
     ///
     /// # Safety
     /// As [`Chain::run`].
-    unsafe fn call(&mut self, stage: usize, packets: &mut [abi::Packet]) {
+    unsafe fn call(&mut self, stage: usize, packets: &mut [abi::Packet], frames: &[Frame]) {
         self.pointers.clear();
         for index in &self.chosen {
             if let Some(packet) = packets.get_mut(*index) {
@@ -216,11 +209,7 @@ impl Chain {
             return;
         };
         // SAFETY: distinct descriptors (`chosen` has each index once), as the caller promises.
-        work.ticks += unsafe {
-            running
-                .instance
-                .run(running.program, running.prefetch, &self.pointers)
-        };
+        work.ticks += unsafe { running.run(&self.pointers, &self.chosen, frames) };
         work.bursts += 1;
         work.packets += self.pointers.len() as u64;
     }

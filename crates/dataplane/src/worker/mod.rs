@@ -12,10 +12,14 @@ pub mod chain;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
+#[allow(unsafe_code, reason = "its packets are named by address")]
+pub mod foreign;
 mod limit;
 mod pressure;
 mod report;
 mod shared;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+mod stage;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
@@ -25,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-pub use chain::Link;
+pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub use shared::Shared;
 
@@ -164,7 +168,7 @@ impl Drop for Leaves<'_> {
 
 fn worker(
     serve: &Serve,
-    common: &[Arc<module::Shared>],
+    common: &[Option<Arc<module::Shared>>],
     number: usize,
     count: usize,
     queues: Vec<Box<dyn Queue>>,

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::chain::{Link, Stage};
+use super::chain::Link;
+use super::stage::Stage;
 use crate::share::Share;
 
 /// Counting entries looks at all of them: not more often than this.
@@ -48,7 +49,7 @@ impl Pressure {
     pub fn new(chain: &[Link], workers: usize) -> Self {
         let mut objects = Vec::new();
         for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
-            let shares = link.module.objects().iter().zip(&link.shares);
+            let shares = link.objects().iter().zip(&link.shares);
             for (object, (info, share)) in shares.enumerate() {
                 if let Share::Divided { whole } = share {
                     objects.push(Divided {
@@ -83,9 +84,7 @@ impl Pressure {
         seen.full.resize(self.objects.len(), 0);
         let of = |divided: &Divided, stages: &mut [Stage]| {
             let stage = stages.get_mut(divided.stage);
-            stage
-                .and_then(|s| s.instance.full(divided.object))
-                .unwrap_or(0)
+            stage.and_then(|s| s.full(divided.object)).unwrap_or(0)
         };
         let full: Vec<_> = self.objects.iter().map(|d| of(d, stages)).collect();
         let more = full
@@ -102,7 +101,7 @@ impl Pressure {
         let count = |divided: &Divided, stages: &mut [Stage]| {
             let stage = stages.get_mut(divided.stage);
             stage
-                .and_then(|s| s.instance.count(divided.object, now))
+                .and_then(|s| s.count(divided.object, now))
                 .unwrap_or(0)
         };
         let entries: Vec<_> = self.objects.iter().map(|d| count(d, stages)).collect();

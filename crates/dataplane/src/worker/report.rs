@@ -1,5 +1,6 @@
 //! What the account of a run says beyond its counters: state, memory, outputs, failures.
 
+use super::foreign::Epilogue;
 use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
 use crate::mailbox::{Desk, Job};
@@ -15,7 +16,8 @@ pub fn complete(
     ns_per_tick: f64,
 ) {
     let mut each = Histogram::default();
-    let mut memory = 0;
+    let (mut memory, mut foreign) = (0, 0);
+    account.facts.clone_from(&serve.facts);
     for (number, worker) in ended.iter_mut().enumerate() {
         let Some(worker) = worker else {
             account.errors.push(Failure {
@@ -36,23 +38,41 @@ pub fn complete(
             account.outputs.push(OutputAccount::new(word, kept, error));
         }
         objects(account, shared, worker, serve, number == 0);
+        for (stage, link) in worker.chain.stages.iter_mut().zip(&serve.chain) {
+            if let Some(epilogue) = stage.epilogue.take() {
+                told(account, &link.name, epilogue, &mut foreign);
+            }
+        }
     }
     account.relaxations = shared.pressure.relaxations();
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
     account.function = Function::over(account.read, ns, &each, ns_per_tick);
-    account.facts.clone_from(&serve.facts);
     let state: u64 = serve.chain.iter().map(|l| l.objects_bytes).sum();
     let state = state.saturating_mul(ended.len() as u64);
-    account.memory = Memory::predict(state, memory).measured();
+    account.memory = Memory::predict(state.saturating_add(foreign), memory).measured();
+}
+
+/// What became of a foreign element.
+fn told(account: &mut Account, name: &str, epilogue: Epilogue, memory: &mut u64) {
+    let facts = epilogue.facts.into_iter();
+    account
+        .facts
+        .extend(facts.map(|fact| format!("{name}: {fact}")));
+    let failure = epilogue.failure.into_iter();
+    account.errors.extend(failure.map(|(error, help)| Failure {
+        error: format!("{name}: {error}"),
+        help,
+    }));
+    *memory += epilogue.memory;
 }
 
 /// Does what is to be done at the end with the first function's states on all workers.
 pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     let now = ended.iter().flatten().map(|w| w.clock).max().unwrap_or(0);
     let stages = ended.iter_mut().flatten();
-    let mut instances = stages.filter_map(|w| Some(&mut w.chain.stages.first_mut()?.instance));
+    let mut instances = stages.filter_map(|w| w.chain.stages.first_mut()?.instance());
     let mut desk = Desk {
         instance: instances.next(),
         others: instances.collect(),
@@ -74,9 +94,9 @@ fn objects(
     let several = shared.workers() > 1;
     let mut at = 0;
     for (stage, link) in serve.chain.iter().enumerate() {
-        for (index, object) in link.module.objects().iter().enumerate() {
+        for (index, object) in link.objects().iter().enumerate() {
             let running = worker.chain.stages.get_mut(stage);
-            let entries = running.and_then(|s| s.instance.count(index, worker.clock));
+            let entries = running.and_then(|s| s.count(index, worker.clock));
             let whole = match link.shares.get(index) {
                 Some(Share::Divided { whole }) if several => Some(*whole),
                 _ => None,

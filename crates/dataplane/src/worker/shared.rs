@@ -4,10 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use super::Serve;
-use super::chain::Stage;
 use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
 use super::limit::Limit;
 use super::pressure::Pressure;
+use super::stage::Stage;
 use crate::account::{
     Account, Failure, Function, PortAccount, QueueAccount, StageAccount, WorkerAccount,
 };
@@ -52,7 +52,7 @@ impl Shared {
         let reasons = serve.chain.iter().map(|l| l.reasons.len()).collect();
         let places = Places::new(serve.ports.len(), serve.words.len(), reasons);
         let workers = (0..serve.workers.len()).map(|_| Counters::new(places.count()));
-        let objects = serve.chain.iter().flat_map(|l| l.module.objects());
+        let objects = serve.chain.iter().flat_map(super::chain::Link::objects);
         Self {
             workers: workers.collect(),
             failed: AtomicBool::new(false),
@@ -96,10 +96,11 @@ impl Shared {
 
     /// Takes the records of a function.
     pub(super) fn records(&self, index: usize, stage: &mut Stage, clock: u64) {
-        let names = &stage.names;
+        // The records are read while the stage is lent out.
+        let names = std::mem::take(&mut stage.names);
         // Locked by the first record: most turns have none.
         let mut locked = None;
-        stage.instance.drain(|record| {
+        stage.drain(|record| {
             let Some(records) = locked.get_or_insert_with(|| self.records.lock().ok()) else {
                 return;
             };
@@ -111,6 +112,7 @@ impl Shared {
             }
             *records.counts.entry(name).or_default() += 1;
         });
+        stage.names = names;
         if locked.flatten().is_some_and(|records| !records.whole) {
             self.failed
                 .store(true, std::sync::atomic::Ordering::Relaxed);

@@ -16,10 +16,12 @@ static GO: AtomicBool = AtomicBool::new(false);
 fn link(name: &str) -> Link {
     Link {
         name: name.into(),
-        module: testing::fixture(),
-        config: Config::default(),
-        program: 0,
-        prefetch: true,
+        code: Code::Module(ModuleCode {
+            module: testing::fixture(),
+            config: Config::default(),
+            program: 0,
+            prefetch: true,
+        }),
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,
         shares: Vec::new(),

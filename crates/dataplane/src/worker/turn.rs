@@ -74,7 +74,7 @@ impl Worker {
     /// Works until all inputs end, a limit is reached, a port fails or `stop` is raised; then takes
     /// what the devices had delivered, and waits for what was sent to leave.
     pub fn work(&mut self, stop: &AtomicBool, deadline: Option<Instant>) {
-        self.handlers(|stage, clock| stage.instance.start(clock));
+        self.handlers(|stage, clock| stage.start(clock));
         let mut quiet = 0_u32;
         let mut turns = 0_u32;
         loop {
@@ -112,7 +112,7 @@ impl Worker {
         }
         self.drain();
         self.look(true);
-        self.handlers(|stage, clock| stage.instance.stop(clock));
+        self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();
         if let Some(mailbox) = &self.mailbox {
             mailbox.close();
@@ -137,7 +137,7 @@ impl Worker {
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
         let mut desk = Desk {
-            instance: self.chain.stages.first_mut().map(|s| &mut s.instance),
+            instance: self.chain.stages.first_mut().and_then(|s| s.instance()),
             others: Vec::new(),
             now: self.clock,
             account: &account,
@@ -179,7 +179,7 @@ impl Worker {
 
     /// When a timer of a map may be due next. Packets fire them by themselves.
     fn next_alarm(&self) -> u64 {
-        let alarms = self.chain.stages.iter().map(|s| s.instance.next_alarm());
+        let alarms = self.chain.stages.iter().map(|s| s.next_alarm());
         alarms.min().unwrap_or(u64::MAX)
     }
 
@@ -193,6 +193,9 @@ impl Worker {
             let time = self.queues_time();
             self.fire(time);
             self.alarms(time);
+            for stage in &mut self.chain.stages {
+                stage.idle();
+            }
         }
         self.count_alarms();
         self.flush();
@@ -235,7 +238,7 @@ impl Worker {
         self.describe(keeps_time);
         // SAFETY: `describe` wrote a descriptor for each frame, which its queue lends us until it is
         // given back below, and frames do not overlap (`Queue`).
-        unsafe { self.chain.run(&mut self.descriptors) };
+        unsafe { self.chain.run(&mut self.descriptors, &self.frames) };
         self.account_work();
         self.deliver();
         self.give_back(index);
@@ -367,7 +370,7 @@ impl Worker {
         self.clock = self.clock.max(time);
         for (index, stage) in self.chain.stages.iter_mut().enumerate() {
             for (moment, timer) in stage.timers.take(time) {
-                stage.instance.fire(timer, moment);
+                stage.fire(timer, moment);
                 let place = self.shared.places.stage(index, OfStage::Timers);
                 self.shared.counters(self.number).add(place, 1);
             }
@@ -381,13 +384,13 @@ impl Worker {
         }
         self.clock = self.clock.max(time);
         for stage in &mut self.chain.stages {
-            stage.instance.alarm(time);
+            stage.alarm(time);
         }
     }
 
     fn count_alarms(&mut self) {
         for (index, stage) in self.chain.stages.iter_mut().enumerate() {
-            let fired = stage.instance.alarms_fired();
+            let fired = stage.alarms_fired();
             if fired != stage.alarms {
                 let place = self.shared.places.stage(index, OfStage::Timers);
                 let more = fired.saturating_sub(stage.alarms);
@@ -397,7 +400,7 @@ impl Worker {
         }
     }
 
-    fn handlers(&mut self, each: impl Fn(&mut super::chain::Stage, u64)) {
+    fn handlers(&mut self, each: impl Fn(&mut super::stage::Stage, u64)) {
         for stage in &mut self.chain.stages {
             each(stage, self.clock);
         }

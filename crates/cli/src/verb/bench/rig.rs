@@ -9,7 +9,7 @@ use millrace_dataplane::account::Account;
 use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::port::vnic::{Counts, Nic, Rate, Settings};
 use millrace_dataplane::port::{LiveOptions, PortError};
-use millrace_dataplane::worker::{Link, Serve, serve};
+use millrace_dataplane::worker::{Code, Link, ModuleCode, Serve, serve};
 use millrace_dataplane::{Config, signal};
 
 use super::search::Trial;
@@ -89,14 +89,16 @@ impl Rig {
         let run = Serve {
             chain: vec![Link {
                 name: function.name.clone(),
-                module: function.module.clone(),
-                config: Config {
-                    hash_seed: seed::secret(),
-                    initial: function.initial.clone(),
-                    ..Config::default()
-                },
-                program: function.entry,
-                prefetch: true,
+                code: Code::Module(ModuleCode {
+                    module: function.module.clone(),
+                    config: Config {
+                        hash_seed: seed::secret(),
+                        initial: function.initial.clone(),
+                        ..Config::default()
+                    },
+                    program: function.entry,
+                    prefetch: true,
+                }),
                 reasons: function.reasons.clone(),
                 shares: Vec::new(),
                 objects_bytes: function.objects_bytes,

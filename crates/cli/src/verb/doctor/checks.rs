@@ -49,12 +49,13 @@ impl System {
         self.root.join(path)
     }
 
-    fn read(&self, path: &str) -> String {
+    /// A file's text; nothing where it cannot be read.
+    pub fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.path(path)).unwrap_or_default()
     }
 
     /// The value of a line `NAME: VALUE`.
-    fn field(&self, path: &str, name: &str) -> Option<String> {
+    pub fn field(&self, path: &str, name: &str) -> Option<String> {
         let text = self.read(path);
         let line = text.lines().find(|line| {
             line.split_once(':')
@@ -84,6 +85,7 @@ pub fn all(system: &System) -> Vec<Finding> {
         xdp(system),
         dpdk(system),
         drivers(system),
+        super::guests::guests(system),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! `millrace doctor`: what this machine can do, what it lacks, and the command that mends it.
 
 mod checks;
+mod guests;
 
 use clap::Args;
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! `millrace run`: a network function between ports.
 
 mod captures;
+mod element;
 mod kernel;
 mod workers;
 
@@ -28,6 +29,7 @@ use crate::parallel::{self, Arrangement, Strategy};
 use crate::serving::{self, Asked};
 use crate::wiring::Words;
 use crate::{account, in_kernel, routing, sanitize, screen, seed};
+use element::Element;
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args, Clone)]
@@ -35,7 +37,8 @@ use crate::{account, in_kernel, routing, sanitize, screen, seed};
 pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
     /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS; several run in a row, each
-    /// one's second port leading to the next one's first
+    /// one's second port leading to the next one's first. guest:'PROGRAM ARGUMENTS' hosts an unmodified
+    /// program, whose interface is called @ (docs/guests.md)
     #[arg(required = true, value_name = "NF")]
     nfs: Vec<String>,
 
@@ -188,8 +191,8 @@ struct Document<'a> {
     account: &'a Account,
 }
 
-/// Seconds from the source to the loaded module; 0 for what the cache spared.
-#[derive(Serialize)]
+/// Seconds from the source to the loaded module; 0 for what the cache spared, and for guests.
+#[derive(Default, Serialize)]
 struct Prepare {
     seconds: f64,
     compile: f64,
@@ -240,7 +243,7 @@ impl Run {
         if self.sanitize {
             sanitize::ensure()?;
         }
-        let mut functions = Vec::new();
+        let mut elements = Vec::new();
         let mut routes = Vec::new();
         let mut arrangement = None;
         let in_kernel =
@@ -250,7 +253,15 @@ impl Run {
         } else {
             &self.ports
         };
+        let guest = self.nfs.iter().find(|nf| element::is_guest(nf));
+        if let Some(word) = guest {
+            self.hosts(word, in_kernel)?;
+        }
         for nf in &self.nfs {
+            if let Some(guest) = Element::guest(nf, self.json || self.takes_stdout()) {
+                elements.push(guest?);
+                continue;
+            }
             let table = self.routes.as_deref();
             let mut make = self.make(nf)?;
             if self.cores > 1 && !in_kernel {
@@ -262,25 +273,25 @@ impl Run {
             if let Some(arrangement) = &arrangement {
                 arrangement.tell(&mut function);
             }
-            functions.push(function);
+            elements.push(Element::Function(Box::new(function)));
             routes = entries;
         }
-        let Some(first) = functions.first() else {
-            return Err(Failure::wrong("no function is named"));
-        };
+        let first = elements.iter().find_map(Element::function);
         let account = if in_kernel {
+            let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             self.by_kernel(first)?
-        } else if serving::needed(&self.asked(), functions.len()) {
-            self.by_workers(&functions, routes, arrangement.as_ref())?
+        } else if guest.is_some() || serving::needed(&self.asked(), elements.len()) {
+            self.by_workers(&elements, routes, arrangement.as_ref())?
         } else if self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
+            let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             self.between_ports(first, routes, arrangement.as_ref())?
         };
-        let names: Vec<_> = functions.iter().map(|f| f.name.as_str()).collect();
+        let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = names.join(", ");
         let text = account::text(&name, first, &account);
         screen::report(self.json || self.takes_stdout(), &text);
@@ -292,7 +303,7 @@ impl Run {
                 name: &name,
                 seed: self.seed,
                 burst: self.burst,
-                prepare: Prepare::of(first),
+                prepare: first.map(Prepare::of).unwrap_or_default(),
                 account: &account,
             });
         }
@@ -333,6 +344,24 @@ impl Run {
             program: self.program.clone(),
             sanitize: self.sanitize,
         })
+    }
+
+    /// Refuses a guest where it cannot be hosted.
+    fn hosts(&self, word: &str, in_kernel: bool) -> Result<(), Failure> {
+        if in_kernel {
+            return Err(
+                Failure::wrong(format!("{word}: a guest cannot run in the kernel"))
+                    .help("serve the interface by afpacket: or afxdp:"),
+            );
+        }
+        if self.cores > 1 {
+            return Err(Failure::wrong(format!(
+                "--cores {}: `{word}` runs on one core: a guest is one process with one state, which nothing divides",
+                self.cores
+            ))
+            .help("use --cores 1"));
+        }
+        Ok(())
     }
 
     /// How a function runs on several cores, which the user is told.

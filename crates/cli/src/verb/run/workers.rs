@@ -5,12 +5,12 @@ use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::place::{self, Stay};
 use millrace_dataplane::runner::Progress;
-use millrace_dataplane::worker::{self, Link};
+use millrace_dataplane::worker::{self, Code, Link, ModuleCode};
 use millrace_dataplane::{Serve, port, signal};
 
+use super::element::{self, Element};
 use super::{Run, no_state, records};
 use crate::failure::Failure;
-use crate::function::Function;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
 use crate::parallel::Arrangement;
@@ -22,19 +22,16 @@ impl Run {
     /// Runs functions between live ports, or several in a row.
     pub(super) fn by_workers(
         &self,
-        functions: &[Function],
+        elements: &[Element],
         routes: Vec<Entry>,
         arrangement: Option<&Arrangement>,
     ) -> Result<Account, Failure> {
         let mut asked = self.asked();
         signal::install();
-        let declared: Vec<_> = functions
-            .iter()
-            .map(|f| (f.name.as_str(), f.ports.as_slice()))
-            .collect();
+        let declared: Vec<_> = elements.iter().map(|e| (e.name(), e.ports())).collect();
         let ports = match serving::ends(&declared)? {
             Some(ends) => ends,
-            None => functions.first().map_or(Vec::new(), |f| f.ports.clone()),
+            None => elements.first().map_or(Vec::new(), |e| e.ports().to_vec()),
         };
         let both: &[String] = &self.ports;
         let words = Words {
@@ -44,17 +41,30 @@ impl Run {
             pass: None,
         };
         let ports = wiring::port_names(&ports, &words)?;
-        let mut opened = match functions {
-            [one] => self.outside.open(&one.exposed, self.cores)?,
+        let mut opened = match elements {
+            [Element::Function(one)] => self.outside.open(&one.exposed, self.cores)?,
             row => {
-                let names: Vec<_> = row.iter().map(|f| f.name.as_str()).collect();
+                let names: Vec<_> = row.iter().map(Element::name).collect();
                 self.outside.open_row(&names.join("+"), self.cores)?
             }
         };
         opened.entries.extend(routes);
         let mut chain = Vec::new();
-        for (index, (function, nf)) in functions.iter().zip(&self.nfs).enumerate() {
-            let entries = match functions {
+        for (index, (element, nf)) in elements.iter().zip(&self.nfs).enumerate() {
+            let function = match element {
+                Element::Function(function) => function,
+                Element::Guest(spec) => {
+                    chain.push(Link {
+                        name: spec.name.clone(),
+                        code: element::start(spec)?,
+                        reasons: vec![element::DROPPED.to_owned()],
+                        objects_bytes: 0,
+                        shares: Vec::new(),
+                    });
+                    continue;
+                }
+            };
+            let entries = match elements {
                 [_] => std::mem::take(&mut opened.entries),
                 _ => Outside::entries(&self.of(nf, self.outside.maps())?, &function.exposed)?,
             };
@@ -63,14 +73,22 @@ impl Run {
             }
             chain.push(Link {
                 name: function.name.clone(),
-                module: function.module.clone(),
-                config: self.config(index, function, entries),
-                program: function.entry,
-                prefetch: !self.no_prefetch,
+                code: Code::Module(ModuleCode {
+                    module: function.module.clone(),
+                    config: self.config(index, function, entries),
+                    program: function.entry,
+                    prefetch: !self.no_prefetch,
+                }),
                 reasons: function.reasons.clone(),
                 objects_bytes: function.objects_bytes,
                 shares: arrangement.map_or_else(Vec::new, |a| a.shares(function)),
             });
+        }
+        if elements.iter().any(|e| e.function().is_none()) {
+            screen::err(
+                "note: guests are contained, not isolated: a guest's stray writes into the host or another guest \
+                 are not caught (docs/guests.md)",
+            );
         }
         let allowed = place::processors(asked.ports_named());
         let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {

@@ -63,7 +63,7 @@ pub struct Verify {
     #[arg(long, value_name = "NAME", default_value = "generic")]
     nic: String,
 
-    /// Who gets which packet, in place of what the plan says: [PORT:]OPTIONS as in docs/parallel.md; every object
+    /// Who gets which packet, in place of what the plan says: `[PORT:]OPTIONS` as in docs/parallel.md; every object
     /// that packets write is divided then
     #[arg(long, value_name = "[PORT:]OPTIONS")]
     steer: Vec<String>,

@@ -190,7 +190,7 @@ impl Circuit {
             Bin::Div => self.divided((x, y), &a, &b).0,
             Bin::Rem => {
                 let rest = self.divided((x, y), &a, &b).1;
-                self.or_whole(&a, &b, rest)
+                self.or_whole(&a, &b, &rest)
             }
             Bin::SignedDiv | Bin::SignedRem => {
                 let sign = |w: &Word| w.last().copied().unwrap_or(Bit::ZERO);
@@ -202,7 +202,7 @@ impl Circuit {
                     self.turned(&q, other)
                 } else {
                     let rest = self.turned(&r, sa);
-                    self.or_whole(&a, &b, rest)
+                    self.or_whole(&a, &b, &rest)
                 }
             }
             Bin::Shl => self.gates.shift(&a, &b, true, Bit::ZERO),
@@ -227,9 +227,9 @@ impl Circuit {
     }
 
     /// A remainder by 0 is the whole.
-    fn or_whole(&mut self, a: &[Bit], b: &[Bit], rest: Word) -> Word {
+    fn or_whole(&mut self, a: &[Bit], b: &[Bit], rest: &[Bit]) -> Word {
         let some = b.iter().copied().reduce(|x, y| self.gates.or(x, y));
-        self.gates.choose(some.unwrap_or(Bit::ZERO), &rest, a)
+        self.gates.choose(some.unwrap_or(Bit::ZERO), rest, a)
     }
 
     /// The negated number if so.

@@ -62,7 +62,7 @@ impl Callbacks for Watch {
     fn stop(&self) -> bool {
         // Once over it stays so: it is asked again on the way out.
         self.looks.set(self.looks.get().wrapping_add(1));
-        let late = self.looks.get() % LOOKS == 0 && Instant::now() > self.until;
+        let late = self.looks.get().is_multiple_of(LOOKS) && Instant::now() > self.until;
         if late || self.turns > self.most {
             self.over.set(true);
         }
@@ -216,12 +216,12 @@ impl Sat {
                 Gate::Input => {}
                 Gate::And(a, b) => {
                     let (a, b) = (lit(a), lit(b));
-                    say(&[&[h, a], &[h, b], &[g, not(a), not(b)]])
+                    say(&[&[h, a], &[h, b], &[g, not(a), not(b)]]);
                 }
                 Gate::Xor(a, b) => {
                     let (a, b) = (lit(a), lit(b));
                     let (x, y) = (not(a), not(b));
-                    say(&[&[h, a, b], &[h, x, y], &[g, x, b], &[g, a, y]])
+                    say(&[&[h, a, b], &[h, x, y], &[g, x, b], &[g, a, y]]);
                 }
                 Gate::Choice(c, a, b) => {
                     let (c, a, b) = (lit(c), lit(a), lit(b));
@@ -234,7 +234,7 @@ impl Sat {
                         &[c, b, h],
                         &[x, y, g],
                         &[a, b, h],
-                    ])
+                    ]);
                 }
                 Gate::Sum(a, b, c) => {
                     let (a, b, c) = (lit(a), lit(b), lit(c));
@@ -248,7 +248,7 @@ impl Sat {
                         &[g, x, b, c],
                         &[g, a, y, c],
                         &[g, a, b, z],
-                    ])
+                    ]);
                 }
                 Gate::Carry(a, b, c) => {
                     let (a, b, c) = (lit(a), lit(b), lit(c));

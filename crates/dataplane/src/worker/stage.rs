@@ -1,0 +1,228 @@
+//! One element of a worker's chain, running: a module's instance with its timers, or something foreign.
+
+use std::sync::Arc;
+
+use super::chain::{Code, Link};
+use super::foreign::{Epilogue, Foreign, Given};
+use crate::clock;
+use crate::module::{Instance, ModuleError, Record, Shared, abi};
+use crate::port::Frame;
+use crate::runner::Timers;
+
+/// An element, running.
+pub struct Stage {
+    /// what its objects are called
+    pub names: Vec<String>,
+    /// how many firings of its maps' timers have been counted
+    pub alarms: u64,
+    /// its timers; none of a foreign element
+    pub timers: Timers,
+    running: Running,
+    /// what became of a foreign element, at the end
+    pub epilogue: Option<Epilogue>,
+}
+
+enum Running {
+    Module {
+        instance: Instance,
+        program: usize,
+        prefetch: bool,
+    },
+    Foreign {
+        element: Box<dyn Foreign>,
+        given: Vec<Given>,
+    },
+}
+
+// SAFETY: `given` is scratch of one call of `run`; all else moves between threads.
+unsafe impl Send for Stage {}
+
+impl Stage {
+    /// Makes its state on worker `worker`, from 0; `shared` is what the workers have in common of a module. `start`
+    /// is the time, ns since the epoch.
+    ///
+    /// # Errors
+    /// As [`Instance::join`]; or there are fewer foreign elements than workers.
+    pub fn new(
+        link: &Link,
+        shared: Option<&Arc<Shared>>,
+        worker: usize,
+        start: u64,
+    ) -> Result<Self, ModuleError> {
+        let (running, timers) = match &link.code {
+            Code::Module(code) => {
+                let config = crate::module::Config {
+                    time: start,
+                    ..code.config.clone()
+                };
+                let instance = match shared {
+                    Some(shared) => Instance::join(&config, shared, worker as u32)?,
+                    None => Instance::create(code.module.clone(), &config)?,
+                };
+                let running = Running::Module {
+                    instance,
+                    program: code.program,
+                    prefetch: code.prefetch,
+                };
+                (running, Timers::new(code.module.timers(), start))
+            }
+            Code::Foreign(handed) => {
+                let element = handed.lock().ok().and_then(|mut handed| handed.pop());
+                let element = element.ok_or_else(|| ModuleError::Create {
+                    path: link.name.clone().into(),
+                    what: "there are fewer of it than workers".into(),
+                })?;
+                let given = Vec::new();
+                (Running::Foreign { element, given }, Timers::new(&[], start))
+            }
+        };
+        Ok(Self {
+            names: link.objects().iter().map(|o| o.name.clone()).collect(),
+            alarms: 0,
+            timers,
+            running,
+            epilogue: None,
+        })
+    }
+
+    /// The module's instance; a foreign element has none.
+    pub fn instance(&mut self) -> Option<&mut Instance> {
+        match &mut self.running {
+            Running::Module { instance, .. } => Some(instance),
+            Running::Foreign { .. } => None,
+        }
+    }
+
+    fn seen(&self) -> Option<&Instance> {
+        match &self.running {
+            Running::Module { instance, .. } => Some(instance),
+            Running::Foreign { .. } => None,
+        }
+    }
+
+    /// Before the first packet. `time` in ns, here and below.
+    pub fn start(&mut self, time: u64) {
+        if let Some(instance) = self.instance() {
+            instance.start(time);
+        }
+    }
+
+    /// After the last.
+    pub fn stop(&mut self, time: u64) {
+        match &mut self.running {
+            Running::Module { instance, .. } => instance.stop(time),
+            Running::Foreign { element, .. } => self.epilogue = Some(element.finish()),
+        }
+    }
+
+    /// Nothing has come for a while.
+    pub fn idle(&mut self) {
+        if let Running::Foreign { element, .. } = &mut self.running {
+            element.idle();
+        }
+    }
+
+    /// Fires timer `index`.
+    pub fn fire(&mut self, index: usize, time: u64) {
+        if let Some(instance) = self.instance() {
+            instance.fire(index, time);
+        }
+    }
+
+    /// When a timer in a map's value may be due next; `u64::MAX` when none is running.
+    pub fn next_alarm(&self) -> u64 {
+        self.seen().map_or(u64::MAX, Instance::next_alarm)
+    }
+
+    /// Fires those that are due.
+    pub fn alarm(&mut self, time: u64) {
+        if let Some(instance) = self.instance() {
+            instance.alarm(time);
+        }
+    }
+
+    /// How often they have fired.
+    pub fn alarms_fired(&self) -> u64 {
+        self.seen().map_or(0, Instance::alarms_fired)
+    }
+
+    /// Hands over the records of ring buffers.
+    pub fn drain(&mut self, each: impl FnMut(Record)) {
+        if let Some(instance) = self.instance() {
+            instance.drain(each);
+        }
+    }
+
+    /// How often an insertion found an object full.
+    pub fn full(&mut self, index: usize) -> Option<u64> {
+        self.instance().and_then(|instance| instance.full(index))
+    }
+
+    /// Entries of an object.
+    pub fn count(&mut self, index: usize, time: u64) -> Option<u64> {
+        self.instance()
+            .and_then(|instance| instance.count(index, time))
+    }
+
+    /// Runs it over the descriptors at `chosen`, which say after it what becomes of their packets; gives the ticks
+    /// that took.
+    ///
+    /// # Safety
+    /// The pointers are distinct and each describes a packet as abi.h asks for, in memory that nobody else uses
+    /// during the call. `frames` are the packets as they came in, and `chosen` says which each pointer belongs to.
+    pub unsafe fn run(
+        &mut self,
+        pointers: &[*mut abi::Packet],
+        chosen: &[usize],
+        frames: &[Frame],
+    ) -> u64 {
+        match &mut self.running {
+            Running::Module {
+                instance,
+                program,
+                prefetch,
+            } => {
+                // SAFETY: as the caller promises.
+                unsafe { instance.run(*program, *prefetch, pointers) }
+            }
+            Running::Foreign { element, given } => {
+                let begin = clock::ticks();
+                given.clear();
+                for (pointer, index) in pointers.iter().zip(chosen) {
+                    // SAFETY: as the caller promises; nothing else refers to the descriptor.
+                    let packet = unsafe { &**pointer };
+                    given.push(given_of(packet, frames.get(*index)));
+                }
+                // SAFETY: the descriptors' packets, as the caller promises.
+                unsafe { element.burst(given) };
+                for (pointer, given) in pointers.iter().zip(given) {
+                    // SAFETY: as above.
+                    let packet = unsafe { &mut **pointer };
+                    (packet.fate, packet.out) = match given.fate {
+                        0 => (abi::fate::FORWARD, 1 - packet.port.min(1)),
+                        _ => (abi::fate::DROP, 0),
+                    };
+                }
+                clock::ticks().saturating_sub(begin)
+            }
+        }
+    }
+}
+
+/// A packet with its own stamp, not the chain's clock; one that was cut by a capture keeps what was cut off.
+fn given_of(packet: &abi::Packet, frame: Option<&Frame>) -> Given {
+    let length = packet.end.addr().saturating_sub(packet.data.addr()) as u32;
+    let cut = frame.map_or(0, |f| {
+        let came = f.end.addr().saturating_sub(f.data.addr()) as u32;
+        f.wire.saturating_sub(came)
+    });
+    let stamp = frame.map_or(0, |f| f.stamp);
+    Given {
+        data: packet.data,
+        time: if stamp == 0 { packet.time } else { stamp },
+        length,
+        wire: length.saturating_add(cut),
+        port: packet.port.min(1),
+        fate: 0,
+    }
+}

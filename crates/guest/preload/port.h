@@ -1,0 +1,53 @@
+/* What a preload and the host share: a page range in the guest's slot, mirrored by src/port.rs. The host fills a
+ * burst and lets the guest run; the preload hands out its packets and yields when there are none left.
+ */
+#ifndef MR_GUEST_PORT_H
+#define MR_GUEST_PORT_H
+
+#include <stdint.h>
+
+#define MR_GUEST_BURST 1024u
+
+enum mr_guest_fate {
+    MR_GUEST_ON = 0,   /* goes on to the next element */
+    MR_GUEST_DROP = 1, /* does not */
+};
+
+struct mr_guest_packet {
+    uint8_t *data;   /* in memory of the host's: valid until the next receive */
+    uint64_t time;   /* ns since the epoch */
+    uint32_t length; /* bytes at `data` */
+    uint32_t wire;   /* bytes on the wire, at least `length` */
+    uint32_t port;   /* where it came in: 0 or 1 */
+    uint32_t fate;   /* enum mr_guest_fate; the host sets MR_GUEST_ON */
+};
+
+struct mr_guest_port {
+    uint32_t count;     /* packets of this burst */
+    uint32_t next;      /* the first that has not been handed out */
+    uint32_t ended;     /* 1: no more will come; 2: and the guest is to end at once */
+    uint32_t signal;    /* a signal whose handler is to be called now; 0: none */
+    uint64_t handler;   /* its handler */
+    uint32_t with_info; /* it takes three arguments (SA_SIGINFO) */
+    uint32_t begun;     /* the guest has asked for packets at least once */
+    struct mr_guest_packet packet[MR_GUEST_BURST];
+};
+
+/* GS of every thread that runs a guest: gate at 0, this port at 8 (src/thread.rs). */
+static inline struct mr_guest_port *mr_guest_port(void)
+{
+    struct mr_guest_port *port;
+
+    __asm__ volatile("movq %%gs:8, %0" : "=r"(port));
+    return port;
+}
+
+/* Lets the host run until there are packets, a signal, nothing (an idle moment), or the end. */
+void mr_guest_yield(void);
+
+/* The interface for programs written for it: the next packet, NULL when there is none now; `*ended` is set once
+ * none will come any more. A program may set the packet's fate until its next call.
+ */
+struct mr_guest_packet *millrace_receive(int *ended);
+
+#endif

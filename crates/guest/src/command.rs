@@ -1,0 +1,144 @@
+//! From the words of a guest to what is run: `tcpdump -n -i @`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::GuestError;
+
+/// Writable memory that a guest may have, unless said otherwise, bytes.
+pub const BUDGET: usize = 1 << 30;
+/// How long a burst may keep a guest, unless said otherwise.
+pub const LIMIT: Duration = Duration::from_secs(2);
+/// How long a guest may take to ask for packets the first time.
+pub const READY: Duration = Duration::from_secs(30);
+
+/// What is run, and with what.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// what it is called in reports: the file's name
+    pub name: String,
+    /// the program
+    pub program: PathBuf,
+    /// its arguments, its name first
+    pub arguments: Vec<String>,
+    /// `NAME=VALUE`
+    pub environment: Vec<String>,
+    /// its working directory
+    pub directory: PathBuf,
+    /// writable memory that it may have, bytes
+    pub budget: usize,
+    /// how long a burst may keep it
+    pub limit: Duration,
+    /// how long it may take to ask for packets the first time
+    pub ready: Duration,
+    /// how often it is started again after it has failed
+    pub restarts: u32,
+    /// its slot; without one the lowest that is free
+    pub slot: Option<u32>,
+    /// what else it may read: these and what is below them
+    pub read: Vec<PathBuf>,
+    /// what else it may read and write
+    pub write: Vec<PathBuf>,
+    /// whether memory may be both writable and executable, for programs that compile at run time
+    pub jit: bool,
+    /// where its standard output goes: a descriptor of the host's
+    pub output: i32,
+}
+
+impl Spec {
+    /// From a command in the shell's quoting; the program is looked for in `PATH`.
+    ///
+    /// # Errors
+    /// [`GuestError::Command`] when there is no such program or the quoting is wrong.
+    pub fn parse(command: &str) -> Result<Self, GuestError> {
+        let wrong = |what: String| GuestError::Command {
+            command: command.to_owned(),
+            what,
+        };
+        let arguments = shell_words::split(command).map_err(|e| wrong(e.to_string()))?;
+        let first = arguments
+            .first()
+            .ok_or_else(|| wrong("no program is named".into()))?;
+        let directory =
+            std::env::current_dir().map_err(|e| wrong(format!("working directory: {e}")))?;
+        let program =
+            find(first).ok_or_else(|| wrong(format!("there is no program `{first}` in PATH")))?;
+        let name = program
+            .file_name()
+            .map_or_else(|| first.clone(), |n| n.to_string_lossy().into_owned());
+        Ok(Self {
+            name,
+            program,
+            arguments,
+            environment: environment(),
+            directory,
+            budget: BUDGET,
+            limit: LIMIT,
+            ready: READY,
+            restarts: 0,
+            slot: None,
+            read: Vec::new(),
+            write: Vec::new(),
+            jit: false,
+            output: 1,
+        })
+    }
+}
+
+/// The file that a word names: itself if it has a slash, else the first in `PATH`.
+fn find(word: &str) -> Option<PathBuf> {
+    let file = |path: &Path| {
+        path.is_file()
+            .then(|| std::fs::canonicalize(path).ok())
+            .flatten()
+    };
+    if word.contains('/') {
+        return file(Path::new(word));
+    }
+    // Tools of administrators' are often not in a user's PATH, and several of the programs meant here are.
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folders = path
+        .split(':')
+        .chain(["/usr/sbin", "/sbin"])
+        .filter(|f| !f.is_empty());
+    folders
+        .map(|folder| Path::new(folder).join(word))
+        .find_map(|path| file(&path))
+}
+
+/// The host's environment, without what would change how the guest is loaded.
+fn environment() -> Vec<String> {
+    let kept = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut environment: Vec<String> = kept
+        .filter(|(name, _)| !name.starts_with("LD_") && name != "GLIBC_TUNABLES")
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if !environment.iter().any(|e| e.starts_with("TZ=")) {
+        // The same zone as without it, but the C library looks it up once and not at every packet's time.
+        environment.push("TZ=:/etc/localtime".into());
+    }
+    environment
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_command_is_words_and_a_program() {
+        let spec = Spec::parse("sh -c 'a b'").unwrap();
+        assert_eq!(spec.arguments, ["sh", "-c", "a b"]);
+        assert!(spec.program.is_absolute());
+        for (command, what) in [
+            ("", "no program"),
+            ("'x", "missing closing quote"),
+            ("no-such-program-anywhere -i @", "no program `no-such"),
+            ("/etc/no-such-file", "no program `/etc"),
+        ] {
+            let error = Spec::parse(command).unwrap_err().to_string();
+            assert!(error.contains(what), "{command}: {error}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Why a guest cannot be loaded or started.
+
+use std::path::PathBuf;
+
+/// Why a guest cannot be loaded or started.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// Its slot cannot be had.
+    #[error("slot {0}: {1}")]
+    Slot(u32, String),
+    /// The words that name it make no sense.
+    #[error("guest `{command}`: {what}")]
+    Command {
+        /// as given
+        command: String,
+        /// what is wrong
+        what: String,
+    },
+    /// The file is not a program that can be hosted.
+    #[error("{path}: {what}")]
+    Program {
+        /// the file
+        path: PathBuf,
+        /// what is wrong with it
+        what: String,
+        /// what to do
+        help: &'static str,
+    },
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// what was asked
+        what: &'static str,
+        /// the answer
+        source: std::io::Error,
+    },
+    /// It ended, or failed, before it asked for packets.
+    #[error("{name} did not get as far as asking for packets: {what}")]
+    Start {
+        /// its name
+        name: String,
+        /// what happened
+        what: String,
+    },
+}
+
+impl GuestError {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> String {
+        match self {
+            Self::Slot(..) => "end another guest, or choose another slot".into(),
+            Self::Command { .. } => {
+                "write guest:'PROGRAM ARGUMENTS', with @ for the interface".into()
+            }
+            Self::Program { help, .. } => (*help).into(),
+            Self::System { .. } => "hosting needs Linux 4.17 or later with seccomp filters".into(),
+            Self::Start { .. } => {
+                "run the program by itself to see whether it works; its interface is called @"
+                    .into()
+            }
+        }
+    }
+
+    pub(crate) fn system(what: &'static str) -> Self {
+        let source = std::io::Error::last_os_error();
+        Self::System { what, source }
+    }
+}

@@ -1,0 +1,119 @@
+//! preload/port.h, mirrored: what the host and a guest's preload share.
+
+/// `MR_GUEST_BURST`: the most packets at once.
+pub const BURST: usize = 1024;
+/// `MR_GUEST_DROP`.
+pub const DROP: u32 = 1;
+
+/// `struct mr_guest_packet`: what the chain gives is what the guest gets.
+pub use millrace_dataplane::worker::foreign::Given as Packet;
+
+/// `struct mr_guest_port`. It lies in the guest's slot, so that what is read from it may be anything.
+#[repr(C)]
+pub struct Port {
+    /// packets of this burst
+    pub count: u32,
+    /// the first that has not been handed out
+    pub next: u32,
+    /// no more will come
+    pub ended: u32,
+    /// a signal whose handler is to be called
+    pub signal: u32,
+    /// its handler
+    pub handler: u64,
+    /// whether it takes three arguments
+    pub with_info: u32,
+    /// whether the guest has asked for packets
+    pub begun: u32,
+    /// the packets
+    pub packets: [Packet; BURST],
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// The header is compiled, and every size and offset is compared.
+    #[test]
+    fn the_mirror_is_the_header() {
+        let facts = [
+            ("sizeof(struct mr_guest_packet)", size_of::<Packet>()),
+            ("sizeof(struct mr_guest_port)", size_of::<Port>()),
+            (
+                "offsetof(struct mr_guest_packet, data)",
+                offset_of!(Packet, data),
+            ),
+            (
+                "offsetof(struct mr_guest_packet, time)",
+                offset_of!(Packet, time),
+            ),
+            (
+                "offsetof(struct mr_guest_packet, length)",
+                offset_of!(Packet, length),
+            ),
+            (
+                "offsetof(struct mr_guest_packet, wire)",
+                offset_of!(Packet, wire),
+            ),
+            (
+                "offsetof(struct mr_guest_packet, port)",
+                offset_of!(Packet, port),
+            ),
+            (
+                "offsetof(struct mr_guest_packet, fate)",
+                offset_of!(Packet, fate),
+            ),
+            (
+                "offsetof(struct mr_guest_port, count)",
+                offset_of!(Port, count),
+            ),
+            (
+                "offsetof(struct mr_guest_port, next)",
+                offset_of!(Port, next),
+            ),
+            (
+                "offsetof(struct mr_guest_port, ended)",
+                offset_of!(Port, ended),
+            ),
+            (
+                "offsetof(struct mr_guest_port, signal)",
+                offset_of!(Port, signal),
+            ),
+            (
+                "offsetof(struct mr_guest_port, handler)",
+                offset_of!(Port, handler),
+            ),
+            (
+                "offsetof(struct mr_guest_port, with_info)",
+                offset_of!(Port, with_info),
+            ),
+            (
+                "offsetof(struct mr_guest_port, begun)",
+                offset_of!(Port, begun),
+            ),
+            (
+                "offsetof(struct mr_guest_port, packet)",
+                offset_of!(Port, packets),
+            ),
+            ("MR_GUEST_BURST", BURST),
+            ("MR_GUEST_DROP", DROP as usize),
+        ];
+        let mut text = String::from("#include <stddef.h>\n#include \"port.h\"\n");
+        for (what, value) in facts {
+            text.push_str(&format!("_Static_assert({what} == {value}, \"{what}\");\n"));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mirror.c");
+        std::fs::write(&file, text).unwrap();
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/preload");
+        let status = std::process::Command::new("cc")
+            .args(["-std=gnu11", "-fsyntax-only", "-I", folder])
+            .arg(&file)
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+}

@@ -1,0 +1,248 @@
+//! What all threads of a guest share with the host, and how its threads run.
+//!
+//! Each of a guest's threads runs on a thread of the host's. The one that first asks for packets becomes the
+//! packets' own: its context is kept, the thread of the host's that ran it ends, and from then on the worker runs
+//! it, a burst at a time. The others go on by themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::call::files::Files;
+use crate::call::signals::Signals;
+use crate::command::Spec;
+use crate::fault::Fault;
+use crate::slot::Slot;
+use crate::space::Space;
+use crate::thread::{self, Context, Stop};
+use crate::trap::Left;
+use crate::watch::{self, Watch};
+
+/// The most threads of a guest, and the most different things that are noted of it.
+const THREADS: usize = 256;
+const NOTES: usize = 64;
+
+/// Why a guest does not run any more.
+#[derive(Clone, Debug)]
+pub enum Over {
+    /// it ended by itself, with this status
+    Exit(i32),
+    /// it failed
+    Fault(Fault),
+    /// it kept a burst for too long; where it was
+    Stuck(usize),
+    /// it was removed when it should have ended and did not
+    Removed,
+    /// its threads could not be run
+    Host(String),
+}
+
+/// How far a guest is.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// it has not asked for packets yet
+    Starting,
+    /// it asks for packets
+    Ready(Context),
+    /// the worker has its context
+    Running,
+    /// it does not run any more
+    Over(Over),
+}
+
+/// What all threads of a guest share with the host.
+pub struct Shared {
+    /// what it is called
+    pub name: String,
+    /// how it was made
+    pub spec: Spec,
+    /// where it lives; given back last
+    pub slot: Slot,
+    /// its visits by the worker
+    pub watch: Watch,
+    /// what its system calls change
+    pub state: Mutex<State>,
+    /// when its alarm is due, ns of the monotonic clock; 0: never
+    pub alarm: AtomicU64,
+    pub(crate) stage: Mutex<Stage>,
+    pub(crate) changed: Condvar,
+    pub(crate) dead: AtomicBool,
+    /// threads that have been started and have not ended
+    pub(crate) living: AtomicUsize,
+    pub(crate) threads: Mutex<BTreeSet<i32>>,
+    pub(crate) port: usize,
+}
+
+/// What a guest's system calls change.
+pub struct State {
+    /// its memory
+    pub space: Space,
+    /// its descriptors, and what it may open
+    pub files: Files,
+    /// its handlers and timers
+    pub signals: Signals,
+    /// what it believes to be: real and effective user, real and effective group
+    pub ids: [u32; 4],
+    /// the last thread number given
+    pub last_thread: i32,
+    /// what it asked for and did not get, and how often
+    pub notes: BTreeMap<String, u64>,
+}
+
+impl State {
+    /// Notes what was asked for and not done.
+    pub fn note(&mut self, what: String) {
+        let known = self.notes.len() < NOTES || self.notes.contains_key(&what);
+        let what = if known {
+            what
+        } else {
+            "other things were denied".to_owned()
+        };
+        *self.notes.entry(what).or_default() += 1;
+    }
+}
+
+/// Locks; what a thread that panicked has left is taken as it is.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    /// The kernel's number of this thread, which a burst is not to ask for.
+    static NUMBER: i32 = {
+        // SAFETY: cannot fail.
+        unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+    };
+}
+
+/// The kernel's number of this thread.
+pub(crate) fn own_number() -> i32 {
+    NUMBER.with(|number| *number)
+}
+
+impl Shared {
+    /// Where the preload finds its port.
+    #[must_use]
+    pub fn port_address(&self) -> usize {
+        self.port
+    }
+
+    /// Whether it is being removed.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Its state, to read or change.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Ends it, unless it has ended before.
+    pub(crate) fn end(&self, over: Over) {
+        let mut stage = lock(&self.stage);
+        if !matches!(*stage, Stage::Over(_)) {
+            *stage = Stage::Over(over);
+        }
+        drop(stage);
+        self.dead.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+        self.watch.kick();
+        for thread in lock(&self.threads).iter() {
+            watch::signal(*thread);
+        }
+    }
+
+    /// Starts a thread of the host's that runs a context.
+    ///
+    /// # Errors
+    /// When the host can make no thread.
+    pub fn spawn(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        if self.living.fetch_add(1, Ordering::Relaxed) >= THREADS {
+            self.living.fetch_sub(1, Ordering::Relaxed);
+            self.state().note("more threads were denied".into());
+            return Err(std::io::Error::from_raw_os_error(libc::EAGAIN));
+        }
+        let guest = self.clone();
+        let name: String = format!("guest {}", self.name).chars().take(15).collect();
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(move || guest.host(&context))
+            .map(drop)
+            .inspect_err(|_| {
+                self.living.fetch_sub(1, Ordering::Relaxed);
+            })
+    }
+
+    /// The life of such a thread.
+    fn host(self: &Arc<Self>, context: &Context) {
+        let number = own_number();
+        lock(&self.threads).insert(number);
+        match thread::run(self, context, false) {
+            Ok(Stop::Receive(context)) => self.asks(context),
+            Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
+            Ok(Stop::Left(left)) => self.end(over(left)),
+            Err(error) => self.end(Over::Host(error.to_string())),
+        }
+        let mut threads = lock(&self.threads);
+        threads.remove(&number);
+        drop(threads);
+        let last = self.living.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last && matches!(*lock(&self.stage), Stage::Starting) {
+            self.end(Over::Exit(0));
+        }
+        self.changed.notify_all();
+    }
+
+    /// A thread of the guest's asks for packets: the first one to do so gets them.
+    fn asks(&self, context: Context) {
+        let mut stage = lock(&self.stage);
+        if matches!(*stage, Stage::Starting) {
+            *stage = Stage::Ready(context);
+            self.changed.notify_all();
+            return;
+        }
+        // There is one source of packets, and it is taken: this one waits for ever.
+        while !self.is_dead() {
+            stage = self
+                .changed
+                .wait(stage)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Why a guest is over whose packets' thread, or any other, was left for this.
+pub(crate) fn over(left: Left) -> Over {
+    match left {
+        Left::Thread => Over::Exit(0),
+        Left::Exit(status) => Over::Exit(status),
+        Left::Fault(fault) => Over::Fault(*fault),
+        Left::Stuck(at) => Over::Stuck(at),
+        Left::Removed => Over::Removed,
+    }
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn monotonic() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes to `now`.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Why a guest does not run any more, in a sentence.
+#[must_use]
+pub fn describe(over: &Over) -> String {
+    match over {
+        Over::Exit(0) => "it ended".into(),
+        Over::Exit(status) => format!("it ended with status {status}"),
+        Over::Fault(fault) => fault.to_string(),
+        Over::Stuck(at) => format!("it kept a burst for too long, and was at {at:#x}"),
+        Over::Removed => "it did not end by itself and was removed".into(),
+        Over::Host(why) => why.clone(),
+    }
+}

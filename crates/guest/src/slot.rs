@@ -1,0 +1,144 @@
+//! Where guests live: slots of address space at fixed addresses.
+//!
+//! A slot's number gives its address, in every process of a network, so that a guest's pointers stay right
+//! when it is moved. The stride is no power of two: slots a power of two apart put the same page of every
+//! guest (its stack, its libc) into the same set of the caches and of the TLB.
+//!
+//! A slot is reserved whole, without access, together with the gap behind it. The kernel copies upwards, so a
+//! buffer that begins in a slot cannot make it write beyond: it stops at the gap.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::GuestError;
+
+/// Address of slot 0.
+pub const BASE: usize = 0x1000_0000_0000;
+/// Bytes of a slot that a guest may use.
+pub const SIZE: usize = 0x2_0000_0000;
+/// Bytes from a slot to the next.
+pub const STRIDE: usize = 0x2_0001_3000;
+/// No slot reaches beyond this address.
+pub const END: usize = 0x5000_0000_0000;
+/// How many slots there are.
+pub const SLOTS: u32 = ((END - BASE) / STRIDE) as u32;
+/// The granule of all mappings, bytes.
+pub const PAGE: usize = 4096;
+
+/// Numbers that are taken in this process.
+static TAKEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// A reserved slot; given back, with all that is mapped in it, when dropped.
+#[derive(Debug)]
+pub struct Slot {
+    number: u32,
+}
+
+impl Slot {
+    /// Reserves slot `number`, or the lowest that is free.
+    ///
+    /// # Errors
+    /// [`GuestError::Slot`] when the number is out of range or taken, or its addresses are in use.
+    pub fn reserve(number: Option<u32>) -> Result<Self, GuestError> {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = || (0..SLOTS).find(|n| !taken.contains(n));
+        let number = match number {
+            Some(n) if n < SLOTS && !taken.contains(&n) => n,
+            Some(n) => {
+                return Err(GuestError::Slot(
+                    n,
+                    "it is taken, or there is no such slot".into(),
+                ));
+            }
+            None => free().ok_or_else(|| GuestError::Slot(SLOTS, "all slots are taken".into()))?,
+        };
+        let slot = Self { number };
+        slot.close(libc::MAP_FIXED_NOREPLACE)
+            .map_err(|e| GuestError::Slot(number, e.to_string()))?;
+        taken.insert(number);
+        Ok(slot)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The addresses that the guest may use.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        let base = BASE + self.number as usize * STRIDE;
+        base..base + SIZE
+    }
+
+    /// Maps the whole slot and the gap behind it without access.
+    fn close(&self, how: i32) -> std::io::Result<()> {
+        let base = self.range().start;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | how;
+        // SAFETY: with MAP_FIXED_NOREPLACE nothing that is mapped is touched; with MAP_FIXED (on drop) the
+        // range is this slot's own, and its guest has ended.
+        let at = unsafe {
+            libc::mmap(
+                base as *mut libc::c_void,
+                STRIDE,
+                libc::PROT_NONE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        if at.addr() != base {
+            // A kernel before 4.17 takes the address for a wish.
+            // SAFETY: unmaps what the call above has mapped.
+            unsafe { libc::munmap(at, STRIDE) };
+            return Err(std::io::Error::from_raw_os_error(libc::EEXIST));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let base = self.range().start;
+        // SAFETY: the range is this slot's own; whoever drops it has seen its guest end.
+        unsafe { libc::munmap(base as *mut libc::c_void, STRIDE) };
+        TAKEN
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.number);
+    }
+}
+
+/// Whether an address lies where guests live.
+#[must_use]
+pub fn is_guest(address: usize) -> bool {
+    (BASE..END).contains(&address)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_slot_is_one_guests_and_comes_back() {
+        let slot = Slot::reserve(Some(4000)).unwrap();
+        assert_eq!(slot.range().start, BASE + 4000 * STRIDE);
+        assert!(Slot::reserve(Some(4000)).is_err());
+        drop(slot);
+        assert!(Slot::reserve(Some(4000)).is_ok());
+        assert!(Slot::reserve(Some(SLOTS)).is_err());
+    }
+
+    #[test]
+    fn no_two_slots_share_a_set() {
+        // 4096 sets of 64 bytes: the largest cache that is indexed by address alone in common processors.
+        assert_ne!(STRIDE % (4096 * 64), 0);
+        assert!(BASE + SLOTS as usize * STRIDE <= END);
+    }
+}

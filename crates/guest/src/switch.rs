@@ -1,0 +1,170 @@
+//! The user-space switch between host and guest, and the way into the host from a signal.
+//!
+//! A switch saves what the System V ABI says a call preserves (rbx, rbp, r12 to r15, the control words of SSE
+//! and x87) on the stack that it leaves, and exchanges stack pointer and FS base, which names the TLS. Both
+//! directions leave the same frame, from low to high addresses:
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 0 | mxcsr, 4 bytes; x87 control word, 2 bytes |
+//! | 8, 16, 24, 32 | r15, r14, r13, r12 |
+//! | 40, 48 | rbx, rbp |
+//! | 56 | where to go on |
+//!
+//! The guest's half of the way to the host stands in its preload (preload/yield.S); it finds the host
+//! through GS, so that no address of the host's lies on a guest's stack. GS names the [`Thread`] of the kernel
+//! thread; glibc does not use it on x86-64.
+//!
+//! Nothing here may touch the stack protector's canary or thread-local variables before FS is the host's
+//! again, which is why it is assembly and the rest is not.
+
+use std::arch::naked_asm;
+use std::mem::offset_of;
+use std::sync::atomic::AtomicU32;
+
+use crate::thread::Thread;
+
+/// Bytes of the frame below the address to go on at.
+pub const FRAME: usize = 56;
+/// The control words that a program starts with (System V ABI for x86-64, 3.4.1): all exceptions masked,
+/// round to nearest, x87 with extended precision.
+pub const CONTROL_WORDS: u64 = 0x0000_037f_0000_1f80;
+
+/// Whether user space may read and write FS and GS base (`AT_HWCAP2`, bit 1); set before any guest runs.
+pub static FSGSBASE: AtomicU32 = AtomicU32::new(0);
+
+/// Runs the guest whose context stands in the thread's [`Thread`] until it comes back through [`gate`] or a
+/// signal handler leaves through [`resume_host`].
+///
+/// # Safety
+/// `thread` is this kernel thread's own and GS names it; `guest_rsp` points to a frame as the table above.
+/// What the guest does to memory is its own affair: this contains faults, not malice.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter(thread: *mut Thread) {
+    naked_asm!(
+        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15",
+        "sub rsp, 8", "stmxcsr [rsp]", "fnstcw [rsp + 4]",
+        "mov [rdi + {host_rsp}], rsp",
+        "mov rax, [rdi + {guest_fs}]",
+        "mov rsp, [rdi + {guest_rsp}]",
+        // From here on a fault is the guest's, also one that a damaged frame causes below.
+        "mov dword ptr [rdi + {in_guest}], 1",
+        "cmp dword ptr [rip + {fsgsbase}], 0",
+        "je 2f",
+        "wrfsbase rax",
+        "3:",
+        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        // A program's entry wants rdx = 0 (nothing to run at exit), a thread's wants rax = 0.
+        "xor eax, eax", "xor edx, edx",
+        "ret",
+        "2:",
+        "mov rsi, rax", "mov edi, 0x1002", "mov eax, 158", // arch_prctl(ARCH_SET_FS)
+        "syscall",
+        "jmp 3b",
+        host_rsp = const offset_of!(Thread, host_rsp),
+        guest_rsp = const offset_of!(Thread, guest_rsp),
+        guest_fs = const offset_of!(Thread, guest_fs),
+        in_guest = const offset_of!(Thread, in_guest),
+        fsgsbase = sym FSGSBASE,
+    )
+}
+
+/// Where a guest that asks for packets jumps to, its frame complete on its stack.
+#[unsafe(naked)]
+pub unsafe extern "C" fn gate() {
+    naked_asm!(
+        "mov gs:[{guest_rsp}], rsp",
+        "cmp dword ptr [rip + {fsgsbase}], 0",
+        "je 2f",
+        "rdfsbase rax", "mov gs:[{guest_fs}], rax",
+        "mov rax, gs:[{host_fs}]", "wrfsbase rax",
+        "3:",
+        "mov rsp, gs:[{host_rsp}]",
+        "mov dword ptr gs:[{in_guest}], 0",
+        "cld",
+        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        "ret",
+        // Without FSGSBASE the guest cannot change FS but by arch_prctl, which is seen: guest_fs is right.
+        "2:",
+        "mov rsi, gs:[{host_fs}]", "mov edi, 0x1002", "mov eax, 158",
+        "syscall",
+        "jmp 3b",
+        host_rsp = const offset_of!(Thread, host_rsp),
+        host_fs = const offset_of!(Thread, host_fs),
+        guest_rsp = const offset_of!(Thread, guest_rsp),
+        guest_fs = const offset_of!(Thread, guest_fs),
+        in_guest = const offset_of!(Thread, in_guest),
+        fsgsbase = sym FSGSBASE,
+    )
+}
+
+/// Where a signal handler sends a thread that must not go on in its guest: rsp is `host_rsp` and FS the
+/// host's already. x87 may hold anything, so it is emptied.
+#[unsafe(naked)]
+pub unsafe extern "C" fn resume_host() {
+    naked_asm!(
+        "cld",
+        "fninit",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}
+
+/// The handler of every signal that guests may raise: gives the host its FS base for as long as
+/// [`crate::trap::trap`] runs, because a signal leaves it as it was, and the return from one does too.
+///
+/// A thread that never ran a guest has GS base 0 and its own FS base.
+#[unsafe(naked)]
+pub unsafe extern "C" fn signal_entry(
+    number: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    naked_asm!(
+        // At entry rsp is 8 below a multiple of 16: two pushes and 8 bytes align it for the calls.
+        "push rbx", "push r12", "sub rsp, 24", // [rsp]: FS base of what was interrupted
+        "mov qword ptr [rsp], 0",
+        "cmp dword ptr [rip + {fsgsbase}], 0",
+        "je 2f",
+        "rdgsbase rax", "test rax, rax", "jz 4f",
+        "rdfsbase rbx", "mov [rsp], rbx",
+        "mov rax, gs:[{host_fs}]", "wrfsbase rax",
+        "mov rcx, rsp",
+        "call {trap}",
+        "mov rbx, [rsp]", "wrfsbase rbx",
+        "add rsp, 24", "pop r12", "pop rbx", "ret",
+        "4:",
+        "xor ecx, ecx",
+        "call {trap}",
+        "add rsp, 24", "pop r12", "pop rbx", "ret",
+        // The same by system calls.
+        "2:",
+        "mov [rsp + 8], rdi", "mov [rsp + 16], rsi", "mov r12, rdx",
+        "mov edi, 0x1004", "mov rsi, rsp", "mov eax, 158", "syscall", // ARCH_GET_GS
+        "mov rbx, [rsp]", "mov qword ptr [rsp], 0",
+        "test rbx, rbx", "jz 5f",
+        "mov edi, 0x1003", "mov rsi, rsp", "mov eax, 158", "syscall", // ARCH_GET_FS
+        "mov edi, 0x1002", "mov rsi, gs:[{host_fs}]", "mov eax, 158", "syscall",
+        "mov rdi, [rsp + 8]", "mov rsi, [rsp + 16]", "mov rdx, r12", "mov rcx, rsp",
+        "call {trap}",
+        "mov edi, 0x1002", "mov rsi, [rsp]", "mov eax, 158", "syscall",
+        "add rsp, 24", "pop r12", "pop rbx", "ret",
+        "5:",
+        "mov rdi, [rsp + 8]", "mov rsi, [rsp + 16]", "mov rdx, r12", "xor ecx, ecx",
+        "call {trap}",
+        "add rsp, 24", "pop r12", "pop rbx", "ret",
+        host_fs = const offset_of!(Thread, host_fs),
+        fsgsbase = sym FSGSBASE,
+        trap = sym crate::trap::trap,
+    )
+}

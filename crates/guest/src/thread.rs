@@ -1,0 +1,255 @@
+//! What a kernel thread of the host needs to run guests: GS, an alternate stack, a seccomp filter.
+//!
+//! A thread is made ready at its first guest and stays so until it ends, because a filter cannot be taken off.
+
+use std::cell::RefCell;
+use std::mem::offset_of;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::GuestError;
+use crate::filter;
+use crate::shared::Shared;
+use crate::switch::{self, FSGSBASE, enter, gate};
+use crate::trap::{self, Left};
+
+/// Bytes of a thread's alternate stack: the handlers open files and format text.
+const ALTERNATE: usize = 256 << 10;
+const ARCH_SET_GS: i32 = 0x1001;
+const ARCH_GET_FS: i32 = 0x1003;
+/// `AT_HWCAP2`: user space may use rdfsbase and the like.
+const HWCAP2_FSGSBASE: u64 = 2;
+
+/// What GS names. The first two fields are for preloads (preload/port.h).
+#[repr(C)]
+pub struct Thread {
+    gate: usize,
+    port: usize,
+    pub(crate) host_rsp: usize,
+    pub(crate) host_fs: usize,
+    pub(crate) guest_rsp: usize,
+    pub(crate) guest_fs: usize,
+    /// the guest is running, or the host on its behalf in a signal handler
+    pub(crate) in_guest: AtomicU32,
+    /// a handler is at work for the guest
+    pub(crate) in_trap: AtomicU32,
+    /// whom this thread runs
+    pub(crate) running: Option<Running>,
+    /// why a handler has left the guest
+    pub(crate) left: Option<Left>,
+    alternate: usize,
+}
+
+const _: () = assert!(offset_of!(Thread, gate) == 0 && offset_of!(Thread, port) == 8);
+
+/// A guest's thread of execution, at rest.
+#[derive(Debug)]
+pub struct Context {
+    /// its stack pointer: a frame of [`crate::switch`]
+    pub rsp: usize,
+    /// its FS base
+    pub fs: usize,
+    /// its thread number, as it knows it
+    pub number: i32,
+    /// where to write 0 and wake waiters when it ends; 0: nowhere
+    pub clear: usize,
+}
+
+/// Whom a kernel thread runs.
+pub struct Running {
+    /// the guest
+    pub guest: Arc<Shared>,
+    /// thread number, as the guest knows it
+    pub number: i32,
+    /// as [`Context::clear`]
+    pub clear: usize,
+    /// the packets' own thread: what blocks, blocks the chain
+    pub worker: bool,
+}
+
+/// Why a guest is not running any more.
+#[derive(Debug)]
+pub enum Stop {
+    /// it asks for packets
+    Receive(Context),
+    /// a handler has left it
+    Left(Left),
+}
+
+thread_local! {
+    static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
+}
+
+/// A thread's own [`Thread`]; taken down when the thread ends.
+struct Own(Box<Thread>);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let off = libc::stack_t {
+            ss_sp: std::ptr::null_mut(),
+            ss_flags: libc::SS_DISABLE,
+            ss_size: 0,
+        };
+        // SAFETY: this thread runs no guest any more; GS and the alternate stack are its own, and the stack was
+        // mapped by `make`.
+        unsafe {
+            libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, 0);
+            libc::sigaltstack(&raw const off, std::ptr::null_mut());
+            libc::munmap(self.0.alternate as *mut libc::c_void, ALTERNATE);
+        }
+    }
+}
+
+impl Own {
+    fn make() -> Result<Self, GuestError> {
+        // SAFETY: asks for a constant of the process.
+        let features = unsafe { libc::getauxval(libc::AT_HWCAP2) };
+        FSGSBASE.store(
+            u32::from(features & HWCAP2_FSGSBASE != 0),
+            Ordering::Relaxed,
+        );
+        trap::install()?;
+        let mut fs = 0_usize;
+        // SAFETY: writes this thread's FS base to `fs`.
+        unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_GET_FS, &raw mut fs) };
+        let (write, anonymous) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        // SAFETY: a new mapping, wherever the kernel likes.
+        let alternate =
+            unsafe { libc::mmap(std::ptr::null_mut(), ALTERNATE, write, anonymous, -1, 0) };
+        if alternate == libc::MAP_FAILED {
+            return Err(GuestError::system("an alternate stack"));
+        }
+        let own = Self(Box::new(Thread {
+            gate: gate as *const () as usize,
+            port: 0,
+            host_rsp: 0,
+            host_fs: fs,
+            guest_rsp: 0,
+            guest_fs: 0,
+            in_guest: AtomicU32::new(0),
+            in_trap: AtomicU32::new(0),
+            running: None,
+            left: None,
+            alternate: alternate.addr(),
+        }));
+        let stack = libc::stack_t {
+            ss_sp: alternate,
+            ss_flags: 0,
+            ss_size: ALTERNATE,
+        };
+        // SAFETY: the stack is mapped and stays so until `drop` takes it off; GS is nobody else's on x86-64, and
+        // the box does not move.
+        let (stacked, based) = unsafe {
+            (
+                libc::sigaltstack(&raw const stack, std::ptr::null_mut()),
+                libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, &raw const *own.0),
+            )
+        };
+        if stacked != 0 || based != 0 {
+            return Err(GuestError::system("GS and an alternate stack"));
+        }
+        trap::mask();
+        filter::install()?;
+        Ok(own)
+    }
+}
+
+/// Runs a guest's context on this thread until it asks for packets or is left.
+///
+/// # Errors
+/// [`GuestError::System`] when the thread cannot be made ready.
+pub fn run(guest: &Arc<Shared>, context: &Context, worker: bool) -> Result<Stop, GuestError> {
+    let thread = OWN.with_borrow_mut(|own| {
+        if own.is_none() {
+            *own = Some(Own::make()?);
+        }
+        Ok::<_, GuestError>(
+            own.as_mut()
+                .map_or(std::ptr::null_mut(), |own| &raw mut *own.0),
+        )
+    })?;
+    // SAFETY: `thread` is this thread's own box, which lives as long as the thread; signal handlers on this thread
+    // are the only others that touch it, and none does while no guest runs.
+    unsafe {
+        let same = (*thread)
+            .running
+            .as_ref()
+            .is_some_and(|r| Arc::ptr_eq(&r.guest, guest));
+        if !same {
+            (*thread).running = Some(Running {
+                guest: guest.clone(),
+                number: context.number,
+                clear: context.clear,
+                worker,
+            });
+        } else if let Some(running) = &mut (*thread).running {
+            (running.number, running.clear, running.worker) =
+                (context.number, context.clear, worker);
+        }
+        (*thread).port = guest.port_address();
+        (*thread).guest_rsp = context.rsp;
+        (*thread).guest_fs = context.fs;
+        // SAFETY (of the switch): the context is a frame that `gate` or `stack` has left.
+        enter(thread);
+        let (number, clear) = match &(*thread).running {
+            Some(running) => (running.number, running.clear),
+            None => (context.number, context.clear),
+        };
+        Ok(match (*thread).left.take() {
+            Some(left) => {
+                (*thread).running = None;
+                Stop::Left(left)
+            }
+            None => Stop::Receive(Context {
+                rsp: (*thread).guest_rsp,
+                fs: (*thread).guest_fs,
+                number,
+                clear,
+            }),
+        })
+    }
+}
+
+/// The [`Thread`] of this kernel thread; null when it never ran a guest.
+pub fn this() -> *mut Thread {
+    // A handler may run on any thread at any time, also while its locals are taken down.
+    OWN.try_with(|own| match own.try_borrow() {
+        Ok(own) => own
+            .as_ref()
+            .map_or(std::ptr::null_mut(), |o| (&raw const *o.0).cast_mut()),
+        Err(_) => std::ptr::null_mut(),
+    })
+    .unwrap_or(std::ptr::null_mut())
+}
+
+/// Writes a context's first frame below `rsp` in a guest's stack, and gives its address. Registers that are not
+/// named begin as 0.
+///
+/// # Safety
+/// The bytes below `rsp`, as many as a frame has, are mapped, writable and the guest's.
+pub unsafe fn first_frame(rsp: usize, to: usize, preserved: [u64; 6]) -> usize {
+    let at = rsp - switch::FRAME - 8;
+    let [rbx, rbp, r12, r13, r14, r15] = preserved;
+    let frame = [
+        switch::CONTROL_WORDS,
+        r15,
+        r14,
+        r13,
+        r12,
+        rbx,
+        rbp,
+        to as u64,
+    ];
+    // SAFETY: as the caller promises; the frame's eight words end at `rsp`.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            frame.as_ptr().cast::<u8>(),
+            at as *mut u8,
+            size_of_val(&frame),
+        );
+    };
+    at
+}

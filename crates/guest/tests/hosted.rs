@@ -1,0 +1,292 @@
+//! Guests of the tests' own: packets in and fates out, threads, policy, faults, and what cannot be hosted.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use common::{Caught, Packets, compile};
+use millrace_guest::{Over, describe};
+
+#[test]
+fn a_guest_sees_every_byte_and_decides() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let mut packets = Packets::read();
+    let expected = format!("{} packets, sum {}\n", packets.len(), packets.sum());
+
+    let word = |how: &str| format!("guest:{} {how}", program.display());
+    let mut first = Caught::start(dir.path(), &word("count")).unwrap();
+    let mut second = Caught::start(dir.path(), &word("count")).unwrap();
+    let mut dropper = Caught::start(dir.path(), &word("drop")).unwrap();
+    let mut rest = Caught::start(dir.path(), &word("count")).unwrap();
+    let slots: std::collections::BTreeSet<u32> = [&first, &second, &dropper, &rest]
+        .iter()
+        .map(|c| c.guest.slot())
+        .collect();
+    assert_eq!(slots.len(), 4);
+    let (_, on) = packets.play(&mut [
+        &mut first.guest,
+        &mut second.guest,
+        &mut dropper.guest,
+        &mut rest.guest,
+    ]);
+    assert_eq!(on, packets.len() / 2);
+    for caught in [first, second] {
+        let (over, printed) = caught.finish();
+        assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+        assert_eq!(printed, expected);
+    }
+    assert_eq!(dropper.finish().1, expected);
+    assert!(rest.finish().1.starts_with(&format!("{on} packets")));
+}
+
+/// The thread that asks for packets is not the one that was started; the first waits for it and tells the result.
+#[test]
+fn a_thread_of_the_guests_own_gets_the_packets() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let mut packets = Packets::read();
+    let mut caught =
+        Caught::start(dir.path(), &format!("guest:{} thread", program.display())).unwrap();
+    packets.play(&mut [&mut caught.guest]);
+    let (over, printed) = caught.finish();
+    assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+    assert_eq!(
+        printed,
+        format!("{} packets, sum {}\n", packets.len(), packets.sum())
+    );
+}
+
+/// Each fault ends its guest in the second burst; packets go on, and the guests before and behind it see all.
+#[test]
+fn a_fault_ends_its_guest_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let mut packets = Packets::read();
+    let expected = format!("{} packets, sum {}\n", packets.len(), packets.sum());
+    let faults = [
+        ("null", "a null pointer"),
+        ("wild", "not in its slot"),
+        ("jump", "segmentation fault"),
+        ("divide", "division by zero"),
+        ("stack", "the stack is full"),
+        ("abort", "aborted"),
+        ("illegal", "illegal instruction"),
+        ("trap", "breakpoint"),
+        ("double-free", "aborted"),
+        ("exit", "status 3"),
+        ("loop", "too long"),
+        ("blocked", "too long"),
+        ("signal", "signal 9"),
+        ("memory", "status 4"),
+    ];
+    for (how, told) in faults {
+        let word = |options: &str, how: &str| format!("guest{options}:{} {how}", program.display());
+        let mut before = Caught::start(dir.path(), &word("", "count")).unwrap();
+        let mut faulty = Caught::start(dir.path(), &word(",limit=0.3,memory=32", how)).unwrap();
+        let mut behind = Caught::start(dir.path(), &word("", "thread")).unwrap();
+        let (took, on) =
+            packets.play(&mut [&mut before.guest, &mut faulty.guest, &mut behind.guest]);
+        assert_eq!(on, packets.len(), "{how}");
+        assert_eq!(took[1], 1, "{how}: one burst before that with packet 40");
+        let (over, _) = faulty.finish();
+        let said = describe(&over);
+        assert!(said.contains(told), "{how}: {said}");
+        if let Over::Fault(fault) = &over
+            && how != "jump"
+        {
+            assert!(fault.at.file.is_some(), "{how}: {said}");
+        }
+        if how == "null" {
+            let Over::Fault(fault) = &over else {
+                panic!("{said}")
+            };
+            let callers: Vec<String> = fault.callers.iter().map(ToString::to_string).collect();
+            assert!(fault.at.to_string().contains("/receiver+0x"), "{said}");
+            assert!(
+                callers.iter().any(|c| c.contains("libc.so.6+0x")),
+                "{callers:?}"
+            );
+        }
+        for caught in [before, behind] {
+            assert_eq!(caught.finish().1, expected, "{how}");
+        }
+    }
+}
+
+#[test]
+fn a_guest_that_wastes_descriptors_harms_only_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let mut packets = Packets::read();
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = open();
+    for how in ["descriptors", "close-all"] {
+        let mut caught =
+            Caught::start(dir.path(), &format!("guest:{} {how}", program.display())).unwrap();
+        packets.play(&mut [&mut caught.guest]);
+        let (over, printed) = caught.finish();
+        assert!(matches!(over, Over::Exit(0)), "{how}: {}", describe(&over));
+        // Without descriptors it cannot tell what it saw.
+        assert_eq!(printed.is_empty(), how == "close-all", "{how}: {printed}");
+    }
+    println!("a line on the host's own output");
+    // Guests of other tests in this process come and go.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while open() > before + 64 {
+        assert!(
+            Instant::now() < deadline,
+            "descriptors leak: {} and {before} before",
+            open()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_a_guest_may_not_do_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let caught = Caught::start(dir.path(), &format!("guest:{} ask", program.display())).unwrap();
+    let notes: Vec<String> = caught
+        .guest
+        .notes()
+        .into_iter()
+        .map(|(note, _)| note)
+        .collect();
+    let (_, printed) = caught.finish();
+    let expected = [
+        ("fork", libc::EPERM),
+        ("execve", libc::EPERM),
+        ("socket", libc::EACCES),
+        ("kill", libc::EPERM),
+        ("shadow", libc::EACCES),
+        ("mem", libc::EACCES),
+        ("outside", libc::EACCES),
+        ("dots", libc::EACCES),
+        ("inside", 0),
+        ("wx", libc::EACCES),
+        ("foreign", libc::EINVAL),
+        ("write-host", libc::EFAULT),
+        ("io_uring", libc::EPERM),
+        ("pkey", libc::EPERM),
+        ("unknown", libc::ENOSYS),
+    ];
+    for (what, errno) in expected {
+        assert!(
+            printed.contains(&format!("{what} {errno}\n")),
+            "{what}: {printed}"
+        );
+    }
+    assert!(dir.path().join("inside.txt").exists());
+    assert!(
+        notes.iter().any(|n| n == "reading /etc/shadow was denied"),
+        "{notes:?}"
+    );
+}
+
+/// One that neither fails nor ends when packets do.
+#[test]
+fn a_guest_that_does_not_end_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let mut packets = Packets::read();
+    let mut caught =
+        Caught::start(dir.path(), &format!("guest:{} deaf", program.display())).unwrap();
+    packets.play(&mut [&mut caught.guest]);
+    let begin = Instant::now();
+    let (over, _) = caught.finish();
+    assert!(
+        matches!(over, Over::Removed | Over::Stuck(_)),
+        "{}",
+        describe(&over)
+    );
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn what_cannot_be_hosted_is_refused_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    compile(dir.path(), "fixed", &["-no-pie"]);
+    compile(dir.path(), "static", &["-static"]);
+    let setuid = compile(dir.path(), "setuid", &[]);
+    std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let good = compile(dir.path(), "good", &[]);
+    let bytes = std::fs::read(&good).unwrap();
+    std::fs::write(path("script"), "#!/bin/sh\n").unwrap();
+    std::fs::write(path("text"), "hello").unwrap();
+    std::fs::write(path("cut"), &bytes[..4000]).unwrap();
+    let changed = |name: &str, at: usize, value: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        std::fs::write(path(name), bytes).unwrap();
+    };
+    // EI_CLASS and e_machine.
+    changed("narrow", 4, 1);
+    changed("arm", 18, 183);
+    for (name, what) in [
+        ("fixed", "no PIE"),
+        ("static", "linked statically"),
+        ("setuid", "set-user-ID"),
+        ("script", "a script"),
+        ("text", "not an ELF file"),
+        ("cut", "beyond the end"),
+        ("narrow", "32-bit"),
+        ("arm", "another processor"),
+    ] {
+        let Err(error) = Caught::start(dir.path(), &format!("guest:{}", path(name).display()))
+        else {
+            panic!("{name} was started");
+        };
+        assert!(error.to_string().contains(what), "{name}: {error}");
+        assert!(!error.help().is_empty());
+    }
+    for (how, what) in [
+        ("early", "status 5"),
+        ("early-null", "a null pointer"),
+        ("never", "has not asked"),
+    ] {
+        let word = format!("guest:{} {how}", good.display());
+        let limit = Duration::from_millis(500);
+        let started = Caught::with(dir.path(), &word, |spec| {
+            spec.ready = if how == "never" { limit } else { spec.ready }
+        });
+        let Err(error) = started else {
+            panic!("{how} asked for packets")
+        };
+        assert!(error.to_string().contains(what), "{how}: {error}");
+    }
+}
+
+/// Headers that lie are refused, or are harmless: nothing of the host's is mapped over.
+#[test]
+fn headers_that_lie_do_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let bytes = std::fs::read(&program).unwrap();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut refused = 0;
+    for round in 0..400 {
+        let mut bad = bytes.clone();
+        // The ELF header and the program headers.
+        for _ in 0..1 + round % 4 {
+            bad[4 + draw(0x40 + 13 * 56)] = draw(256) as u8;
+        }
+        let path = dir.path().join("bad");
+        std::fs::write(&path, bad).unwrap();
+        let range = 0x2000_0000_0000..0x2002_0000_0000;
+        let mut space = millrace_guest::space::Space::new(range, 1 << 30, false);
+        refused += usize::from(millrace_guest::load::load(&path, &mut space).is_err());
+    }
+    assert!(refused > 50, "{refused} of 400");
+}

@@ -1,0 +1,176 @@
+/* A program written for the preload's own interface, with one behaviour for each word it is started with. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "port.h"
+
+#pragma GCC diagnostic ignored "-Wuse-after-free"
+#pragma GCC diagnostic ignored "-Winfinite-recursion"
+
+__attribute__((weak)) struct mr_guest_packet *millrace_receive(int *ended);
+
+static volatile int zero;
+static volatile unsigned long seen, sum;
+
+static struct mr_guest_packet *next(void)
+{
+    int ended = 0;
+    struct mr_guest_packet *packet;
+
+    while (!(packet = millrace_receive(&ended)) && !ended)
+        ;
+    if (packet) {
+        seen++;
+        for (uint32_t i = 0; i < packet->length; i++)
+            sum += packet->data[i];
+    }
+    return packet;
+}
+
+static void *all(void *unused)
+{
+    while (next())
+        ;
+    return unused;
+}
+
+static int deep(volatile char *outer)
+{
+    volatile char inner[4096];
+
+    inner[0] = outer ? outer[0] : 1;
+    return deep(inner) + inner[0];
+}
+
+static void fail(const char *how)
+{
+    if (!strcmp(how, "null"))
+        *(volatile int *)(long)zero = 1;
+    else if (!strcmp(how, "wild"))
+        *(volatile int *)0x666000000000 = 1;
+    else if (!strcmp(how, "jump"))
+        ((void (*)(void))0x1234)();
+    else if (!strcmp(how, "divide"))
+        zero = 7 / zero;
+    else if (!strcmp(how, "stack"))
+        zero = deep(NULL);
+    else if (!strcmp(how, "abort"))
+        abort();
+    else if (!strcmp(how, "illegal"))
+        __asm__ volatile("ud2");
+    else if (!strcmp(how, "trap"))
+        __asm__ volatile("int3");
+    else if (!strcmp(how, "double-free")) {
+        void *volatile block = malloc(100);
+        free(block);
+        free(block);
+    } else if (!strcmp(how, "exit"))
+        exit(3);
+    else if (!strcmp(how, "loop"))
+        for (;;)
+            __asm__ volatile("" ::: "memory");
+    else if (!strcmp(how, "blocked"))
+        for (;;) {
+            pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            pthread_mutex_lock(&mutex);
+            pthread_mutex_lock(&mutex);
+        }
+    else if (!strcmp(how, "signal"))
+        kill(getpid(), SIGKILL);
+    else if (!strcmp(how, "memory")) {
+        for (;;) {
+            char *block = malloc(1 << 20);
+            if (!block)
+                exit(4);
+            memset(block, 1, 1 << 20);
+        }
+    } else if (!strcmp(how, "descriptors"))
+        while (open("/dev/null", O_RDONLY) >= 0)
+            ;
+    else if (!strcmp(how, "close-all")) {
+        for (int fd = 0; fd < 1024; fd++)
+            close(fd);
+        closefrom(0);
+    }
+}
+
+/* Memory of the host's: what GS names. */
+static void *host(void)
+{
+    void *base;
+
+    __asm__("rdgsbase %0" : "=r"(base));
+    return base;
+}
+
+/* What is asked for and must be refused; prints the errors. */
+static void ask(void)
+{
+    printf("fork %d\n", fork() < 0 ? errno : 0);
+    printf("execve %d\n", execl("/bin/true", "true", NULL) < 0 ? errno : 0);
+    printf("socket %d\n", socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0);
+    printf("kill %d\n", kill(1, 0) < 0 ? errno : 0);
+    printf("shadow %d\n", open("/etc/shadow", O_RDONLY) < 0 ? errno : 0);
+    printf("mem %d\n", open("/proc/self/mem", O_RDWR) < 0 ? errno : 0);
+    printf("outside %d\n", open("/usr/millrace-test", O_RDWR | O_CREAT, 0600) < 0 ? errno : 0);
+    printf("dots %d\n", open("/usr/../etc/passwd", O_WRONLY) < 0 ? errno : 0);
+    printf("inside %d\n", open("inside.txt", O_RDWR | O_CREAT, 0600) < 0 ? errno : 0);
+    printf("wx %d\n", mmap(NULL, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno : 0);
+    printf("foreign %d\n",
+           mmap((void *)0x7000000000, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ? errno : 0);
+    printf("write-host %d\n", read(open("/dev/zero", O_RDONLY), host(), 8) < 0 ? errno : 0);
+    printf("io_uring %d\n", syscall(SYS_io_uring_setup, 8, NULL) < 0 ? errno : 0);
+    printf("pkey %d\n", syscall(SYS_pkey_mprotect, NULL, 0, 0, 0) < 0 ? errno : 0);
+    printf("unknown %d\n", syscall(SYS_kexec_load, 0, 0, 0, 0) < 0 ? errno : 0);
+    fflush(stdout);
+}
+
+int main(int count, char **words)
+{
+    const char *how = count > 1 ? words[1] : "count";
+
+    if (!millrace_receive) {
+        fprintf(stderr, "not hosted\n");
+        return 9;
+    }
+    if (!strcmp(how, "never"))
+        for (;;)
+            pause();
+    if (!strcmp(how, "early"))
+        return 5;
+    if (!strcmp(how, "early-null"))
+        fail("null");
+    if (!strcmp(how, "ask"))
+        ask();
+    if (!strcmp(how, "thread")) {
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, all, NULL);
+        pthread_join(thread, NULL);
+    } else if (!strcmp(how, "drop")) {
+        for (struct mr_guest_packet *packet; (packet = next());)
+            if (seen % 2)
+                packet->fate = MR_GUEST_DROP;
+    } else if (!strcmp(how, "deaf")) {
+        signal(SIGINT, SIG_IGN);
+        for (;;)
+            next();
+    } else {
+        while (next())
+            if (seen == 40)
+                fail(how);
+    }
+    printf("%lu packets, sum %lu\n", seen, sum);
+    return 0;
+}
