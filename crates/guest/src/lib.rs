@@ -2,7 +2,7 @@
 //!
 //! A guest is a program as its distribution ships it: tcpdump, prads, an nDPI reader. It is mapped into a slot of
 //! this process's address space with a dynamic loader and libraries of its own ([`load`], [`slot`]); its packet
-//! library is interposed (preload/), so that asking for packets is a switch to the host ([`switch`]); its system
+//! library is interposed (preload/), so that asking for packets is a switch to the host (`switch.rs`); its system
 //! calls come here ([`call`]). Faults are contained: a guest that fails is removed, and packets go on. That is no
 //! defence against malice: README.md says what is not prevented.
 //!

@@ -1,6 +1,6 @@
 //! A guest's system calls: what is not in the table is denied.
 //!
-//! The kernel turns each into a signal ([`crate::filter`]), and it is answered here: done as it is by the host,
+//! The kernel turns each into a signal (`filter.rs`), and it is answered here: done as it is by the host,
 //! done within the guest's slot, done as far as the guest can see, or refused. One file a subject; a call is one
 //! line in its file's table.
 
