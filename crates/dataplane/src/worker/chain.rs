@@ -123,7 +123,7 @@ impl Chain {
     /// of each, see [`common`]. `start` is the time, ns since the epoch.
     ///
     /// # Errors
-    /// As [`Stage::new`].
+    /// As `Stage::new`.
     pub fn new(
         links: &[Link],
         shared: &[Option<Arc<Shared>>],

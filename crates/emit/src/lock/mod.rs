@@ -8,7 +8,7 @@
 //! - `run`, as in [`crate::alone`], for who has all lines;
 //! - `reader`, which ends in `LOCK_RESTART` at the first step that could change a shared object.
 //!
-//! Until it is sure that a reader comes to its end, nothing that it does may show ([`Reader`]): a store to the
+//! Until it is sure that a reader comes to its end, nothing that it does may show (`Reader`): a store to the
 //! packet or to the worker's own state from which such a step can be reached keeps what it overwrites
 //! (fastpath/sync/undo.h), and a call with an effect from which one can be reached makes a writer of the
 //! packet at once. Time is the packet's, draws are a function of the packet's number and begin again, so
