@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::GuestError;
 
 /// Writable memory that a guest may have, unless said otherwise, bytes.
@@ -13,7 +15,7 @@ pub const LIMIT: Duration = Duration::from_secs(2);
 pub const READY: Duration = Duration::from_secs(30);
 
 /// What is run, and with what.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     /// what it is called in reports: the file's name
     pub name: String,
@@ -41,7 +43,8 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
-    /// where its standard output goes: a descriptor of the host's
+    /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
+    #[serde(skip)]
     pub output: i32,
 }
 

@@ -13,12 +13,14 @@ use crate::error::GuestError;
 use crate::load;
 use crate::memory::{self, Mapping};
 use crate::port::{BURST, Packet, Port};
+use crate::rest::Rest;
 use crate::shared::{Over, Shared, Stage, State, describe, lock, monotonic, over, own_number};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
 use crate::stack;
 use crate::thread::{self, Context, Stop};
 use crate::trap::Left;
+use crate::vdso;
 use crate::watch::{self, Watch};
 
 /// Bytes of a guest's first stack, and of the gap below it.
@@ -37,12 +39,12 @@ static PRELOAD_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.
 
 /// A hosted guest.
 pub struct Hosted {
-    shared: Arc<Shared>,
-    context: Option<Context>,
-    over: Option<Over>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Option<Context>,
+    pub(crate) over: Option<Over>,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
-    _preload: OwnedFd,
+    pub(crate) _preload: OwnedFd,
 }
 
 impl Hosted {
@@ -76,6 +78,7 @@ impl Hosted {
         let bottom = top - STACK;
         memory::map(&mut space, &memory(bottom, STACK)).map_err(refused("a guest's stack"))?;
         space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
+        let vdso = vdso::map(&mut space).map_err(refused("a guest's vDSO"))?;
         let (program, interpreter) = load::load(&spec.program, &mut space)?;
         let mut environment = spec.environment.clone();
         environment.push(format!("LD_PRELOAD={PRELOAD}"));
@@ -91,6 +94,7 @@ impl Hosted {
                 program,
                 interpreter,
                 random,
+                vdso,
             },
             top,
         );
@@ -111,7 +115,7 @@ impl Hosted {
                 ],
             )
         };
-        let preload = in_memory(PRELOAD_BYTES)?;
+        let preload = preload()?;
         let files = Files::new(&spec, &preload)?;
         let shared = Arc::new(Shared {
             name: spec.name.clone(),
@@ -121,6 +125,7 @@ impl Hosted {
                 files,
                 signals: Signals::default(),
                 ids,
+                process: number,
                 last_thread: number,
                 notes: BTreeMap::new(),
             }),
@@ -131,6 +136,8 @@ impl Hosted {
             living: AtomicUsize::new(0),
             threads: Mutex::new(BTreeSet::new()),
             port,
+            vdso,
+            rest: Rest::default(),
             slot,
             spec,
         });
@@ -427,6 +434,14 @@ impl Drop for Hosted {
         self.shared.end(Over::Removed);
         self.clear();
     }
+}
+
+/// What guests get as [`PRELOAD`].
+///
+/// # Errors
+/// The system gives no file in memory.
+pub(crate) fn preload() -> Result<OwnedFd, GuestError> {
+    in_memory(PRELOAD_BYTES)
 }
 
 /// A file in memory with this content.

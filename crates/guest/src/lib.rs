@@ -24,13 +24,16 @@ pub mod hosted;
 pub mod load;
 mod memory;
 pub mod port;
+pub mod rest;
 pub mod shared;
 pub mod slot;
+pub mod snapshot;
 pub mod space;
 mod stack;
 mod switch;
 mod thread;
 mod trap;
+mod vdso;
 mod watch;
 pub mod word;
 

@@ -12,6 +12,7 @@ use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::fault::Fault;
+use crate::rest::Rest;
 use crate::slot::Slot;
 use crate::space::Space;
 use crate::thread::{self, Context, Stop};
@@ -19,7 +20,7 @@ use crate::trap::Left;
 use crate::watch::{self, Watch};
 
 /// The most threads of a guest, and the most different things that are noted of it.
-const THREADS: usize = 256;
+pub(crate) const THREADS: usize = 256;
 const NOTES: usize = 64;
 
 /// Why a guest does not run any more.
@@ -71,6 +72,10 @@ pub struct Shared {
     pub(crate) living: AtomicUsize,
     pub(crate) threads: Mutex<BTreeSet<i32>>,
     pub(crate) port: usize,
+    /// its image of the kernel's vDSO
+    pub(crate) vdso: usize,
+    /// its own threads, when it is to rest
+    pub(crate) rest: Rest,
 }
 
 /// What a guest's system calls change.
@@ -83,6 +88,8 @@ pub struct State {
     pub signals: Signals,
     /// what it believes to be: real and effective user, real and effective group
     pub ids: [u32; 4],
+    /// its process number, as it knows it: that of the process that it began in
+    pub process: i32,
     /// the last thread number given
     pub last_thread: i32,
     /// what it asked for and did not get, and how often
@@ -158,6 +165,23 @@ impl Shared {
     /// # Errors
     /// When the host can make no thread.
     pub fn spawn(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        self.begin(move |guest| guest.host(&context))
+    }
+
+    /// Starts one for a thread that asks for packets which another one gets.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub(crate) fn spawn_asking(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        self.begin(move |guest| {
+            guest.lives(|| guest.asks(context));
+        })
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        life: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) -> std::io::Result<()> {
         if self.living.fetch_add(1, Ordering::Relaxed) >= THREADS {
             self.living.fetch_sub(1, Ordering::Relaxed);
             self.state().note("more threads were denied".into());
@@ -167,7 +191,7 @@ impl Shared {
         let name: String = format!("guest {}", self.name).chars().take(15).collect();
         std::thread::Builder::new()
             .name(name)
-            .spawn(move || guest.host(&context))
+            .spawn(move || life(&guest))
             .map(drop)
             .inspect_err(|_| {
                 self.living.fetch_sub(1, Ordering::Relaxed);
@@ -176,14 +200,19 @@ impl Shared {
 
     /// The life of such a thread.
     fn host(self: &Arc<Self>, context: &Context) {
-        let number = own_number();
-        lock(&self.threads).insert(number);
-        match thread::run(self, context, false) {
+        self.lives(|| match thread::run(self, context, false) {
             Ok(Stop::Receive(context)) => self.asks(context),
             Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
             Ok(Stop::Left(left)) => self.end(over(left)),
             Err(error) => self.end(Over::Host(error.to_string())),
-        }
+        });
+    }
+
+    /// Counts this thread as one of the guest's while it does something.
+    fn lives(&self, something: impl FnOnce()) {
+        let number = own_number();
+        lock(&self.threads).insert(number);
+        something();
         let mut threads = lock(&self.threads);
         threads.remove(&number);
         drop(threads);
@@ -203,12 +232,14 @@ impl Shared {
             return;
         }
         // There is one source of packets, and it is taken: this one waits for ever.
+        self.rest.asks(context);
         while !self.is_dead() {
             stage = self
                 .changed
                 .wait(stage)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        self.rest.asks_no_more();
     }
 }
 

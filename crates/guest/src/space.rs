@@ -18,7 +18,7 @@ const HEAP: Range<usize> = 0x1_0000_0000..0x1_4000_0000;
 
 /// The most areas: the kernel has a limit for the process (`vm.max_map_count`, 65530 unless changed), which one guest
 /// must not use up.
-const AREAS: usize = 8192;
+pub(crate) const AREAS: usize = 8192;
 
 /// A range with one protection.
 #[derive(Clone, Debug)]
@@ -190,6 +190,11 @@ impl Space {
     #[must_use]
     pub fn touched(&self, start: usize, length: usize) -> bool {
         self.find(start).is_some() || self.areas.range(start..start + length).next().is_some()
+    }
+
+    /// All areas, in the order of addresses.
+    pub fn areas(&self) -> impl Iterator<Item = (usize, &Area)> {
+        self.areas.iter().map(|(start, area)| (*start, area))
     }
 
     /// The area at an address.

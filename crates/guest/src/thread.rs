@@ -7,6 +7,8 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::GuestError;
 use crate::filter;
 use crate::shared::Shared;
@@ -43,7 +45,7 @@ pub struct Thread {
 const _: () = assert!(offset_of!(Thread, gate) == 0 && offset_of!(Thread, port) == 8);
 
 /// A guest's thread of execution, at rest.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// its stack pointer: a frame of [`crate::switch`]
     pub rsp: usize,

@@ -87,9 +87,19 @@ impl Packets {
     /// Plays them to guests in a row, a burst at a time; gives how many of the bursts each took, and how many
     /// packets the last let on.
     pub fn play(&mut self, guests: &mut [&mut Hosted]) -> (Vec<usize>, usize) {
+        let all = 0..self.len();
+        self.part(all, guests)
+    }
+
+    /// The same with some of them.
+    pub fn part(
+        &mut self,
+        which: std::ops::Range<usize>,
+        guests: &mut [&mut Hosted],
+    ) -> (Vec<usize>, usize) {
         let mut took = vec![0; guests.len()];
         let mut on = 0;
-        for burst in self.0.chunks_mut(BURST) {
+        for burst in self.0[which].chunks_mut(BURST) {
             let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
                 data: data.as_mut_ptr(),
                 time: *time,

@@ -1,0 +1,359 @@
+//! Going on with a guest from its snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
+
+use super::backing::{Digests, fresh};
+use super::format::{self, Kind};
+use super::image::{Head, Maps, Region, Rest};
+use super::pages::{Memory, push};
+use super::{SnapshotError, features, files};
+use crate::call::files::Files;
+use crate::hosted::{Hosted, preload};
+use crate::memory::{self, Mapping};
+use crate::rest::Parked;
+use crate::shared::{Shared, Stage, State, monotonic};
+use crate::slot::{PAGE, Slot};
+use crate::space::Space;
+use crate::thread::{self, Context};
+use crate::vdso;
+use crate::watch::{self, Watch};
+
+/// Bytes below a stack pointer that belong to the function that runs (System V ABI for x86-64, 3.2.2).
+const RED_ZONE: usize = 128;
+
+/// A guest that is arriving: its slot fills.
+pub struct Arrival {
+    head: Head,
+    slot: Slot,
+    space: Space,
+    memory: Memory,
+    maps: Maps,
+    digests: Digests,
+    /// pages that came
+    came: BTreeSet<usize>,
+    preload: OwnedFd,
+    begin: Instant,
+}
+
+fn kernel(what: &'static str) -> impl Fn(i32) -> SnapshotError {
+    move |errno| SnapshotError::Here {
+        what: format!("{what}: {}", std::io::Error::from_raw_os_error(errno)),
+        help: "has this machine the memory that the guest needs?",
+    }
+}
+
+impl Arrival {
+    /// Makes room for a guest. `output` is the host's descriptor that its standard output goes to.
+    ///
+    /// # Errors
+    /// This processor cannot do what that one could, or the slot is taken.
+    pub fn new(mut head: Head, output: i32) -> Result<Self, SnapshotError> {
+        head.check()?;
+        let lacking = features::lacking(&head.features, &features::here());
+        if lacking > 0 {
+            return Err(SnapshotError::Here {
+                what: format!(
+                    "this processor lacks {lacking} of the abilities that the guest's libraries found where it began"
+                ),
+                help: "go on with it on a processor that has at least the features of the first",
+            });
+        }
+        head.spec.output = output;
+        let slot = Slot::reserve(Some(head.slot))?;
+        let space = Space::new(slot.range(), head.spec.budget, head.spec.jit);
+        Ok(Self {
+            slot,
+            space,
+            memory: Memory::open()?,
+            maps: Maps::default(),
+            digests: Digests::default(),
+            came: BTreeSet::new(),
+            preload: preload()?,
+            begin: Instant::now(),
+            head,
+        })
+    }
+
+    /// What is mapped from now on. Pages that came and are still mapped to the same stay.
+    ///
+    /// # Errors
+    /// What cannot be, and files that are not as they were.
+    pub fn maps(&mut self, maps: Maps) -> Result<(), SnapshotError> {
+        maps.check(&self.head)?;
+        let refused = kernel("its memory");
+        // What is mapped no more: fresh the other way round tells more than that, so by address alone.
+        for old in &self.maps.regions {
+            let mut at = old.start;
+            while at < old.end {
+                let behind = maps.regions.partition_point(|r| r.end <= at);
+                let next = maps.regions.get(behind);
+                let end = next.map_or(old.end, |r| r.start.clamp(at, old.end));
+                if end > at {
+                    memory::unmap(&mut self.space, at, end - at).map_err(&refused)?;
+                    forget(&mut self.came, at, end);
+                }
+                at = next.map_or(old.end, |r| r.end.min(old.end)).max(end);
+            }
+        }
+        for range in fresh(&maps, &self.maps) {
+            let mut at = range.start;
+            while let Some(region) = maps.at(at).filter(|_| at < range.end) {
+                let end = region.end.min(range.end);
+                self.map(region, at, end - at)?;
+                at = end;
+            }
+        }
+        for region in &maps.regions {
+            let length = region.end - region.start;
+            let same = |r: &Region| {
+                r.start <= region.start && r.end >= region.end && r.protection == region.protection
+            };
+            if !self.maps.at(region.start).is_some_and(same) {
+                memory::protect(&mut self.space, region.start, length, region.protection)
+                    .map_err(&refused)?;
+            }
+        }
+        self.maps = maps;
+        Ok(())
+    }
+
+    /// Maps a part of a region.
+    fn map(&mut self, region: &Region, start: usize, length: usize) -> Result<(), SnapshotError> {
+        let mut shown = None;
+        if let Some(backing) = &region.file {
+            let here = |why: String| SnapshotError::Here {
+                what: format!("{}: {why}", backing.path.display()),
+                help: "a guest goes on with the files that it has mapped: install the same version",
+            };
+            let digest = self.digests.of(&backing.path);
+            if digest.map_err(|e| here(e.to_string()))? != backing.digest {
+                return Err(here("not the file that the guest has mapped".into()));
+            }
+            let file = File::open(&backing.path).map_err(|e| here(e.to_string()))?;
+            shown = Some((file, backing.offset + (start - region.start) as u64));
+        }
+        forget(&mut self.came, start, start + length);
+        let mapping = Mapping {
+            start,
+            length,
+            protection: region.protection,
+            flags: libc::MAP_PRIVATE,
+            file: shown.as_ref().map(|(file, at)| (file.as_raw_fd(), *at)),
+            name: None,
+        };
+        memory::map(&mut self.space, &mapping).map_err(kernel("its memory"))?;
+        Ok(())
+    }
+
+    /// Pages have come.
+    ///
+    /// # Errors
+    /// Nothing is mapped there.
+    pub fn pages(&mut self, address: usize, bytes: &[u8]) -> Result<(), SnapshotError> {
+        let whole = address.is_multiple_of(PAGE) && bytes.len().is_multiple_of(PAGE);
+        if !whole || !self.maps.hold(address, bytes.len()) {
+            return Err(SnapshotError::broken("pages where nothing is mapped"));
+        }
+        self.memory.write(address, bytes)?;
+        let count = bytes.len() / PAGE;
+        self.came
+            .extend((0..count).map(|index| address + index * PAGE));
+        Ok(())
+    }
+
+    /// All has come: the guest is there, and at rest until it is given packets.
+    ///
+    /// # Errors
+    /// What cannot be, and files that cannot be opened.
+    pub fn finish(mut self, rest: Rest) -> Result<Hosted, SnapshotError> {
+        rest.check(&self.head, &self.maps)?;
+        self.settle(&rest)?;
+        let (vdso, port) = (self.head.vdso, self.head.port);
+        if !self.maps.hold(vdso, vdso::SIZE)
+            || !self.maps.hold(port, size_of::<crate::port::Port>())
+        {
+            return Err(SnapshotError::broken("its port or its vDSO is not mapped"));
+        }
+        self.memory.write(vdso + PAGE, &vdso::table(vdso))?;
+        for region in &self.maps.regions {
+            let name = region
+                .name
+                .clone()
+                .map(|(name, offset)| (name.into(), offset));
+            let length = region.end - region.start;
+            self.space
+                .add(region.start, length, region.protection, name);
+        }
+        if rest.heap_end != 0 {
+            self.space.set_heap_end(rest.heap_end);
+        }
+        self.space.peak = self.space.peak.max(rest.peak.min(self.head.spec.budget));
+        let spec = self.head.spec.clone();
+        let mut own = Files::new(&spec, &self.preload)?;
+        own.directory.clone_from(&rest.directory);
+        own.umask = rest.umask & 0o777;
+        files::open(&mut own, &rest.numbers, &rest.descriptions)?;
+        let alarm = rest
+            .alarm
+            .map_or(0, |left| monotonic().saturating_add(left));
+        let shared = Arc::new(Shared {
+            name: spec.name.clone(),
+            watch: Watch::new(spec.limit),
+            state: Mutex::new(State {
+                space: self.space,
+                files: own,
+                signals: rest.signals,
+                ids: rest.ids,
+                process: rest.process,
+                last_thread: rest.last_thread,
+                notes: rest.notes.into_iter().collect::<BTreeMap<_, _>>(),
+            }),
+            alarm: AtomicU64::new(alarm),
+            stage: Mutex::new(Stage::Running),
+            changed: Condvar::new(),
+            dead: AtomicBool::new(false),
+            living: AtomicUsize::new(0),
+            threads: Mutex::new(BTreeSet::new()),
+            port,
+            vdso,
+            rest: crate::rest::Rest::default(),
+            slot: self.slot,
+            spec,
+        });
+        watch::watch(Arc::downgrade(&shared));
+        let hosted = Hosted {
+            shared,
+            context: Some(rest.context),
+            over: None,
+            took: self.begin.elapsed(),
+            _preload: self.preload,
+        };
+        for context in rest.asking {
+            hosted.shared.spawn_asking(context)?;
+        }
+        for parked in rest.parked {
+            thaw(&hosted.shared, parked)?;
+        }
+        Ok(hosted)
+    }
+
+    /// Pages that are no longer its own go; all that are must have come.
+    fn settle(&mut self, rest: &Rest) -> Result<(), SnapshotError> {
+        let mut stale = std::mem::take(&mut self.came);
+        for (start, pages) in &rest.live {
+            for index in 0..*pages {
+                if !stale.remove(&(start + index * PAGE)) {
+                    return Err(SnapshotError::broken("a page is missing"));
+                }
+            }
+        }
+        let mut runs = Vec::new();
+        for page in stale {
+            push(&mut runs, page, 1);
+        }
+        for (start, pages) in runs {
+            let length = pages * PAGE;
+            // SAFETY: in the slot, whose memory is the guest's alone; what is mapped there shows again.
+            unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
+        }
+        Ok(())
+    }
+}
+
+fn forget(came: &mut BTreeSet<usize>, start: usize, end: usize) {
+    let gone: Vec<usize> = came.range(start..end).copied().collect();
+    for page in gone {
+        came.remove(&page);
+    }
+}
+
+/// Has a thread go on with the registers that it was interrupted with.
+fn thaw(guest: &Arc<Shared>, parked: Parked) -> Result<(), SnapshotError> {
+    let rsp = parked.registers.get(libc::REG_RSP as usize).copied();
+    let below = (rsp.unwrap_or(0) as usize).saturating_sub(RED_ZONE) & !15;
+    if !guest.slot.range().contains(&below) || !memory::write(below.saturating_sub(128), &[0; 128])
+    {
+        return Err(SnapshotError::broken(
+            "a thread whose stack is not writable",
+        ));
+    }
+    // SAFETY: the 128 bytes below have just been written to.
+    let frame = unsafe { thread::first_frame(below, vdso::thaw(guest.vdso), [0; 6]) };
+    let context = Context {
+        rsp: frame,
+        fs: parked.fs,
+        number: parked.number,
+        clear: parked.clear,
+    };
+    guest.rest.thaw(parked);
+    guest.spawn(context)?;
+    Ok(())
+}
+
+/// Reads a whole snapshot and goes on with its guest, which is at rest until it is given packets.
+///
+/// # Errors
+/// It is damaged, or cannot be gone on with here.
+pub fn read(input: &mut dyn Read, output: i32) -> Result<Hosted, SnapshotError> {
+    format::begins(input)?;
+    let mut body = Vec::new();
+    if format::take(input, &mut body)? != Kind::Head {
+        return Err(SnapshotError::broken("it does not begin with who it is"));
+    }
+    let arrival = Arrival::new(format::document(&body)?, output)?;
+    arrival.fill(input, &mut body)
+}
+
+impl Arrival {
+    /// Reads all that follows the head.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn fill(
+        mut self,
+        input: &mut dyn Read,
+        body: &mut Vec<u8>,
+    ) -> Result<Hosted, SnapshotError> {
+        let rest = loop {
+            match format::take(input, body)? {
+                Kind::Maps => self.maps(format::document(body)?)?,
+                Kind::Pages => {
+                    let (address, bytes) = format::pages(body)?;
+                    self.pages(address, bytes)?;
+                }
+                Kind::Rest => break format::document(body)?,
+                Kind::Head | Kind::End => {
+                    return Err(SnapshotError::broken("a section out of its order"));
+                }
+            }
+        };
+        if format::take(input, body)? != Kind::End {
+            return Err(SnapshotError::broken("a section out of its order"));
+        }
+        self.finish(rest)
+    }
+}
+
+impl Hosted {
+    /// Writes a snapshot of the guest, which is at rest on this thread; it can go on after that.
+    ///
+    /// # Errors
+    /// The output's, and that the guest is such that it cannot be moved.
+    pub fn snapshot(
+        &self,
+        out: &mut dyn std::io::Write,
+    ) -> Result<Vec<super::take::Round>, SnapshotError> {
+        let over = || SnapshotError::Guest("it does not run any more".into());
+        let context = self.context.as_ref().ok_or_else(over)?;
+        let mut taker = super::take::Taker::begin(&self.shared, out)?;
+        drop(taker.finish(context)?);
+        Ok(taker.rounds)
+    }
+}
