@@ -11,3 +11,4 @@ pub mod map_file;
 pub mod packet_language;
 pub mod pcap;
 pub mod routes;
+pub mod snapshot;

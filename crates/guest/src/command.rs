@@ -14,6 +14,9 @@ pub const LIMIT: Duration = Duration::from_secs(2);
 /// How long a guest may take to ask for packets the first time.
 pub const READY: Duration = Duration::from_secs(30);
 
+/// How often a snapshot is taken where they are asked for, unless said otherwise.
+pub const EVERY: Duration = Duration::from_secs(10);
+
 /// What is run, and with what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
@@ -35,6 +38,13 @@ pub struct Spec {
     pub ready: Duration,
     /// how often it is started again after it has failed
     pub restarts: u32,
+    /// where a snapshot of it is kept, from which it goes on after it has failed
+    pub snapshot: Option<PathBuf>,
+    /// how often that is taken
+    pub every: Duration,
+    /// the snapshot that it begins with, instead of its program's start
+    #[serde(skip)]
+    pub restore: Option<PathBuf>,
     /// its slot; without one the lowest that is free
     pub slot: Option<u32>,
     /// what else it may read: these and what is below them
@@ -79,6 +89,9 @@ impl Spec {
             limit: LIMIT,
             ready: READY,
             restarts: 0,
+            snapshot: None,
+            every: EVERY,
+            restore: None,
             slot: None,
             read: Vec::new(),
             write: Vec::new(),

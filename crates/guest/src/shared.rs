@@ -32,6 +32,8 @@ pub enum Over {
     Fault(Fault),
     /// it kept a burst for too long; where it was
     Stuck(usize),
+    /// it goes on in another process; in which
+    Moved(String),
     /// it was removed when it should have ended and did not
     Removed,
     /// its threads could not be run
@@ -128,6 +130,32 @@ pub(crate) fn own_number() -> i32 {
 }
 
 impl Shared {
+    /// Of a guest without threads so far. Its port and its image of the vDSO lie at `[port, vdso]`.
+    pub(crate) fn new(
+        spec: Spec,
+        slot: Slot,
+        state: State,
+        stage: Stage,
+        [port, vdso]: [usize; 2],
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name: spec.name.clone(),
+            watch: Watch::new(spec.limit),
+            state: Mutex::new(state),
+            alarm: AtomicU64::new(0),
+            stage: Mutex::new(stage),
+            changed: Condvar::new(),
+            dead: AtomicBool::new(false),
+            living: AtomicUsize::new(0),
+            threads: Mutex::new(BTreeSet::new()),
+            port,
+            vdso,
+            rest: Rest::default(),
+            slot,
+            spec,
+        })
+    }
+
     /// Where the preload finds its port.
     #[must_use]
     pub fn port_address(&self) -> usize {
@@ -273,6 +301,7 @@ pub fn describe(over: &Over) -> String {
         Over::Exit(status) => format!("it ended with status {status}"),
         Over::Fault(fault) => fault.to_string(),
         Over::Stuck(at) => format!("it kept a burst for too long, and was at {at:#x}"),
+        Over::Moved(to) => format!("it was moved to {to}"),
         Over::Removed => "it did not end by itself and was removed".into(),
         Over::Host(why) => why.clone(),
     }

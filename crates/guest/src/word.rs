@@ -1,10 +1,11 @@
 //! How a chain names a guest: `guest:COMMAND`, or with options `guest,limit=5,memory=256:COMMAND`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::command::Spec;
 use crate::error::GuestError;
+use crate::snapshot::restore;
 
 /// A guest as a chain names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,29 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+
+impl Word<'_> {
+    /// From its command, or from its snapshot.
+    fn begun(&self) -> Result<Spec, GuestError> {
+        let mut options = self.options.split(',');
+        let Some(file) = options.find_map(|o| o.strip_prefix("restore=")) else {
+            return Spec::parse(self.command);
+        };
+        let wrong = |what: String| GuestError::Command {
+            command: format!("restore={file}"),
+            what,
+        };
+        if !self.command.is_empty() {
+            return Err(wrong(
+                "its program is that of the snapshot: write guest,restore=FILE:".into(),
+            ));
+        }
+        let mut spec = restore::spec(Path::new(file)).map_err(|e| wrong(e.to_string()))?;
+        spec.restore = Some(file.into());
+        Ok(spec)
+    }
+}
 
 impl<'a> Word<'a> {
     /// None when the word names no guest.
@@ -35,7 +58,7 @@ impl<'a> Word<'a> {
     /// # Errors
     /// [`GuestError::Command`] when an option does not exist or cannot be read, or there is no such program.
     pub fn spec(&self) -> Result<Spec, GuestError> {
-        let mut spec = Spec::parse(self.command)?;
+        let mut spec = self.begun()?;
         for option in self.options.split(',').filter(|o| !o.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             let done = set(&mut spec, name, value);
@@ -61,6 +84,13 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
             spec.limit = (!limit.is_zero()).then_some(limit)?;
         }
         "restart" => spec.restarts = value.parse().ok()?,
+        "snapshot" if value.starts_with('/') => spec.snapshot = Some(PathBuf::from(value)),
+        "every" => {
+            let every = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
+            spec.every = (!every.is_zero()).then_some(every)?;
+        }
+        // Looked at before.
+        "restore" => {}
         "slot" => spec.slot = Some(value.parse().ok()?),
         "dir" => {
             let folder = std::fs::canonicalize(value).ok()?;

@@ -14,6 +14,7 @@ pub mod features;
 pub mod files;
 pub mod format;
 pub mod image;
+pub mod inspect;
 pub mod pages;
 pub mod restore;
 pub mod take;

@@ -1,12 +1,13 @@
 //! Going on with a guest from its snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::backing::{Digests, fresh};
@@ -15,15 +16,17 @@ use super::image::{Head, Maps, Region, Rest};
 use super::pages::{Memory, push};
 use super::{SnapshotError, features, files};
 use crate::call::files::Files;
-use crate::hosted::{Hosted, preload};
+use crate::command::Spec;
+use crate::hosted::Hosted;
 use crate::memory::{self, Mapping};
 use crate::rest::Parked;
 use crate::shared::{Shared, Stage, State, monotonic};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
+use crate::start::preload;
 use crate::thread::{self, Context};
 use crate::vdso;
-use crate::watch::{self, Watch};
+use crate::watch;
 
 /// Bytes below a stack pointer that belong to the function that runs (System V ABI for x86-64, 3.2.2).
 const RED_ZONE: usize = 128;
@@ -203,30 +206,17 @@ impl Arrival {
         let alarm = rest
             .alarm
             .map_or(0, |left| monotonic().saturating_add(left));
-        let shared = Arc::new(Shared {
-            name: spec.name.clone(),
-            watch: Watch::new(spec.limit),
-            state: Mutex::new(State {
-                space: self.space,
-                files: own,
-                signals: rest.signals,
-                ids: rest.ids,
-                process: rest.process,
-                last_thread: rest.last_thread,
-                notes: rest.notes.into_iter().collect::<BTreeMap<_, _>>(),
-            }),
-            alarm: AtomicU64::new(alarm),
-            stage: Mutex::new(Stage::Running),
-            changed: Condvar::new(),
-            dead: AtomicBool::new(false),
-            living: AtomicUsize::new(0),
-            threads: Mutex::new(BTreeSet::new()),
-            port,
-            vdso,
-            rest: crate::rest::Rest::default(),
-            slot: self.slot,
-            spec,
-        });
+        let state = State {
+            space: self.space,
+            files: own,
+            signals: rest.signals,
+            ids: rest.ids,
+            process: rest.process,
+            last_thread: rest.last_thread,
+            notes: rest.notes.into_iter().collect(),
+        };
+        let shared = Shared::new(spec, self.slot, state, Stage::Running, [port, vdso]);
+        shared.alarm.store(alarm, Ordering::Relaxed);
         watch::watch(Arc::downgrade(&shared));
         let hosted = Hosted {
             shared,
@@ -297,17 +287,49 @@ fn thaw(guest: &Arc<Shared>, parked: Parked) -> Result<(), SnapshotError> {
     Ok(())
 }
 
+/// How the guest of a snapshot was started.
+///
+/// # Errors
+/// It is no snapshot.
+pub fn spec(file: &Path) -> Result<Spec, SnapshotError> {
+    let mut input = BufReader::new(File::open(file)?);
+    let mut body = Vec::new();
+    Ok(head(&mut input, &mut body)?.spec)
+}
+
+/// Goes on from a file. What `spec` says of times and restarts counts, and not what the snapshot says.
+///
+/// # Errors
+/// As [`read`].
+pub fn file(file: &Path, spec: &Spec) -> Result<Hosted, SnapshotError> {
+    let mut input = BufReader::new(File::open(file)?);
+    let mut body = Vec::new();
+    let mut head = head(&mut input, &mut body)?;
+    head.spec.limit = spec.limit;
+    head.spec.restarts = spec.restarts;
+    head.spec.snapshot.clone_from(&spec.snapshot);
+    head.spec.every = spec.every;
+    Arrival::new(head, spec.output)?.fill(&mut input, &mut body)
+}
+
+fn head(input: &mut dyn Read, body: &mut Vec<u8>) -> Result<Head, SnapshotError> {
+    format::begins(input)?;
+    if format::take(input, body)? != Kind::Head {
+        return Err(SnapshotError::broken("it does not begin with who it is"));
+    }
+    let head: Head = format::document(body)?;
+    head.check()?;
+    Ok(head)
+}
+
 /// Reads a whole snapshot and goes on with its guest, which is at rest until it is given packets.
 ///
 /// # Errors
 /// It is damaged, or cannot be gone on with here.
 pub fn read(input: &mut dyn Read, output: i32) -> Result<Hosted, SnapshotError> {
-    format::begins(input)?;
     let mut body = Vec::new();
-    if format::take(input, &mut body)? != Kind::Head {
-        return Err(SnapshotError::broken("it does not begin with who it is"));
-    }
-    let arrival = Arrival::new(format::document(&body)?, output)?;
+    let head = head(input, &mut body)?;
+    let arrival = Arrival::new(head, output)?;
     arrival.fill(input, &mut body)
 }
 

@@ -53,6 +53,12 @@ pub fn userfault() -> io::Result<OwnedFd> {
     }
 }
 
+/// What the best there is here is called.
+#[must_use]
+pub fn by() -> &'static str {
+    Memory::open().map_or("comparison", |memory| Tracker::new(&memory).name())
+}
+
 impl Tracker {
     /// The best there is here.
     #[must_use]

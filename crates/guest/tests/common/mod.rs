@@ -99,24 +99,34 @@ impl Packets {
     ) -> (Vec<usize>, usize) {
         let mut took = vec![0; guests.len()];
         let mut on = 0;
-        for burst in self.0[which].chunks_mut(BURST) {
-            let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
-                data: data.as_mut_ptr(),
-                time: *time,
-                length: data.len() as u32,
-                wire: *wire,
-                port: 0,
-                fate: 0,
-            };
-            let mut packets: Vec<Packet> = burst.iter_mut().map(given).collect();
+        each(&mut self.0[which], |packets| {
             for (guest, took) in guests.iter_mut().zip(&mut took) {
                 // SAFETY: each packet lies in a buffer of its own, which is not touched during the call.
-                *took += usize::from(unsafe { guest.burst(&mut packets) });
+                *took += usize::from(unsafe { guest.burst(packets) });
                 packets.retain(|p| p.fate == 0);
             }
             on += packets.len();
-        }
+        });
         (took, on)
+    }
+
+    /// Each burst. Each packet lies in a buffer of its own, which is not touched during the call.
+    pub fn bursts(&mut self, mut burst: impl FnMut(&mut Vec<Packet>)) {
+        each(&mut self.0, &mut burst);
+    }
+}
+
+fn each(packets: &mut [(Vec<u8>, u64, u32)], mut play: impl FnMut(&mut Vec<Packet>)) {
+    for burst in packets.chunks_mut(BURST) {
+        let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
+            data: data.as_mut_ptr(),
+            time: *time,
+            length: data.len() as u32,
+            wire: *wire,
+            port: 0,
+            fate: 0,
+        };
+        play(&mut burst.iter_mut().map(given).collect());
     }
 }
 

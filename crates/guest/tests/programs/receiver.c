@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -45,6 +47,37 @@ static void *all(void *unused)
     return unused;
 }
 
+/* Fails the first time only, for whoever goes on with what was before. */
+static void once(void)
+{
+    int fd = open("failed-once", O_RDWR | O_CREAT | O_EXCL, 0600);
+
+    if (fd >= 0)
+        abort();
+}
+
+static volatile unsigned long turns;
+static volatile double half;
+
+/* A thread that never stops, with numbers in its registers that must not change. */
+static void *spin(void *unused)
+{
+    double value = 1.5;
+
+    for (;;) {
+        value = value * 1.000001;
+        if (value > 3)
+            value /= 2;
+        half = value;
+        turns++;
+        if (!(value >= 1.4 && value <= 3.1))
+            abort();
+        if (!(turns & 0xfff))
+            usleep(100);
+    }
+    return unused;
+}
+
 static int deep(volatile char *outer)
 {
     volatile char inner[4096];
@@ -67,6 +100,8 @@ static void fail(const char *how)
         zero = deep(NULL);
     else if (!strcmp(how, "abort"))
         abort();
+    else if (!strcmp(how, "once"))
+        once();
     else if (!strcmp(how, "illegal"))
         __asm__ volatile("ud2");
     else if (!strcmp(how, "trap"))
@@ -153,6 +188,37 @@ int main(int count, char **words)
         fail("null");
     if (!strcmp(how, "ask"))
         ask();
+    if (!strcmp(how, "busy")) {
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, spin, NULL);
+        how = "count";
+    }
+    if (!strcmp(how, "files")) {
+        int ends[2], event = eventfd(3, EFD_NONBLOCK), epoll = epoll_create1(0), log, copy;
+        struct epoll_event one = { .events = EPOLLIN, .data.u64 = 77 }, got = { 0 };
+        uint64_t count = 0;
+        char text[16] = "";
+
+        if (pipe(ends) || epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &one) || write(ends[1], "waiting", 7) != 7)
+            return 8;
+        log = open("files.log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        copy = dup(log);
+        if (write(log, "before\n", 7) != 7)
+            return 8;
+        while (next())
+            ;
+        if (write(copy, "behind\n", 7) != 7 || lseek(log, 0, SEEK_CUR) != 14)
+            return 7;
+        if (epoll_wait(epoll, &got, 1, 0) != 1 || got.data.u64 != 77)
+            return 6;
+        if (read(ends[0], text, sizeof text) != 7 || strcmp(text, "waiting"))
+            return 5;
+        if (read(event, &count, sizeof count) != 8 || count != 3)
+            return 4;
+        printf("all as it was, process %s\n", getpid() == (int)syscall(SYS_gettid) ? "the same" : "another");
+        return 0;
+    }
     if (!strcmp(how, "thread")) {
         pthread_t thread;
 
