@@ -25,6 +25,10 @@ pub fn guests(system: &System) -> Finding {
     } else {
         ", no PKU"
     };
+    found += match millrace_guest::snapshot::track::by() {
+        "userfaultfd" => ", moved with pages tracked by userfaultfd",
+        _ => ", moved with pages compared: no userfaultfd with PAGEMAP_SCAN (Linux 6.7)",
+    };
     found += ": a guest's stray writes into the host or another guest are not caught";
     Finding {
         name: "guests",
