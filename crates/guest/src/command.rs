@@ -12,6 +12,15 @@ pub const LIMIT: Duration = Duration::from_secs(2);
 /// How long a guest may take to ask for packets the first time.
 pub const READY: Duration = Duration::from_secs(30);
 
+/// What becomes of packets when a guest has failed, until it has been started again, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// they pass it by
+    Pass,
+    /// they are dropped: for a guest that must see what goes on
+    Drop,
+}
+
 /// What is run, and with what.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -41,6 +50,12 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
+    /// whether it gets copies of the packets, and so sees those of the current burst alone
+    pub isolate: bool,
+    /// bytes of heap that it has before it begins; 0: none
+    pub heap: usize,
+    /// what becomes of packets when it has failed
+    pub failing: Failing,
     /// where its standard output goes: a descriptor of the host's
     pub output: i32,
 }
@@ -80,6 +95,9 @@ impl Spec {
             read: Vec::new(),
             write: Vec::new(),
             jit: false,
+            isolate: false,
+            heap: 0,
+            failing: Failing::Pass,
             output: 1,
         })
     }

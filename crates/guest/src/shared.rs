@@ -12,9 +12,10 @@ use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::fault::Fault;
+use crate::protect::Domain;
 use crate::slot::Slot;
 use crate::space::Space;
-use crate::thread::{self, Context, Stop};
+use crate::thread::{self, Context, Running, Stop};
 use crate::trap::Left;
 use crate::watch::{self, Watch};
 
@@ -56,8 +57,12 @@ pub struct Shared {
     pub name: String,
     /// how it was made
     pub spec: Spec,
-    /// where it lives; given back last
+    /// where it lives
     pub slot: Slot,
+    /// the key of its memory; given back after the slot, because fields are dropped in their order
+    pub domain: Domain,
+    /// PKRU while it runs
+    pub(crate) rights: u32,
     /// its visits by the worker
     pub watch: Watch,
     /// what its system calls change
@@ -178,7 +183,7 @@ impl Shared {
     fn host(self: &Arc<Self>, context: &Context) {
         let number = own_number();
         lock(&self.threads).insert(number);
-        match thread::run(self, context, false) {
+        match thread::run(&mut Running::new(self, context, false), context) {
             Ok(Stop::Receive(context)) => self.asks(context),
             Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
             Ok(Stop::Left(left)) => self.end(over(left)),

@@ -10,11 +10,14 @@ use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::error::GuestError;
+use crate::heap;
 use crate::hosted::Hosted;
 use crate::load;
 use crate::memory::{self, Mapping};
 use crate::port::Port;
-use crate::shared::{Shared, Stage, State, describe, lock};
+use crate::protect::{self, Domain};
+use crate::room::{ROOM, Room};
+use crate::shared::{Over, Shared, Stage, State, describe, lock};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
 use crate::stack;
@@ -37,9 +40,13 @@ impl Hosted {
     /// When it cannot be loaded, or ends or takes too long before it asks.
     pub fn start(spec: Spec) -> Result<Self, GuestError> {
         let begin = Instant::now();
+        // Before the slot, so that it goes after it.
+        let domain = Domain::take();
+        protect::open();
         let slot = Slot::reserve(spec.slot)?;
         let range = slot.range();
         let mut space = Space::new(range.clone(), spec.budget, spec.jit);
+        space.key = domain.key();
         let refused = |what| {
             move |e: i32| GuestError::System {
                 what,
@@ -57,13 +64,27 @@ impl Hosted {
         let port = space.place(size_of::<Port>()).unwrap_or(range.start);
         memory::map(&mut space, &memory(port, size_of::<Port>()))
             .map_err(refused("a guest's port"))?;
+        let room = if spec.isolate || domain.key() > 0 {
+            let start = space.place(ROOM).unwrap_or(range.start);
+            memory::map(&mut space, &memory(start, ROOM))
+                .map_err(refused("room for a guest's packets"))?;
+            Some(Room::new(start))
+        } else {
+            None
+        };
         let top = range.end;
         let bottom = top - STACK;
         memory::map(&mut space, &memory(bottom, STACK)).map_err(refused("a guest's stack"))?;
         space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
+        if spec.heap > 0 {
+            heap::prepare(&mut space, spec.heap).map_err(refused("a guest's heap"))?;
+        }
         let (program, interpreter) = load::load(&spec.program, &mut space)?;
         let mut environment = spec.environment.clone();
         environment.push(format!("LD_PRELOAD={PRELOAD}"));
+        if spec.heap > 0 {
+            environment.push(heap::tunables(spec.heap));
+        }
         let mut random = [0; 16];
         // SAFETY: writes at most as many bytes as there are.
         unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
@@ -117,6 +138,8 @@ impl Hosted {
             threads: Mutex::new(BTreeSet::new()),
             port,
             slot,
+            rights: domain.rights(),
+            domain,
             spec,
         });
         watch::watch(Arc::downgrade(&shared));
@@ -129,8 +152,10 @@ impl Hosted {
         let mut hosted = Self {
             shared,
             context: None,
+            running: None,
             over: None,
             took: Duration::ZERO,
+            room,
             _preload: preload,
         };
         hosted
@@ -172,6 +197,11 @@ impl Hosted {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         };
+        // What a dynamic loader, or a shell, ends with that has said why.
+        let hint = match &*stage {
+            Stage::Over(Over::Exit(127)) => " (a library is missing: its loader has said which)",
+            _ => "",
+        };
         drop(stage);
         let notes = self
             .notes()
@@ -180,7 +210,7 @@ impl Hosted {
             .collect::<String>();
         Err(GuestError::Start {
             name: self.shared.name.clone(),
-            what: what + &notes,
+            what: what + hint + &notes,
         })
     }
 }

@@ -171,11 +171,11 @@ pub unsafe extern "C" fn trap(
             call::Answer::Leave(left) => Some(left),
         }
     } else {
-        // SAFETY: si_addr is set for these signals.
-        let address = unsafe { (*info).si_addr() }.addr();
-        let guest = own.running.as_ref().map(|r| &r.guest);
+        // SAFETY: the kernel's; si_addr is set for these signals.
+        let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+        let guest = own.running().map(|r| &r.guest);
         Some(Left::Fault(Box::new(Fault::of(
-            signal, address, &frame, guest,
+            signal, code, address, &frame, guest,
         ))))
     };
     own.in_trap.store(0, Ordering::Relaxed);
@@ -185,8 +185,8 @@ pub unsafe extern "C" fn trap(
 }
 
 /// Whether this thread is to leave its guest: because that is being removed, or was too long at it.
-fn taken_out(own: &Thread, at: usize) -> Option<Left> {
-    let running = own.running.as_ref()?;
+fn taken_out(own: &mut Thread, at: usize) -> Option<Left> {
+    let running = own.running()?;
     if running.guest.is_dead() {
         Some(Left::Removed)
     } else if running.worker && running.guest.watch.overdue() {
