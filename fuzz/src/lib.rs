@@ -7,6 +7,7 @@ pub mod btf;
 pub mod check;
 pub mod control;
 pub mod elf;
+pub mod guest;
 pub mod map_file;
 pub mod packet_language;
 pub mod pcap;

@@ -12,6 +12,8 @@ use millrace_guest::port::Packet;
 use millrace_guest::{Hosted, Spec};
 
 const BURST: usize = 32;
+/// Switches in a row for the figure of the switch alone.
+const SWITCHES: u32 = 32;
 const TRIVIAL: &str = r#"
 #include "port.h"
 __attribute__((weak)) struct mr_guest_packet *millrace_receive(int *ended);
@@ -75,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut packets: Vec<Packet> = buffers.iter_mut().map(packet).collect();
     let mut sum = 0;
-    let mut taken = vec![Vec::new(); 6];
+    let mut taken = vec![Vec::new(); 7];
     let mut measure = |place: usize, work: &mut dyn FnMut()| {
         let begin = clock::ticks();
         work();
@@ -85,7 +87,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     };
     for _ in 0..rounds {
-        measure(5, &mut || ());
+        measure(6, &mut || ());
+        measure(5, &mut || {
+            guests.iter_mut().take(1).for_each(|g| {
+                g.switches(SWITCHES);
+            });
+        });
         measure(0, &mut || direct(&mut packets, &mut sum));
         // SAFETY (of all): the packets lie in `buffers`.
         measure(1, &mut || guests.iter_mut().take(1).for_each(|g| g.idle()));
@@ -98,6 +105,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             });
         }
     }
+    let protection = guests
+        .first()
+        .map_or(String::new(), |g| g.protection().to_string());
     let clock = taken.last_mut().map_or(0, |list| median(list)) as f64;
     // Each figure is without what reading the clock itself takes.
     let mut told = taken.iter_mut().map(|list| median(list) as f64 - clock);
@@ -119,6 +129,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ticks / each / count
         );
     }
+    println!(
+        "the switch alone          {:7.1} cycles there and back",
+        next() / f64::from(SWITCHES)
+    );
+    println!("memory                    {}", protection);
     black_box(sum);
     Ok(())
 }

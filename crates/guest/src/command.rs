@@ -17,6 +17,15 @@ pub const READY: Duration = Duration::from_secs(30);
 /// How often a snapshot is taken where they are asked for, unless said otherwise.
 pub const EVERY: Duration = Duration::from_secs(10);
 
+/// What becomes of packets when a guest has failed, until it has been started again, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failing {
+    /// they pass it by
+    Pass,
+    /// they are dropped: for a guest that must see what goes on
+    Drop,
+}
+
 /// What is run, and with what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
@@ -53,6 +62,12 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
+    /// whether it gets copies of the packets, and so sees those of the current burst alone
+    pub isolate: bool,
+    /// bytes of heap that it has before it begins; 0: none
+    pub heap: usize,
+    /// what becomes of packets when it has failed
+    pub failing: Failing,
     /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
     #[serde(skip)]
     pub output: i32,
@@ -96,6 +111,9 @@ impl Spec {
             read: Vec::new(),
             write: Vec::new(),
             jit: false,
+            isolate: false,
+            heap: 0,
+            failing: Failing::Pass,
             output: 1,
         })
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given};
 
+use crate::command::Failing;
 use crate::hosted::Hosted;
 use crate::migrate::away::Away;
 use crate::migrate::desk::{Desk, Outcome};
@@ -28,6 +29,8 @@ pub struct Element {
     guest: Hosted,
     /// packets that have gone past it since it failed or ended
     past: u64,
+    /// those that were dropped since
+    dropped: u64,
     idle: Instant,
     /// how often it may still be started again
     restarts: u32,
@@ -56,10 +59,20 @@ impl Element {
             saver: Saver::of(guest.spec()),
             guest,
             past: 0,
+            dropped: 0,
             idle: Instant::now(),
             coming: None,
             former: Vec::new(),
             lives: 0,
+        }
+    }
+
+    /// What became of packets since it does not run.
+    fn became(&self) -> String {
+        match (self.past, self.dropped) {
+            (past, 0) => format!("{past} packets went past it"),
+            (0, dropped) => format!("{dropped} packets were dropped"),
+            (past, dropped) => format!("{past} packets went past it and {dropped} were dropped"),
         }
     }
 
@@ -81,11 +94,9 @@ impl Element {
             let over = self.guest.over().map(describe).unwrap_or_default();
             match started {
                 Ok(guest) => {
-                    let past = self.past;
-                    self.former(format!(
-                        "{over}; {past} packets went past it until it was started again"
-                    ));
-                    self.past = 0;
+                    let became = self.became();
+                    self.former(format!("{over}; {became} until it was started again"));
+                    (self.past, self.dropped) = (0, 0);
                     self.desk.replace(&guest.shared);
                     self.guest = guest;
                 }
@@ -189,9 +200,16 @@ impl Foreign for Element {
         for part in packets.chunks_mut(BURST) {
             // SAFETY: as the caller promises.
             if !unsafe { self.guest.burst(part) } {
-                self.past += part.len() as u64;
+                let drops = self.guest.spec().failing == Failing::Drop
+                    && self.guest.over().is_some_and(failed);
+                let count = part.len() as u64;
+                if drops {
+                    self.dropped += count;
+                } else {
+                    self.past += count;
+                }
                 // Half a decision is none.
-                part.iter_mut().for_each(|p| p.fate = 0);
+                part.iter_mut().for_each(|p| p.fate = u32::from(drops));
             }
         }
     }
@@ -230,10 +248,11 @@ impl Foreign for Element {
             self.guest.took.as_secs_f64() * 1e3,
             self.guest.memory() >> 10
         )];
+        facts.push(self.guest.protection().to_string());
         let mut what = describe(&over);
         if early {
             // Writing to a string cannot fail.
-            let _ = write!(what, "; {} packets went past it", self.past);
+            let _ = write!(what, "; {}", self.became());
         }
         facts.extend(self.saver.take().map(Saver::told));
         facts.append(&mut self.former);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::hosted::Hosted;
 use crate::port::Port;
+use crate::protect;
 use crate::shared::{Over, Shared, Stage, lock};
 use crate::watch;
 
@@ -39,6 +40,7 @@ impl Hosted {
     /// Tells it that no packets will come any more, and lets it end: first by that, then by the signals that a
     /// user would end it with, and at last by force.
     pub fn finish(&mut self) {
+        protect::open();
         let port = self.shared.port as *mut Port;
         let deadline = Instant::now() + END;
         for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {

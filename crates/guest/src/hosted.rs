@@ -8,17 +8,23 @@ use std::time::{Duration, Instant};
 use crate::command::Spec;
 use crate::end::END;
 use crate::port::{BURST, Packet, Port};
+use crate::protect::{self, Protection};
+use crate::room::Room;
 use crate::shared::{Over, Shared, Stage, lock, monotonic, over, own_number};
-use crate::thread::{self, Context, Stop};
+use crate::thread::{self, Context, Running, Stop};
 use crate::trap::Left;
 
 /// A hosted guest.
 pub struct Hosted {
     pub(crate) shared: Arc<Shared>,
     pub(crate) context: Option<Context>,
+    /// as its packets' thread is run
+    pub(crate) running: Option<Running>,
     pub(crate) over: Option<Over>,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
+    /// where its packets are copied to, if they are
+    pub(crate) room: Option<Room>,
     pub(crate) _preload: OwnedFd,
 }
 
@@ -64,16 +70,53 @@ impl Hosted {
         self.shared.state().space.peak
     }
 
+    /// How it is kept from the memory of others.
+    #[must_use]
+    pub fn protection(&self) -> Protection {
+        self.shared.domain.protection()
+    }
+
+    /// Where what it shares with the host lies: an address that is its own, for messages and tests.
+    #[must_use]
+    pub fn port_address(&self) -> usize {
+        self.shared.port_address()
+    }
+
     /// Gives it packets, at most [`BURST`], and lets it run until it wants more. After that `fate` of each says
     /// what it decided. False when it does not run (any more); then all packets go on.
     ///
     /// # Safety
     /// Each packet's bytes are valid, and nobody else's, during the call.
     pub unsafe fn burst(&mut self, packets: &mut [Packet]) -> bool {
+        let most = packets.len().min(BURST);
+        let mut rest = packets.get_mut(..most).unwrap_or(&mut []);
+        loop {
+            let fits = match &self.room {
+                Some(_) => Room::fits(rest),
+                None => rest.len(),
+            };
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(fits.min(most));
+            // SAFETY: as the caller promises.
+            if !unsafe { self.part(part) } {
+                return false;
+            }
+            if after.is_empty() || fits == 0 {
+                return true;
+            }
+            rest = after;
+        }
+    }
+
+    /// A burst, or as much of it as there is room for.
+    ///
+    /// # Safety
+    /// As [`Hosted::burst`].
+    unsafe fn part(&mut self, packets: &mut [Packet]) -> bool {
         if self.context.is_none() {
             return false;
         }
-        let count = packets.len().min(BURST);
+        protect::open();
+        let count = packets.len();
         let port = self.shared.port as *mut Port;
         // SAFETY: the port is mapped as long as the slot is, and its guest does not run now. No reference is made,
         // because threads of the guest's may write to it.
@@ -85,6 +128,9 @@ impl Hosted {
             );
             (&raw mut (*port).count).write(count as u32);
             (&raw mut (*port).next).write(0);
+            if let Some(room) = &mut self.room {
+                room.fill(packets, port);
+            }
         }
         let alarm = self.shared.alarm.load(Ordering::Relaxed);
         if alarm != 0 && alarm <= monotonic() {
@@ -103,15 +149,15 @@ impl Hosted {
             went = self.resume();
         }
         if went {
-            for (index, packet) in packets.iter_mut().take(count).enumerate() {
-                // SAFETY: as above; `index` is below the array's length.
-                packet.fate = unsafe {
-                    (&raw const (*port).packets)
-                        .cast::<Packet>()
-                        .add(index)
-                        .read()
-                        .fate
-                };
+            // SAFETY: as above.
+            let decided = unsafe { (&raw const (*port).packets).cast::<Packet>() };
+            for (index, packet) in packets.iter_mut().enumerate() {
+                // SAFETY: as above; there are no more packets than the array has places.
+                packet.fate = unsafe { (&raw const (*decided.add(index)).fate).read() };
+            }
+            if let Some(room) = &self.room {
+                // SAFETY: the packets that were copied in.
+                unsafe { room.back(packets) };
             }
         }
         went
@@ -155,8 +201,11 @@ impl Hosted {
         let Some(context) = self.context.take() else {
             return false;
         };
+        let running = self
+            .running
+            .get_or_insert_with(|| Running::new(&self.shared, &context, true));
         self.shared.watch.enter(own_number());
-        let stop = thread::run(&self.shared, &context, true);
+        let stop = thread::run(running, &context);
         self.shared.watch.leave();
         match stop {
             Ok(Stop::Receive(context)) if !self.shared.is_dead() => {
@@ -175,6 +224,26 @@ impl Hosted {
         }
         self.settle();
         false
+    }
+
+    /// Switches to it and back so often, without packets and without the watchdog, for as long as it asks for more:
+    /// for measuring. Gives how often.
+    #[doc(hidden)]
+    pub fn switches(&mut self, rounds: u32) -> u32 {
+        protect::open();
+        for round in 0..rounds {
+            let Some(context) = self.context.take() else {
+                return round;
+            };
+            let running = self
+                .running
+                .get_or_insert_with(|| Running::new(&self.shared, &context, true));
+            match thread::run(running, &context) {
+                Ok(Stop::Receive(context)) => self.context = Some(context),
+                _ => return round,
+            }
+        }
+        rounds
     }
 
     /// Takes note of why it ended.

@@ -8,14 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::fault::Fault;
+use crate::protect::Domain;
 use crate::rest::Rest;
 use crate::slot::Slot;
 use crate::space::Space;
-use crate::thread::{self, Context, Stop};
+use crate::thread::{self, Context, Running, Stop};
 use crate::trap::Left;
 use crate::watch::{self, Watch};
 
@@ -53,14 +56,29 @@ pub(crate) enum Stage {
     Over(Over),
 }
 
+/// Where the host's parts of a slot lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Places {
+    /// the port
+    pub port: usize,
+    /// the image of the kernel's vDSO
+    pub vdso: usize,
+    /// where packets are copied to, if they are
+    pub room: Option<usize>,
+}
+
 /// What all threads of a guest share with the host.
 pub struct Shared {
     /// what it is called
     pub name: String,
     /// how it was made
     pub spec: Spec,
-    /// where it lives; given back last
+    /// where it lives
     pub slot: Slot,
+    /// the key of its memory; given back after the slot, because fields are dropped in their order
+    pub domain: Domain,
+    /// PKRU while it runs
+    pub(crate) rights: u32,
     /// its visits by the worker
     pub watch: Watch,
     /// what its system calls change
@@ -74,8 +92,8 @@ pub struct Shared {
     pub(crate) living: AtomicUsize,
     pub(crate) threads: Mutex<BTreeSet<i32>>,
     pub(crate) port: usize,
-    /// its image of the kernel's vDSO
-    pub(crate) vdso: usize,
+    /// where the host's parts of its slot lie
+    pub(crate) places: Places,
     /// its own threads, when it is to rest
     pub(crate) rest: Rest,
 }
@@ -130,13 +148,14 @@ pub(crate) fn own_number() -> i32 {
 }
 
 impl Shared {
-    /// Of a guest without threads so far. Its port and its image of the vDSO lie at `[port, vdso]`.
+    /// Of a guest without threads so far.
     pub(crate) fn new(
         spec: Spec,
         slot: Slot,
+        domain: Domain,
         state: State,
         stage: Stage,
-        [port, vdso]: [usize; 2],
+        places: Places,
     ) -> Arc<Self> {
         Arc::new(Self {
             name: spec.name.clone(),
@@ -148,10 +167,12 @@ impl Shared {
             dead: AtomicBool::new(false),
             living: AtomicUsize::new(0),
             threads: Mutex::new(BTreeSet::new()),
-            port,
-            vdso,
+            port: places.port,
+            places,
             rest: Rest::default(),
             slot,
+            rights: domain.rights(),
+            domain,
             spec,
         })
     }
@@ -228,12 +249,14 @@ impl Shared {
 
     /// The life of such a thread.
     fn host(self: &Arc<Self>, context: &Context) {
-        self.lives(|| match thread::run(self, context, false) {
-            Ok(Stop::Receive(context)) => self.asks(context),
-            Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
-            Ok(Stop::Left(left)) => self.end(over(left)),
-            Err(error) => self.end(Over::Host(error.to_string())),
-        });
+        self.lives(
+            || match thread::run(&mut Running::new(self, context, false), context) {
+                Ok(Stop::Receive(context)) => self.asks(context),
+                Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
+                Ok(Stop::Left(left)) => self.end(over(left)),
+                Err(error) => self.end(Over::Host(error.to_string())),
+            },
+        );
     }
 
     /// Counts this thread as one of the guest's while it does something.

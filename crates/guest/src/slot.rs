@@ -135,6 +135,13 @@ pub fn is_guest(address: usize) -> bool {
     (BASE..END).contains(&address)
 }
 
+/// The slot that an address lies in.
+#[must_use]
+pub fn number_at(address: usize) -> Option<u32> {
+    let into = address.checked_sub(BASE)? / STRIDE;
+    (into < SLOTS as usize).then_some(into as u32)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

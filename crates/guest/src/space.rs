@@ -42,6 +42,10 @@ pub struct Space {
     writable: usize,
     /// memory may be both writable and executable
     pub jit: bool,
+    /// where the part of the heap ends that was mapped before the program began; at least where the heap begins
+    pub heap_ready: usize,
+    /// the protection key of its memory; 0: none
+    pub key: i32,
     /// the most writable bytes there have been
     pub peak: usize,
 }
@@ -63,6 +67,8 @@ impl Space {
             heap_end,
             budget,
             jit,
+            heap_ready: heap_end,
+            key: 0,
             writable: 0,
             peak: 0,
         }

@@ -9,11 +9,14 @@ use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::error::GuestError;
+use crate::heap;
 use crate::hosted::Hosted;
 use crate::load;
 use crate::memory::{self, Mapping};
 use crate::port::Port;
-use crate::shared::{Shared, Stage, State, describe, lock};
+use crate::protect::{self, Domain};
+use crate::room::{ROOM, Room};
+use crate::shared::{Over, Places, Shared, Stage, State, describe, lock};
 use crate::slot::{PAGE, Slot};
 use crate::snapshot::restore;
 use crate::space::Space;
@@ -45,9 +48,13 @@ impl Hosted {
             });
         }
         let begin = Instant::now();
+        // Before the slot, so that it goes after it.
+        let domain = Domain::take();
+        protect::open();
         let slot = Slot::reserve(spec.slot)?;
         let range = slot.range();
         let mut space = Space::new(range.clone(), spec.budget, spec.jit);
+        space.key = domain.key();
         let refused = |what| {
             move |e: i32| GuestError::System {
                 what,
@@ -65,14 +72,28 @@ impl Hosted {
         let port = space.place(size_of::<Port>()).unwrap_or(range.start);
         memory::map(&mut space, &memory(port, size_of::<Port>()))
             .map_err(refused("a guest's port"))?;
+        let room = if spec.isolate || domain.key() > 0 {
+            let start = space.place(ROOM).unwrap_or(range.start);
+            memory::map(&mut space, &memory(start, ROOM))
+                .map_err(refused("room for a guest's packets"))?;
+            Some(Room::new(start))
+        } else {
+            None
+        };
         let top = range.end;
         let bottom = top - STACK;
         memory::map(&mut space, &memory(bottom, STACK)).map_err(refused("a guest's stack"))?;
         space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
         let vdso = vdso::map(&mut space).map_err(refused("a guest's vDSO"))?;
+        if spec.heap > 0 {
+            heap::prepare(&mut space, spec.heap).map_err(refused("a guest's heap"))?;
+        }
         let (program, interpreter) = load::load(&spec.program, &mut space)?;
         let mut environment = spec.environment.clone();
         environment.push(format!("LD_PRELOAD={PRELOAD}"));
+        if spec.heap > 0 {
+            environment.push(heap::tunables(spec.heap));
+        }
         let mut random = [0; 16];
         // SAFETY: writes at most as many bytes as there are.
         unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
@@ -117,7 +138,12 @@ impl Hosted {
             last_thread: number,
             notes: BTreeMap::new(),
         };
-        let shared = Shared::new(spec, slot, state, Stage::Starting, [port, vdso]);
+        let places = Places {
+            port,
+            vdso,
+            room: room.as_ref().map(Room::start),
+        };
+        let shared = Shared::new(spec, slot, domain, state, Stage::Starting, places);
         watch::watch(Arc::downgrade(&shared));
         let context = Context {
             rsp: frame,
@@ -128,8 +154,10 @@ impl Hosted {
         let mut hosted = Self {
             shared,
             context: None,
+            running: None,
             over: None,
             took: Duration::ZERO,
+            room,
             _preload: preload,
         };
         hosted
@@ -171,6 +199,11 @@ impl Hosted {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         };
+        // What a dynamic loader, or a shell, ends with that has said why.
+        let hint = match &*stage {
+            Stage::Over(Over::Exit(127)) => " (a library is missing: its loader has said which)",
+            _ => "",
+        };
         drop(stage);
         let notes = self
             .notes()
@@ -179,7 +212,7 @@ impl Hosted {
             .collect::<String>();
         Err(GuestError::Start {
             name: self.shared.name.clone(),
-            what: what + &notes,
+            what: what + hint + &notes,
         })
     }
 }

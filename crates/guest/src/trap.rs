@@ -196,11 +196,11 @@ pub unsafe extern "C" fn trap(
             call::Answer::Leave(left) => Some(left),
         }
     } else {
-        // SAFETY: si_addr is set for these signals.
-        let address = unsafe { (*info).si_addr() }.addr();
-        let guest = own.running.as_ref().map(|r| &r.guest);
+        // SAFETY: the kernel's; si_addr is set for these signals.
+        let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+        let guest = own.running().map(|r| &r.guest);
         Some(Left::Fault(Box::new(Fault::of(
-            signal, address, &frame, guest,
+            signal, code, address, &frame, guest,
         ))))
     };
     own.in_trap.store(0, Ordering::Relaxed);
@@ -210,17 +210,17 @@ pub unsafe extern "C" fn trap(
 }
 
 /// Whether this thread, in its guest, is to come to rest; the packets' own is at rest elsewhere.
-fn rests(own: &Thread) -> bool {
-    let running = own.running.as_ref();
-    running.is_some_and(|r| !r.worker && r.guest.rest.wanted())
+fn rests(own: &mut Thread) -> bool {
+    own.running()
+        .is_some_and(|r| !r.worker && r.guest.rest.wanted())
 }
 
 /// Keeps this thread in its handler until its guest goes on.
 ///
 /// # Safety
 /// `extended` is the frame's.
-unsafe fn stay(own: &Thread, frame: &Frame<'_>, extended: *const u8) {
-    if let Some(running) = &own.running {
+unsafe fn stay(own: &mut Thread, frame: &Frame<'_>, extended: *const u8) {
+    if let Some(running) = own.running() {
         // SAFETY: as the caller promises.
         let parked = unsafe { rest::registers(frame, extended, running.number, running.clear) };
         rest::park(&running.guest, parked);
@@ -228,15 +228,15 @@ unsafe fn stay(own: &Thread, frame: &Frame<'_>, extended: *const u8) {
 }
 
 /// What a thread begins with that comes from elsewhere: it has made the call at `thaw` of its guest's vDSO.
-fn begins(own: &Thread, at: usize) -> Option<Parked> {
-    let running = own.running.as_ref()?;
-    let begins = at == crate::vdso::thaw(running.guest.vdso) + 2;
+fn begins(own: &mut Thread, at: usize) -> Option<Parked> {
+    let running = own.running()?;
+    let begins = at == crate::vdso::thaw(running.guest.places.vdso) + 2;
     begins.then(|| running.guest.rest.thawed(running.number))?
 }
 
 /// Whether this thread is to leave its guest: because that is being removed, or was too long at it.
-fn taken_out(own: &Thread, at: usize) -> Option<Left> {
-    let running = own.running.as_ref()?;
+fn taken_out(own: &mut Thread, at: usize) -> Option<Left> {
+    let running = own.running()?;
     if running.guest.is_dead() {
         Some(Left::Removed)
     } else if running.worker && running.guest.watch.overdue() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::command::Spec;
+use crate::command::{Failing, Spec};
 use crate::error::GuestError;
 use crate::snapshot::restore;
 
@@ -15,7 +15,7 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
 
 impl Word<'_> {
     /// From its command, or from its snapshot.
@@ -64,7 +64,7 @@ impl<'a> Word<'a> {
             let done = set(&mut spec, name, value);
             done.ok_or_else(|| GuestError::Command {
                 command: self.command.to_owned(),
-                what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, paths are absolute"),
+                what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, heap 1 to 1024, paths are absolute"),
             })?;
         }
         Ok(spec)
@@ -75,9 +75,21 @@ impl<'a> Word<'a> {
 fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
     match name {
         "jit" if value.is_empty() => spec.jit = true,
+        "isolate" if value.is_empty() => spec.isolate = true,
         "memory" => {
             let mib: usize = value.parse().ok()?;
             spec.budget = (16..=4096).contains(&mib).then_some(mib << 20)?;
+        }
+        "heap" => {
+            let mib: usize = value.parse().ok()?;
+            spec.heap = (1..=1024).contains(&mib).then_some(mib << 20)?;
+        }
+        "failing" => {
+            spec.failing = match value {
+                "pass" => Failing::Pass,
+                "drop" => Failing::Drop,
+                _ => return None,
+            }
         }
         "limit" => {
             let limit = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
@@ -113,11 +125,14 @@ mod tests {
         for other in ["guest", "guests:ls", "firewall", "guest/x.c", "guest,jit"] {
             assert_eq!(Word::of(other), None, "{other}");
         }
-        let spec = Word::of("guest,jit,memory=64,limit=0.5,slot=7,read=/srv:sh -c :")
-            .unwrap()
-            .spec()
-            .unwrap();
-        assert!(spec.jit);
+        let spec = Word::of(
+            "guest,jit,isolate,memory=64,heap=8,failing=drop,limit=0.5,slot=7,read=/srv:sh -c :",
+        )
+        .unwrap()
+        .spec()
+        .unwrap();
+        assert!(spec.jit && spec.isolate);
+        assert_eq!((spec.heap, spec.failing), (8 << 20, Failing::Drop));
         assert_eq!((spec.budget, spec.slot), (64 << 20, Some(7)));
         assert_eq!(spec.limit, Duration::from_millis(500));
         assert_eq!(spec.arguments, ["sh", "-c", ":"]);
@@ -126,6 +141,8 @@ mod tests {
             "guest,limit=0:sh",
             "guest,jit=1:sh",
             "guest,fast:sh",
+            "guest,heap=0:sh",
+            "guest,failing=open:sh",
             "guest,read=x:sh",
         ] {
             let error = Word::of(wrong).unwrap().spec().unwrap_err().to_string();

@@ -1,6 +1,7 @@
 //! `millrace receive`: waits for a guest that another process moves here.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -66,7 +67,7 @@ impl Receive {
                 Err(e) => return Err(Failure::wrong(e)),
             }
             let late = until.is_some_and(|until| Instant::now() >= until);
-            if late || signal::flag().load(std::sync::atomic::Ordering::Relaxed) {
+            if late || signal::flag().load(Ordering::Relaxed) {
                 return Err(Failure::wrong("no guest has come")
                     .help("move one here with `millrace ctl migrate GUEST --to SOCKET`"));
             }
@@ -76,12 +77,28 @@ impl Receive {
         drop(listening);
         stream.set_nonblocking(false).map_err(Failure::wrong)?;
         let output = if self.json { 2 } else { 1 };
-        let received = migrate::receive(&stream, output, &mut |event| match event {
-            Event::Arrives(head) => {
-                screen::err(&format!("{} arrives in slot {}", head.spec.name, head.slot));
+        // A thread that runs guests takes no signals: this one looks whether it is to end.
+        let received = std::thread::scope(|scope| {
+            let host = scope.spawn(|| {
+                migrate::receive(&stream, output, &mut |event| match event {
+                    Event::Arrives(head) => {
+                        let (name, slot) = (&head.spec.name, head.slot);
+                        screen::err(&format!("{name} arrives in slot {slot}"));
+                    }
+                    Event::There => screen::err("it is there, and its packets come"),
+                })
+            });
+            while !host.is_finished() {
+                if signal::flag().load(Ordering::Relaxed) {
+                    // The run that it came from goes on without it.
+                    let _ = stream.shutdown(std::net::Shutdown::Both);
+                }
+                std::thread::sleep(LOOK);
             }
-            Event::There => screen::err("it is there, and its packets come"),
+            host.join()
         });
+        let received =
+            received.map_err(|_| Failure::wrong("the thread that ran the guest failed"))?;
         let (name, packets, told) = received.map_err(|e| failure(&e))?;
         if self.json {
             let failure = told.failure.as_ref().map(|(what, _)| what);

@@ -122,7 +122,11 @@ fn brk(call: &mut Call<'_>) -> Result<i64, Errno> {
         if !space.heap_may_end(wish) {
             return None;
         }
-        let (had, wants) = (pages(end)?, pages(wish)?);
+        // What was mapped before the program began stays.
+        let (had, wants) = (
+            pages(end)?.max(space.heap_ready),
+            pages(wish)?.max(space.heap_ready),
+        );
         if wants > had {
             let mapping = Mapping {
                 start: had,

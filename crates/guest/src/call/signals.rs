@@ -197,6 +197,7 @@ fn kill(call: &mut Call<'_>) -> Answer {
     Answer::Leave(Left::Fault(Box::new(Fault::of(
         signal,
         0,
+        0,
         call.frame,
         Some(&call.guest),
     ))))

@@ -10,7 +10,8 @@ use crate::command::Spec;
 use crate::memory;
 use crate::port::Port;
 use crate::rest::{MOST_EXTENDED, Parked};
-use crate::shared::THREADS;
+use crate::room::ROOM;
+use crate::shared::{Places, THREADS};
 use crate::slot::{self, PAGE, SLOTS};
 use crate::space::AREAS;
 use crate::thread::Context;
@@ -24,10 +25,8 @@ pub struct Head {
     pub spec: Spec,
     /// its slot: it goes on at the same addresses
     pub slot: u32,
-    /// where its port lies
-    pub port: usize,
-    /// where its image of the vDSO lies
-    pub vdso: usize,
+    /// where the host's parts of it lie
+    pub places: Places,
     /// what its processor could do ([`super::features`])
     pub features: Vec<u64>,
 }
@@ -142,6 +141,8 @@ pub struct Rest {
     pub live: Vec<(usize, usize)>,
     /// the end of its heap
     pub heap_end: usize,
+    /// the end of what of it was there before it began; 0: nothing
+    pub heap_ready: usize,
     /// the most writable memory it had, bytes
     pub peak: usize,
     /// the packets' own thread
@@ -188,6 +189,13 @@ impl Head {
         base..base + slot::SIZE
     }
 
+    /// The host's parts of its slot: addresses and lengths.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, usize)> {
+        let Places { port, vdso, room } = self.places;
+        let fixed = [(port, size_of::<Port>()), (vdso, vdso::SIZE)];
+        fixed.into_iter().chain(room.map(|room| (room, ROOM)))
+    }
+
     /// Whether a range of so many bytes from a page's start lies in its slot.
     fn holds(&self, start: usize, length: usize) -> bool {
         let end = start.checked_add(length);
@@ -200,8 +208,12 @@ impl Head {
     /// What cannot be.
     pub fn check(&self) -> Result<(), SnapshotError> {
         must(self.slot < SLOTS, "there is no such slot")?;
-        let in_slot = self.holds(self.port, size_of::<Port>()) && self.holds(self.vdso, vdso::SIZE);
-        must(in_slot, "its port or its vDSO is not in its slot")?;
+        for (start, length) in self.parts() {
+            must(
+                self.holds(start, length),
+                "a part of the host's that is not in its slot",
+            )?;
+        }
         must(
             self.spec.budget <= slot::SIZE,
             "a budget larger than its slot",
@@ -259,6 +271,18 @@ impl Maps {
         (address < region.end).then_some(region)
     }
 
+    /// Whether all of a range is mapped to be read and written.
+    #[must_use]
+    pub fn writable(&self, start: usize, length: usize) -> bool {
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        let end = start.saturating_add(length);
+        let mut inside = self
+            .regions
+            .iter()
+            .filter(|r| r.start < end && r.end > start);
+        self.hold(start, length) && inside.all(|r| r.protection & both == both)
+    }
+
     /// Whether all of a range is mapped.
     #[must_use]
     pub fn hold(&self, start: usize, length: usize) -> bool {
@@ -290,10 +314,19 @@ impl Rest {
             )?;
             last = start + length;
         }
-        must(
-            self.heap_end == 0 || head.range().contains(&self.heap_end),
-            "a heap that is not in its slot",
-        )?;
+        let heap = [self.heap_end, self.heap_ready];
+        let in_slot = heap
+            .iter()
+            .all(|end| *end == 0 || head.range().contains(end));
+        must(in_slot, "a heap that is not in its slot")?;
+        for (start, length) in head.parts() {
+            // The host writes there without asking.
+            let free = maps.writable(start, length) || start == head.places.vdso;
+            must(
+                maps.hold(start, length) && free,
+                "a part of the host's that is not mapped",
+            )?;
+        }
         let threads = self.parked.len() + self.asking.len();
         must(threads < THREADS, "more threads than a guest may have")?;
         for context in self.asking.iter().chain([&self.context]) {

@@ -19,7 +19,9 @@ use crate::call::files::Files;
 use crate::command::Spec;
 use crate::hosted::Hosted;
 use crate::memory::{self, Mapping};
+use crate::protect::{self, Domain};
 use crate::rest::Parked;
+use crate::room::{ROOM, Room};
 use crate::shared::{Shared, Stage, State, monotonic};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
@@ -35,6 +37,8 @@ const RED_ZONE: usize = 128;
 pub struct Arrival {
     head: Head,
     slot: Slot,
+    /// given back after the slot, because fields are dropped in their order
+    domain: Domain,
     space: Space,
     memory: Memory,
     maps: Maps,
@@ -69,10 +73,15 @@ impl Arrival {
             });
         }
         head.spec.output = output;
+        // Before the slot, so that it goes after it.
+        let domain = Domain::take();
+        protect::open();
         let slot = Slot::reserve(Some(head.slot))?;
-        let space = Space::new(slot.range(), head.spec.budget, head.spec.jit);
+        let mut space = Space::new(slot.range(), head.spec.budget, head.spec.jit);
+        space.key = domain.key();
         Ok(Self {
             slot,
+            domain,
             space,
             memory: Memory::open()?,
             maps: Maps::default(),
@@ -178,12 +187,7 @@ impl Arrival {
     pub fn finish(mut self, rest: Rest) -> Result<Hosted, SnapshotError> {
         rest.check(&self.head, &self.maps)?;
         self.settle(&rest)?;
-        let (vdso, port) = (self.head.vdso, self.head.port);
-        if !self.maps.hold(vdso, vdso::SIZE)
-            || !self.maps.hold(port, size_of::<crate::port::Port>())
-        {
-            return Err(SnapshotError::broken("its port or its vDSO is not mapped"));
-        }
+        let vdso = self.head.places.vdso;
         self.memory.write(vdso + PAGE, &vdso::table(vdso))?;
         for region in &self.maps.regions {
             let name = region
@@ -194,6 +198,8 @@ impl Arrival {
             self.space
                 .add(region.start, length, region.protection, name);
         }
+        let room = self.room()?;
+        self.space.heap_ready = rest.heap_ready;
         if rest.heap_end != 0 {
             self.space.set_heap_end(rest.heap_end);
         }
@@ -215,12 +221,21 @@ impl Arrival {
             last_thread: rest.last_thread,
             notes: rest.notes.into_iter().collect(),
         };
-        let shared = Shared::new(spec, self.slot, state, Stage::Running, [port, vdso]);
+        let shared = Shared::new(
+            spec,
+            self.slot,
+            self.domain,
+            state,
+            Stage::Running,
+            self.head.places,
+        );
         shared.alarm.store(alarm, Ordering::Relaxed);
         watch::watch(Arc::downgrade(&shared));
         let hosted = Hosted {
             shared,
             context: Some(rest.context),
+            running: None,
+            room,
             over: None,
             took: self.begin.elapsed(),
             _preload: self.preload,
@@ -232,6 +247,26 @@ impl Arrival {
             thaw(&hosted.shared, parked)?;
         }
         Ok(hosted)
+    }
+
+    /// Where its packets are copied to, if they are, or have to be on this processor.
+    fn room(&mut self) -> Result<Option<Room>, SnapshotError> {
+        if self.head.places.room.is_none() && self.domain.key() > 0 {
+            let refused = kernel("room for a guest's packets");
+            let start = self.space.place(ROOM).ok_or(libc::ENOMEM);
+            let start = start.map_err(&refused)?;
+            let mapping = Mapping {
+                start,
+                length: ROOM,
+                protection: libc::PROT_READ | libc::PROT_WRITE,
+                flags: libc::MAP_PRIVATE,
+                file: None,
+                name: None,
+            };
+            memory::map(&mut self.space, &mapping).map_err(&refused)?;
+            self.head.places.room = Some(start);
+        }
+        Ok(self.head.places.room.map(Room::new))
     }
 
     /// Pages that are no longer its own go; all that are must have come.
@@ -275,7 +310,7 @@ fn thaw(guest: &Arc<Shared>, parked: Parked) -> Result<(), SnapshotError> {
         ));
     }
     // SAFETY: the 128 bytes below have just been written to.
-    let frame = unsafe { thread::first_frame(below, vdso::thaw(guest.vdso), [0; 6]) };
+    let frame = unsafe { thread::first_frame(below, vdso::thaw(guest.places.vdso), [0; 6]) };
     let context = Context {
         rsp: frame,
         fs: parked.fs,

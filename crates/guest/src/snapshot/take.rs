@@ -59,8 +59,7 @@ impl<'a> Taker<'a> {
         let head = Head {
             spec,
             slot: guest.slot.number(),
-            port: guest.port,
-            vdso: guest.vdso,
+            places: guest.places,
             features: features::here(),
         };
         format::put_document(out, Kind::Head, &head)?;
@@ -205,6 +204,7 @@ impl<'a> Taker<'a> {
         Ok(Rest {
             live,
             heap_end: state.space.heap_end(),
+            heap_ready: state.space.heap_ready,
             peak: state.space.peak,
             context: *context,
             asking: still.asking.clone(),

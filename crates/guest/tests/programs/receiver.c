@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "port.h"
@@ -22,7 +23,14 @@
 
 __attribute__((weak)) struct mr_guest_packet *millrace_receive(int *ended);
 
+#ifdef GO_NOTE
+__asm__(".pushsection .note.go.buildid, \"a\", @note\n"
+        ".long 4, 8, 4\n.asciz \"Go\\0\"\n.quad 0\n"
+        ".popsection");
+#endif
+
 static volatile int zero;
+static unsigned long target; /* what an address is given for */
 static volatile unsigned long seen, sum;
 
 static struct mr_guest_packet *next(void)
@@ -86,14 +94,31 @@ static int deep(volatile char *outer)
     return deep(inner) + inner[0];
 }
 
+/* Writes over the canary and the return address. */
+static __attribute__((noinline)) int smash(void)
+{
+    char small[8];
+    char *volatile at = small;
+
+    memset(at, 1, 128);
+    __asm__ volatile("" ::"r"(at) : "memory");
+    return zero;
+}
+
 static void fail(const char *how)
 {
     if (!strcmp(how, "null"))
         *(volatile int *)(long)zero = 1;
     else if (!strcmp(how, "wild"))
         *(volatile int *)0x666000000000 = 1;
+    else if (!strcmp(how, "garbage"))
+        *(volatile int *)0x6567617373656d20 = 1;
     else if (!strcmp(how, "jump"))
         ((void (*)(void))0x1234)();
+    else if (!strcmp(how, "poke"))
+        *(volatile unsigned char *)target ^= 0xff;
+    else if (!strcmp(how, "peek"))
+        zero = *(volatile unsigned char *)target & 0;
     else if (!strcmp(how, "divide"))
         zero = 7 / zero;
     else if (!strcmp(how, "stack"))
@@ -121,6 +146,25 @@ static void fail(const char *how)
             pthread_mutex_lock(&mutex);
             pthread_mutex_lock(&mutex);
         }
+    else if (!strcmp(how, "masked")) {
+        sigset_t all;
+
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, NULL);
+        for (;;)
+            __asm__ volatile("" ::: "memory");
+    } else if (!strcmp(how, "hog")) {
+        for (;;) {
+            void *block = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+            if (block != MAP_FAILED)
+                memset(block, 1, 1 << 20);
+        }
+    } else if (!strcmp(how, "careless")) {
+        for (;;)
+            memset(malloc(1 << 20), 1, 1 << 20);
+    } else if (!strcmp(how, "smash"))
+        zero = smash();
     else if (!strcmp(how, "signal"))
         kill(getpid(), SIGKILL);
     else if (!strcmp(how, "memory")) {
@@ -149,9 +193,20 @@ static void *host(void)
     return base;
 }
 
+/* Reads and writes the memory of a process by system call. */
+static int remote(int number, pid_t process)
+{
+    char local[8] = "";
+    struct iovec here = {local, sizeof local}, there = {host(), sizeof local};
+
+    return syscall(number, process, &here, 1, &there, 1, 0) < 0 ? errno : 0;
+}
+
 /* What is asked for and must be refused; prints the errors. */
 static void ask(void)
 {
+    void *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
     printf("fork %d\n", fork() < 0 ? errno : 0);
     printf("execve %d\n", execl("/bin/true", "true", NULL) < 0 ? errno : 0);
     printf("socket %d\n", socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0);
@@ -167,6 +222,18 @@ static void ask(void)
     printf("write-host %d\n", read(open("/dev/zero", O_RDONLY), host(), 8) < 0 ? errno : 0);
     printf("io_uring %d\n", syscall(SYS_io_uring_setup, 8, NULL) < 0 ? errno : 0);
     printf("pkey %d\n", syscall(SYS_pkey_mprotect, NULL, 0, 0, 0) < 0 ? errno : 0);
+    printf("vm-write %d\n", remote(SYS_process_vm_writev, getpid()));
+    printf("vm-read %d\n", remote(SYS_process_vm_readv, getpid()));
+    printf("ptrace %d\n", syscall(SYS_ptrace, 16, 1, 0, 0) < 0 ? errno : 0);
+    printf("task-mem %d\n", open("/proc/thread-self/mem", O_RDWR) < 0 ? errno : 0);
+    printf("link-mem %d\n", open("link", O_RDWR) < 0 ? errno : 0);
+    printf("protect-wx %d\n", mprotect(own, 4096, PROT_WRITE | PROT_EXEC) < 0 ? errno : 0);
+    printf("protect-host %d\n", mprotect((void *)((uintptr_t)host() & ~4095ul), 4096, PROT_READ) < 0 ? errno : 0);
+    printf("unmap-host %d\n", munmap((void *)((uintptr_t)host() & ~4095ul), 4096) < 0 ? errno : 0);
+    printf("userfaultfd %d\n", syscall(SYS_userfaultfd, 0) < 0 ? errno : 0);
+    printf("bpf %d\n", syscall(SYS_bpf, 0, NULL, 0) < 0 ? errno : 0);
+    printf("filter %d\n", syscall(SYS_seccomp, 0, 0, NULL) < 0 ? errno : 0);
+    printf("terminal %d\n", open("/dev/tty", O_RDWR) < 0 ? errno : 0);
     printf("unknown %d\n", syscall(SYS_kexec_load, 0, 0, 0, 0) < 0 ? errno : 0);
     fflush(stdout);
 }
@@ -179,13 +246,37 @@ int main(int count, char **words)
         fprintf(stderr, "not hosted\n");
         return 9;
     }
+    if (count > 2)
+        target = strtoul(words[2], NULL, 0);
     if (!strcmp(how, "never"))
         for (;;)
             pause();
     if (!strcmp(how, "early"))
         return 5;
+    if (!strcmp(how, "early-fork"))
+        return fork() < 0 ? 6 : 0;
+    if (!strcmp(how, "early-exec"))
+        return execl("/bin/true", "true", NULL) < 0 ? 7 : 0;
+    if (!strcmp(how, "never-busy"))
+        for (;;)
+            __asm__ volatile("" ::: "memory");
     if (!strcmp(how, "early-null"))
         fail("null");
+    if (!strcmp(how, "user")) {
+        int done = setuid(65534);
+
+        printf("user %d, then %d\n", done, (int)getuid());
+    }
+    if (!strcmp(how, "terminal")) {
+        char byte;
+
+        printf("a terminal %d, input %d\n", isatty(0), (int)read(0, &byte, 1));
+    }
+    if (!strcmp(how, "grow")) {
+        while (next())
+            memset(malloc(16384), 1, 16384);
+        return 0;
+    }
     if (!strcmp(how, "ask"))
         ask();
     if (!strcmp(how, "busy")) {
@@ -228,6 +319,18 @@ int main(int count, char **words)
         for (struct mr_guest_packet *packet; (packet = next());)
             if (seen % 2)
                 packet->fate = MR_GUEST_DROP;
+    } else if (!strcmp(how, "scribble")) {
+        struct mr_guest_port *port = mr_guest_port();
+        const volatile uint8_t *last = NULL;
+        unsigned before = 0;
+
+        for (struct mr_guest_packet *packet; (packet = next()); packet->data[0]++) {
+            if (last && port->next == 1 && last >= port->packet[port->count - 1].data + 512)
+                before += *last;
+            if (port->next == port->count)
+                last = packet->data;
+        }
+        printf("before %u\n", before);
     } else if (!strcmp(how, "deaf")) {
         signal(SIGINT, SIG_IGN);
         for (;;)
