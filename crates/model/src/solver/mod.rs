@@ -22,7 +22,8 @@ use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node};
 
 use dump::Dump;
-use far::{Lemma, Values, assignment};
+use far::assignment;
+pub use far::{Lemma, Values};
 pub use sat::Sat;
 use slice::Leaves;
 pub(crate) use slice::conjuncts;
@@ -44,23 +45,44 @@ pub enum Answer {
 pub enum Said {
     /// it can hold, with these values of symbols and packet bytes
     Holds(IdMap<ExprId, u64>),
+    /// it could with these if products and quotients were any numbers
+    Roughly(IdMap<ExprId, u64>),
     /// it cannot
     Fails,
     /// nothing was found within the time allowed, or there is no solver
     Unknown(String),
 }
 
+/// Whether all of these can hold at once.
+pub struct Question<'a> {
+    /// expressions of width 1
+    pub all: &'a [ExprId],
+    /// bytes that are equal if their offsets are
+    pub lemmas: &'a [Lemma],
+    /// an assignment under which most of them hold
+    pub near: Option<&'a Assignment>,
+    /// values may do that take products and quotients for any numbers
+    pub rough: bool,
+}
+
+impl<'a> Question<'a> {
+    /// With nothing that helps.
+    #[must_use]
+    pub fn of(all: &'a [ExprId]) -> Self {
+        Question {
+            all,
+            lemmas: &[],
+            near: None,
+            rough: false,
+        }
+    }
+}
+
 /// A decision procedure for conjunctions of expressions of width 1 over symbols and packet bytes, all of them
 /// variables of their own; the two bytes of a lemma are equal if their offsets are.
 pub trait Solve {
-    /// Whether all can hold at once; an assignment under which most of them hold may help.
-    fn solve(
-        &mut self,
-        arena: &Arena,
-        all: &[ExprId],
-        lemmas: &[Lemma],
-        near: Option<&Assignment>,
-    ) -> Said;
+    /// Answers it.
+    fn solve(&mut self, arena: &Arena, question: &Question<'_>) -> Said;
 }
 
 /// The solver that these limits ask for.
@@ -156,14 +178,14 @@ impl Oracle {
     }
 
     /// Whether all can hold at once.
-    pub fn holds(&mut self, arena: &mut Arena, all: &[ExprId]) -> Answer {
+    pub fn holds(&mut self, arena: &Arena, all: &[ExprId]) -> Answer {
         self.decide(arena, all, None)
     }
 
     /// Whether a condition can hold beside a guard, which holds under the assignment, if there is one.
     pub fn and(
         &mut self,
-        arena: &mut Arena,
+        arena: &Arena,
         guard: &[ExprId],
         condition: ExprId,
         under: Option<&Rc<Assignment>>,
@@ -175,7 +197,7 @@ impl Oracle {
 
     fn decide(
         &mut self,
-        arena: &mut Arena,
+        arena: &Arena,
         all: &[ExprId],
         new: Option<(ExprId, Rc<Assignment>)>,
     ) -> Answer {
@@ -196,7 +218,7 @@ impl Oracle {
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
             if !self.answers.contains_key(&slice)
-                && let Some(m) = self.walk(arena, &whole, &under, &fits, LONG)
+                && let Some(m) = self.walk(arena, &whole, &under, &fits)
             {
                 return Answer::Holds(m);
             }
@@ -223,7 +245,6 @@ impl Oracle {
         all: &[ExprId],
         under: &Rc<Assignment>,
         fits: Fits<'_>,
-        work: usize,
     ) -> Option<Rc<Assignment>> {
         let mut heavy: IdSet<ExprId> = IdSet::default();
         for e in all {
@@ -231,7 +252,7 @@ impl Oracle {
                 heavy.insert(*e);
             }
         }
-        let found = search::search(arena, all, (under, work), &|e| heavy.contains(&e), &|m| {
+        let found = search::search(arena, all, (under, LONG), &|e| heavy.contains(&e), &|m| {
             let candidates = [m.clone(), repair::checksums(m)];
             candidates.into_iter().find(|m| fits(arena, m))
         });
@@ -280,20 +301,25 @@ impl Oracle {
             .copied()
             .filter(|(a, b)| mine.contains(a) && mine.contains(b))
             .collect();
+        let under_it = under.map(|m| &**m);
+        // A packet with its checksum put right may do although what the solver took its sum for is not.
+        let mut rough = true;
         for _ in 0..ROUNDS {
-            let values = match self.answer(arena, all, &lemmas, under) {
-                Said::Holds(values) => values,
+            let question = Question {
+                all,
+                lemmas: &lemmas,
+                near: under_it,
+                rough,
+            };
+            let (values, exact) = match self.answer(arena, &question) {
+                Said::Holds(values) => (values, true),
+                Said::Roughly(values) => (values, false),
                 Said::Fails => return Answer::Fails,
                 Said::Unknown(why) => return Answer::Unknown(why),
             };
-            let (made, clashes) = assignment(arena, &values, under.map(|m| &**m));
-            let made = if repair {
-                repair::checksums(&made)
-            } else {
-                made
-            };
+            let (made, clashes) = assignment(arena, &values, under_it, repair || !exact);
+            let made = Rc::new(made);
             if fits(arena, &made) {
-                let made = Rc::new(made);
                 self.remember(made.clone());
                 return Answer::Holds(made);
             }
@@ -304,24 +330,25 @@ impl Oracle {
                     self.lemmas.push(clash);
                 }
             }
-            if lemmas.len() == before {
+            if lemmas.len() > before {
+                continue;
+            }
+            if exact {
                 break;
             }
+            if let Some(m) = self.walk(arena, all, &made, fits) {
+                return Answer::Holds(m);
+            }
+            rough = false;
         }
         // An assignment is taken only if it is one: the solver is not trusted with that.
         Answer::Unknown("no assignment of the solver satisfies the guard".to_owned())
     }
 
-    fn answer(
-        &mut self,
-        arena: &Arena,
-        all: &[ExprId],
-        lemmas: &[Lemma],
-        near: Option<&Rc<Assignment>>,
-    ) -> Said {
-        let mut key = all.to_vec();
+    fn answer(&mut self, arena: &Arena, question: &Question<'_>) -> Said {
+        let mut key = question.all.to_vec();
         key.sort_unstable();
-        key.extend(lemmas.iter().flat_map(|l| [l.0, l.1]));
+        key.extend(question.lemmas.iter().flat_map(|l| [l.0, l.1]));
         if let Some(known) = self.answers.get(&key) {
             self.remembered += 1;
             return match known {
@@ -334,7 +361,7 @@ impl Oracle {
         }
         self.asked += 1;
         let began = Instant::now();
-        let said = self.solver.solve(arena, all, lemmas, near.map(|m| &**m));
+        let said = self.solver.solve(arena, question);
         self.solving += began.elapsed();
         if self.answers.len() < ANSWERS {
             match &said {
@@ -344,7 +371,7 @@ impl Oracle {
                 Said::Fails => {
                     self.answers.insert(key, None);
                 }
-                Said::Unknown(_) => {}
+                Said::Roughly(_) | Said::Unknown(_) => {}
             }
         }
         said

@@ -1,5 +1,7 @@
 //! Expressions as gates (bit-blasting: Kroening and Strichman, Decision Procedures, chapter 6).
 
+use std::time::Instant;
+
 use super::gates::{Bit, Gates};
 use super::words::Word;
 use crate::expr::eval::Assignment;
@@ -79,10 +81,15 @@ impl Circuit {
         value >> at & 1 == 1
     }
 
-    /// The bits of an expression, if they can be had with less than so many gates in all.
-    pub(super) fn bits(&mut self, arena: &Arena, e: ExprId, most: usize) -> Option<Word> {
+    /// The bits of an expression, if they can be had with about so many gates in all, and in time.
+    pub(super) fn bits(
+        &mut self,
+        arena: &Arena,
+        e: ExprId,
+        (most, until): (usize, Instant),
+    ) -> Option<Word> {
         for id in cone(arena, &[e], |id| self.words.contains_key(&id)) {
-            if self.gates.len() > most {
+            if self.gates.len() > most || Instant::now() > until {
                 return None;
             }
             let mut word = self.made(arena, id);
