@@ -9,6 +9,9 @@ use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 
+/// Most terms of a sum that is taken apart.
+const TERMS: usize = 32;
+
 /// The gates of expressions, each made once.
 pub(super) struct Circuit {
     pub(super) gates: Gates,
@@ -176,15 +179,7 @@ impl Circuit {
             Bin::And => pairs(&mut self.gates, Gates::and),
             Bin::Or => pairs(&mut self.gates, Gates::or),
             Bin::Xor => pairs(&mut self.gates, Gates::xor),
-            Bin::Add => match *arena.node(y) {
-                // A term of a sum with its factor, which is -1 in a difference.
-                Node::Bin(Bin::Mul, t, c) if arena.constant(c).is_some() => {
-                    let t = self.word(t);
-                    let c = arena.constant(c).unwrap_or(1);
-                    self.gates.plus_times(&a, &t, c)
-                }
-                _ => self.gates.plus(&a, &b, Bit::ZERO),
-            },
+            Bin::Add => self.sum(arena, (x, y), width),
             Bin::Mul => match (arena.constant(x), arena.constant(y)) {
                 (_, Some(c)) => self.gates.plus_times(&Gates::number(0, width), &a, c),
                 (Some(c), _) => self.gates.plus_times(&Gates::number(0, width), &b, c),
@@ -219,6 +214,28 @@ impl Circuit {
                 self.gates.shift(&a, &b, false, sign)
             }
         }
+    }
+
+    /// A sum, its terms in the order of their bits: however many bits of it are wanted, its lower ones are the
+    /// same gates, so that nobody has to prove that they are equal.
+    fn sum(&mut self, arena: &Arena, (a, b): (ExprId, ExprId), width: usize) -> Word {
+        let (mut terms, mut constant) = arena.linear(a);
+        let (more, other) = arena.linear(b);
+        terms.extend(more);
+        constant = constant.wrapping_add(other);
+        if terms.len() > TERMS {
+            (terms, constant) = (vec![(a, 1), (b, 1)], 0);
+        }
+        // Operands have words before what is made of them.
+        let words = terms.iter().map(|(e, factor)| (self.word(*e), *factor));
+        let mut words: Vec<(Word, u64)> = words.collect();
+        words.sort();
+        let mut total = Gates::number(0, width);
+        for (word, factor) in words {
+            total = self.gates.plus_times(&total, &word, factor);
+        }
+        self.gates
+            .plus(&total, &Gates::number(constant, width), Bit::ZERO)
     }
 
     /// A quotient is mostly wanted together with its remainder.
