@@ -36,7 +36,7 @@ impl Solve for Dump {
         let word = match &said {
             Said::Holds(_) => "sat",
             Said::Roughly(_) => "sat if products were any numbers",
-            Said::Fails => "unsat",
+            Said::Fails(_) => "unsat",
             Said::Unknown(_) => "unknown",
         };
         match std::fs::write(&file, format!("{text}; {word} after {ms:.3} ms\n")) {

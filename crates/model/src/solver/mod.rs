@@ -47,8 +47,8 @@ pub enum Said {
     Holds(IdMap<ExprId, u64>),
     /// it could with these if products and quotients were any numbers
     Roughly(IdMap<ExprId, u64>),
-    /// it cannot
-    Fails,
+    /// it cannot: not even these of them, if the solver knows that
+    Fails(Option<Vec<ExprId>>),
     /// nothing was found within the time allowed, or there is no solver
     Unknown(String),
 }
@@ -121,6 +121,8 @@ pub struct Oracle {
     leaves: Leaves,
     answers: HashMap<Vec<ExprId>, Option<Values>>,
     lemmas: Vec<Lemma>,
+    /// what cannot hold at once, by the youngest of them
+    cores: IdMap<ExprId, Vec<Rc<[ExprId]>>>,
     /// questions that a remembered assignment or answer settled
     pub remembered: u64,
     /// questions that a walk from an earlier assignment settled
@@ -147,6 +149,7 @@ impl Oracle {
             leaves: Leaves::default(),
             answers: HashMap::new(),
             lemmas: Vec::new(),
+            cores: IdMap::default(),
             remembered: 0,
             found: 0,
             asked: 0,
@@ -214,6 +217,10 @@ impl Oracle {
             return Answer::Holds(m);
         }
         let whole = conjuncts(arena, all);
+        if self.contradicts(&whole) {
+            self.remembered += 1;
+            return Answer::Fails;
+        }
         let mut why = None;
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
@@ -236,6 +243,14 @@ impl Oracle {
             }
             decided => decided,
         }
+    }
+
+    /// Whether some of them were found not to hold at once (Cadar, Dunbar, Engler, KLEE, OSDI 2008, section 3.3).
+    fn contradicts(&self, all: &[ExprId]) -> bool {
+        let set: IdSet<ExprId> = all.iter().copied().collect();
+        let inside = |core: &Rc<[ExprId]>| core.iter().all(|e| set.contains(e));
+        let cores = all.iter().filter_map(|e| self.cores.get(e));
+        cores.flatten().any(inside)
     }
 
     /// A walk from an assignment that an earlier part of the path has.
@@ -314,7 +329,7 @@ impl Oracle {
             let (values, exact) = match self.answer(arena, &question) {
                 Said::Holds(values) => (values, true),
                 Said::Roughly(values) => (values, false),
-                Said::Fails => return Answer::Fails,
+                Said::Fails(_) => return Answer::Fails,
                 Said::Unknown(why) => return Answer::Unknown(why),
             };
             let (made, clashes) = assignment(arena, &values, under_it, repair || !exact);
@@ -353,7 +368,7 @@ impl Oracle {
             self.remembered += 1;
             return match known {
                 Some(values) => Said::Holds(values.clone()),
-                None => Said::Fails,
+                None => Said::Fails(None),
             };
         }
         if Instant::now() > self.until {
@@ -368,8 +383,14 @@ impl Oracle {
                 Said::Holds(values) => {
                     self.answers.insert(key, Some(values.clone()));
                 }
-                Said::Fails => {
+                Said::Fails(core) => {
                     self.answers.insert(key, None);
+                    if let Some(core) = core
+                        && let Some(youngest) = core.iter().max()
+                    {
+                        let others = self.cores.entry(*youngest).or_default();
+                        others.push(core.as_slice().into());
+                    }
                 }
                 Said::Roughly(_) | Said::Unknown(_) => {}
             }

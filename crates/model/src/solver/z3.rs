@@ -132,7 +132,7 @@ impl Z3 {
         ))?;
         let first = match self.hear()?.trim() {
             "sat" => Some(self.values(&q)?),
-            "unsat" => Some(Said::Fails),
+            "unsat" => Some(Said::Fails(None)),
             _ => None,
         };
         self.tell("(pop)\n")?;
@@ -146,7 +146,7 @@ impl Z3 {
         ))?;
         let answer = match self.hear()?.trim() {
             "sat" => self.values(&q),
-            "unsat" => Ok(Said::Fails),
+            "unsat" => Ok(Said::Fails(None)),
             "unknown" | "timeout" => Err(format!("the solver found nothing within {timeout} ms")),
             other => {
                 self.running = None;

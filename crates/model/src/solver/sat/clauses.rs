@@ -142,6 +142,20 @@ impl Clauses {
         true
     }
 
+    /// What says that these are one; none if one of them never is.
+    pub(super) fn literals(&self, all: &[Bit]) -> Option<Vec<Lit>> {
+        if all.iter().any(|b| b.constant() == Some(false)) {
+            return None;
+        }
+        Some(all.iter().filter_map(|b| self.literal(*b)).collect())
+    }
+
+    /// Whether the last search, which found nothing, blames that this is one.
+    pub(super) fn blamed(&self, b: Bit) -> bool {
+        let lit = self.literal(b);
+        lit.is_some_and(|l| self.solver.unsat_core_contains_var(l.var()))
+    }
+
     /// Whether all clauses and these literals can hold at once; none if the search was ended.
     pub(super) fn solve(&mut self, assumed: &[Lit]) -> Option<bool> {
         let said = self.solver.solve_limited(assumed);

@@ -64,7 +64,7 @@ impl Sat {
         }
     }
 
-    /// The bits that must all be one.
+    /// The bits that must all be one: those of the conjuncts, then those of the lemmas.
     fn roots(
         &mut self,
         arena: &Arena,
@@ -73,7 +73,8 @@ impl Sat {
     ) -> Result<Vec<Bit>, Unasked> {
         let mut roots = Vec::new();
         for e in question.all {
-            roots.extend(self.bits(arena, *e, until)?.first());
+            let word = self.bits(arena, *e, until)?;
+            roots.push(word.first().copied().unwrap_or(Bit::ONE));
         }
         for (a, b) in question.lemmas {
             let (x, y) = (self.bits(arena, *a, until)?, self.bits(arena, *b, until)?);
@@ -238,12 +239,15 @@ impl Sat {
             // The search begins at the values that it saw last.
             clauses.solve(&self.as_near(clauses));
         }
-        if !clauses.assert(roots) {
-            return Some(Said::Fails);
-        }
+        // What is asked for is assumed, so that the solver says which of it cannot be.
+        let Some(assumed) = clauses.literals(roots) else {
+            let never = roots.iter().position(|b| b.constant() == Some(false));
+            let never = never.and_then(|i| question.all.get(i));
+            return Some(Said::Fails(never.map(|e| vec![*e])));
+        };
         if !second.is_empty() || !bounds.is_empty() {
-            match clauses.solve(&[]) {
-                Some(false) => return Some(Said::Fails),
+            match clauses.solve(&assumed) {
+                Some(false) => return Some(self.fails(question, roots, clauses)),
                 Some(true) if question.rough => {
                     return Some(Said::Roughly(self.values(arena, question, clauses)));
                 }
@@ -255,13 +259,20 @@ impl Sat {
             return None;
         }
         if !clauses.assert(bounds) {
-            return Some(Said::Fails);
+            return Some(Said::Fails(None));
         }
-        Some(if self.search(arena, clauses)? {
+        Some(if self.search(arena, &assumed, clauses)? {
             Said::Holds(self.values(arena, question, clauses))
         } else {
-            Said::Fails
+            self.fails(question, roots, clauses)
         })
+    }
+
+    /// That it cannot be, with what the last search blames. What lemmas and bounds say always holds.
+    fn fails(&self, question: &Question<'_>, roots: &[Bit], clauses: &Clauses) -> Said {
+        let blamed = question.all.iter().zip(roots);
+        let blamed = blamed.filter(|(_, b)| clauses.blamed(**b));
+        Said::Fails(Some(blamed.map(|(e, _)| *e).collect()))
     }
 }
 

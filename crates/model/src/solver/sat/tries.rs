@@ -41,8 +41,14 @@ impl Sat {
         self.spoken.iter().filter_map(input).collect()
     }
 
-    /// Searches with the parameters fixed, in several ways, then with them free; none if the time ended.
-    pub(super) fn search(&self, arena: &Arena, clauses: &mut Clauses) -> Option<bool> {
+    /// Searches for what makes the roots one, with the parameters fixed in several ways, then with them free; none if
+    /// the time ended.
+    pub(super) fn search(
+        &self,
+        arena: &Arena,
+        roots: &[Lit],
+        clauses: &mut Clauses,
+    ) -> Option<bool> {
         let inputs = self.parameters(arena, clauses);
         let mut words: Vec<ExprId> = inputs.iter().map(|i| i.word).collect();
         words.sort_unstable();
@@ -57,11 +63,13 @@ impl Sat {
                 Some((word, value)) if word == i.word => i.is(value >> i.at & 1 == 1),
                 _ => i.is(i.near),
             };
-            let assumed: Vec<Lit> = inputs.iter().map(fixed).collect();
+            let mut assumed = roots.to_vec();
+            assumed.extend(inputs.iter().map(fixed));
             clauses.solver.cb_mut().allow(Some(TURNS));
             let said = clauses.solve(&assumed);
-            // What cannot be although nothing is blamed that was assumed cannot be at all.
-            if said == Some(true) || said == Some(false) && clauses.solver.unsat_core().is_empty() {
+            let innocent = |i: &Input| !clauses.solver.unsat_core_contains_var(i.one.var());
+            // What cannot be although no parameter is blamed cannot be at all.
+            if said == Some(true) || said == Some(false) && inputs.iter().all(innocent) {
                 return said;
             }
             if Instant::now() > clauses.solver.cb().until {
@@ -69,6 +77,6 @@ impl Sat {
             }
         }
         clauses.solver.cb_mut().allow(None);
-        clauses.solve(&[])
+        clauses.solve(roots)
     }
 }
