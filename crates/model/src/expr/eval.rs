@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::ids::IdMap;
 use super::memo::Memo;
-use super::walk::cone;
+use super::walk::each_child;
 use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
 
 /// Numbers for the symbols and bytes for the packet; what is not named is 0.
@@ -37,10 +37,37 @@ impl Assignment {
             return v;
         }
         let mut known = self.known.borrow_mut();
-        for id in cone(arena, &[e], |id| known.get(id).is_some()) {
+        let mut todo = vec![e];
+        while let Some(id) = todo.last().copied() {
+            if known.get(id).is_some() {
+                todo.pop();
+                continue;
+            }
+            let node = arena.node(id);
+            let waiting = todo.len();
+            // Of a choice only what is chosen is looked at.
+            match node {
+                Node::Ite(c, a, b) => match known.get(*c) {
+                    None => todo.push(*c),
+                    Some(c) => {
+                        let chosen = if c == 1 { *a } else { *b };
+                        if known.get(chosen).is_none() {
+                            todo.push(chosen);
+                        }
+                    }
+                },
+                _ => each_child(node, |c| {
+                    if known.get(c).is_none() {
+                        todo.push(c);
+                    }
+                }),
+            }
+            if todo.len() > waiting {
+                continue;
+            }
             let get = |id: ExprId| known.get(id).unwrap_or(0);
             let width = arena.width(id);
-            let value = match arena.node(id) {
+            let value = match node {
                 Node::Sym(s) => self.symbols.get(s).copied().unwrap_or(0),
                 Node::Byte { base, at } => {
                     let offset = base.map_or(0, get).wrapping_add(*at as u64);

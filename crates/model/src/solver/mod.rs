@@ -19,7 +19,7 @@ use crate::Limits;
 use crate::expr::eval::Assignment;
 use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::cone;
-use crate::expr::{Arena, Bin, ExprId, Node};
+use crate::expr::{Arena, Bin, ExprId, Node, Origin, mask};
 
 use dump::Dump;
 use far::assignment;
@@ -351,8 +351,12 @@ impl Oracle {
             if exact {
                 break;
             }
-            if let Some(m) = self.walk(arena, all, &made, fits) {
-                return Answer::Holds(m);
+            let mut from = vec![made];
+            from.extend(under.into_iter().flat_map(|m| extremes(arena, all, m)));
+            for m in from {
+                if let Some(m) = self.walk(arena, all, &m, fits) {
+                    return Answer::Holds(m);
+                }
             }
             rough = false;
         }
@@ -397,4 +401,21 @@ impl Oracle {
         }
         said
     }
+}
+
+/// The assignment with one parameter at an extreme, which is what decides whether a limit can be reached at all.
+fn extremes(arena: &Arena, all: &[ExprId], from: &Assignment) -> Vec<Rc<Assignment>> {
+    let mut out = Vec::new();
+    for id in cone(arena, all, |_| false) {
+        if let Node::Sym(s) = arena.node(id)
+            && arena.symbol(*s).origin == Origin::Param
+        {
+            for value in [0, 1, mask(arena.width(id))] {
+                let mut symbols = from.symbols.clone();
+                symbols.insert(*s, value);
+                out.push(Rc::new(Assignment::new(symbols, from.packet.clone())));
+            }
+        }
+    }
+    out
 }
