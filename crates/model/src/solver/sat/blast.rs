@@ -12,12 +12,15 @@ use crate::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 /// Most terms of a sum that is taken apart.
 const TERMS: usize = 32;
 
+/// A factor of so many digits is there to mix bits.
+const MIXING: u32 = 12;
+
 /// The gates of expressions, each made once.
 pub(super) struct Circuit {
     pub(super) gates: Gates,
     words: IdMap<ExprId, Word>,
     quotients: IdMap<(ExprId, ExprId), (Word, Word)>,
-    /// the outputs of products of two unknowns
+    /// the outputs of products
     products: IdSet<u32>,
     /// what inputs stand for
     inputs: IdMap<u32, (Source, u32)>,
@@ -43,7 +46,7 @@ impl Circuit {
         }
     }
 
-    /// Whether this is a bit of a product of two unknowns.
+    /// Whether this is a bit of a product.
     pub(super) fn of_product(&self, n: usize) -> bool {
         self.products.contains(&(n as u32))
     }
@@ -263,11 +266,16 @@ impl Circuit {
     }
 }
 
+/// Whether an expression is a product that a solver should leave for last: of two unknowns, or by a factor of so many
+/// digits that it is there to mix bits, as in a hash.
 fn is_product(arena: &Arena, e: ExprId) -> bool {
-    let unknown = |e: ExprId| arena.constant(e).is_none();
-    match *arena.node(e) {
-        Node::Bin(Bin::Mul, a, b) => unknown(a) && unknown(b),
-        Node::Bin(op, ..) => op == Bin::MulHigh,
+    let Node::Bin(op, a, b) = *arena.node(e) else {
+        return false;
+    };
+    match (op, arena.constant(a).or(arena.constant(b))) {
+        (Bin::MulHigh, _) | (Bin::Mul, None) => true,
+        // As many additions as the factor has digits in non-adjacent form.
+        (Bin::Mul, Some(c)) => (c ^ c.wrapping_mul(3)).count_ones() >= MIXING,
         _ => false,
     }
 }
