@@ -52,25 +52,33 @@ impl<W: Write> Write for Counted<W> {
 ///
 /// # Errors
 /// It cannot be moved, the receiver cannot have it, or the connection ends; the guest goes on here then.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the connection is the guest's from here on"
+)]
 pub fn migrate(desk: &Arc<Desk>, stream: UnixStream, to: &str) -> Result<Report, SnapshotError> {
-    go(desk, stream, to, false)
+    go(desk, &stream, to, false)
 }
 
 /// The same as on a kernel that does not tell what is written to.
 ///
 /// # Errors
 /// As [`migrate`].
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the connection is the guest's from here on"
+)]
 pub fn migrate_by_comparison(
     desk: &Arc<Desk>,
     stream: UnixStream,
     to: &str,
 ) -> Result<Report, SnapshotError> {
-    go(desk, stream, to, true)
+    go(desk, &stream, to, true)
 }
 
 fn go(
     desk: &Arc<Desk>,
-    stream: UnixStream,
+    stream: &UnixStream,
     to: &str,
     compare: bool,
 ) -> Result<Report, SnapshotError> {
@@ -84,13 +92,13 @@ fn go(
         if compare {
             taker.compare();
         }
-        agreed(&stream)?;
+        agreed(stream)?;
         while taker.again() {
             taker.round()?;
         }
         let hold = claim.hold(COME)?;
         let still = taker.finish(&hold.context)?;
-        agreed(&stream)?;
+        agreed(stream)?;
         let away = Away::new(stream.try_clone()?, to.to_owned(), guest.spec.limit)?;
         // From here on the guest is there, and no longer here: the threads that are at rest go.
         guest.end(Over::Moved(to.to_owned()));
@@ -98,7 +106,7 @@ fn go(
         let stopped = hold.tell(Outcome::Moved(Box::new(away)));
         Ok((taker.rounds.clone(), taker.tracks_by(), stopped))
     })();
-    let (rounds, by, stopped) = moved.map_err(|e| why(&stream, e))?;
+    let (rounds, by, stopped) = moved.map_err(|e| why(stream, e))?;
     leave(&guest);
     Ok(Report {
         name: desk.name.clone(),

@@ -3,6 +3,7 @@
 //! Descriptors that were copied from one another share position and flags; they stay one description.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -113,7 +114,7 @@ fn what(files: &Files, file: &files::File) -> Result<What, SnapshotError> {
         path: link,
         flags: flags & !ONCE,
         offset: u64::try_from(offset).unwrap_or(0),
-        size: meta.is_file().then(|| meta.len()),
+        size: meta.is_file().then_some(meta.len()),
     })
 }
 
@@ -295,13 +296,13 @@ fn event(count: u64, flags: i32, semaphore: bool) -> Result<OwnedFd, SnapshotErr
 type Pipes = BTreeMap<u64, (OwnedFd, OwnedFd)>;
 
 fn end(pipes: &mut Pipes, pipe: u64, flags: i32, content: &[u8]) -> Result<OwnedFd, SnapshotError> {
-    if !pipes.contains_key(&pipe) {
-        let ends = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
-        pipes.insert(pipe, ends.map_err(io::Error::from)?);
-    }
-    let (read, write) = pipes
-        .get(&pipe)
-        .ok_or_else(|| SnapshotError::broken("no such pipe"))?;
+    let (read, write) = match pipes.entry(pipe) {
+        Entry::Occupied(made) => made.into_mut(),
+        Entry::Vacant(place) => {
+            let ends = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+            place.insert(ends.map_err(io::Error::from)?)
+        }
+    };
     // At most what a pipe holds, so that writing does not wait.
     File::from(write.try_clone()?).write_all(content)?;
     let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;

@@ -119,7 +119,7 @@ impl<'a> Taker<'a> {
     /// Writes what is mapped and the pages that have changed: how many, and all that there are.
     fn map(&mut self) -> Result<(usize, Vec<Run>), SnapshotError> {
         let slot = self.guest.slot.range();
-        let (maps, whole) = backing::mapped(&self.guest, &mut self.digests)?;
+        let (maps, shown) = backing::mapped(&self.guest, &mut self.digests)?;
         let mapped: Vec<Range<usize>> = maps.regions.iter().map(|r| r.start..r.end).collect();
         let live = pages::within(&self.memory.own(slot.clone())?, &mapped);
         let changed = self.tracker.changed(&self.memory, &slot, &live)?;
@@ -128,7 +128,6 @@ impl<'a> Taker<'a> {
             .iter()
             .map(|r| (r.start, (r.end - r.start) / PAGE))
             .collect();
-        let shown: Vec<Range<usize>> = whole.clone();
         let whole = pages::within(&runs, &shown);
         let wanted = pages::either(
             &pages::within(&changed, &mapped),
