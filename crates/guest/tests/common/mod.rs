@@ -97,21 +97,26 @@ impl Packets {
             .sum()
     }
 
+    /// They as a chain gives them, a burst at a time; valid until they are asked for again.
+    pub fn bursts(&mut self) -> Vec<Vec<Packet>> {
+        let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
+            data: data.as_mut_ptr(),
+            time: *time,
+            length: data.len() as u32,
+            wire: *wire,
+            port: 0,
+            fate: 0,
+        };
+        let bursts = self.0.chunks_mut(BURST);
+        bursts.map(|b| b.iter_mut().map(given).collect()).collect()
+    }
+
     /// Plays them to guests in a row, a burst at a time; gives how many of the bursts each took, and how many
     /// packets the last let on.
     pub fn play(&mut self, guests: &mut [&mut Hosted]) -> (Vec<usize>, usize) {
         let mut took = vec![0; guests.len()];
         let mut on = 0;
-        for burst in self.0.chunks_mut(BURST) {
-            let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
-                data: data.as_mut_ptr(),
-                time: *time,
-                length: data.len() as u32,
-                wire: *wire,
-                port: 0,
-                fate: 0,
-            };
-            let mut packets: Vec<Packet> = burst.iter_mut().map(given).collect();
+        for mut packets in self.bursts() {
             for (guest, took) in guests.iter_mut().zip(&mut took) {
                 // SAFETY: each packet lies in a buffer of its own, which is not touched during the call.
                 *took += usize::from(unsafe { guest.burst(&mut packets) });
