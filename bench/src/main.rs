@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod agreement;
 mod contender;
+mod guest;
 mod kernel;
 mod keys;
 mod measure;
@@ -31,7 +32,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, keys
+    /// Only this section: reference, table, gate, kernel, start, model, keys, guest
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -98,7 +99,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 7] = [
+    let all: [(&str, Measure); 8] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
@@ -108,6 +109,7 @@ fn run() -> Result<()> {
         ("start", |b| start::section(b.turns)),
         ("model", |b| model::section(b.turns, b.record)),
         ("keys", |b| keys::section(b.turns)),
+        ("guest", |b| guest::section(b.turns)),
     ];
     for (name, measure) in all {
         if arguments.only.as_deref().is_none_or(|only| only == name) {

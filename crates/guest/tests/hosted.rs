@@ -337,9 +337,10 @@ fn a_heap_that_is_there_spares_page_faults() {
         let word = format!("guest,{options}:{} grow", program.display());
         let mut caught = Caught::start(dir.path(), &word).unwrap();
         let mut packets = Packets::made(2000);
-        let before = common::page_faults();
+        let (before, begin) = (common::page_faults(), Instant::now());
         packets.play(&mut [&mut caught.guest]);
         let after = common::page_faults();
+        println!("{options}: {:?} for 2000 packets", begin.elapsed());
         let (over, _) = caught.finish();
         assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
         after - before
@@ -348,4 +349,38 @@ fn a_heap_that_is_there_spares_page_faults() {
     println!("page faults of 32 MB: {grown}, with a heap of 64 MiB: {ready}");
     // 2000 blocks of four pages each.
     assert!(grown > 10 * ready.max(1), "{grown} and {ready}");
+}
+
+/// What becomes of packets when a guest has failed is what was asked for, and counted.
+#[test]
+fn packets_pass_a_failed_guest_by_or_are_dropped() {
+    use millrace_dataplane::worker::foreign::Foreign;
+
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    for (failing, dropped, told) in [
+        ("pass", 0, "68 packets went past it"),
+        ("drop", 68, "68 packets were dropped"),
+    ] {
+        let word = format!("guest,failing={failing}:{} null", program.display());
+        let caught = Caught::start(dir.path(), &word).unwrap();
+        let mut element = millrace_guest::Element::new(caught.guest);
+        let mut packets = Packets::made(100);
+        let mut count = 0;
+        packets.bursts(|burst| {
+            // SAFETY: the packets lie in `packets`.
+            #[allow(unsafe_code)]
+            unsafe {
+                element.burst(burst);
+            };
+            count += burst.iter().filter(|p| p.fate != 0).count();
+        });
+        assert_eq!(count, dropped, "{failing}");
+        let (what, help) = element.finish().failure.unwrap();
+        assert!(
+            what.contains("a null pointer") && what.contains(told),
+            "{what}"
+        );
+        assert!(!help.is_empty());
+    }
 }
