@@ -26,15 +26,17 @@ const PINNED: &[Pinned] = &[
     ("nop", "spread", &[], &[]),
     ("sbridge", "spread", &[("stations", "spread", "none")], &[]),
     ("bridge", "lock", &[("stations", "lock", "R4")], &[]),
-    ("policer", "shard", &[("buckets", "shard", "R1")], &[("WAN", &[TO])]),
+    (
+        "policer",
+        "shard",
+        &[("buckets", "shard", "R1")],
+        &[("WAN", &[TO])],
+    ),
     (
         "firewall",
         "shard",
         &[("flows", "shard", "R1")],
-        &[
-            ("LAN", &[FROM, TO, FROM_PORT, TO_PORT]),
-            ("WAN", &[FROM, TO, FROM_PORT, TO_PORT]),
-        ],
+        &[("LAN", &[FROM, TO]), ("WAN", &[FROM, TO])],
     ),
     (
         "nat",
@@ -59,7 +61,12 @@ const PINNED: &[Pinned] = &[
         ],
         &[("WAN", &[FROM])],
     ),
-    ("portknock", "shard", &[("sources", "shard", "R1")], &[("*", &[FROM])]),
+    (
+        "portknock",
+        "shard",
+        &[("sources", "shard", "R1")],
+        &[("*", &[FROM])],
+    ),
 ];
 
 fn planned(nf: &str) -> Value {
@@ -78,7 +85,10 @@ fn named<'a>(all: &'a Value, name: &str) -> &'a Value {
 fn the_bundled_functions_are_planned_as_they_are_pinned() {
     for (nf, strategy, objects, ports) in PINNED {
         let d = planned(nf);
-        assert_eq!((&d["name"], &d["exhaustive"]), (&Value::from(*nf), &Value::from(true)));
+        assert_eq!(
+            (&d["name"], &d["exhaustive"]),
+            (&Value::from(*nf), &Value::from(true))
+        );
         assert_eq!(d["strategy"], *strategy, "{nf}");
         for (name, treatment, rule) in *objects {
             let o = named(&d["objects"], name);
@@ -91,9 +101,15 @@ fn the_bundled_functions_are_planned_as_they_are_pinned() {
             let mut kinds = kinds.as_array().unwrap().iter();
             let tcp = kinds.find(|k| k["kind"] == "ipv4-tcp").unwrap();
             assert_eq!(tcp["fields"], Value::from(fields.to_vec()), "{nf} {port}");
-            assert_eq!((&tcp["by"], &tcp["bound"]), (&Value::from("nic"), &Value::from(true)));
+            assert_eq!(
+                (&tcp["by"], &tcp["bound"]),
+                (&Value::from("nic"), &Value::from(true))
+            );
             assert_eq!(tcp["table_rank"], 7, "{nf} {port}");
-            assert!(tcp["guess"]["entry_bits"].as_u64().unwrap() >= 1, "{nf} {port}");
+            assert!(
+                tcp["guess"]["entry_bits"].as_u64().unwrap() >= 1,
+                "{nf} {port}"
+            );
         }
     }
 }
@@ -102,10 +118,36 @@ fn the_bundled_functions_are_planned_as_they_are_pinned() {
 fn the_document_has_the_fields_that_are_promised() {
     let d = planned("policer");
     for (at, fields) in [
-        ("", &["name", "strategy", "cores", "nic", "exhaustive", "relaxations", "assumptions", "took_ms"][..]),
-        ("/objects/0", &["name", "treatment", "rule", "reason", "line", "infeasible"]),
+        (
+            "",
+            &[
+                "name",
+                "strategy",
+                "cores",
+                "nic",
+                "exhaustive",
+                "relaxations",
+                "assumptions",
+                "took_ms",
+            ][..],
+        ),
+        (
+            "/objects/0",
+            &["name", "treatment", "rule", "reason", "line", "infeasible"],
+        ),
         ("/ports/0", &["name", "kinds", "inside", "key_space"]),
-        ("/ports/1/kinds/0", &["kind", "by", "bound", "fields", "cancelled", "rank", "table_rank"]),
+        (
+            "/ports/1/kinds/0",
+            &[
+                "kind",
+                "by",
+                "bound",
+                "fields",
+                "cancelled",
+                "rank",
+                "table_rank",
+            ],
+        ),
         ("/relaxations/0", &["name", "object", "meaning"]),
     ] {
         let there = d.pointer(at).unwrap().as_object().unwrap();
@@ -134,14 +176,23 @@ fn words_say_what_the_document_says() {
     let (out, _) = output(millrace().args(["plan", "bridge"]));
     let text = String::from_utf8(out.stdout).unwrap();
     let help = "help: make the table static";
-    assert!(text.contains("stations: lock (R4)") && text.contains(help), "{text}");
+    assert!(
+        text.contains("stations: lock (R4)") && text.contains(help),
+        "{text}"
+    );
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let no = refused(millrace().args(["plan", "bridge", "--strategy", "shard"]), 1);
+    let no = refused(
+        millrace().args(["plan", "bridge", "--strategy", "shard"]),
+        1,
+    );
     assert!(no.contains("MAC address"), "{no}");
-    let no = refused(millrace().args(["plan", "nop", "--cores", "17", "--nic", "82599"]), 2);
+    let no = refused(
+        millrace().args(["plan", "nop", "--cores", "17", "--nic", "82599"]),
+        2,
+    );
     assert!(no.contains("16 queues"), "{no}");
     let no = refused(millrace().args(["plan", "nop", "--cores", "129"]), 2);
     assert!(no.contains("128"), "{no}");
@@ -163,7 +214,10 @@ fn what_cannot_be_is_refused() {
 fn a_model_that_is_cut_short_shards_nothing() {
     let (d, status) = json(millrace().args(["plan", "policer", "--time", "0"]));
     assert_eq!(status, 0);
-    assert_eq!((&d["exhaustive"], &d["strategy"]), (&Value::from(false), &Value::from("lock")));
+    assert_eq!(
+        (&d["exhaustive"], &d["strategy"]),
+        (&Value::from(false), &Value::from("lock"))
+    );
     let reason = named(&d["objects"], "buckets")["reason"].as_str().unwrap();
     assert!(reason.contains("not all paths"), "{reason}");
 }
@@ -203,5 +257,9 @@ fn objects_of_others_are_planned() {
         }
     }
     println!("{strategies:?}");
-    assert!(strategies.values().sum::<u32>() > 0, "no program in {}", folder.display());
+    assert!(
+        strategies.values().sum::<u32>() > 0,
+        "no program in {}",
+        folder.display()
+    );
 }

@@ -77,9 +77,7 @@ fn the_firewall_shards_with_swapped_keys() {
     for at in ["LAN", "WAN"] {
         let fields = counting(&plan, at);
         assert!(
-            [FROM, TO, FROM_PORT, TO_PORT]
-                .iter()
-                .all(|f| fields.contains(&(*f).to_owned())),
+            fields.contains(&FROM.to_owned()) && fields.contains(&TO.to_owned()),
             "{fields:?}"
         );
         assert!(port(&plan, at).inside);

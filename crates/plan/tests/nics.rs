@@ -14,9 +14,16 @@ const FROM_PORT: &str = "source-port";
 const TO_PORT: &str = "destination-port";
 const ALL: [&str; 4] = [FROM, TO, FROM_PORT, TO_PORT];
 
-/// Most that a plan may take, ms: far above the 100 that the benchmark asks for, as this is not optimised and
-/// runs beside other tests.
-const LONGEST: f64 = 3000.0;
+/// Most that a plan may take on the processor, ms: far above the 100 that the benchmark asks for, as this is not
+/// optimised.
+const LONGEST: f64 = 1000.0;
+
+/// Time that this thread was on a processor, ms; whatever else the machine does is not in it.
+fn on_processor() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let ns: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
+    ns / 1e6
+}
 
 /// A function's plan behind each NIC, and the time of the fastest.
 fn behind_each(name: &str, expected: Strategy, holds: impl Fn(&Plan, &str)) {
@@ -25,9 +32,10 @@ fn behind_each(name: &str, expected: Strategy, holds: impl Fn(&Plan, &str)) {
     };
     let mut fastest = f64::INFINITY;
     for nic in names() {
+        let began = on_processor();
         let plan = modelled.plan(nic);
+        fastest = fastest.min(on_processor() - began);
         assert_eq!(plan.strategy, expected, "{name} behind {nic}");
-        fastest = fastest.min(plan.took_ms);
         holds(&plan, nic);
     }
     assert!(fastest < LONGEST, "{name}: {fastest:.0} ms");
@@ -96,14 +104,10 @@ fn both_addresses() {
 }
 
 #[test]
-fn whole_flows() {
+fn flows_of_two_ports_go_by_hosts() {
     behind_each("firewall", Strategy::Shard, |plan, nic| {
-        by(plan, nic, "LAN", &ALL);
-        by(plan, nic, "WAN", &ALL);
         for at in ["LAN", "WAN"] {
-            // Ports behind extension headers stand where no NIC looks, so that IPv6 goes by hosts.
-            let six = kind(port(plan, at), "ipv6-tcp");
-            assert_eq!(six.fields, [FROM, TO], "{nic} {at}: {six:?}");
+            by(plan, nic, at, &[FROM, TO]);
         }
     });
 }
