@@ -1,5 +1,5 @@
 //! Bundled functions, plans written by hand, and traffic.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
