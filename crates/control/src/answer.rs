@@ -130,21 +130,23 @@ impl Session {
             let wanted = wanted.clone();
             started(desk)?.get(object, &wanted, now).map_err(refused)
         })?;
-        let mut values = values.into_iter().collect::<Result<Vec<_>>>()?;
-        if let Some(words) = self.exposed().merged.get(&object) {
-            let parts: Vec<_> = values.into_iter().flatten().collect();
-            values = vec![merged::sum(words, &parts)];
-        }
+        let values = values.into_iter().collect::<Result<Vec<_>>>()?;
+        let words = self.exposed().merged.get(&object);
+        let sum = words.and_then(|words| {
+            let parts: Vec<_> = values.iter().flatten().cloned().collect();
+            merged::sum(words, &parts)
+        });
         let shown: Vec<_> = values
             .iter()
             .map(|v| v.as_ref().map(|v| self.exposed().show_value(object, v)))
             .collect();
         // Of a divided object the worker that owns the entry has it.
-        let found = match self.divided(object) {
-            true => shown.iter().find(|v| v.is_some()),
-            false => shown.first(),
+        let found = match (sum, self.divided(object)) {
+            (Some(sum), _) => Some(Some(self.exposed().show_value(object, &sum))),
+            (None, true) => shown.iter().find(|v| v.is_some()).cloned(),
+            (None, false) => shown.first().cloned(),
         };
-        let Some(Some(value)) = found.cloned() else {
+        let Some(Some(value)) = found else {
             return Err(Trouble::new("no-such-entry", "there is no such entry"));
         };
         let mut answer = json!({ "key": self.exposed().show_key(object, &key), "value": value });
