@@ -14,6 +14,7 @@ mod kernel;
 mod keys;
 mod measure;
 mod model;
+mod plan;
 mod report;
 mod start;
 mod workload;
@@ -32,7 +33,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, keys, guest
+    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -108,6 +109,7 @@ fn run() -> Result<()> {
         }),
         ("start", |b| start::section(b.turns)),
         ("model", |b| model::section(b.turns, b.record)),
+        ("plan", |_| plan::section()),
         ("keys", |b| keys::section(b.turns)),
         ("guest", |b| guest::section(b.turns)),
     ];

@@ -10,6 +10,7 @@ pub mod contents;
 pub mod exposed;
 pub mod guests;
 pub mod literal;
+pub mod merged;
 pub mod pins;
 pub mod protocol;
 pub mod server;

@@ -6,6 +6,7 @@ mod choose;
 mod constraints;
 mod key;
 mod make;
+mod memo;
 mod offset;
 mod packets;
 pub mod plan;

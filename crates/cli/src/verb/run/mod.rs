@@ -343,6 +343,7 @@ impl Run {
             capacity: self.of(nf, &self.capacity)?,
             program: self.program.clone(),
             sanitize: self.sanitize,
+            ..Make::default()
         })
     }
 
@@ -368,7 +369,7 @@ impl Run {
     fn arrange(&self, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
         let asked = parallel::Asked {
             cores: self.cores,
-            strategy: if self.nfs.len() > 1 {
+            strategy: if self.nfs.len() > 1 && self.strategy != Strategy::Lock {
                 // Nothing says yet what the steering of one would do to the next.
                 Strategy::Spread
             } else {
