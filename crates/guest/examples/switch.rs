@@ -70,6 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         time: 1,
         length: 64,
         wire: 64,
+        room: 64,
         port: 0,
         fate: 0,
     };

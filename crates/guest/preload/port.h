@@ -9,17 +9,20 @@
 #define MR_GUEST_BURST 1024u
 
 enum mr_guest_fate {
-    MR_GUEST_ON = 0,   /* goes on to the next element */
+    MR_GUEST_ON = 0,   /* goes on to the next element: leaves at the other port than the one it came in at */
     MR_GUEST_DROP = 1, /* does not */
+    MR_GUEST_KEEP = 2, /* the guest has taken it, and neither sent nor freed it */
+    MR_GUEST_OUT = 3,  /* leaves at port 0; MR_GUEST_OUT + 1: at port 1 */
 };
 
 struct mr_guest_packet {
     uint8_t *data;   /* in memory of the host's: valid until the next receive */
     uint64_t time;   /* ns since the epoch */
-    uint32_t length; /* bytes at `data` */
+    uint32_t length; /* bytes at `data`; of a packet that is sent, what it is then, at most `room` */
     uint32_t wire;   /* bytes on the wire, at least `length` */
-    uint32_t port;   /* where it came in: 0 or 1 */
-    uint32_t fate;   /* enum mr_guest_fate; the host sets MR_GUEST_ON */
+    uint32_t room;   /* bytes that may be written at `data`, at least `length` */
+    uint16_t port;   /* where it came in: 0 or 1 */
+    uint16_t fate;   /* enum mr_guest_fate; the host sets MR_GUEST_ON */
 };
 
 struct mr_guest_port {
@@ -30,6 +33,13 @@ struct mr_guest_port {
     uint64_t handler;   /* its handler */
     uint32_t with_info; /* it takes three arguments (SA_SIGINFO) */
     uint32_t begun;     /* the guest has asked for packets at least once */
+    /* Of guests that poll several ports and say what becomes of each packet (dpdk_port.c). */
+    uint32_t polls;     /* set by the preload: the guest is one */
+    uint32_t kept;      /* packets of this burst whose fate is MR_GUEST_KEEP */
+    uint32_t turn;      /* the burst's number, never 0 once there was one; it says which burst an mbuf is of */
+    uint32_t cursor[2]; /* for each port: what lies before it in `packet` has been handed out */
+    uint32_t lost;      /* packets sent that are none of this burst, or have grown beyond their room */
+    uint64_t running;   /* FS base of the thread that the worker runs; the others are none of the packets' */
     struct mr_guest_packet packet[MR_GUEST_BURST];
 };
 

@@ -14,6 +14,9 @@ enum mr_guest_got {
 /* Makes packets be there, if need be by yielding once. */
 enum mr_guest_got mr_guest_wait(void);
 
+/* For libraries that poll: yields, and calls the handler of a signal that has become due. */
+void mr_guest_pause(void);
+
 /* The next packet of the burst, NULL when it is empty. */
 struct mr_guest_packet *mr_guest_take(void);
 

@@ -41,6 +41,8 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
+    /// the address of the first port of a program of DPDK, where it matters; the next port's is one more
+    pub mac: Option<String>,
     /// where its standard output goes: a descriptor of the host's
     pub output: i32,
 }
@@ -80,6 +82,7 @@ impl Spec {
             read: Vec::new(),
             write: Vec::new(),
             jit: false,
+            mac: None,
             output: 1,
         })
     }

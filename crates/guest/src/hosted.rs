@@ -12,8 +12,10 @@ use crate::command::Spec;
 use crate::error::GuestError;
 use crate::load;
 use crate::memory::{self, Mapping};
+use crate::polling::{self, Polling};
 use crate::port::{BURST, Packet, Port};
-use crate::shared::{Over, Shared, Stage, State, describe, lock, monotonic, over, own_number};
+use crate::preload::Preloads;
+use crate::shared::{Arrivals, Over, Shared, Stage, State, describe, lock, monotonic, over, own_number};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
 use crate::stack;
@@ -27,22 +29,21 @@ const GUARD: usize = 1 << 20;
 /// How long threads of an ended guest may take to leave it.
 const LEAVE: Duration = Duration::from_secs(5);
 /// How long a guest that has been told that no packets will come may work on.
-const END: Duration = Duration::from_secs(10);
+pub(crate) const END: Duration = Duration::from_secs(10);
 /// How often a guest may ask for packets after their end before it is asked to end by a signal.
 const PATIENCE: u32 = 4;
 
-/// The name under which a guest's loader finds its preload.
-pub const PRELOAD: &str = "/millrace/guest.so";
-static PRELOAD_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
-
 /// A hosted guest.
 pub struct Hosted {
-    shared: Arc<Shared>,
-    context: Option<Context>,
-    over: Option<Over>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Option<Context>,
+    pub(crate) over: Option<Over>,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
-    _preload: OwnedFd,
+    /// of a guest that polls
+    pub(crate) polling: Option<Polling>,
+    /// the end of its standard input that it is not, if that is a pipe: it ends when this is dropped
+    pub(crate) input: Option<OwnedFd>,
 }
 
 impl Hosted {
@@ -78,7 +79,11 @@ impl Hosted {
         space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
         let (program, interpreter) = load::load(&spec.program, &mut space)?;
         let mut environment = spec.environment.clone();
-        environment.push(format!("LD_PRELOAD={PRELOAD}"));
+        let preloads = Preloads::of(&spec.program)?;
+        environment.push(preloads.variable());
+        if preloads.dpdk() {
+            environment.extend(polling::environment(&spec));
+        }
         let mut random = [0; 16];
         // SAFETY: writes at most as many bytes as there are.
         unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
@@ -111,8 +116,16 @@ impl Hosted {
                 ],
             )
         };
-        let preload = in_memory(PRELOAD_BYTES)?;
-        let files = Files::new(&spec, &preload)?;
+        // Programs of DPDK often run until their input ends, or somebody presses a key.
+        let input = preloads.dpdk().then(std::io::pipe).transpose();
+        let input = input.map_err(|source| GuestError::System {
+            what: "a guest's standard input",
+            source,
+        })?;
+        let (reads, input) = input.map_or((None, None), |(reads, writes)| {
+            (Some(OwnedFd::from(reads)), Some(OwnedFd::from(writes)))
+        });
+        let files = Files::new(&spec, preloads, reads)?;
         let shared = Arc::new(Shared {
             name: spec.name.clone(),
             watch: Watch::new(spec.limit),
@@ -129,6 +142,7 @@ impl Hosted {
             changed: Condvar::new(),
             dead: AtomicBool::new(false),
             living: AtomicUsize::new(0),
+            arrivals: Arrivals::default(),
             threads: Mutex::new(BTreeSet::new()),
             port,
             slot,
@@ -146,7 +160,8 @@ impl Hosted {
             context: None,
             over: None,
             took: Duration::ZERO,
-            _preload: preload,
+            polling: None,
+            input,
         };
         hosted
             .shared
@@ -156,6 +171,7 @@ impl Hosted {
                 source,
             })?;
         hosted.wait_ready()?;
+        hosted.settle_polling()?;
         hosted.took = begin.elapsed();
         Ok(hosted)
     }
@@ -188,15 +204,20 @@ impl Hosted {
                 .0;
         };
         drop(stage);
+        Err(self.not_started(what))
+    }
+
+    /// Why it did not come to ask for packets, with what it was denied.
+    pub(crate) fn not_started(&self, what: String) -> GuestError {
         let notes = self
             .notes()
             .into_iter()
             .map(|(what, _)| format!("; {what}"))
             .collect::<String>();
-        Err(GuestError::Start {
+        GuestError::Start {
             name: self.shared.name.clone(),
             what: what + &notes,
-        })
+        }
     }
 
     /// What it is called.
@@ -246,6 +267,10 @@ impl Hosted {
     /// # Safety
     /// Each packet's bytes are valid, and nobody else's, during the call.
     pub unsafe fn burst(&mut self, packets: &mut [Packet]) -> bool {
+        if self.polling.is_some() {
+            // SAFETY: as the caller promises.
+            return unsafe { self.poll(packets) };
+        }
         if self.context.is_none() {
             return false;
         }
@@ -300,7 +325,7 @@ impl Hosted {
     }
 
     /// Has the handler of a signal called when it runs next; false when there is none.
-    fn signal_due(&mut self, signal: i32) -> bool {
+    pub(crate) fn signal_due(&mut self, signal: i32) -> bool {
         let state = self.shared.state();
         let Some((handler, with_info)) = state.signals.handler(signal) else {
             return false;
@@ -347,6 +372,7 @@ impl Hosted {
                 self.shared.end(Over::Exit(0));
             }
             Ok(Stop::Left(left)) => self.shared.end(over(left)),
+            Ok(Stop::Blocked(_)) => self.shared.end(Over::Host("it waits".into())),
             Err(error) => self.shared.end(Over::Host(error.to_string())),
         }
         self.settle();
@@ -354,7 +380,7 @@ impl Hosted {
     }
 
     /// Takes note of why it ended.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if let Stage::Over(over) = &*lock(&self.shared.stage) {
             self.over = Some(over.clone());
         }
@@ -382,6 +408,11 @@ impl Hosted {
     /// Tells it that no packets will come any more, and lets it end: first by that, then by the signals that a
     /// user would end it with, and at last by force.
     pub fn finish(&mut self) {
+        if self.polling.is_some() {
+            self.finish_polling();
+            self.clear();
+            return;
+        }
         let port = self.shared.port as *mut Port;
         let deadline = Instant::now() + END;
         for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {
@@ -427,26 +458,6 @@ impl Drop for Hosted {
         self.shared.end(Over::Removed);
         self.clear();
     }
-}
-
-/// A file in memory with this content.
-fn in_memory(bytes: &[u8]) -> Result<OwnedFd, GuestError> {
-    use std::io::Write;
-    use std::os::fd::FromRawFd;
-    // SAFETY: a literal name; the descriptor is new and nobody else's.
-    let file = unsafe {
-        let fd = libc::memfd_create(c"millrace-guest".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(GuestError::system("a file in memory"));
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    let mut file = std::fs::File::from(file);
-    file.write_all(bytes).map_err(|source| GuestError::System {
-        what: "a file in memory",
-        source,
-    })?;
-    Ok(file.into())
 }
 
 const _: () = assert!(STACK.is_multiple_of(PAGE) && GUARD.is_multiple_of(PAGE));

@@ -3,7 +3,11 @@
 /// `MR_GUEST_BURST`: the most packets at once.
 pub const BURST: usize = 1024;
 /// `MR_GUEST_DROP`.
-pub const DROP: u32 = 1;
+pub const DROP: u16 = 1;
+/// `MR_GUEST_KEEP`.
+pub const KEEP: u16 = 2;
+/// `MR_GUEST_OUT`.
+pub const OUT: u16 = 3;
 
 /// `struct mr_guest_packet`: what the chain gives is what the guest gets.
 pub use millrace_dataplane::worker::foreign::Given as Packet;
@@ -25,6 +29,18 @@ pub struct Port {
     pub with_info: u32,
     /// whether the guest has asked for packets
     pub begun: u32,
+    /// whether the guest polls, and says what becomes of each packet
+    pub polls: u32,
+    /// packets that it holds
+    pub kept: u32,
+    /// the burst's number
+    pub turn: u32,
+    /// for each port, how far its packets have been handed out
+    pub cursor: [u32; 2],
+    /// packets sent that are none of the burst's
+    pub lost: u32,
+    /// FS base of the thread that the worker runs
+    pub running: u64,
     /// the packets
     pub packets: [Packet; BURST],
 }
@@ -95,11 +111,32 @@ mod tests {
                 offset_of!(Port, begun),
             ),
             (
+                "offsetof(struct mr_guest_packet, room)",
+                offset_of!(Packet, room),
+            ),
+            (
+                "offsetof(struct mr_guest_port, polls)",
+                offset_of!(Port, polls),
+            ),
+            ("offsetof(struct mr_guest_port, kept)", offset_of!(Port, kept)),
+            ("offsetof(struct mr_guest_port, turn)", offset_of!(Port, turn)),
+            (
+                "offsetof(struct mr_guest_port, cursor)",
+                offset_of!(Port, cursor),
+            ),
+            ("offsetof(struct mr_guest_port, lost)", offset_of!(Port, lost)),
+            (
+                "offsetof(struct mr_guest_port, running)",
+                offset_of!(Port, running),
+            ),
+            (
                 "offsetof(struct mr_guest_port, packet)",
                 offset_of!(Port, packets),
             ),
             ("MR_GUEST_BURST", BURST),
             ("MR_GUEST_DROP", DROP as usize),
+            ("MR_GUEST_KEEP", KEEP as usize),
+            ("MR_GUEST_OUT", OUT as usize),
         ];
         let mut text = String::from("#include <stddef.h>\n#include \"port.h\"\n");
         for (what, value) in facts {

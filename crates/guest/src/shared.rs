@@ -14,7 +14,9 @@ use crate::command::Spec;
 use crate::fault::Fault;
 use crate::slot::Slot;
 use crate::space::Space;
-use crate::thread::{self, Context, Stop};
+use crate::error::GuestError;
+use crate::port::Port;
+use crate::thread::{self, Context, Saved, Stop};
 use crate::trap::Left;
 use crate::watch::{self, Watch};
 
@@ -71,6 +73,21 @@ pub struct Shared {
     pub(crate) living: AtomicUsize,
     pub(crate) threads: Mutex<BTreeSet<i32>>,
     pub(crate) port: usize,
+    /// threads that ask for packets while the worker runs others
+    pub(crate) arrivals: Arrivals,
+}
+
+/// Threads of a guest that polls, on their way to the worker.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// those that ask, and are to be run by the worker
+    pub(crate) asking: Mutex<Vec<Context>>,
+    /// how many there are: read once a burst, without the lock
+    pub(crate) count: AtomicUsize,
+    /// no packets come any more: they run by themselves to their end
+    pub(crate) closing: AtomicBool,
+    /// it has waited for its standard input
+    pub(crate) input: AtomicBool,
 }
 
 /// What a guest's system calls change.
@@ -153,11 +170,34 @@ impl Shared {
         }
     }
 
+    /// Whether it polls for packets, and says what becomes of each.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        // SAFETY: the port is mapped as long as the slot is; a guest may write there at any time, which is why no
+        // reference is made.
+        unsafe { (&raw const (*(self.port as *const Port)).polls).read_volatile() != 0 }
+    }
+
     /// Starts a thread of the host's that runs a context.
     ///
     /// # Errors
     /// When the host can make no thread.
     pub fn spawn(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        self.thread(move |guest| guest.host(&context))
+    }
+
+    /// Starts a thread of the host's that goes on with what the worker must not wait for.
+    ///
+    /// # Errors
+    /// When the host can make no thread.
+    pub(crate) fn demote(self: &Arc<Self>, saved: Box<Saved>) -> std::io::Result<()> {
+        self.thread(move |guest| guest.live(|guest| thread::go_on(guest, saved)))
+    }
+
+    fn thread(
+        self: &Arc<Self>,
+        life: impl FnOnce(Arc<Self>) + Send + 'static,
+    ) -> std::io::Result<()> {
         if self.living.fetch_add(1, Ordering::Relaxed) >= THREADS {
             self.living.fetch_sub(1, Ordering::Relaxed);
             self.state().note("more threads were denied".into());
@@ -167,7 +207,7 @@ impl Shared {
         let name: String = format!("guest {}", self.name).chars().take(15).collect();
         std::thread::Builder::new()
             .name(name)
-            .spawn(move || guest.host(&context))
+            .spawn(move || life(guest))
             .map(drop)
             .inspect_err(|_| {
                 self.living.fetch_sub(1, Ordering::Relaxed);
@@ -176,11 +216,24 @@ impl Shared {
 
     /// The life of such a thread.
     fn host(self: &Arc<Self>, context: &Context) {
+        self.live(|guest| thread::run(guest, context, false));
+    }
+
+    fn live(self: &Arc<Self>, begin: impl FnOnce(&Arc<Self>) -> Result<Stop, GuestError>) {
         let number = own_number();
         lock(&self.threads).insert(number);
-        match thread::run(self, context, false) {
+        let mut stop = begin(self);
+        while let Ok(Stop::Receive(context)) = &stop
+            && self.arrivals.closing.load(Ordering::Relaxed)
+            && !self.is_dead()
+        {
+            // There is nothing to receive; what it polls besides may still come.
+            std::thread::sleep(std::time::Duration::from_micros(200));
+            stop = thread::run(self, context, false);
+        }
+        match stop {
             Ok(Stop::Receive(context)) => self.asks(context),
-            Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
+            Ok(Stop::Left(Left::Thread | Left::Removed)) | Ok(Stop::Blocked(_)) => {}
             Ok(Stop::Left(left)) => self.end(over(left)),
             Err(error) => self.end(Over::Host(error.to_string())),
         }
@@ -202,6 +255,12 @@ impl Shared {
             self.changed.notify_all();
             return;
         }
+        if self.polls() {
+            lock(&self.arrivals.asking).push(context);
+            self.arrivals.count.fetch_add(1, Ordering::Release);
+            self.changed.notify_all();
+            return;
+        }
         // There is one source of packets, and it is taken: this one waits for ever.
         while !self.is_dead() {
             stage = self
@@ -220,6 +279,7 @@ pub(crate) fn over(left: Left) -> Over {
         Left::Fault(fault) => Over::Fault(*fault),
         Left::Stuck(at) => Over::Stuck(at),
         Left::Removed => Over::Removed,
+        Left::Blocked(_) => Over::Host("it waits".into()),
     }
 }
 

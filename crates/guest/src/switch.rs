@@ -70,6 +70,24 @@ pub unsafe extern "C" fn enter(thread: *mut Thread) {
     )
 }
 
+/// Goes on with a guest's thread that was interrupted ([`crate::thread::Saved`]): a breakpoint's handler finds it in
+/// the thread's `restore` and makes the return from the signal a return to the guest, which is how all registers
+/// come back. Comes back as [`enter`] does.
+///
+/// # Safety
+/// As [`enter`]; `restore` is set.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_saved(thread: *mut Thread) {
+    naked_asm!(
+        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15",
+        "sub rsp, 8", "stmxcsr [rsp]", "fnstcw [rsp + 4]",
+        "mov [rdi + {host_rsp}], rsp",
+        "int3",
+        "ud2",
+        host_rsp = const offset_of!(Thread, host_rsp),
+    )
+}
+
 /// Where a guest that asks for packets jumps to, its frame complete on its stack.
 #[unsafe(naked)]
 pub unsafe extern "C" fn gate() {

@@ -37,6 +37,8 @@ pub struct Thread {
     pub(crate) running: Option<Running>,
     /// why a handler has left the guest
     pub(crate) left: Option<Left>,
+    /// what the handler of [`switch::enter_saved`]'s breakpoint is to go on with
+    pub(crate) restore: Option<Box<Saved>>,
     alternate: usize,
 }
 
@@ -52,6 +54,21 @@ pub struct Context {
     /// its thread number, as it knows it
     pub number: i32,
     /// where to write 0 and wake waiters when it ends; 0: nowhere
+    pub clear: usize,
+}
+
+/// A guest's thread of execution that was interrupted at a system call, with all its registers.
+#[derive(Debug)]
+pub struct Saved {
+    /// as the kernel saved them, in the order of `libc::REG_*`; the system call has not been made
+    pub registers: [i64; 23],
+    /// SSE, AVX and what else the processor has, as the kernel saved it
+    pub vectors: Vec<u8>,
+    /// its FS base
+    pub fs: usize,
+    /// as [`Context::number`]
+    pub number: i32,
+    /// as [`Context::clear`]
     pub clear: usize,
 }
 
@@ -74,6 +91,8 @@ pub enum Stop {
     Receive(Context),
     /// a handler has left it
     Left(Left),
+    /// it is about to wait, which the worker must not
+    Blocked(Box<Saved>),
 }
 
 thread_local! {
@@ -133,6 +152,7 @@ impl Own {
             in_trap: AtomicU32::new(0),
             running: None,
             left: None,
+            restore: None,
             alternate: alternate.addr(),
         }));
         let stack = libc::stack_t {
@@ -162,17 +182,54 @@ impl Own {
 /// # Errors
 /// [`GuestError::System`] when the thread cannot be made ready.
 pub fn run(guest: &Arc<Shared>, context: &Context, worker: bool) -> Result<Stop, GuestError> {
-    let thread = OWN.with_borrow_mut(|own| {
+    let thread = own()?;
+    // SAFETY: `own` gives this thread's own box; see `begin`.
+    unsafe {
+        begin(thread, guest, context.number, context.clear, worker);
+        (*thread).guest_rsp = context.rsp;
+        (*thread).guest_fs = context.fs;
+        // SAFETY (of the switch): the context is a frame that `gate` or `stack` has left.
+        enter(thread);
+        Ok(end(thread, context.number, context.clear))
+    }
+}
+
+/// Goes on, on a thread of its own, with what was interrupted on a worker: makes its system call again, and waits.
+///
+/// # Errors
+/// As [`run`].
+pub fn go_on(guest: &Arc<Shared>, saved: Box<Saved>) -> Result<Stop, GuestError> {
+    let thread = own()?;
+    let (number, clear) = (saved.number, saved.clear);
+    // SAFETY: as in `run`; `restore` is set, as `enter_saved` asks.
+    unsafe {
+        begin(thread, guest, number, clear, false);
+        (*thread).guest_fs = saved.fs;
+        (*thread).restore = Some(saved);
+        switch::enter_saved(thread);
+        Ok(end(thread, number, clear))
+    }
+}
+
+/// This thread's [`Thread`], made ready at the first call.
+fn own() -> Result<*mut Thread, GuestError> {
+    OWN.with_borrow_mut(|own| {
         if own.is_none() {
             *own = Some(Own::make()?);
         }
-        Ok::<_, GuestError>(
-            own.as_mut()
-                .map_or(std::ptr::null_mut(), |own| &raw mut *own.0),
-        )
-    })?;
-    // SAFETY: `thread` is this thread's own box, which lives as long as the thread; signal handlers on this thread
-    // are the only others that touch it, and none does while no guest runs.
+        Ok(own
+            .as_mut()
+            .map_or(std::ptr::null_mut(), |own| &raw mut *own.0))
+    })
+}
+
+/// Says whom this thread runs from now on.
+///
+/// # Safety
+/// `thread` is this thread's own box, which lives as long as the thread; signal handlers on this thread are the
+/// only others that touch it, and none does while no guest runs.
+unsafe fn begin(thread: *mut Thread, guest: &Arc<Shared>, number: i32, clear: usize, worker: bool) {
+    // SAFETY: as the caller promises.
     unsafe {
         let same = (*thread)
             .running
@@ -181,24 +238,30 @@ pub fn run(guest: &Arc<Shared>, context: &Context, worker: bool) -> Result<Stop,
         if !same {
             (*thread).running = Some(Running {
                 guest: guest.clone(),
-                number: context.number,
-                clear: context.clear,
+                number,
+                clear,
                 worker,
             });
         } else if let Some(running) = &mut (*thread).running {
-            (running.number, running.clear, running.worker) =
-                (context.number, context.clear, worker);
+            (running.number, running.clear, running.worker) = (number, clear, worker);
         }
         (*thread).port = guest.port_address();
-        (*thread).guest_rsp = context.rsp;
-        (*thread).guest_fs = context.fs;
-        // SAFETY (of the switch): the context is a frame that `gate` or `stack` has left.
-        enter(thread);
+    }
+}
+
+/// Why the guest does not run any more.
+///
+/// # Safety
+/// As [`begin`].
+unsafe fn end(thread: *mut Thread, number: i32, clear: usize) -> Stop {
+    // SAFETY: as the caller promises.
+    unsafe {
         let (number, clear) = match &(*thread).running {
             Some(running) => (running.number, running.clear),
-            None => (context.number, context.clear),
+            None => (number, clear),
         };
-        Ok(match (*thread).left.take() {
+        match (*thread).left.take() {
+            Some(Left::Blocked(saved)) => Stop::Blocked(saved),
             Some(left) => {
                 (*thread).running = None;
                 Stop::Left(left)
@@ -209,7 +272,7 @@ pub fn run(guest: &Arc<Shared>, context: &Context, worker: bool) -> Result<Stop,
                 number,
                 clear,
             }),
-        })
+        }
     }
 }
 

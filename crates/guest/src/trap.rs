@@ -12,7 +12,7 @@ use crate::error::GuestError;
 use crate::fault::Fault;
 use crate::slot::is_guest;
 use crate::switch::{resume_host, signal_entry};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Saved, Thread};
 
 /// Why a handler took a thread out of its guest.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub enum Left {
     Stuck(usize),
     /// the guest is being removed
     Removed,
+    /// it is about to wait, and is the packets' own
+    Blocked(Box<Saved>),
 }
 
 /// The registers of what a signal has interrupted.
@@ -140,9 +142,10 @@ pub unsafe extern "C" fn trap(
         return;
     };
     // SAFETY: the kernel's frame, on this thread's alternate stack, ours until we return; gregset_t is 23 longs.
-    let (registers, fs) = unsafe {
+    let (registers, vectors, fs) = unsafe {
         let context = context.cast::<libc::ucontext_t>();
-        (&mut (*context).uc_mcontext.gregs, &mut *fs)
+        let machine = &mut (*context).uc_mcontext;
+        (&mut machine.gregs, vectors_of(machine.fpregs), &mut *fs)
     };
     let mut frame = Frame { registers, fs };
     let at = frame.get(libc::REG_RIP);
@@ -157,6 +160,12 @@ pub unsafe extern "C" fn trap(
         }
         return;
     }
+    if signal == libc::SIGTRAP
+        && let Some(saved) = own.restore.take()
+    {
+        go_on(own, &mut frame, vectors, &saved);
+        return;
+    }
     if !inside {
         not_ours(signal);
         return;
@@ -169,6 +178,7 @@ pub unsafe extern "C" fn trap(
                 taken_out(own, at)
             }
             call::Answer::Leave(left) => Some(left),
+            call::Answer::Wait => blocked(own, &frame, vectors),
         }
     } else {
         // SAFETY: si_addr is set for these signals.
@@ -194,6 +204,71 @@ fn taken_out(own: &Thread, at: usize) -> Option<Left> {
     } else {
         None
     }
+}
+
+/// Bytes of the processor's extended state in a signal frame: the legacy area's last 48 bytes say how many there are
+/// (`struct _fpx_sw_bytes`: a magic number, then the size), if there are more than its own 512.
+///
+/// # Safety
+/// `state` is null or the kernel's, and lives as long as what is given back is used.
+unsafe fn vectors_of<'a>(state: *mut libc::_libc_fpstate) -> &'a mut [u8] {
+    const LEGACY: usize = 512;
+    const SOFTWARE: usize = 464;
+    const MAGIC: u32 = 0x4650_5853;
+    if state.is_null() {
+        return &mut [];
+    }
+    let bytes = state.cast::<u8>();
+    // SAFETY: as the caller promises; the kernel writes the whole legacy area.
+    unsafe {
+        let magic = bytes.add(SOFTWARE).cast::<u32>().read_unaligned();
+        let size = bytes.add(SOFTWARE + 4).cast::<u32>().read_unaligned() as usize;
+        let size = if magic == MAGIC { size } else { LEGACY };
+        std::slice::from_raw_parts_mut(bytes, size)
+    }
+}
+
+/// Bytes of the instruction `syscall`.
+const SYSCALL: usize = 2;
+
+/// Takes a worker's thread out of its guest before a system call that would wait.
+fn blocked(own: &Thread, frame: &Frame<'_>, vectors: &[u8]) -> Option<Left> {
+    let running = own.running.as_ref()?;
+    let mut saved = Saved {
+        registers: *frame.registers,
+        vectors: vectors.to_vec(),
+        fs: *frame.fs,
+        number: running.number,
+        clear: running.clear,
+    };
+    // The filter stops a call behind its instruction, with the number where it was: it can be made again.
+    if let Some(at) = saved.registers.get_mut(libc::REG_RIP as usize) {
+        *at -= SYSCALL as i64;
+    }
+    Some(Left::Blocked(Box::new(saved)))
+}
+
+/// Makes the return from the handler a return to what was interrupted elsewhere.
+fn go_on(own: &mut Thread, frame: &mut Frame<'_>, vectors: &mut [u8], saved: &Saved) {
+    // Segments and what the signal was about stay this thread's own.
+    const OWN: [i32; 5] = [
+        libc::REG_CSGSFS,
+        libc::REG_ERR,
+        libc::REG_TRAPNO,
+        libc::REG_OLDMASK,
+        libc::REG_CR2,
+    ];
+    for (number, register) in saved.registers.iter().enumerate() {
+        if !OWN.contains(&(number as i32)) {
+            frame.set(number as i32, *register as usize);
+        }
+    }
+    // Frames of one processor have one size.
+    if vectors.len() == saved.vectors.len() {
+        vectors.copy_from_slice(&saved.vectors);
+    }
+    *frame.fs = saved.fs;
+    own.in_guest.store(1, Ordering::Relaxed);
 }
 
 /// Makes the return from the handler a return to the host.

@@ -14,7 +14,7 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, dir=FOLDER, read=PATH and write=PATH, separated by commas";
 
 impl<'a> Word<'a> {
     /// None when the word names no guest.
@@ -62,6 +62,7 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
         }
         "restart" => spec.restarts = value.parse().ok()?,
         "slot" => spec.slot = Some(value.parse().ok()?),
+        "mac" => spec.mac = Some(mac(value)?),
         "dir" => {
             let folder = std::fs::canonicalize(value).ok()?;
             spec.directory = folder.is_dir().then_some(folder)?;
@@ -71,6 +72,14 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+/// Six bytes in hexadecimal with hyphens between them (IEEE 802; a colon would end the options), as most programs
+/// write them: with colons.
+fn mac(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let byte = |part: &&str| part.len() == 2 && u8::from_str_radix(part, 16).is_ok();
+    (parts.len() == 6 && parts.iter().all(byte)).then(|| parts.join(":"))
 }
 
 #[cfg(test)]
@@ -97,6 +106,7 @@ mod tests {
             "guest,jit=1:sh",
             "guest,fast:sh",
             "guest,read=x:sh",
+            "guest,mac=02-00:sh",
         ] {
             let error = Word::of(wrong).unwrap().spec().unwrap_err().to_string();
             assert!(error.contains("option"), "{error}");

@@ -49,6 +49,12 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_setsid, "setsid", How::Refuse(libc::EPERM)),
     entry(libc::SYS_setpgid, "setpgid", How::Refuse(libc::EPERM)),
     entry(libc::SYS_set_robust_list, "set_robust_list", How::Accept),
+    entry(libc::SYS_iopl, "iopl", How::Absent(libc::EPERM)),
+    entry(
+        libc::SYS_get_mempolicy,
+        "get_mempolicy",
+        How::Absent(libc::ENOSYS),
+    ),
     entry(libc::SYS_rseq, "rseq", How::Absent(libc::ENOSYS)),
     entry(libc::SYS_arch_prctl, "arch_prctl", How::Here(arch_prctl)),
     entry(libc::SYS_prctl, "prctl", How::Here(prctl)),

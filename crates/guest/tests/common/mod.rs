@@ -95,6 +95,7 @@ impl Packets {
                 time: *time,
                 length: data.len() as u32,
                 wire: *wire,
+                room: data.len() as u32,
                 port: 0,
                 fate: 0,
             };
