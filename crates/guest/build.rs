@@ -5,9 +5,10 @@ use std::process::Command;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "yield.S",
     "receive.c",
+    "send.c",
     "pcap_handle.c",
     "pcap_receive.c",
     "pcap_device.c",

@@ -24,6 +24,12 @@ struct queue {
     uint16_t number;
     uint32_t empty;           /* receives in a row that gave nothing */
     struct rte_mempool *pool; /* what packets are received into */
+    /* Of the burst `turn`: whether a packet of it has left here, the last one, and whether one has left that it is
+     * not in order with: from then on all that leaves does so behind the burst. */
+    uint32_t turn;
+    uint32_t last;
+    uint32_t left;
+    uint32_t after;
     uint64_t packets[2];      /* received, sent */
     uint64_t bytes[2];
     uint64_t nombuf; /* packets that no mbuf was free for */
@@ -58,6 +64,9 @@ struct rte_mempool *mr_pool(uint16_t port, uint16_t queue, const struct rte_memp
 
 /* Whether an mbuf is of such a pool. */
 int mr_pooled(const struct rte_mempool *pool);
+
+/* Mbufs of a pool that are not in it; 0 where there is no pool. */
+uint32_t mr_pool_held(const struct rte_mempool *pool);
 
 /* As rte_eth_rx_burst() and rte_eth_tx_burst() find them in the table. */
 uint16_t mr_receive(void *queue, struct rte_mbuf **mbufs, uint16_t most);

@@ -97,6 +97,11 @@ int mr_pooled(const struct rte_mempool *pool)
     return rte_mempool_get_ops(pool->ops_index)->enqueue == put;
 }
 
+uint32_t mr_pool_held(const struct rte_mempool *pool)
+{
+    return pool ? pool->size - count(pool) : 0;
+}
+
 struct rte_mempool *mr_pool(uint16_t port, uint16_t queue, const struct rte_mempool *like)
 {
     char name[RTE_MEMPOOL_NAMESIZE];

@@ -92,6 +92,9 @@ uint16_t mr_receive(void *queue_of, struct rte_mbuf **mbufs, uint16_t most)
         return 0;
     queue->empty = 0;
     port->begun = 1;
+    port->held = 0;
+    for (uint16_t i = 0; i < MR_PORTS; i++)
+        port->held += mr_pool_held(mr_port[i].queue[0].pool);
     mr_guest_pause();
     return 0;
 }
@@ -119,23 +122,64 @@ static struct rte_mbuf *root(struct rte_mbuf *mbuf)
     return RTE_MBUF_CLONED(mbuf) ? rte_mbuf_from_indirect(mbuf) : mbuf;
 }
 
+/* Sends what is none of the burst's, or not in its order. */
+static int send_other(const struct queue *queue, int after, const struct rte_mbuf *mbuf)
+{
+    enum { MOST = 64 };
+    struct mr_guest_part part[MOST];
+    uint32_t parts = 0;
+
+    if (mbuf->pkt_len > UINT16_MAX || mbuf->nb_segs > MOST)
+        return 1; /* no device could: it is taken and lost */
+    for (; mbuf && parts < MOST; mbuf = mbuf->next)
+        part[parts++] = (struct mr_guest_part){rte_pktmbuf_mtod(mbuf, const void *), mbuf->data_len};
+    return mr_guest_send(queue->port, after, part, parts);
+}
+
+/* Whether a packet of the burst may leave as such: those behind it at this port leave behind it. */
+static int in_order(struct queue *queue, uint32_t index)
+{
+    if (queue->after || (queue->left && index < queue->last)) {
+        queue->after = 1;
+        return 0;
+    }
+    queue->left = 1;
+    queue->last = index;
+    return 1;
+}
+
 uint16_t mr_transmit(void *queue_of, struct rte_mbuf **mbufs, uint16_t count)
 {
     struct queue *queue = queue_of;
+    /* Order is kept on the port, whichever queue of it is sent by. */
+    struct queue *order = &mr_port[queue->port].queue[0];
     struct mr_guest_port *port = mr_guest_port();
     int worker = mr_of_worker(port);
+    uint16_t done;
 
-    for (uint16_t i = 0; i < count; i++) {
-        struct rte_mbuf *mbuf = mbufs[i], *of = root(mbuf);
+    if (worker && order->turn != port->turn) {
+        order->turn = port->turn;
+        order->left = order->after = 0;
+    }
+    for (done = 0; done < count; done++) {
+        struct rte_mbuf *mbuf = mbufs[done], *of = root(mbuf);
         struct mr_guest_packet *packet = worker && mr_pooled(of->pool) ? mr_packet(port, of) : NULL;
 
-        if (packet && give(packet, mbuf))
+        if (packet && in_order(order, mr_origin(of)->index) && give(packet, mbuf)) {
             mr_settle(port, packet, MR_GUEST_OUT + queue->port);
-        else
-            port->lost++;
+        } else {
+            order->after |= worker && order->left;
+            if (!send_other(queue, worker && order->after, mbuf))
+                break;
+            /* It has left, as another: what stays of it is freed below, which is no drop. */
+            if (packet) {
+                port->kept--;
+                mr_origin(of)->turn = 0;
+            }
+        }
         queue->bytes[SENT] += mbuf->pkt_len;
     }
-    queue->packets[SENT] += count;
-    rte_pktmbuf_free_bulk(mbufs, count);
-    return count;
+    queue->packets[SENT] += done;
+    rte_pktmbuf_free_bulk(mbufs, done);
+    return done;
 }

@@ -118,13 +118,29 @@ impl Foreign for Element {
     }
 
     fn idle(&mut self) {
-        if self.idle.elapsed() >= IDLE {
+        if self.guest.holds() || self.idle.elapsed() >= IDLE {
             self.idle = Instant::now();
             if self.guest.over().is_some() {
                 self.revive();
             }
             self.guest.idle();
         }
+    }
+
+    fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
+        if self.guest.sent.is_empty() {
+            return;
+        }
+        self.guest.sent.retain(|sent| {
+            if sent.after == after {
+                each(sent.port, &sent.bytes);
+            }
+            sent.after != after
+        });
+    }
+
+    fn holds(&self) -> bool {
+        self.guest.holds()
     }
 
     fn finish(&mut self) -> Epilogue {

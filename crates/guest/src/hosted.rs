@@ -15,6 +15,7 @@ use crate::memory::{self, Mapping};
 use crate::polling::{self, Polling};
 use crate::port::{BURST, Packet, Port};
 use crate::preload::Preloads;
+use crate::sent::{self, Sent};
 use crate::shared::{Arrivals, Over, Shared, Stage, State, describe, lock, monotonic, over, own_number};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
@@ -40,6 +41,8 @@ pub struct Hosted {
     pub(crate) over: Option<Over>,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
+    /// what it sent that is none of a burst's, until somebody takes it
+    pub sent: Vec<Sent>,
     /// of a guest that polls
     pub(crate) polling: Option<Polling>,
     /// the end of its standard input that it is not, if that is a pipe: it ends when this is dropped
@@ -160,6 +163,7 @@ impl Hosted {
             context: None,
             over: None,
             took: Duration::ZERO,
+            sent: Vec::new(),
             polling: None,
             input,
         };
@@ -303,6 +307,7 @@ impl Hosted {
             turns += 1;
             went = self.resume();
         }
+        self.collect();
         if went {
             for (index, packet) in packets.iter_mut().take(count).enumerate() {
                 // SAFETY: as above; `index` is below the array's length.
@@ -316,6 +321,12 @@ impl Hosted {
             }
         }
         went
+    }
+
+    /// Takes what it has sent.
+    pub(crate) fn collect(&mut self) {
+        // SAFETY: the port is mapped as long as the slot is.
+        unsafe { sent::take(self.shared.port as *mut Port, &mut self.sent) };
     }
 
     /// Lets it run without packets, as at the end of a time-out.

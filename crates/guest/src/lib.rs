@@ -26,6 +26,7 @@ mod memory;
 mod polling;
 pub mod port;
 pub mod preload;
+pub mod sent;
 pub mod shared;
 pub mod slot;
 pub mod space;

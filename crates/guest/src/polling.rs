@@ -24,9 +24,9 @@ const QUICK: Duration = Duration::from_millis(1);
 const SETTLE: Duration = Duration::from_secs(10);
 /// Rounds that a guest may leave packets untaken.
 const UNTAKEN: u32 = 64;
-/// How long a guest may hold packets back before the burst is over: programs send what they have gathered after
-/// about 100 us.
-const HOLD: Duration = Duration::from_micros(500);
+/// Rounds that a guest gets to do something about packets that it has neither sent nor freed. Those that it holds
+/// back longer, to gather more of them, leave later and as others.
+const HOLD: u32 = 2;
 /// How long a guest may take to notice that its input has ended.
 const NOTICE: Duration = Duration::from_secs(3);
 
@@ -36,8 +36,6 @@ pub(crate) struct Polling {
     /// its threads that ask for packets, in the order that they run in
     contexts: Vec<Context>,
     turn: u32,
-    /// packets that it kept beyond their burst
-    pub(crate) kept: u64,
     /// packets that no receive took
     pub(crate) untaken: u64,
 }
@@ -51,6 +49,15 @@ pub(crate) fn environment(spec: &Spec) -> Vec<String> {
 }
 
 impl Hosted {
+    /// Whether it has packets that it has neither sent nor freed: it may be waiting for more before it sends them.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        // SAFETY: as in `poll`.
+        self.polling.is_some()
+            && self.over.is_none()
+            && unsafe { (&raw const (*self.port()).held).read() } > 0
+    }
+
     fn port(&self) -> *mut Port {
         self.shared.port_address() as *mut Port
     }
@@ -190,7 +197,6 @@ impl Hosted {
         };
         let mut before = (0, 0);
         let mut idle = 0;
-        let mut since = None;
         let went = loop {
             if !self.round() {
                 break false;
@@ -201,16 +207,15 @@ impl Hosted {
                 break true;
             }
             if now != before {
-                (before, idle, since) = (now, 0, None);
+                (before, idle) = (now, 0);
                 continue;
             }
             idle += 1;
-            let since = *since.get_or_insert_with(Instant::now);
-            let untaken = (next as usize) < count && idle < UNTAKEN;
-            if !untaken && (kept == 0 || since.elapsed() >= HOLD) {
+            if idle >= if (next as usize) < count { UNTAKEN } else { HOLD } {
                 break true;
             }
         };
+        self.collect();
         // SAFETY: as above.
         unsafe { (&raw mut (*port).count).write(0) };
         if went {
@@ -234,10 +239,7 @@ impl Hosted {
                     .read()
             };
             packet.fate = match told.fate {
-                KEEP => {
-                    polling.kept += 1;
-                    KEEP
-                }
+                KEEP => KEEP,
                 out if (OUT..OUT + 2).contains(&out) && told.length <= packet.room => {
                     packet.length = told.length;
                     packet.wire = told.wire.max(told.length);
@@ -280,13 +282,9 @@ impl Hosted {
         }
         if let Some(polling) = &self.polling {
             let mut state = self.shared.state();
-            for (count, what) in [
-                (polling.kept, "packets it held back did not leave"),
-                (polling.untaken, "packets came in where it did not receive"),
-            ] {
-                if count > 0 {
-                    state.note(format!("{count} {what}"));
-                }
+            if polling.untaken > 0 {
+                let count = polling.untaken;
+                state.note(format!("{count} packets came in where it did not receive, and were dropped"));
             }
         }
         self.shared.end(Over::Removed);

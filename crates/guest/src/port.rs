@@ -2,6 +2,8 @@
 
 /// `MR_GUEST_BURST`: the most packets at once.
 pub const BURST: usize = 1024;
+/// `MR_GUEST_SENT`: bytes of the ring of packets that leave.
+pub const SENT: usize = 0x80000;
 /// `MR_GUEST_DROP`.
 pub const DROP: u16 = 1;
 /// `MR_GUEST_KEEP`.
@@ -37,12 +39,34 @@ pub struct Port {
     pub turn: u32,
     /// for each port, how far its packets have been handed out
     pub cursor: [u32; 2],
-    /// packets sent that are none of the burst's
-    pub lost: u32,
+    /// mbufs of packets that it has
+    pub held: u32,
     /// FS base of the thread that the worker runs
     pub running: u64,
     /// the packets
     pub packets: [Packet; BURST],
+    /// what the preload has written to `sent`
+    pub head: u32,
+    /// what the host has read of it
+    pub tail: u32,
+    /// nothing
+    pub unused: u64,
+    /// packets that leave and are none of the burst's: records in a ring
+    pub sent: [u8; SENT],
+}
+
+/// `struct mr_guest_sent`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    /// bytes that follow
+    pub length: u32,
+    /// where it leaves
+    pub port: u16,
+    /// whether it leaves behind what leaves of the burst there
+    pub after: u16,
+    /// nothing
+    pub unused: u64,
 }
 
 #[cfg(test)]
@@ -124,7 +148,7 @@ mod tests {
                 "offsetof(struct mr_guest_port, cursor)",
                 offset_of!(Port, cursor),
             ),
-            ("offsetof(struct mr_guest_port, lost)", offset_of!(Port, lost)),
+            ("offsetof(struct mr_guest_port, held)", offset_of!(Port, held)),
             (
                 "offsetof(struct mr_guest_port, running)",
                 offset_of!(Port, running),
@@ -133,6 +157,15 @@ mod tests {
                 "offsetof(struct mr_guest_port, packet)",
                 offset_of!(Port, packets),
             ),
+            ("offsetof(struct mr_guest_port, head)", offset_of!(Port, head)),
+            ("offsetof(struct mr_guest_port, tail)", offset_of!(Port, tail)),
+            ("offsetof(struct mr_guest_port, sent)", offset_of!(Port, sent)),
+            ("sizeof(struct mr_guest_sent)", size_of::<Header>()),
+            (
+                "offsetof(struct mr_guest_sent, after)",
+                offset_of!(Header, after),
+            ),
+            ("MR_GUEST_SENT", SENT),
             ("MR_GUEST_BURST", BURST),
             ("MR_GUEST_DROP", DROP as usize),
             ("MR_GUEST_KEEP", KEEP as usize),

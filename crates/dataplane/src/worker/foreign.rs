@@ -54,6 +54,17 @@ pub trait Foreign: Send {
     /// Each packet's bytes are valid, and nobody else's, during the call.
     unsafe fn burst(&mut self, packets: &mut [Given]);
 
+    /// Hands over packets that it sends and that are none of a burst's, each with the element's port that it leaves
+    /// at: those that leave before the last burst's packets, or (`after`) behind them. Most send none.
+    fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
+        let _ = (after, each);
+    }
+
+    /// Whether it has packets that it may still send, when it is let run ([`Foreign::idle`]).
+    fn holds(&self) -> bool {
+        false
+    }
+
     /// Nothing has come for a while.
     fn idle(&mut self);
 

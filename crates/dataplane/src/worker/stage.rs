@@ -122,6 +122,21 @@ impl Stage {
         }
     }
 
+    /// As [`Foreign::sent`].
+    pub fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
+        if let Running::Foreign { element, .. } = &mut self.running {
+            element.sent(after, each);
+        }
+    }
+
+    /// As [`Foreign::holds`].
+    pub fn holds(&self) -> bool {
+        match &self.running {
+            Running::Foreign { element, .. } => element.holds(),
+            Running::Module { .. } => false,
+        }
+    }
+
     /// Fires timer `index`.
     pub fn fire(&mut self, index: usize, time: u64) {
         if let Some(instance) = self.instance() {

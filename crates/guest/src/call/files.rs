@@ -106,6 +106,12 @@ pub const CALLS: &[Entry] = &[
         "timerfd_gettime",
         How::Kernel(&[Arg::Fd, Arg::Out]),
     ),
+    // Shared with nobody, and named by a descriptor: EAL's way to memory, which has others.
+    entry(
+        libc::SYS_memfd_create,
+        "memfd_create",
+        How::Absent(libc::ENOSYS),
+    ),
     // A guest reaches the network by its chain only.
     entry(libc::SYS_socket, "socket", How::Refuse(libc::EACCES)),
     entry(

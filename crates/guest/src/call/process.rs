@@ -49,6 +49,8 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_setsid, "setsid", How::Refuse(libc::EPERM)),
     entry(libc::SYS_setpgid, "setpgid", How::Refuse(libc::EPERM)),
     entry(libc::SYS_set_robust_list, "set_robust_list", How::Accept),
+    entry(libc::SYS_mlockall, "mlockall", How::Accept),
+    entry(libc::SYS_munlockall, "munlockall", How::Accept),
     entry(libc::SYS_iopl, "iopl", How::Absent(libc::EPERM)),
     entry(
         libc::SYS_get_mempolicy,
