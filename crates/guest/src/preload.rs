@@ -11,7 +11,8 @@ use crate::error::GuestError;
 
 /// Where a guest's loader finds the one for packets and libpcap, and the one for DPDK.
 const FILES: [&str; 2] = ["/millrace/guest.so", "/millrace/dpdk.so"];
-static BYTES: [&[u8]; 2] = [
+/// The libraries, the one for DPDK empty where this was built without it.
+pub static BYTES: [&[u8]; 2] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/preload.so")),
     include_bytes!(concat!(env!("OUT_DIR"), "/preload-dpdk.so")),
 ];
