@@ -45,7 +45,11 @@ fn hosted(bursts: usize) -> Result<f64, Box<dyn std::error::Error>> {
         // SAFETY: the packets lie in `buffers`, which nothing else touches.
         let went = unsafe { guest.burst(&mut packets) };
         took.push(clock::ticks().saturating_sub(begin) as f64);
-        if !went || packets.iter().any(|p| p.fate != millrace_guest::port::OUT + 1) {
+        if !went
+            || packets
+                .iter()
+                .any(|p| p.fate != millrace_guest::port::OUT + 1)
+        {
             return Err("a packet was not forwarded".into());
         }
     }

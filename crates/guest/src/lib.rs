@@ -17,6 +17,7 @@
 pub mod call;
 pub mod command;
 pub mod element;
+mod end;
 pub mod error;
 pub mod fault;
 mod filter;
@@ -31,6 +32,7 @@ pub mod shared;
 pub mod slot;
 pub mod space;
 mod stack;
+mod start;
 mod switch;
 mod thread;
 mod trap;

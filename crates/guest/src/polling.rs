@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::command::Spec;
+use crate::end::END;
 use crate::error::GuestError;
-use crate::hosted::{END, Hosted};
+use crate::hosted::Hosted;
 use crate::port::{BURST, DROP, KEEP, OUT, Packet, Port};
 use crate::shared::{Over, describe, lock, over, own_number};
 use crate::thread::{self, Context, Stop};
@@ -44,7 +45,11 @@ pub(crate) struct Polling {
 pub(crate) fn environment(spec: &Spec) -> Vec<String> {
     let mib = (spec.budget >> 20) / 2;
     let mut variables = vec![format!("MILLRACE_DPDK_MEMORY={mib}")];
-    variables.extend(spec.mac.iter().map(|mac| format!("MILLRACE_DPDK_MAC={mac}")));
+    variables.extend(
+        spec.mac
+            .iter()
+            .map(|mac| format!("MILLRACE_DPDK_MAC={mac}")),
+    );
     variables
 }
 
@@ -211,7 +216,13 @@ impl Hosted {
                 continue;
             }
             idle += 1;
-            if idle >= if (next as usize) < count { UNTAKEN } else { HOLD } {
+            if idle
+                >= if (next as usize) < count {
+                    UNTAKEN
+                } else {
+                    HOLD
+                }
+            {
                 break true;
             }
         };
@@ -284,7 +295,9 @@ impl Hosted {
             let mut state = self.shared.state();
             if polling.untaken > 0 {
                 let count = polling.untaken;
-                state.note(format!("{count} packets came in where it did not receive, and were dropped"));
+                state.note(format!(
+                    "{count} packets came in where it did not receive, and were dropped"
+                ));
             }
         }
         self.shared.end(Over::Removed);

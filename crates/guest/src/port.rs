@@ -142,13 +142,22 @@ mod tests {
                 "offsetof(struct mr_guest_port, polls)",
                 offset_of!(Port, polls),
             ),
-            ("offsetof(struct mr_guest_port, kept)", offset_of!(Port, kept)),
-            ("offsetof(struct mr_guest_port, turn)", offset_of!(Port, turn)),
+            (
+                "offsetof(struct mr_guest_port, kept)",
+                offset_of!(Port, kept),
+            ),
+            (
+                "offsetof(struct mr_guest_port, turn)",
+                offset_of!(Port, turn),
+            ),
             (
                 "offsetof(struct mr_guest_port, cursor)",
                 offset_of!(Port, cursor),
             ),
-            ("offsetof(struct mr_guest_port, held)", offset_of!(Port, held)),
+            (
+                "offsetof(struct mr_guest_port, held)",
+                offset_of!(Port, held),
+            ),
             (
                 "offsetof(struct mr_guest_port, running)",
                 offset_of!(Port, running),
@@ -157,9 +166,18 @@ mod tests {
                 "offsetof(struct mr_guest_port, packet)",
                 offset_of!(Port, packets),
             ),
-            ("offsetof(struct mr_guest_port, head)", offset_of!(Port, head)),
-            ("offsetof(struct mr_guest_port, tail)", offset_of!(Port, tail)),
-            ("offsetof(struct mr_guest_port, sent)", offset_of!(Port, sent)),
+            (
+                "offsetof(struct mr_guest_port, head)",
+                offset_of!(Port, head),
+            ),
+            (
+                "offsetof(struct mr_guest_port, tail)",
+                offset_of!(Port, tail),
+            ),
+            (
+                "offsetof(struct mr_guest_port, sent)",
+                offset_of!(Port, sent),
+            ),
             ("sizeof(struct mr_guest_sent)", size_of::<Header>()),
             (
                 "offsetof(struct mr_guest_sent, after)",

@@ -72,7 +72,10 @@ impl Preloads {
     /// The file behind a path that a guest names, if it names a preload.
     #[must_use]
     pub fn file(&self, path: &Path) -> Option<PathBuf> {
-        let (_, file) = self.files.iter().find(|(name, _)| path == Path::new(name))?;
+        let (_, file) = self
+            .files
+            .iter()
+            .find(|(name, _)| path == Path::new(name))?;
         Some(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
     }
 }

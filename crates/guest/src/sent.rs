@@ -108,7 +108,13 @@ mod tests {
 
     #[test]
     fn nonsense_empties_the_ring() {
-        for (head, length) in [(16, 40), (16, u32::MAX), (u32::MAX, 0), (0x9000_0000, 1), (8, 0)] {
+        for (head, length) in [
+            (16, 40),
+            (16, u32::MAX),
+            (u32::MAX, 0),
+            (0x9000_0000, 1),
+            (8, 0),
+        ] {
             let mut port = port();
             put(&mut port, length, &[]);
             port.head = head;

@@ -179,7 +179,11 @@ fn hosted(folder: &Path, word: &str, both: bool) -> [Frames; 2] {
 
 fn same(what: &str, native: &[Frames; 2], hosted: &[Frames; 2]) {
     for (port, (native, hosted)) in native.iter().zip(hosted).enumerate() {
-        assert_eq!(native.len(), hosted.len(), "{what}: packets that left at {port}");
+        assert_eq!(
+            native.len(),
+            hosted.len(),
+            "{what}: packets that left at {port}"
+        );
         let differs = native.iter().zip(hosted).position(|(n, h)| n != h);
         assert_eq!(differs, None, "{what}: port {port}");
     }

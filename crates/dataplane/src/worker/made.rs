@@ -120,8 +120,7 @@ impl Worker {
         // SAFETY: each descriptor names bytes of its own in `made.bytes`, which nothing else touches or moves until
         // all have left.
         unsafe {
-            self.chain
-                .emit(*stage, &mut made.descriptors, &made.frames);
+            self.chain.emit(*stage, &mut made.descriptors, &made.frames);
         }
         let own = self.shared.counters(self.number);
         let places = &self.shared.places;

@@ -495,7 +495,12 @@ impl Worker {
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.
-pub(super) fn fail(shared: &Shared, served: &mut Served, failures: &mut Vec<Failure>, error: &PortError) {
+pub(super) fn fail(
+    shared: &Shared,
+    served: &mut Served,
+    failures: &mut Vec<Failure>,
+    error: &PortError,
+) {
     served.failed = true;
     shared.failed.store(true, Ordering::Relaxed);
     failures.push(Failure {

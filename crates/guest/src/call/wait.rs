@@ -69,10 +69,7 @@ fn ready(fd: i32) -> bool {
         events: libc::POLLIN,
         revents: 0,
     };
-    kernel(
-        libc::SYS_poll,
-        [(&raw mut asked).addr(), 1, 0, 0, 0, 0],
-    ) != Ok(0)
+    kernel(libc::SYS_poll, [(&raw mut asked).addr(), 1, 0, 0, 0, 0]) != Ok(0)
 }
 
 /// A time-out in ms (below 0: none) from a structure of seconds and parts of which there are `per_second`.
