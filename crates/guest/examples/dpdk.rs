@@ -82,12 +82,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     libraries.push(alone.display().to_string());
     let mut figures = [Vec::new(), Vec::new()];
     for _ in 0..runs {
-        let output = Command::new(PROGRAM)
+        let mut child = Command::new(PROGRAM)
             .args(WORDS.split(' '))
             .env("LD_PRELOAD", libraries.join(" "))
             .env("ROUNDS", bursts.to_string())
             .stdin(std::process::Stdio::piped())
-            .output()?;
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()?;
+        // It would end with its input.
+        let input = child.stdin.take();
+        let output = child.wait_with_output()?;
+        drop(input);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         let told = text.lines().find_map(|line| line.strip_prefix("alone "));
         let told: f64 = told.ok_or_else(|| text.clone())?.parse()?;

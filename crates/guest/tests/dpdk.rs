@@ -212,17 +212,39 @@ fn example(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Opti
         .filter_map(|line| line.strip_prefix("SRCS-y"))
         .flat_map(str::split_whitespace)
         .filter(|word| word.ends_with(".c") && *word != "main.c");
+    let objects = folder.join(format!("{name}.o"));
+    let compiler = || {
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-w", "-DALLOW_EXPERIMENTAL_API", "-I"]);
+        cc.arg(&from)
+            .arg("-I")
+            .arg(Path::new(EXAMPLES).join("common"));
+        cc
+    };
+    let flags = String::from_utf8_lossy(&flags.stdout).into_owned();
+    let sources: Vec<PathBuf> = sources.map(|name| from.join(name)).collect();
+    // All but the main file, which differs, are compiled once.
+    if !sources.is_empty() && !objects.exists() {
+        let done = compiler()
+            .args(["-r", "-nostdlib", "-o"])
+            .arg(&objects)
+            .args(&sources)
+            .args(
+                flags
+                    .split_whitespace()
+                    .filter(|f| !f.starts_with("-l") && !f.starts_with("-Wl")),
+            )
+            .status()
+            .unwrap();
+        assert!(done.success());
+    }
     let out = to.join("program");
-    let status = Command::new("cc")
-        .args(["-O1", "-w", "-DALLOW_EXPERIMENTAL_API", "-I"])
-        .arg(&from)
-        .arg("-I")
-        .arg(Path::new(EXAMPLES).join("common"))
+    let status = compiler()
         .arg("-o")
         .arg(&out)
         .arg(&main)
-        .args(sources.map(|name| from.join(name)))
-        .args(String::from_utf8_lossy(&flags.stdout).split_whitespace())
+        .args(objects.exists().then_some(&objects))
+        .args(flags.split_whitespace())
         .status()
         .unwrap();
     assert!(status.success());
