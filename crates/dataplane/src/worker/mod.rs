@@ -218,3 +218,11 @@ fn worker(
 #[cfg(test)]
 #[allow(unsafe_code, reason = "a queue of the tests' own")]
 mod tests;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unsafe_code,
+    reason = "an element of the tests' own"
+)]
+mod tests_made;
