@@ -45,7 +45,7 @@ impl Preloads {
             return Err(GuestError::Program {
                 path: program.to_owned(),
                 what: format!("it needs DPDK's {library}, and this was built {here}"),
-                help: "install libdpdk-dev of the version that the program uses, and build again",
+                help: "install libdpdk-dev of the version that the program uses, and build again (cargo clean -p millrace-guest first)",
             });
         }
         let count = if dpdk.is_some() { 2 } else { 1 };
