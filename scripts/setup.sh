@@ -42,6 +42,9 @@ needed() {
         # a processor with protection keys, and a kernel for it
         command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
         ls /boot/vmlinuz-* >/dev/null 2>&1 || echo linux-image-cloud-amd64
+        # DPDK's own program for tests, and the sources of its examples
+        command -v dpdk-testpmd >/dev/null || echo dpdk
+        [ -d /usr/share/dpdk/examples/l3fwd ] || echo dpdk-doc
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi
@@ -68,9 +71,12 @@ if [ -n "$packages" ]; then
     echo "setup: installing $packages"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
     # Tests do without DPDK, and count what they skip, where the distribution does not have it.
-    if [ "$goal" = test ] && ! apt-cache show libdpdk-dev >/dev/null 2>&1; then
-        packages=${packages/libdpdk-dev/}
-    fi
+    for package in libdpdk-dev dpdk-doc dpdk; do
+        if [ "$goal" = test ] && ! apt-cache show "$package" >/dev/null 2>&1; then
+            packages=" $packages "
+            packages=${packages/ $package / }
+        fi
+    done
     # shellcheck disable=SC2086  # one word a package is meant
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
 fi

@@ -106,6 +106,7 @@ pub fn section(turns: usize) -> Result<Section> {
         time: 1,
         length: 64,
         wire: 64,
+        room: 64,
         port: 0,
         fate: 0,
     };

@@ -1,41 +1,65 @@
-//! Compiles the preload that guests get: a shared library of C, carried inside the program.
+//! Compiles the preloads that guests get: shared libraries of C, carried inside the program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-const SOURCES: [&str; 5] = [
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const SOURCES: [&str; 6] = [
     "yield.S",
     "receive.c",
+    "send.c",
     "pcap_handle.c",
     "pcap_receive.c",
     "pcap_device.c",
 ];
-const HEADERS: [&str; 3] = ["port.h", "receive.h", "pcap.h"];
+/// Those of programs of DPDK, which need its headers.
+const DPDK: [&str; 4] = ["dpdk_eal.c", "dpdk_pool.c", "dpdk_port.c", "dpdk_device.c"];
+const HEADERS: [&str; 4] = ["port.h", "receive.h", "pcap.h", "dpdk.h"];
+/// What the DPDK preload calls; whatever else a program is linked with is its own affair.
+const LIBRARIES: [&str; 5] = [
+    "-lrte_ethdev",
+    "-lrte_net",
+    "-lrte_mbuf",
+    "-lrte_mempool",
+    "-lrte_eal",
+];
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let out = PathBuf::from(std::env::var("OUT_DIR")?).join("preload.so");
-    let compiler = cc::Build::new().cargo_metadata(false).try_get_compiler()?;
-    let mut command = std::process::Command::new(compiler.path());
-    command.args([
-        "-std=gnu11",
-        "-O2",
-        "-g",
-        "-fPIC",
-        "-shared",
-        "-Wall",
-        "-Wextra",
-    ]);
-    command.args(["-Werror", "-Wl,-z,defs", "-Wl,-soname,millrace-guest.so"]);
-    for name in SOURCES {
-        command.arg(format!("preload/{name}"));
-    }
-    command.arg("-o").arg(&out);
-    for name in SOURCES.iter().chain(&HEADERS) {
+fn main() -> Outcome {
+    let folder = PathBuf::from(std::env::var("OUT_DIR")?);
+    let guest = folder.join("preload.so");
+    for name in SOURCES.iter().chain(&HEADERS).chain(&DPDK) {
         println!("cargo::rerun-if-changed=preload/{name}");
     }
+    library(&guest, "millrace-guest.so", &SOURCES, &[])?;
+
+    // An empty file stands for no DPDK: such programs are then refused, with what to install.
+    let dpdk = folder.join("preload-dpdk.so");
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "libdpdk"])
+        .output();
+    let flags = match flags {
+        Ok(found) if found.status.success() => String::from_utf8(found.stdout)?,
+        _ => return Ok(std::fs::write(&dpdk, [])?),
+    };
+    let mut words: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+    words.push(guest.display().to_string());
+    words.extend(LIBRARIES.map(str::to_owned));
+    library(&dpdk, "millrace-guest-dpdk.so", &DPDK, &words)
+}
+
+fn library(out: &Path, name: &str, sources: &[&str], words: &[String]) -> Outcome {
+    let compiler = cc::Build::new().cargo_metadata(false).try_get_compiler()?;
+    let mut command = Command::new(compiler.path());
+    command.args(["-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-Wall"]);
+    command.args(["-Wextra", "-Werror", "-Wl,-z,defs"]);
+    command.arg(format!("-Wl,-soname,{name}"));
+    command.args(sources.iter().map(|source| format!("preload/{source}")));
+    command.args(words).arg("-o").arg(out);
     let status = command.status()?;
     if !status.success() {
         return Err(format!(
-            "the preload of guests: {} {status}",
+            "the preload {name} of guests: {} {status}",
             compiler.path().display()
         )
         .into());

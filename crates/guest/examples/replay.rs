@@ -34,6 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             time: *time,
             length: data.len() as u32,
             wire: *wire,
+            room: data.len() as u32,
             port: 0,
             fate: 0,
         };

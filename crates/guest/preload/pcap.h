@@ -69,6 +69,8 @@ struct handle {
     int filtered;
     struct bpf_program filter; /* a copy: the program may free its own */
     unsigned received;
+    uint16_t sends; /* the chain's port that sent packets leave at */
+    const char *wrong; /* what pcap_geterr() tells, if the last fault was ours */
     struct pcap_pkthdr header; /* what pcap_next_ex() points to */
 };
 
@@ -77,6 +79,9 @@ struct handle *mr_handle(const pcap_t *pcap);
 
 /* A new one; NULL with the reason in `error`. */
 struct handle *mr_open(uint32_t snaplen, int precision, char *error);
+
+/* Notes what went wrong with a handle; gives PCAP_ERROR. */
+int mr_say(struct handle *handle, const char *wrong);
 
 /* Whether a name is the chain's interface: @, or @ and more. */
 int mr_is_chain(const char *device);

@@ -86,23 +86,30 @@ int pcap_list_tstamp_types(pcap_t *pcap, int **types)
     return 0;
 }
 
-/* A guest of libpcap is a tap: packets pass it by. Its program is told so when it wants to send. */
-static int refuse(void)
+/* What is sent on @ or @1 leaves where packets from port 0 leave, on @0 where those from port 1 do. */
+static int send(struct handle *handle, const void *data, size_t length)
 {
-    static int told;
+    struct mr_guest_part part = {data, (uint32_t)length};
 
-    if (!told)
-        fprintf(stderr, "millrace: this program sends packets on @, which is a tap: they are not sent\n");
-    told = 1;
-    return PCAP_ERROR;
+    if (length > UINT16_MAX)
+        return mr_say(handle, "a packet of more than 65535 bytes cannot be sent");
+    if (!mr_guest_send(handle->sends, 1, &part, 1))
+        return mr_say(handle, "more packets are waiting to be sent than there is room for");
+    return (int)length;
 }
 
 int pcap_inject(pcap_t *pcap, const void *data, size_t length)
 {
-    return mr_handle(pcap) ? refuse() : REAL(pcap_inject)(pcap, data, length);
+    struct handle *handle = mr_handle(pcap);
+
+    return handle ? send(handle, data, length) : REAL(pcap_inject)(pcap, data, length);
 }
 
 int pcap_sendpacket(pcap_t *pcap, const u_char *data, int length)
 {
-    return mr_handle(pcap) ? refuse() : REAL(pcap_sendpacket)(pcap, data, length);
+    struct handle *handle = mr_handle(pcap);
+
+    if (!handle)
+        return REAL(pcap_sendpacket)(pcap, data, length);
+    return length < 0 || send(handle, data, (size_t)length) < 0 ? PCAP_ERROR : 0;
 }

@@ -42,11 +42,31 @@ struct handle *mr_open(uint32_t snaplen, int precision, char *error)
     return handle;
 }
 
+static struct handle *named(struct handle *handle, const char *device)
+{
+    if (handle)
+        handle->sends = device[1] != '0';
+    return handle;
+}
+
+int mr_say(struct handle *handle, const char *wrong)
+{
+    handle->wrong = wrong;
+    return PCAP_ERROR;
+}
+
+char *pcap_geterr(pcap_t *pcap)
+{
+    struct handle *handle = mr_handle(pcap);
+
+    return handle && handle->wrong ? (char *)(uintptr_t)handle->wrong : REAL(pcap_geterr)(pcap);
+}
+
 pcap_t *pcap_create(const char *device, char *error)
 {
     if (!mr_is_chain(device))
         return REAL(pcap_create)(device, error);
-    struct handle *handle = mr_open(0, PCAP_TSTAMP_PRECISION_MICRO, error);
+    struct handle *handle = named(mr_open(0, PCAP_TSTAMP_PRECISION_MICRO, error), device);
     return handle ? handle->pcap : NULL;
 }
 
@@ -54,8 +74,8 @@ pcap_t *pcap_open_live(const char *device, int snaplen, int promisc, int timeout
 {
     if (!mr_is_chain(device))
         return REAL(pcap_open_live)(device, snaplen, promisc, timeout, error);
-    struct handle *handle = mr_open((uint32_t)snaplen, PCAP_TSTAMP_PRECISION_MICRO, error);
-    if (error)
+    struct handle *handle = named(mr_open((uint32_t)snaplen, PCAP_TSTAMP_PRECISION_MICRO, error), device);
+    if (handle && error)
         error[0] = '\0';
     return handle ? handle->pcap : NULL;
 }

@@ -31,6 +31,14 @@ static void deliver(struct mr_guest_port *port)
     }
 }
 
+void mr_guest_pause(void)
+{
+    mr_guest_yield();
+    struct mr_guest_port *port = mr_guest_port();
+    if (port->signal)
+        deliver(port);
+}
+
 enum mr_guest_got mr_guest_wait(void)
 {
     struct mr_guest_port *port = mr_guest_port();

@@ -1,4 +1,4 @@
-/* What the interposed libraries receive by. */
+/* What the interposed libraries receive and send by. */
 #ifndef MR_GUEST_RECEIVE_H
 #define MR_GUEST_RECEIVE_H
 
@@ -32,5 +32,19 @@ static inline struct mr_guest_packet *mr_guest_take(void)
 }
 
 #pragma GCC visibility pop
+
+/* For libraries that poll: yields, and calls the handler of a signal that has become due. */
+void mr_guest_pause(void);
+
+/* Bytes of a packet that is sent. */
+struct mr_guest_part {
+    const void *data;
+    uint32_t length;
+};
+
+/* Sends a packet that is none of the burst's, at port 0 or 1, before or `after` what leaves of the burst there;
+ * false when there is no room for it. At most 65535 bytes.
+ */
+int mr_guest_send(uint16_t port, int after, const struct mr_guest_part *part, uint32_t parts);
 
 #endif

@@ -62,14 +62,9 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
-    /// whether it gets copies of the packets, and so sees those of the current burst alone
-    pub isolate: bool,
-    /// bytes of heap that it has before it begins; 0: none
-    pub heap: usize,
-    /// what becomes of packets when it has failed
-    pub failing: Failing,
-    /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
-    #[serde(skip)]
+    /// the address of the first port of a program of DPDK, where it matters; the next port's is one more
+    pub mac: Option<String>,
+    /// where its standard output goes: a descriptor of the host's
     pub output: i32,
 }
 
@@ -114,6 +109,7 @@ impl Spec {
             isolate: false,
             heap: 0,
             failing: Failing::Pass,
+            mac: None,
             output: 1,
         })
     }

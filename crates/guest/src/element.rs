@@ -16,6 +16,7 @@ use crate::migrate::away::Away;
 use crate::migrate::desk::{Desk, Outcome};
 use crate::port::BURST;
 use crate::saver::Saver;
+use crate::sent::Sent;
 use crate::shared::{Over, Shared, describe};
 use crate::snapshot::{SnapshotError, restore};
 
@@ -149,6 +150,11 @@ impl Element {
         }
     }
 
+    /// What its guest has sent of its own since it was last asked.
+    pub(crate) fn take_sent(&mut self) -> Vec<Sent> {
+        std::mem::take(&mut self.guest.sent)
+    }
+
     /// Does what others ask for: between two bursts, with the guest at rest.
     fn attend(&mut self) {
         if let Some(saver) = &mut self.saver {
@@ -209,13 +215,13 @@ impl Foreign for Element {
                     self.past += count;
                 }
                 // Half a decision is none.
-                part.iter_mut().for_each(|p| p.fate = u32::from(drops));
+                part.iter_mut().for_each(|p| p.fate = u16::from(drops));
             }
         }
     }
 
     fn idle(&mut self) {
-        if self.idle.elapsed() >= IDLE {
+        if self.guest.holds() || self.idle.elapsed() >= IDLE {
             self.idle = Instant::now();
             self.attend();
             if let Some(away) = &mut self.away {
@@ -228,6 +234,26 @@ impl Foreign for Element {
             }
             self.guest.idle();
         }
+    }
+
+    fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
+        let waiting = match &mut self.away {
+            Some(away) => &mut away.sent,
+            None => &mut self.guest.sent,
+        };
+        if waiting.is_empty() {
+            return;
+        }
+        waiting.retain(|sent| {
+            if sent.after == after {
+                each(sent.port, &sent.bytes);
+            }
+            sent.after != after
+        });
+    }
+
+    fn holds(&self) -> bool {
+        self.guest.holds()
     }
 
     fn finish(&mut self) -> Epilogue {

@@ -41,6 +41,11 @@ impl Hosted {
     /// user would end it with, and at last by force.
     pub fn finish(&mut self) {
         protect::open();
+        if self.polling.is_some() {
+            self.finish_polling();
+            self.clear();
+            return;
+        }
         let port = self.shared.port as *mut Port;
         let deadline = Instant::now() + END;
         for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::command::Spec;
 use crate::end::END;
-use crate::port::{BURST, Packet, Port};
+use crate::polling::Polling;
+use crate::port::{BURST, DROP, ON, Packet, Port};
 use crate::protect::{self, Protection};
 use crate::room::Room;
+use crate::sent::{self, Sent};
 use crate::shared::{Over, Shared, Stage, lock, monotonic, over, own_number};
 use crate::thread::{self, Context, Running, Stop};
 use crate::trap::Left;
@@ -25,7 +27,12 @@ pub struct Hosted {
     pub took: Duration,
     /// where its packets are copied to, if they are
     pub(crate) room: Option<Room>,
-    pub(crate) _preload: OwnedFd,
+    /// what it sent that is none of a burst's, until somebody takes it
+    pub sent: Vec<Sent>,
+    /// of a guest that polls
+    pub(crate) polling: Option<Polling>,
+    /// the end of its standard input that it is not, if that is a pipe: it ends when this is dropped
+    pub(crate) input: Option<OwnedFd>,
 }
 
 impl Hosted {
@@ -92,7 +99,7 @@ impl Hosted {
         let mut rest = packets.get_mut(..most).unwrap_or(&mut []);
         loop {
             let fits = match &self.room {
-                Some(_) => Room::fits(rest),
+                Some(room) => room.fits(rest),
                 None => rest.len(),
             };
             let (part, after) = std::mem::take(&mut rest).split_at_mut(fits.min(most));
@@ -112,6 +119,10 @@ impl Hosted {
     /// # Safety
     /// As [`Hosted::burst`].
     unsafe fn part(&mut self, packets: &mut [Packet]) -> bool {
+        if self.polling.is_some() {
+            // SAFETY: as the caller promises.
+            return unsafe { self.poll(packets) };
+        }
         if self.context.is_none() {
             return false;
         }
@@ -148,19 +159,27 @@ impl Hosted {
             turns += 1;
             went = self.resume();
         }
+        self.collect();
         if went {
             // SAFETY: as above.
             let decided = unsafe { (&raw const (*port).packets).cast::<Packet>() };
             for (index, packet) in packets.iter_mut().enumerate() {
                 // SAFETY: as above; there are no more packets than the array has places.
-                packet.fate = unsafe { (&raw const (*decided.add(index)).fate).read() };
+                let fate = unsafe { (&raw const (*decided.add(index)).fate).read() };
+                packet.fate = if fate == ON { ON } else { DROP };
             }
             if let Some(room) = &self.room {
-                // SAFETY: the packets that were copied in.
-                unsafe { room.back(packets) };
+                // SAFETY: the packets that were copied in, as long as they were.
+                unsafe { room.back(packets, |_, packet| packet.length) };
             }
         }
         went
+    }
+
+    /// Takes what it has sent.
+    pub(crate) fn collect(&mut self) {
+        // SAFETY: the port is mapped as long as the slot is.
+        unsafe { sent::take(self.shared.port as *mut Port, &mut self.sent) };
     }
 
     /// Lets it run without packets, as at the end of a time-out.
@@ -220,6 +239,7 @@ impl Hosted {
                 self.shared.end(Over::Exit(0));
             }
             Ok(Stop::Left(left)) => self.shared.end(over(left)),
+            Ok(Stop::Blocked(_)) => self.shared.end(Over::Host("it waits".into())),
             Err(error) => self.shared.end(Over::Host(error.to_string())),
         }
         self.settle();

@@ -2,8 +2,16 @@
 
 /// `MR_GUEST_BURST`: the most packets at once.
 pub const BURST: usize = 1024;
+/// `MR_GUEST_SENT`: bytes of the ring of packets that leave.
+pub const SENT: usize = 0x80000;
+/// `MR_GUEST_ON`.
+pub const ON: u16 = 0;
 /// `MR_GUEST_DROP`.
-pub const DROP: u32 = 1;
+pub const DROP: u16 = 1;
+/// `MR_GUEST_KEEP`.
+pub const KEEP: u16 = 2;
+/// `MR_GUEST_OUT`.
+pub const OUT: u16 = 3;
 
 /// `struct mr_guest_packet`: what the chain gives is what the guest gets.
 pub use millrace_dataplane::worker::foreign::Given as Packet;
@@ -25,8 +33,42 @@ pub struct Port {
     pub with_info: u32,
     /// whether the guest has asked for packets
     pub begun: u32,
+    /// whether the guest polls, and says what becomes of each packet
+    pub polls: u32,
+    /// packets that it holds
+    pub kept: u32,
+    /// the burst's number
+    pub turn: u32,
+    /// for each port, how far its packets have been handed out
+    pub cursor: [u32; 2],
+    /// mbufs of packets that it has
+    pub held: u32,
+    /// FS base of the thread that the worker runs
+    pub running: u64,
     /// the packets
     pub packets: [Packet; BURST],
+    /// what the preload has written to `sent`
+    pub head: u32,
+    /// what the host has read of it
+    pub tail: u32,
+    /// nothing
+    pub unused: u64,
+    /// packets that leave and are none of the burst's: records in a ring
+    pub sent: [u8; SENT],
+}
+
+/// `struct mr_guest_sent`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    /// bytes that follow
+    pub length: u32,
+    /// where it leaves
+    pub port: u16,
+    /// whether it leaves behind what leaves of the burst there
+    pub after: u16,
+    /// nothing
+    pub unused: u64,
 }
 
 #[cfg(test)]
@@ -95,11 +137,60 @@ mod tests {
                 offset_of!(Port, begun),
             ),
             (
+                "offsetof(struct mr_guest_packet, room)",
+                offset_of!(Packet, room),
+            ),
+            (
+                "offsetof(struct mr_guest_port, polls)",
+                offset_of!(Port, polls),
+            ),
+            (
+                "offsetof(struct mr_guest_port, kept)",
+                offset_of!(Port, kept),
+            ),
+            (
+                "offsetof(struct mr_guest_port, turn)",
+                offset_of!(Port, turn),
+            ),
+            (
+                "offsetof(struct mr_guest_port, cursor)",
+                offset_of!(Port, cursor),
+            ),
+            (
+                "offsetof(struct mr_guest_port, held)",
+                offset_of!(Port, held),
+            ),
+            (
+                "offsetof(struct mr_guest_port, running)",
+                offset_of!(Port, running),
+            ),
+            (
                 "offsetof(struct mr_guest_port, packet)",
                 offset_of!(Port, packets),
             ),
+            (
+                "offsetof(struct mr_guest_port, head)",
+                offset_of!(Port, head),
+            ),
+            (
+                "offsetof(struct mr_guest_port, tail)",
+                offset_of!(Port, tail),
+            ),
+            (
+                "offsetof(struct mr_guest_port, sent)",
+                offset_of!(Port, sent),
+            ),
+            ("sizeof(struct mr_guest_sent)", size_of::<Header>()),
+            (
+                "offsetof(struct mr_guest_sent, after)",
+                offset_of!(Header, after),
+            ),
+            ("MR_GUEST_SENT", SENT),
             ("MR_GUEST_BURST", BURST),
+            ("MR_GUEST_ON", ON as usize),
             ("MR_GUEST_DROP", DROP as usize),
+            ("MR_GUEST_KEEP", KEEP as usize),
+            ("MR_GUEST_OUT", OUT as usize),
         ];
         let mut text = String::from("#include <stddef.h>\n#include \"port.h\"\n");
         for (what, value) in facts {

@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
+use crate::error::GuestError;
 use crate::fault::Fault;
-use crate::protect::Domain;
-use crate::rest::Rest;
+use crate::port::Port;
+use crate::protect::{self, Domain};
+use crate::rest::{Parked, Rest};
 use crate::slot::Slot;
 use crate::space::Space;
 use crate::thread::{self, Context, Running, Stop};
@@ -96,6 +98,23 @@ pub struct Shared {
     pub(crate) places: Places,
     /// its own threads, when it is to rest
     pub(crate) rest: Rest,
+    /// threads that ask for packets while the worker runs others
+    pub(crate) arrivals: Arrivals,
+}
+
+/// Threads of a guest that polls, on their way to the worker.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// those that ask, and are to be run by the worker
+    pub(crate) asking: Mutex<Vec<Context>>,
+    /// how many there are: read once a burst, without the lock
+    pub(crate) count: AtomicUsize,
+    /// no packets come any more: they run by themselves to their end
+    pub(crate) closing: AtomicBool,
+    /// it has waited for its standard input
+    pub(crate) input: AtomicBool,
+    /// its bursts are those of one that polls
+    pub(crate) polling: AtomicBool,
 }
 
 /// What a guest's system calls change.
@@ -170,6 +189,7 @@ impl Shared {
             port: places.port,
             places,
             rest: Rest::default(),
+            arrivals: Arrivals::default(),
             slot,
             rights: domain.rights(),
             domain,
@@ -209,6 +229,15 @@ impl Shared {
         }
     }
 
+    /// Whether it polls for packets, and says what becomes of each.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        protect::open();
+        // SAFETY: the port is mapped as long as the slot is; a guest may write there at any time, which is why no
+        // reference is made.
+        unsafe { (&raw const (*(self.port as *const Port)).polls).read_volatile() != 0 }
+    }
+
     /// Starts a thread of the host's that runs a context.
     ///
     /// # Errors
@@ -225,6 +254,14 @@ impl Shared {
         self.begin(move |guest| {
             guest.lives(|| guest.asks(context));
         })
+    }
+
+    /// Starts a thread of the host's that goes on with what the worker must not wait for.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub(crate) fn demote(self: &Arc<Self>, parked: Box<Parked>) -> std::io::Result<()> {
+        self.begin(move |guest| guest.lives(|| guest.goes(thread::go_on(guest, parked))))
     }
 
     fn begin(
@@ -249,14 +286,30 @@ impl Shared {
 
     /// The life of such a thread.
     fn host(self: &Arc<Self>, context: &Context) {
-        self.lives(
-            || match thread::run(&mut Running::new(self, context, false), context) {
-                Ok(Stop::Receive(context)) => self.asks(context),
-                Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
-                Ok(Stop::Left(left)) => self.end(over(left)),
-                Err(error) => self.end(Over::Host(error.to_string())),
-            },
-        );
+        self.lives(|| {
+            self.goes(thread::run(
+                &mut Running::new(self, context, false),
+                context,
+            ));
+        });
+    }
+
+    /// What a thread that was not the worker's does after its guest has run.
+    fn goes(self: &Arc<Self>, mut stop: Result<Stop, GuestError>) {
+        while let Ok(Stop::Receive(context)) = &stop
+            && self.arrivals.closing.load(Ordering::Relaxed)
+            && !self.is_dead()
+        {
+            // There is nothing to receive; what it polls besides may still come.
+            std::thread::sleep(std::time::Duration::from_micros(200));
+            stop = thread::run(&mut Running::new(self, context, false), context);
+        }
+        match stop {
+            Ok(Stop::Receive(context)) => self.asks(context),
+            Ok(Stop::Left(Left::Thread | Left::Removed) | Stop::Blocked(_)) => {}
+            Ok(Stop::Left(left)) => self.end(over(left)),
+            Err(error) => self.end(Over::Host(error.to_string())),
+        }
     }
 
     /// Counts this thread as one of the guest's while it does something.
@@ -282,6 +335,12 @@ impl Shared {
             self.changed.notify_all();
             return;
         }
+        if self.polls() {
+            lock(&self.arrivals.asking).push(context);
+            self.arrivals.count.fetch_add(1, Ordering::Release);
+            self.changed.notify_all();
+            return;
+        }
         // There is one source of packets, and it is taken: this one waits for ever.
         self.rest.asks(context);
         while !self.is_dead() {
@@ -302,6 +361,7 @@ pub(crate) fn over(left: Left) -> Over {
         Left::Fault(fault) => Over::Fault(*fault),
         Left::Stuck(at) => Over::Stuck(at),
         Left::Removed => Over::Removed,
+        Left::Blocked(_) => Over::Host("it waits".into()),
     }
 }
 

@@ -13,7 +13,9 @@ use crate::heap;
 use crate::hosted::Hosted;
 use crate::load;
 use crate::memory::{self, Mapping};
+use crate::polling;
 use crate::port::Port;
+use crate::preload::Preloads;
 use crate::protect::{self, Domain};
 use crate::room::{ROOM, Room};
 use crate::shared::{Over, Places, Shared, Stage, State, describe, lock};
@@ -29,10 +31,6 @@ use crate::watch;
 const STACK: usize = 8 << 20;
 const GUARD: usize = 1 << 20;
 const _: () = assert!(STACK.is_multiple_of(PAGE) && GUARD.is_multiple_of(PAGE));
-
-/// The name under which a guest's loader finds its preload.
-pub const PRELOAD: &str = "/millrace/guest.so";
-static PRELOAD_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
 
 impl Hosted {
     /// Loads a program, starts it and waits until it asks for packets.
@@ -90,7 +88,11 @@ impl Hosted {
         }
         let (program, interpreter) = load::load(&spec.program, &mut space)?;
         let mut environment = spec.environment.clone();
-        environment.push(format!("LD_PRELOAD={PRELOAD}"));
+        let preloads = Preloads::of(&spec.program)?;
+        environment.push(preloads.variable());
+        if preloads.dpdk() {
+            environment.extend(polling::environment(&spec));
+        }
         if spec.heap > 0 {
             environment.push(heap::tunables(spec.heap));
         }
@@ -127,8 +129,16 @@ impl Hosted {
                 ],
             )
         };
-        let preload = preload()?;
-        let files = Files::new(&spec, &preload)?;
+        // Programs of DPDK often run until their input ends, or somebody presses a key.
+        let input = preloads.dpdk().then(std::io::pipe).transpose();
+        let input = input.map_err(|source| GuestError::System {
+            what: "a guest's standard input",
+            source,
+        })?;
+        let (reads, input) = input.map_or((None, None), |(reads, writes)| {
+            (Some(OwnedFd::from(reads)), Some(OwnedFd::from(writes)))
+        });
+        let files = Files::new(&spec, preloads, reads)?;
         let state = State {
             space,
             files,
@@ -158,7 +168,9 @@ impl Hosted {
             over: None,
             took: Duration::ZERO,
             room,
-            _preload: preload,
+            sent: Vec::new(),
+            polling: None,
+            input,
         };
         hosted
             .shared
@@ -168,6 +180,7 @@ impl Hosted {
                 source,
             })?;
         hosted.wait_ready()?;
+        hosted.settle_polling()?;
         hosted.took = begin.elapsed();
         Ok(hosted)
     }
@@ -205,42 +218,19 @@ impl Hosted {
             _ => "",
         };
         drop(stage);
+        Err(self.not_started(what + hint))
+    }
+
+    /// Why it did not come to ask for packets, with what it was denied.
+    pub(crate) fn not_started(&self, what: String) -> GuestError {
         let notes = self
             .notes()
             .into_iter()
             .map(|(what, _)| format!("; {what}"))
             .collect::<String>();
-        Err(GuestError::Start {
+        GuestError::Start {
             name: self.shared.name.clone(),
-            what: what + hint + &notes,
-        })
-    }
-}
-
-/// What guests get as [`PRELOAD`].
-///
-/// # Errors
-/// The system gives no file in memory.
-pub(crate) fn preload() -> Result<OwnedFd, GuestError> {
-    in_memory(PRELOAD_BYTES)
-}
-
-/// A file in memory with this content.
-fn in_memory(bytes: &[u8]) -> Result<OwnedFd, GuestError> {
-    use std::io::Write;
-    use std::os::fd::FromRawFd;
-    // SAFETY: a literal name; the descriptor is new and nobody else's.
-    let file = unsafe {
-        let fd = libc::memfd_create(c"millrace-guest".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(GuestError::system("a file in memory"));
+            what: what + &notes,
         }
-        OwnedFd::from_raw_fd(fd)
-    };
-    let mut file = std::fs::File::from(file);
-    file.write_all(bytes).map_err(|source| GuestError::System {
-        what: "a file in memory",
-        source,
-    })?;
-    Ok(file.into())
+    }
 }

@@ -85,6 +85,31 @@ pub unsafe extern "C" fn enter(thread: *mut Thread) {
     )
 }
 
+/// Goes on with a guest's thread that was interrupted ([`crate::rest::Parked`]): a breakpoint's handler finds it in
+/// the thread's `restore` and makes the return from the signal a return to the guest, which is how all registers
+/// come back. Comes back as [`enter`] does.
+///
+/// # Safety
+/// As [`enter`]; `restore` is set.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_saved(thread: *mut Thread) {
+    naked_asm!(
+        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15",
+        "sub rsp, 8", "stmxcsr [rsp]", "fnstcw [rsp + 4]",
+        "mov [rdi + {host_rsp}], rsp",
+        // The frame of the breakpoint has the guest's rights, and so has the return from it.
+        "cmp dword ptr [rip + {keys}], 0",
+        "je 2f",
+        "mov eax, [rdi + {rights}]", "xor ecx, ecx", "xor edx, edx", "wrpkru",
+        "2:",
+        "int3",
+        "ud2",
+        host_rsp = const offset_of!(Thread, host_rsp),
+        rights = const offset_of!(Thread, rights),
+        keys = sym protect::IN_USE,
+    )
+}
+
 /// Where a guest that asks for packets jumps to, its frame complete on its stack.
 #[unsafe(naked)]
 pub unsafe extern "C" fn gate() {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::GuestError;
 use crate::filter;
 use crate::protect;
+use crate::rest::Parked;
 use crate::shared::Shared;
 use crate::switch::{self, FSGSBASE, enter, gate};
 use crate::trap::{self, Left};
@@ -42,6 +43,8 @@ pub struct Thread {
     running: *mut Running,
     /// why a handler has left the guest
     pub(crate) left: Option<Left>,
+    /// what the handler of [`switch::enter_saved`]'s breakpoint is to go on with
+    pub(crate) restore: Option<Box<Parked>>,
     alternate: usize,
 }
 
@@ -87,6 +90,8 @@ pub enum Stop {
     Receive(Context),
     /// a handler has left it
     Left(Left),
+    /// it is about to wait, which the worker must not
+    Blocked(Box<Parked>),
 }
 
 thread_local! {
@@ -154,6 +159,7 @@ impl Own {
             in_trap: AtomicU32::new(0),
             running: std::ptr::null_mut(),
             left: None,
+            restore: None,
             alternate: alternate.addr(),
         }));
         protect::tag_alternate(alternate.addr(), ALTERNATE)?;
@@ -190,6 +196,11 @@ impl Running {
             worker,
         }
     }
+
+    /// Of another of the same guest's contexts.
+    pub fn turn_to(&mut self, context: &Context) {
+        (self.number, self.clear) = (context.number, context.clear);
+    }
 }
 
 /// Runs a guest's context on this thread until it asks for packets or is left.
@@ -197,6 +208,37 @@ impl Running {
 /// # Errors
 /// [`GuestError::System`] when the thread cannot be made ready.
 pub fn run(running: &mut Running, context: &Context) -> Result<Stop, GuestError> {
+    let thread = made()?;
+    // SAFETY: `thread` is this thread's own; the context is a frame that `gate` or `stack` has left.
+    unsafe {
+        (*thread).guest_rsp = context.rsp;
+        (*thread).guest_fs = context.fs;
+        Ok(go(thread, running, enter))
+    }
+}
+
+/// Goes on, on a thread of its own, with what was interrupted on a worker: makes its system call again, and waits.
+///
+/// # Errors
+/// As [`run`].
+pub fn go_on(guest: &Arc<Shared>, parked: Box<Parked>) -> Result<Stop, GuestError> {
+    let thread = made()?;
+    let mut running = Running {
+        guest: guest.clone(),
+        number: parked.number,
+        clear: parked.clear,
+        worker: false,
+    };
+    // SAFETY: `thread` is this thread's own, and `restore` is set, as `enter_saved` asks.
+    unsafe {
+        (*thread).guest_fs = parked.fs;
+        (*thread).restore = Some(parked);
+        Ok(go(thread, &mut running, switch::enter_saved))
+    }
+}
+
+/// This thread's [`Thread`], made ready at the first call.
+fn made() -> Result<*mut Thread, GuestError> {
     let mut thread = this();
     if thread.is_null() {
         thread = OWN.with_borrow_mut(|own| {
@@ -205,30 +247,43 @@ pub fn run(running: &mut Running, context: &Context) -> Result<Stop, GuestError>
         })?;
         MADE.set(thread);
     }
+    Ok(thread)
+}
+
+/// Enters the guest by one of the switches.
+///
+/// # Safety
+/// `thread` is this thread's own, with what that switch goes on with.
+#[inline]
+unsafe fn go(
+    thread: *mut Thread,
+    running: &mut Running,
+    by: unsafe extern "C" fn(*mut Thread),
+) -> Stop {
     let (port, rights) = (running.guest.port_address(), running.guest.rights);
     let running = &raw mut *running;
     // SAFETY: `thread` is this thread's own box, which lives as long as the thread; signal handlers on this thread
-    // are the only others that touch it and what `running` points to, and none does while no guest runs. The context
-    // is a frame that `gate` or `stack` has left.
+    // are the only others that touch it and what `running` points to, and none does while no guest runs.
     unsafe {
         (*thread).port = port;
         (*thread).rights = rights;
-        (*thread).guest_rsp = context.rsp;
-        (*thread).guest_fs = context.fs;
         (*thread).running = running;
-        enter(thread);
+        by(thread);
         (*thread).running = std::ptr::null_mut();
         if (*thread).left.is_some()
             && let Some(left) = (*thread).left.take()
         {
-            return Ok(Stop::Left(left));
+            return match left {
+                Left::Blocked(parked) => Stop::Blocked(parked),
+                left => Stop::Left(left),
+            };
         }
-        Ok(Stop::Receive(Context {
+        Stop::Receive(Context {
             rsp: (*thread).guest_rsp,
             fs: (*thread).guest_fs,
             number: (*running).number,
             clear: (*running).clear,
-        }))
+        })
     }
 }
 

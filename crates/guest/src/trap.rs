@@ -28,6 +28,8 @@ pub enum Left {
     Stuck(usize),
     /// the guest is being removed
     Removed,
+    /// it is about to wait, and is the packets' own
+    Blocked(Box<Parked>),
 }
 
 /// The registers of what a signal has interrupted.
@@ -163,6 +165,16 @@ pub unsafe extern "C" fn trap(
         }
         return;
     }
+    if signal == libc::SIGTRAP
+        && let Some(saved) = own.restore.take()
+    {
+        own.in_guest.store(1, Ordering::Relaxed);
+        // SAFETY: this frame's.
+        if !unsafe { rest::replace(&mut frame, extended, &saved) } {
+            leave(own, &mut frame, Left::Removed);
+        }
+        return;
+    }
     if !inside {
         not_ours(signal);
         return;
@@ -194,6 +206,8 @@ pub unsafe extern "C" fn trap(
                 taken_out(own, at)
             }
             call::Answer::Leave(left) => Some(left),
+            // SAFETY: this frame's.
+            call::Answer::Wait => unsafe { blocked(own, &mut frame, extended) },
         }
     } else {
         // SAFETY: the kernel's; si_addr is set for these signals.
@@ -244,6 +258,23 @@ fn taken_out(own: &mut Thread, at: usize) -> Option<Left> {
     } else {
         None
     }
+}
+
+/// Bytes of the instruction `syscall`.
+const SYSCALL: usize = 2;
+
+/// Takes a worker's thread out of its guest before a system call that would wait.
+///
+/// # Safety
+/// `extended` is the frame's.
+unsafe fn blocked(own: &mut Thread, frame: &mut Frame<'_>, extended: *const u8) -> Option<Left> {
+    let running = own.running()?;
+    let (number, clear) = (running.number, running.clear);
+    // The filter stops a call behind its instruction, with the number where it was: it can be made again.
+    frame.set(libc::REG_RIP, frame.get(libc::REG_RIP).wrapping_sub(SYSCALL));
+    // SAFETY: as the caller promises.
+    let parked = unsafe { rest::registers(frame, extended, number, clear) };
+    Some(Left::Blocked(Box::new(parked)))
 }
 
 /// Makes the return from the handler a return to the host.

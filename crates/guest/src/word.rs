@@ -15,7 +15,7 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
 
 impl Word<'_> {
     /// From its command, or from its snapshot.
@@ -104,6 +104,7 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
         // Looked at before.
         "restore" => {}
         "slot" => spec.slot = Some(value.parse().ok()?),
+        "mac" => spec.mac = Some(mac(value)?),
         "dir" => {
             let folder = std::fs::canonicalize(value).ok()?;
             spec.directory = folder.is_dir().then_some(folder)?;
@@ -113,6 +114,14 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+/// Six bytes in hexadecimal with hyphens between them (IEEE 802; a colon would end the options), as most programs
+/// write them: with colons.
+fn mac(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let byte = |part: &&str| part.len() == 2 && u8::from_str_radix(part, 16).is_ok();
+    (parts.len() == 6 && parts.iter().all(byte)).then(|| parts.join(":"))
 }
 
 #[cfg(test)]
@@ -144,6 +153,7 @@ mod tests {
             "guest,heap=0:sh",
             "guest,failing=open:sh",
             "guest,read=x:sh",
+            "guest,mac=02-00:sh",
         ] {
             let error = Word::of(wrong).unwrap().spec().unwrap_err().to_string();
             assert!(error.contains("option"), "{error}");

@@ -185,6 +185,43 @@ impl Chain {
             self.at.push(Some(if packet.port == 0 { 0 } else { last }));
             packet.ports = LINE_PORTS;
         }
+        // SAFETY: as the caller promises.
+        unsafe { self.sweep(last, packets, frames) };
+    }
+
+    /// Sends packets that a function has made itself on along the line, out of the port that `out` of each names.
+    /// Of a line of one they leave at once. After it each descriptor says what becomes of its packet, as after
+    /// [`Chain::run`].
+    ///
+    /// # Safety
+    /// As [`Chain::run`].
+    pub(super) unsafe fn emit(
+        &mut self,
+        stage: usize,
+        packets: &mut [abi::Packet],
+        frames: &[Frame],
+    ) {
+        let last = self.stages.len().saturating_sub(1);
+        self.work.fill(Work::default());
+        self.ends.clear();
+        self.ends.resize(packets.len(), End::default());
+        self.at.clear();
+        self.at.resize(packets.len(), None);
+        self.chosen.clear();
+        self.chosen.extend(0..packets.len());
+        if last == 0 {
+            return;
+        }
+        self.route(stage, last, packets);
+        // SAFETY: as the caller promises.
+        unsafe { self.sweep(last, packets, frames) };
+    }
+
+    /// Takes packets through the line until each is through.
+    ///
+    /// # Safety
+    /// As [`Chain::run`].
+    unsafe fn sweep(&mut self, last: usize, packets: &mut [abi::Packet], frames: &[Frame]) {
         for _ in 0..SWEEPS {
             for stage in (0..=last).chain((0..last).rev()) {
                 self.chosen.clear();

@@ -50,6 +50,11 @@ impl Counters {
         }
     }
 
+    /// What a counter says now; it is 0 then.
+    pub(super) fn take(&self, index: usize) -> u64 {
+        self.at(index).map_or(0, |c| c.swap(0, Ordering::Relaxed))
+    }
+
     /// What a counter says now; 0 where there is none.
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {

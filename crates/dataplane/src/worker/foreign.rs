@@ -1,7 +1,8 @@
 //! Elements of a chain that are no module: what hosts other people's programs implements this.
 //!
 //! The chain knows of them that they get packets, a burst at a time, and say of each whether it goes on. In a line
-//! of functions a packet that goes on leaves at the other port than the one it came in at.
+//! of functions a packet that goes on leaves at the other port than the one it came in at. An element that forwards by
+//! itself names the port, and may have changed the packet's bytes and length.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,11 +18,22 @@ pub struct Given {
     pub length: u32,
     /// bytes on the wire, at least as many
     pub wire: u32,
+    /// bytes that may be written at `data`, at least `length`: how long the element may make it
+    pub room: u32,
     /// the element's port that it came in at, 0 or 1
-    pub port: u32,
-    /// 0: it goes on; anything else: the element drops it
-    pub fate: u32,
+    pub port: u16,
+    /// what becomes of it: [`ON`] or another of these
+    pub fate: u16,
 }
+
+/// It goes on: it leaves at the other port than the one that it came in at.
+pub const ON: u16 = 0;
+/// The element drops it.
+pub const DROP: u16 = 1;
+/// The element keeps it.
+pub const KEEP: u16 = 2;
+/// It leaves at port 0; `OUT + 1`: at port 1. `length` says how long it is then.
+pub const OUT: u16 = 3;
 
 /// What became of an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +53,17 @@ pub trait Foreign: Send {
     /// # Safety
     /// Each packet's bytes are valid, and nobody else's, during the call.
     unsafe fn burst(&mut self, packets: &mut [Given]);
+
+    /// Hands over packets that it sends and that are none of a burst's, each with the element's port that it leaves
+    /// at: those that leave before the last burst's packets, or (`after`) behind them. Most send none.
+    fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
+        let _ = (after, each);
+    }
+
+    /// Whether it has packets that it may still send, when it is let run ([`Foreign::idle`]).
+    fn holds(&self) -> bool {
+        false
+    }
 
     /// Nothing has come for a while.
     fn idle(&mut self);

@@ -15,6 +15,8 @@ mod deliver;
 #[allow(unsafe_code, reason = "its packets are named by address")]
 pub mod foreign;
 mod limit;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+mod made;
 mod pressure;
 mod report;
 mod shared;
@@ -44,6 +46,7 @@ use crate::port::Queue;
 use crate::runner::RecordWriter;
 use chain::Chain;
 use deliver::{Delivery, Wiring};
+use made::Made;
 use turn::{Served, Worker};
 
 /// How often an observer is called.
@@ -183,6 +186,7 @@ fn worker(
         shared: shared.clone(),
         chain: Chain::new(&serve.chain, common, number, start)?,
         delivery: Delivery::new(queues.len()),
+        made: Made::new(shared),
         queues: queues
             .into_iter()
             .map(|queue| Served {
@@ -214,3 +218,11 @@ fn worker(
 #[cfg(test)]
 #[allow(unsafe_code, reason = "a queue of the tests' own")]
 mod tests;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unsafe_code,
+    reason = "an element of the tests' own"
+)]
+mod tests_made;

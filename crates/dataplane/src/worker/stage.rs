@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::chain::{Code, Link};
-use super::foreign::{Epilogue, Foreign, Given};
+use super::foreign::{self, Epilogue, Foreign, Given};
 use crate::clock;
 use crate::module::{Instance, ModuleError, Record, Shared, abi};
 use crate::port::Frame;
@@ -128,6 +128,26 @@ impl Stage {
         }
     }
 
+    /// As [`Foreign::sent`].
+    pub fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
+        if let Running::Foreign { element, .. } = &mut self.running {
+            element.sent(after, each);
+        }
+    }
+
+    /// As [`Foreign::holds`].
+    pub fn holds(&self) -> bool {
+        match &self.running {
+            Running::Foreign { element, .. } => element.holds(),
+            Running::Module { .. } => false,
+        }
+    }
+
+    /// Fires timer `index`.
+    pub fn fire(&mut self, index: usize, time: u64) {
+        if let Some(instance) = self.instance() {
+            instance.fire(index, time);
+        }
     /// Fires timer `index`; false where another worker does it for all.
     pub fn fire(&mut self, index: usize, time: u64) -> bool {
         self.instance().is_none_or(|i| i.fire(index, time))
@@ -203,7 +223,12 @@ impl Stage {
                     // SAFETY: as above.
                     let packet = unsafe { &mut **pointer };
                     (packet.fate, packet.out) = match given.fate {
-                        0 => (abi::fate::FORWARD, 1 - packet.port.min(1)),
+                        foreign::ON => (abi::fate::FORWARD, 1 - packet.port.min(1)),
+                        foreign::KEEP => (abi::fate::CONSUME, 0),
+                        out @ foreign::OUT.. if given.length <= room_of(packet) => {
+                            packet.end = packet.data.wrapping_add(given.length as usize);
+                            (abi::fate::FORWARD, u32::from(out - foreign::OUT))
+                        }
                         _ => (abi::fate::DROP, 0),
                     };
                 }
@@ -226,7 +251,14 @@ fn given_of(packet: &abi::Packet, frame: Option<&Frame>) -> Given {
         time: if stamp == 0 { packet.time } else { stamp },
         length,
         wire: length.saturating_add(cut),
-        port: packet.port.min(1),
-        fate: 0,
+        room: room_of(packet),
+        port: packet.port.min(1) as u16,
+        fate: foreign::ON,
     }
+}
+
+/// How long a packet may become where it lies.
+fn room_of(packet: &abi::Packet) -> u32 {
+    let room = packet.ceiling.addr().saturating_sub(packet.data.addr());
+    room.min(0xffff) as u32
 }

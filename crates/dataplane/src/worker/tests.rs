@@ -13,7 +13,7 @@ use crate::testing;
 
 static GO: AtomicBool = AtomicBool::new(false);
 
-fn link(name: &str) -> Link {
+pub(super) fn link(name: &str) -> Link {
     Link {
         name: name.into(),
         code: Code::Module(ModuleCode {
@@ -29,14 +29,14 @@ fn link(name: &str) -> Link {
 }
 
 /// Serves a capture of packets that enter at port 0, with an output file a port.
-struct Case {
+pub(super) struct Case {
     dir: tempfile::TempDir,
     ports: usize,
-    chain: Vec<Link>,
+    pub(super) chain: Vec<Link>,
 }
 
 impl Case {
-    fn new(ports: usize, functions: &[&str]) -> Self {
+    pub(super) fn new(ports: usize, functions: &[&str]) -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
             ports,
@@ -88,14 +88,14 @@ impl Case {
         }
     }
 
-    fn go(&self, packets: &[(u64, &[u8])]) -> Account {
+    pub(super) fn go(&self, packets: &[(u64, &[u8])]) -> Account {
         let account = serve(self.serve(packets), &GO, &mut |_| ()).unwrap();
         assert!(account.balances(), "{account:#?}");
         assert_eq!(account.errors, []);
         account
     }
 
-    fn written(&self, port: usize) -> Vec<(u64, Vec<u8>)> {
+    pub(super) fn written(&self, port: usize) -> Vec<(u64, Vec<u8>)> {
         let mut reader = Reader::open(self.out(port)).unwrap();
         let mut packets = Vec::new();
         while let Some(record) = reader.next().unwrap() {

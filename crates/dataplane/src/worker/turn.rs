@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::chain::Chain;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
+use super::made::Made;
 use super::pressure::Seen;
 use super::{Shared, wait};
 use crate::account::Failure;
@@ -23,6 +24,8 @@ const PATIENCE: u32 = 256;
 const NAP: Duration = Duration::from_millis(20);
 /// How long a worker waits at the end for its last packets to leave.
 const DRAIN: Duration = Duration::from_millis(500);
+/// How long an element may take at the end to send what it has gathered.
+const GATHER: Duration = Duration::from_millis(100);
 /// Turns after closing its ports in which a worker takes what the devices had already delivered.
 const LAST_TURNS: u32 = 4096;
 /// Turns between two looks at the ports' own counts.
@@ -49,6 +52,8 @@ pub struct Worker {
     pub(super) limit: Option<u64>,
     pub(super) clock: u64,
     pub(super) delivery: Delivery,
+    /// what functions send of their own
+    pub(super) made: Made,
     pub(super) frames: Vec<Frame>,
     /// scratch: frames that go back
     pub(super) back: Vec<Frame>,
@@ -193,14 +198,21 @@ impl Worker {
             let time = self.queues_time();
             self.fire(time);
             self.alarms(time);
-            for stage in &mut self.chain.stages {
-                stage.idle();
-            }
+            self.idle();
         }
         self.count_alarms();
         self.flush();
         self.records();
         received
+    }
+
+    /// Lets elements run that may have something to do without packets.
+    fn idle(&mut self) {
+        for stage in &mut self.chain.stages {
+            stage.idle();
+        }
+        self.emit(false);
+        self.emit(true);
     }
 
     /// The time for timers when nothing came: that of the next packet where packets carry their own.
@@ -240,8 +252,10 @@ impl Worker {
         // given back below, and frames do not overlap (`Queue`).
         unsafe { self.chain.run(&mut self.descriptors, &self.frames) };
         self.account_work();
+        self.emit(false);
         self.deliver();
         self.give_back(index);
+        self.emit(true);
         self.frames.len()
     }
 
@@ -432,6 +446,11 @@ impl Worker {
         while !self.limit_reached() && turns < LAST_TURNS && self.turn() > 0 {
             turns += 1;
         }
+        // Elements that gather packets send them after a while.
+        let end = Instant::now() + GATHER;
+        while Instant::now() < end && self.chain.stages.iter().any(|stage| stage.holds()) {
+            self.idle();
+        }
         let end = Instant::now() + DRAIN;
         while Instant::now() < end {
             self.flush();
@@ -476,7 +495,12 @@ impl Worker {
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.
-fn fail(shared: &Shared, served: &mut Served, failures: &mut Vec<Failure>, error: &PortError) {
+pub(super) fn fail(
+    shared: &Shared,
+    served: &mut Served,
+    failures: &mut Vec<Failure>,
+    error: &PortError,
+) {
     served.failed = true;
     shared.failed.store(true, Ordering::Relaxed);
     failures.push(Failure {

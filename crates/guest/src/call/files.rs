@@ -10,6 +10,7 @@ use super::{Arg, Call, Entry, How, entry, kernel};
 use crate::command::Spec;
 use crate::error::GuestError;
 use crate::memory::Errno;
+use crate::preload::Preloads;
 
 /// The most descriptors of a guest.
 const MOST: i32 = 1024;
@@ -93,6 +94,7 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_pipe2, "pipe2", How::Here(pipe)),
     entry(libc::SYS_eventfd2, "eventfd2", How::Here(new)),
     entry(libc::SYS_epoll_create1, "epoll_create1", How::Here(new)),
+    entry(libc::SYS_epoll_create, "epoll_create", How::Here(new)),
     entry(libc::SYS_timerfd_create, "timerfd_create", How::Here(new)),
     entry(
         libc::SYS_timerfd_settime,
@@ -103,6 +105,12 @@ pub const CALLS: &[Entry] = &[
         libc::SYS_timerfd_gettime,
         "timerfd_gettime",
         How::Kernel(&[Arg::Fd, Arg::Out]),
+    ),
+    // Shared with nobody, and named by a descriptor: EAL's way to memory, which has others.
+    entry(
+        libc::SYS_memfd_create,
+        "memfd_create",
+        How::Absent(libc::ENOSYS),
     ),
     // A guest reaches the network by its chain only.
     entry(libc::SYS_socket, "socket", How::Refuse(libc::EACCES)),
@@ -136,16 +144,23 @@ pub struct Files {
 }
 
 impl Files {
-    /// Standard input is empty; output and errors are the host's.
+    /// Standard input is what is given, or empty; output and errors are the host's.
     ///
     /// # Errors
     /// [`GuestError::System`] when descriptors are short.
-    pub fn new(spec: &Spec, preload: &OwnedFd) -> Result<Self, GuestError> {
+    pub fn new(
+        spec: &Spec,
+        preloads: Preloads,
+        input: Option<OwnedFd>,
+    ) -> Result<Self, GuestError> {
         let system = |source| GuestError::System {
             what: "a guest's standard descriptors",
             source,
         };
-        let nothing: OwnedFd = std::fs::File::open("/dev/null").map_err(system)?.into();
+        let input = match input {
+            Some(input) => input,
+            None => std::fs::File::open("/dev/null").map_err(system)?.into(),
+        };
         let errors = std::io::stderr()
             .as_fd()
             .try_clone_to_owned()
@@ -170,13 +185,13 @@ impl Files {
             path: path.into(),
         };
         let open = [
-            (0, file(nothing, "/dev/null")),
+            (0, file(input, "/dev/stdin")),
             (1, file(output, "/dev/stdout")),
             (2, file(errors, "/dev/stderr")),
         ];
         Ok(Self {
             open: open.into_iter().collect(),
-            rights: Rights::new(spec, preload.as_raw_fd()),
+            rights: Rights::new(spec, preloads),
             directory: spec.directory.clone(),
             umask: 0o022,
         })

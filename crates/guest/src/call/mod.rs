@@ -26,6 +26,8 @@ pub enum Answer {
     Value(i64),
     /// the guest does not go on on this thread
     Leave(Left),
+    /// it would wait, and the worker must not: to be made again on another thread
+    Wait,
 }
 
 /// An argument that is handed to the kernel.
@@ -232,6 +234,9 @@ pub fn answer(own: &mut Thread, frame: &mut Frame<'_>) -> Answer {
             .note(format!("system call {number} was denied"));
         return Answer::Value(i64::from(-libc::ENOSYS));
     };
+    if wait::is_long(&call) {
+        return Answer::Wait;
+    }
     let result = match entry.how {
         How::Kernel(args) => call.kernel(args),
         How::Here(function) => function(&mut call),

@@ -11,7 +11,7 @@ use super::files::made;
 use super::{Arg, Call, Entry, How, entry, kernel};
 use crate::command::Spec;
 use crate::memory::{self, Errno};
-use crate::start::PRELOAD;
+use crate::preload::Preloads;
 
 /// The calls.
 pub const CALLS: &[Entry] = &[
@@ -95,8 +95,8 @@ const CLOSED: [&str; 3] = ["/proc", "/dev", "/sys"];
 pub struct Rights {
     /// the program itself, for /proc/self/exe
     program: PathBuf,
-    /// its preload
-    preload: i32,
+    /// its preloads
+    preloads: Preloads,
     /// what it may read and write: these and what is below them
     own: Vec<PathBuf>,
     /// what it may read besides
@@ -106,7 +106,7 @@ pub struct Rights {
 impl Rights {
     /// Of a guest with this command line.
     #[must_use]
-    pub fn new(spec: &Spec, preload: i32) -> Self {
+    pub fn new(spec: &Spec, preloads: Preloads) -> Self {
         let mut own = spec.write.clone();
         own.push(spec.directory.clone());
         for word in spec.arguments.iter().skip(1) {
@@ -128,7 +128,7 @@ impl Rights {
         };
         Self {
             program: spec.program.clone(),
-            preload,
+            preloads,
             own: resolved(&own),
             read: resolved(&spec.read),
         }
@@ -219,8 +219,8 @@ fn open(call: &mut Call<'_>) -> Result<i64, Errno> {
     let write = flags & (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) != 0;
     let state = call.guest.state();
     let standard = [("/dev/stdin", 0), ("/dev/stdout", 1), ("/dev/stderr", 2)];
-    let file = if path == Path::new(PRELOAD) {
-        PathBuf::from(format!("/proc/self/fd/{}", state.files.rights.preload))
+    let file = if let Some(preload) = state.files.rights.preloads.file(&path) {
+        preload
     } else if path == Path::new("/proc/self/exe") {
         state.files.rights.program.clone()
     } else if let Some((_, fd)) = standard.iter().find(|(name, _)| path == Path::new(name)) {
@@ -286,14 +286,8 @@ fn stat_at(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
     let path = named(call, directory as i32, name)?;
     // Its loader looks at the preload before it opens it.
-    let path = if path == Path::new(PRELOAD) {
-        PathBuf::from(format!(
-            "/proc/self/fd/{}",
-            call.guest.state().files.rights.preload
-        ))
-    } else {
-        path
-    };
+    let preload = call.guest.state().files.rights.preloads.file(&path);
+    let path = preload.unwrap_or(path);
     with(libc::AT_FDCWD as usize, c_string(&path)?.as_ptr().addr())
 }
 

@@ -1,5 +1,7 @@
 //! Waiting for descriptors and for other threads. The packets' own thread looks, but does not wait for descriptors.
 
+use std::sync::atomic::Ordering;
+
 use super::{Arg, Call, Entry, How, entry, kernel};
 use crate::memory::Errno;
 
@@ -25,6 +27,50 @@ pub const CALLS: &[Entry] = &[
 
 /// The most descriptors in one call.
 const MOST: usize = 1024;
+
+/// Whether a call of a packets' own thread is to be made by another thread, which may wait, while the worker goes on
+/// with others. That is for guests that poll for packets: others come back by themselves, and are not waited for.
+pub fn is_long(call: &Call<'_>) -> bool {
+    let poll = match call.number {
+        libc::SYS_read | libc::SYS_readv => call.int(0) == 0,
+        libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => true,
+        _ => false,
+    };
+    if poll && call.guest.polls() {
+        // It may be for its input that it waits: the end of which is then the way to end it.
+        call.guest.arrivals.input.store(true, Ordering::Relaxed);
+    }
+    if !call.running.worker || !call.guest.polls() {
+        return false;
+    }
+    let place = match call.number {
+        libc::SYS_futex => {
+            let command = call.int(1) & libc::FUTEX_CMD_MASK;
+            return command == libc::FUTEX_WAIT || command == libc::FUTEX_WAIT_BITSET;
+        }
+        libc::SYS_read | libc::SYS_readv => {
+            let wait = call.fd(call.int(0)).is_ok_and(|fd| !ready(fd));
+            return wait;
+        }
+        libc::SYS_poll => 2,
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => 3,
+        // A structure: whether it says 0 is not worth looking.
+        libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => return true,
+        libc::SYS_pause | libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => return true,
+        _ => return false,
+    };
+    call.int(place) != 0
+}
+
+/// Whether a read of a descriptor of the host's would come back at once.
+fn ready(fd: i32) -> bool {
+    let mut asked = libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    kernel(libc::SYS_poll, [(&raw mut asked).addr(), 1, 0, 0, 0, 0]) != Ok(0)
+}
 
 /// A time-out in ms (below 0: none) from a structure of seconds and parts of which there are `per_second`.
 fn milliseconds(call: &Call<'_>, address: usize, per_second: i64) -> Result<i32, Errno> {

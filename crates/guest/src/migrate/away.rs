@@ -2,7 +2,7 @@
 //!
 //! | question | answer |
 //! | --- | --- |
-//! | 1 (`BURST`), how many packets; of each its time, length, length on the wire and port; then their bytes | 0, fates; or 1, it does not run any more |
+//! | 1 (`BURST`), how many packets; of each its time, length, length on the wire and port; then their bytes | 0, fates, how many packets it sent of its own; of each its port, 1 if it leaves behind the burst, its length, its bytes; or 1, it does not run any more |
 //! | 2 (`END`) | the length of a document, and the document: what became of it |
 //!
 //! Numbers are 4 bytes, times 8, all little endian. A burst without packets is an idle moment.
@@ -11,8 +11,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use millrace_dataplane::worker::foreign::{Epilogue, Given};
+use millrace_dataplane::worker::foreign::{DROP, Epilogue, Given, ON};
 use serde::{Deserialize, Serialize};
+
+use crate::sent::Sent;
 
 /// A burst.
 pub const BURST: u32 = 1;
@@ -20,6 +22,9 @@ pub const BURST: u32 = 1;
 pub const END: u32 = 2;
 /// Bytes of what stands before each packet's bytes.
 pub const PACKET: usize = 20;
+/// The most packets that a guest sends of its own in one answer, and the longest of them, bytes.
+const SENT: u32 = 1 << 16;
+const LONGEST_SENT: u32 = 0xffff;
 /// The longest document, bytes.
 const LONGEST: u32 = 1 << 20;
 
@@ -36,6 +41,8 @@ pub struct Told {
 pub struct Away {
     stream: UnixStream,
     buffer: Vec<u8>,
+    /// what it sent of its own, until somebody takes it
+    pub sent: Vec<Sent>,
     /// why the connection is no more
     pub lost: Option<String>,
     /// where it went, for reports
@@ -54,6 +61,7 @@ impl Away {
         Ok(Self {
             stream,
             buffer: Vec::new(),
+            sent: Vec::new(),
             lost: None,
             to,
         })
@@ -73,7 +81,7 @@ impl Away {
         bytes.extend((packets.len() as u32).to_le_bytes());
         for packet in packets.iter() {
             bytes.extend(packet.time.to_le_bytes());
-            for word in [packet.length, packet.wire, packet.port] {
+            for word in [packet.length, packet.wire, u32::from(packet.port)] {
                 bytes.extend(word.to_le_bytes());
             }
         }
@@ -101,7 +109,26 @@ impl Away {
         self.buffer.resize(packets.len() * 4, 0);
         self.stream.read_exact(&mut self.buffer)?;
         for (packet, fate) in packets.iter_mut().zip(self.buffer.chunks_exact(4)) {
-            packet.fate = fate.try_into().map_or(0, u32::from_le_bytes);
+            let fate = fate.try_into().map_or(0, u32::from_le_bytes);
+            packet.fate = if fate == u32::from(ON) { ON } else { DROP };
+        }
+        let count = word(&mut self.stream)?;
+        if count > SENT {
+            return Err(io::Error::other(format!("{count} packets of its own")));
+        }
+        for _ in 0..count {
+            let [port, after] = [word(&mut self.stream)?, word(&mut self.stream)?];
+            let length = word(&mut self.stream)?;
+            if length > LONGEST_SENT {
+                return Err(io::Error::other(format!("a packet of {length} bytes")));
+            }
+            let mut bytes = vec![0; length as usize];
+            self.stream.read_exact(&mut bytes)?;
+            self.sent.push(Sent {
+                port: port.min(1) as u16,
+                after: after != 0,
+                bytes,
+            });
         }
         Ok(true)
     }
@@ -129,6 +156,21 @@ impl Away {
         self.stream
             .set_read_timeout(Some(Duration::from_secs(60)))?;
         document(&mut self.stream)
+    }
+}
+
+/// Packets that a guest has sent of its own, as [`Away`] reads them.
+pub fn put_sent(answer: &mut Vec<u8>, sent: &[Sent]) {
+    let sent = sent.get(..SENT as usize).unwrap_or(sent);
+    answer.extend((sent.len() as u32).to_le_bytes());
+    for packet in sent {
+        let words = [
+            u32::from(packet.port),
+            u32::from(packet.after),
+            packet.bytes.len() as u32,
+        ];
+        answer.extend(words.into_iter().flat_map(u32::to_le_bytes));
+        answer.extend_from_slice(&packet.bytes);
     }
 }
 

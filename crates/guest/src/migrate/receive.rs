@@ -126,7 +126,8 @@ fn serve(
                 time: time.try_into().map_or(0, u64::from_le_bytes),
                 length: *own,
                 wire: *wire,
-                port: *port,
+                room: *own,
+                port: (*port).min(1) as u16,
                 fate: 0,
             });
         }
@@ -148,8 +149,9 @@ fn serve(
         answer.clear();
         answer.extend(0_u32.to_le_bytes());
         for packet in &given {
-            answer.extend(packet.fate.to_le_bytes());
+            answer.extend(u32::from(packet.fate).to_le_bytes());
         }
+        away::put_sent(&mut answer, &element.take_sent());
         (&mut &*stream).write_all(&answer)?;
     }
 }

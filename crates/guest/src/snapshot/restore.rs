@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::os::fd::AsRawFd;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,13 +18,13 @@ use crate::call::files::Files;
 use crate::command::Spec;
 use crate::hosted::Hosted;
 use crate::memory::{self, Mapping};
+use crate::preload::Preloads;
 use crate::protect::{self, Domain};
 use crate::rest::Parked;
 use crate::room::{ROOM, Room};
 use crate::shared::{Shared, Stage, State, monotonic};
 use crate::slot::{PAGE, Slot};
 use crate::space::Space;
-use crate::start::preload;
 use crate::thread::{self, Context};
 use crate::vdso;
 use crate::watch;
@@ -45,7 +44,6 @@ pub struct Arrival {
     digests: Digests,
     /// pages that came
     came: BTreeSet<usize>,
-    preload: OwnedFd,
     begin: Instant,
 }
 
@@ -87,7 +85,6 @@ impl Arrival {
             maps: Maps::default(),
             digests: Digests::default(),
             came: BTreeSet::new(),
-            preload: preload()?,
             begin: Instant::now(),
             head,
         })
@@ -205,7 +202,7 @@ impl Arrival {
         }
         self.space.peak = self.space.peak.max(rest.peak.min(self.head.spec.budget));
         let spec = self.head.spec.clone();
-        let mut own = Files::new(&spec, &self.preload)?;
+        let mut own = Files::new(&spec, Preloads::of(&spec.program)?, None)?;
         own.directory.clone_from(&rest.directory);
         own.umask = rest.umask & 0o777;
         files::open(&mut own, &rest.numbers, &rest.descriptions)?;
@@ -238,7 +235,9 @@ impl Arrival {
             room,
             over: None,
             took: self.begin.elapsed(),
-            _preload: self.preload,
+            sent: Vec::new(),
+            polling: None,
+            input: None,
         };
         for context in rest.asking {
             hosted.shared.spawn_asking(context)?;

@@ -53,6 +53,11 @@ impl<'a> Taker<'a> {
     /// # Errors
     /// The output's, and the system's.
     pub fn begin(guest: &Arc<Shared>, out: &'a mut dyn Write) -> Result<Self, SnapshotError> {
+        if guest.arrivals.polling.load(Ordering::Relaxed) {
+            return Err(SnapshotError::Guest(
+                "it is a program of DPDK, whose threads take turns on the worker: such ones are neither moved nor saved".into(),
+            ));
+        }
         format::begin(out)?;
         let mut spec = guest.spec.clone();
         spec.slot = Some(guest.slot.number());

@@ -136,6 +136,7 @@ fn each(packets: &mut [(Vec<u8>, u64, u32)], mut play: impl FnMut(&mut Vec<Packe
             time: *time,
             length: data.len() as u32,
             wire: *wire,
+            room: data.len() as u32,
             port: 0,
             fate: 0,
         };
