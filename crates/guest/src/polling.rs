@@ -65,7 +65,8 @@ impl Hosted {
         }
         protect::open();
         // SAFETY: as in `poll`.
-        unsafe { (&raw const (*self.port()).held).read() } > 0
+        let held = unsafe { (&raw const (*self.port()).held).read() };
+        held > 0
     }
 
     fn port(&self) -> *mut Port {
@@ -269,9 +270,8 @@ impl Hosted {
         };
         // Threads of the guest's may change what they say between two looks: there is one.
         let told: Vec<Packet> = (0..count).map(told).collect();
-        let leaves = |told: &Packet, most: u32| {
-            (OUT..OUT + 2).contains(&told.fate) && told.length <= most
-        };
+        let leaves =
+            |told: &Packet, most: u32| (OUT..OUT + 2).contains(&told.fate) && told.length <= most;
         if let Some(room) = &self.room {
             // SAFETY: the packets that were copied in.
             unsafe {

@@ -271,7 +271,10 @@ unsafe fn blocked(own: &mut Thread, frame: &mut Frame<'_>, extended: *const u8) 
     let running = own.running()?;
     let (number, clear) = (running.number, running.clear);
     // The filter stops a call behind its instruction, with the number where it was: it can be made again.
-    frame.set(libc::REG_RIP, frame.get(libc::REG_RIP).wrapping_sub(SYSCALL));
+    frame.set(
+        libc::REG_RIP,
+        frame.get(libc::REG_RIP).wrapping_sub(SYSCALL),
+    );
     // SAFETY: as the caller promises.
     let parked = unsafe { rest::registers(frame, extended, number, clear) };
     Some(Left::Blocked(Box::new(parked)))

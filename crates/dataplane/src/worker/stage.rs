@@ -143,11 +143,6 @@ impl Stage {
         }
     }
 
-    /// Fires timer `index`.
-    pub fn fire(&mut self, index: usize, time: u64) {
-        if let Some(instance) = self.instance() {
-            instance.fire(index, time);
-        }
     /// Fires timer `index`; false where another worker does it for all.
     pub fn fire(&mut self, index: usize, time: u64) -> bool {
         self.instance().is_none_or(|i| i.fire(index, time))
