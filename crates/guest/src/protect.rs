@@ -71,6 +71,11 @@ pub fn available() -> bool {
     })
 }
 
+/// Whether guests run with keys; known once [`prepare`] has been called.
+pub fn in_use() -> bool {
+    IN_USE.load(Ordering::Relaxed) != 0
+}
+
 /// Finds out whether there are keys, before anything runs that asks [`IN_USE`].
 pub fn prepare() {
     let _ = available();
@@ -188,7 +193,7 @@ pub fn tag_alternate(start: usize, length: usize) -> Result<(), GuestError> {
 /// Gives this thread of the host's the rights to guests' memory: threads begin with none but to key 0, or with those
 /// of the thread that made them.
 pub fn open() {
-    if IN_USE.load(Ordering::Relaxed) == 0 {
+    if !in_use() {
         return;
     }
     // SAFETY: the kernel has enabled PKRU (OSPKE); ecx must be 0, and edx for writing. Allowing everything is what
@@ -212,7 +217,7 @@ const AT_RSEQ: [u64; 2] = [27, 28];
 /// whenever it preempts the thread, with the rights of the guest that was running, which are none to the host's TLS.
 /// The C library then asks the kernel for the processor's number.
 pub fn without_rseq() {
-    if IN_USE.load(Ordering::Relaxed) == 0 {
+    if !in_use() {
         return;
     }
     // SAFETY: looks up a variable of the C library's (since glibc 2.35): the area's offset from the thread pointer.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::call;
 use crate::error::GuestError;
 use crate::fault::Fault;
+use crate::protect;
 use crate::rest::{self, Parked};
 use crate::slot::is_guest;
 use crate::switch::{resume_host, signal_entry};
@@ -88,8 +89,12 @@ pub fn install() -> Result<(), GuestError> {
                 action.sa_sigaction = signal_entry as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
                 libc::sigfillset(&raw mut action.sa_mask);
-                // A wait on a guest's behalf must be able to end.
-                libc::sigdelset(&raw mut action.sa_mask, kick());
+                // A wait on a guest's behalf must be able to end. With keys, kernels before 6.12 begin a handler with
+                // rights to key 0 alone, and cannot write a second signal's frame before `signal_entry` has more: the
+                // kick is let in by `trap` then.
+                if !protect::in_use() {
+                    libc::sigdelset(&raw mut action.sa_mask, kick());
+                }
                 let mut before: libc::sigaction = std::mem::zeroed();
                 if libc::sigaction(signal, &raw const action, &raw mut before) != 0 {
                     FAILED.store(true, Ordering::Relaxed);
@@ -116,6 +121,16 @@ pub fn mask() {
             libc::sigdelset(&raw mut set, signal);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Lets the kick interrupt this handler; the return from it restores the mask.
+fn let_kicks_in() {
+    // SAFETY: a set on this stack.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut set, kick());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
     }
 }
 
@@ -180,6 +195,9 @@ pub unsafe extern "C" fn trap(
         return;
     }
     own.in_trap.store(1, Ordering::Relaxed);
+    if protect::in_use() {
+        let_kicks_in();
+    }
     let left = if signal == libc::SIGSYS
         && let Some(parked) = begins(own, at)
     {
