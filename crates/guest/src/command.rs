@@ -62,9 +62,16 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
+    /// whether it gets copies of the packets, and so sees those of the current burst alone
+    pub isolate: bool,
+    /// bytes of heap that it has before it begins; 0: none
+    pub heap: usize,
+    /// what becomes of packets when it has failed
+    pub failing: Failing,
     /// the address of the first port of a program of DPDK, where it matters; the next port's is one more
     pub mac: Option<String>,
-    /// where its standard output goes: a descriptor of the host's
+    /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
+    #[serde(skip)]
     pub output: i32,
 }
 

@@ -29,7 +29,6 @@ mod memory;
 pub mod migrate;
 mod polling;
 pub mod port;
-pub mod port;
 pub mod preload;
 pub mod protect;
 pub mod rest;
