@@ -20,6 +20,9 @@ use crate::trap::Left;
 /// Rounds in a row without anything but asking, before a guest counts as one that polls and does nothing else:
 /// programs look for packets a few times before they begin, to empty their ports.
 const SETTLED: u32 = 256;
+/// How long rounds are to have been so, if meanwhile some of its other threads never wait: one of them may be on its
+/// way to asking, and not have had the processor yet.
+const CALM: Duration = Duration::from_millis(200);
 /// A round that takes longer did something else.
 const QUICK: Duration = Duration::from_millis(1);
 /// How long it may take until a guest has settled.
@@ -88,7 +91,8 @@ impl Hosted {
         });
         let deadline = Instant::now() + SETTLE;
         let mut quiet = 0;
-        while quiet < SETTLED {
+        let mut since = Instant::now();
+        while quiet < SETTLED || since.elapsed() < CALM && !self.others_wait() {
             let begin = Instant::now();
             if begin >= deadline {
                 break;
@@ -99,9 +103,29 @@ impl Hosted {
                 return Err(self.not_started(what));
             }
             let same = threads == self.threads() && begin.elapsed() < QUICK;
-            quiet = if same { quiet + 1 } else { 0 };
+            if !same {
+                (quiet, since) = (0, Instant::now());
+                continue;
+            }
+            quiet += 1;
         }
         Ok(())
+    }
+
+    /// Whether all of its threads that the worker does not run wait for something, as the kernel says
+    /// (`/proc/PID/task/TID/stat`: the state stands behind the name).
+    fn others_wait(&self) -> bool {
+        let threads = lock(&self.shared.threads);
+        let begun = self.shared.living.load(Ordering::Acquire) == threads.len();
+        let waits = |number: &i32| {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{number}/stat"));
+            // One that cannot be asked has ended.
+            stat.map_or(true, |stat| {
+                let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+                state.is_some_and(|rest| rest.starts_with('S'))
+            })
+        };
+        begun && threads.iter().all(waits)
     }
 
     fn threads(&self) -> usize {

@@ -269,9 +269,27 @@ fn testpmd_forwards_the_same() {
             both,
         );
         assert_eq!(expected[0].len() + expected[1].len(), arrivals(both).len());
-        let word = format!("guest,mac={MAC}:dpdk-testpmd -l 0-1 -- {words}");
-        same(mode, &expected, &hosted(dir.path(), &word, both));
+        // Copies of packets are what a guest gets where it cannot write to the host's memory.
+        for options in ["", ",isolate"] {
+            let word = format!("guest,mac={MAC}{options}:dpdk-testpmd -l 0-1 -- {words}");
+            same(&word, &expected, &hosted(dir.path(), &word, both));
+        }
     }
+}
+
+/// Its threads take turns on the worker, which no snapshot knows of.
+#[test]
+fn a_program_of_dpdk_is_not_saved() {
+    if !installed("dpdk-testpmd") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let word = "guest:dpdk-testpmd -l 0-1 -- --total-num-mbufs=4096";
+    let caught = Caught::start(dir.path(), word).unwrap();
+    let mut bytes = Vec::new();
+    let told = caught.guest.snapshot(&mut bytes).unwrap_err().to_string();
+    assert!(told.contains("a program of DPDK"), "{told}");
+    assert!(bytes.is_empty());
 }
 
 /// One thread polls both ports; or two do, one each, which the worker runs in turn.

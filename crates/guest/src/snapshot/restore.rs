@@ -407,8 +407,8 @@ impl Hosted {
         out: &mut dyn std::io::Write,
     ) -> Result<Vec<super::take::Round>, SnapshotError> {
         let over = || SnapshotError::Guest("it does not run any more".into());
-        let context = self.context.as_ref().ok_or_else(over)?;
         let mut taker = super::take::Taker::begin(&self.shared, out)?;
+        let context = self.context.as_ref().ok_or_else(over)?;
         drop(taker.finish(context)?);
         Ok(taker.rounds)
     }
