@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::choose::{Choice, choose};
 use crate::plan::{
-    Assumption, By, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
+    Assumption, By, Grounds, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
 };
 use crate::solved::{Device, Solved, slot, why};
 
@@ -109,6 +109,12 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     Ok(Plan {
         name: program.name.clone(),
         strategy,
+        grounds: match wanted.strategy {
+            Some(_) => Grounds::Asked,
+            None => Grounds::Order,
+        },
+        predicted: Vec::new(),
+        measured: None,
         cores: if strategy == Strategy::Alone {
             1
         } else {
