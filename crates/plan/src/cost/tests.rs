@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-use proptest::prelude::*;
+use proptest::prelude::{prop_assert, proptest};
 
 use super::*;
 
