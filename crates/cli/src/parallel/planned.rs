@@ -9,7 +9,7 @@ use millrace_plan::plan::ObjectPlan;
 use millrace_plan::{Plan, PlanError, Treatment, Wanted};
 use millrace_steer::Steering;
 
-use super::{Asked, MOST_PORTS, Strategy};
+use super::{Asked, MOST_PORTS, Strategy, balance};
 use crate::failure::{Failure, NO};
 use crate::{screen, seed};
 
@@ -46,6 +46,7 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
             Strategy::Best => None,
             Strategy::Spread => Some(millrace_plan::Strategy::Spread),
             Strategy::Shard => Some(millrace_plan::Strategy::Shard),
+            Strategy::Sequential => Some(millrace_plan::Strategy::Alone),
         },
     };
     let plan = millrace_plan::plan(&mut model, program, &wanted).map_err(|e| impossible(&e))?;
@@ -56,7 +57,7 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
     {
         return Err(on_one_core(program, &plan, asked.cores));
     }
-    let steering = plan
+    let mut steering = plan
         .steering(program.ports.len().clamp(1, MOST_PORTS), secret())
         .map_err(|e| Failure::wrong(format!("--cores {}: {e}", asked.cores)))?;
     let of = |treatment| {
@@ -83,6 +84,9 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
             "as long as {} is {}: {}",
             assumption.parameter, assumption.value, assumption.because
         ));
+    }
+    if let Some(words) = &asked.trace {
+        reasons.push(balance::to(&plan, program, words, &mut steering)?);
     }
     Ok(Planned {
         divided: of(Treatment::Shard),
@@ -147,7 +151,7 @@ fn impossible(error: &PlanError) -> Failure {
 }
 
 /// A secret for the keys, fresh at each start, so that nobody outside can aim packets at one worker.
-fn secret() -> [u8; 32] {
+pub fn secret() -> [u8; 32] {
     let mut bytes = [0; 32];
     for eight in bytes.chunks_exact_mut(8) {
         eight.copy_from_slice(&seed::secret().to_ne_bytes());
