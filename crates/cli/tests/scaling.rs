@@ -276,31 +276,30 @@ fn a_benchmark_on_several_workers_tells_the_nic_the_plan() {
     trace(&path);
     let (first, last) = ends();
     let cpus = format!("{first},{last},{first}");
-    // The NIC's thread shares a worker's processor: the figures say nothing, the division does.
-    let mut command = millrace();
-    command
-        .args([
-            "bench",
-            "policer",
-            "--no-limit",
-            "--repeat",
-            "1",
-            "--trial",
-            "0.1",
-        ])
-        .args(["--cores", "2", "--cpus", &cpus, "--split", SPLIT, "--in"])
-        .arg(&path);
-    let (document, status) = json(&mut command);
-    assert_eq!(status, 0, "{document}");
-    let [run] = document["runs"].as_array().unwrap().as_slice() else {
-        panic!("{document}");
-    };
-    assert_eq!(
-        (&run["strategy"], &run["port"]),
-        (&"shard".into(), &"vnic".into())
-    );
-    assert_eq!(run["cores"], 2);
-    assert!(number(&run["taken_mpps"]) > 0.0, "{run}");
+    // The NIC's thread shares a worker's processor: the figures say nothing, the division does. On a busy machine
+    // it takes a while until both workers have run.
+    let mut both = false;
+    for trial in ["0.1", "1", "5"] {
+        let mut command = millrace();
+        command
+            .args(["bench", "policer", "--no-limit", "--repeat", "1"])
+            .args(["--cores", "2", "--cpus", &cpus, "--rate", "200k"])
+            .args(["--trial", trial, "--split", SPLIT, "--in"])
+            .arg(&path);
+        let (document, status) = json(&mut command);
+        assert_eq!(status, 0, "{document}");
+        let [run] = document["runs"].as_array().unwrap().as_slice() else {
+            panic!("{document}");
+        };
+        let as_what = (&run["strategy"], &run["port"], &run["cores"]);
+        assert_eq!(as_what, (&"shard".into(), &"vnic".into(), &2.into()));
+        let load: Vec<f64> = run["load"].as_array().unwrap().iter().map(number).collect();
+        both = load.len() == 2 && load.iter().all(|part| *part > 0.0);
+        if both {
+            break;
+        }
+    }
+    assert!(both);
     // A function that cannot run like this is named, with the plan's reason.
     let mut command = millrace();
     command

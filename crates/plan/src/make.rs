@@ -245,6 +245,7 @@ fn asked_for(
         _ => {
             let barred = objects.iter().find(|o| {
                 matches!(o.treatment, Treatment::Lock | Treatment::Alone)
+                    || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
                     || found == Strategy::Spread
             });
             let reason = barred
