@@ -297,23 +297,24 @@ const UNEVEN: f64 = 1.5;
 
 /// What stands above the tables.
 pub fn summary(view: &View) -> String {
-    let mut line = format!(
-        "{}  {:.0} s  {} packets/s, {} dropped/s  (over {:.2} s)",
+    let uneven = match view.workers.len() {
+        0 | 1 => String::new(),
+        _ if view.imbalance >= UNEVEN => {
+            format!(
+                ", imbalance {:.2}: packets collide on one worker",
+                view.imbalance
+            )
+        }
+        _ => format!(", imbalance {:.2}", view.imbalance),
+    };
+    format!(
+        "{}  {:.0} s  {} packets/s, {} dropped/s{uneven}  (over {:.2} s)",
         view.name,
         view.seconds,
         rate(view.packets_per_second).1,
         rate(view.lost_per_second).1,
         view.interval
-    );
-    if view.workers.len() > 1 {
-        let uneven = if view.imbalance >= UNEVEN {
-            ": packets collide on one worker"
-        } else {
-            ""
-        };
-        line.push_str(&format!("  imbalance {:.2}{uneven}", view.imbalance));
-    }
-    line
+    )
 }
 
 /// All of it as text.
