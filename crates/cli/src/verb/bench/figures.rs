@@ -101,6 +101,8 @@ pub struct Conditions {
     pub processor: String,
     /// processors that could be used
     pub processors: Vec<usize>,
+    /// without a NIC: each worker had its packets in its own memory
+    pub memory: bool,
     /// the system
     pub system: String,
     /// this program's version

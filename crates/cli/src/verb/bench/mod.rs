@@ -224,7 +224,8 @@ impl Bench {
             skipped,
             conditions: figures::Conditions {
                 processor: plan::processor(),
-                processors: machine.cpus.clone(),
+                processors: machine.cpus,
+                memory: self.memory,
                 system: plan::system(),
                 version: env!("CARGO_PKG_VERSION"),
                 trace: base.file,
