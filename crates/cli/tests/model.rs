@@ -5,17 +5,6 @@ mod common;
 
 use common::{json, millrace, output};
 
-fn has_z3() -> bool {
-    let found = std::process::Command::new("z3")
-        .arg("--version")
-        .output()
-        .is_ok();
-    if !found {
-        eprintln!("skipped: there is no z3 (Debian: apt-get install z3)");
-    }
-    found
-}
-
 /// The report for people of a function that is followed to its last path.
 fn report(nf: &str) -> String {
     let (out, _) = output(millrace().args(["model", nf, "--time", "120"]));
@@ -25,9 +14,6 @@ fn report(nf: &str) -> String {
 
 #[test]
 fn small_functions_are_reported_to_the_last_path() {
-    if !has_z3() {
-        return;
-    }
     for nf in ["nop", "sbridge", "bridge"] {
         insta::assert_snapshot!(nf, report(nf));
     }
@@ -63,9 +49,6 @@ fn a_spent_budget_is_said() {
 
 #[test]
 fn every_budget_can_be_set() {
-    if !has_z3() {
-        return;
-    }
     for (budget, said) in [
         (["--steps", "10"], "more than 10 steps"),
         (["--expressions", "40"], "more than 40 expressions"),
@@ -84,9 +67,6 @@ fn every_budget_can_be_set() {
 
 #[test]
 fn a_model_is_held_against_executions() {
-    if !has_z3() {
-        return;
-    }
     let mut command = millrace();
     command.args([
         "model",

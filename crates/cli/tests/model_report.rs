@@ -11,14 +11,6 @@ use common::{json, millrace, output, root};
 use millrace_model::{Limits, model, report};
 use serde_json::Value;
 
-fn has_z3() -> bool {
-    let found = std::process::Command::new("z3").arg("--version").output();
-    if found.is_err() {
-        eprintln!("skipped: there is no z3 (Debian: apt-get install z3)");
-    }
-    found.is_ok()
-}
-
 const RELATIONS: &str = "crates/cli/tests/relations/relations.c";
 
 /// The function of relations/, with one thing changed, in a folder of its own.
@@ -52,9 +44,6 @@ const STORED: &str = "a WAN packet that looks up mappings changes or passes only
 
 #[test]
 fn relations_are_said_where_they_hold() {
-    if !has_z3() {
-        return;
-    }
     let source = root().join(RELATIONS);
     assert_eq!(sentences(&source, "swapped", "flows"), [SWAPPED]);
     assert_eq!(sentences(&source, "stored", "mappings"), [STORED]);
@@ -63,9 +52,6 @@ fn relations_are_said_where_they_hold() {
 
 #[test]
 fn a_key_that_differs_in_one_field_is_not_the_other_one_swapped() {
-    if !has_z3() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let source = changed(
         folder.path(),
@@ -77,9 +63,6 @@ fn a_key_that_differs_in_one_field_is_not_the_other_one_swapped() {
 
 #[test]
 fn a_mismatch_that_differs_from_a_miss_is_not_said_to_behave_as_one() {
-    if !has_z3() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let mismatch = "DROP_BECAUSE(unknown); /* a mismatch */";
     // Another reason; forwarded all the same; dropped, but the entry is changed.
@@ -95,9 +78,6 @@ fn a_mismatch_that_differs_from_a_miss_is_not_said_to_behave_as_one() {
 
 #[test]
 fn what_no_packet_stored_is_not_said_to_be_stored() {
-    if !has_z3() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     // A packet of the same port stores it; what is stored is no field.
     for (from, to) in [
@@ -126,9 +106,6 @@ fn swapped_keys(source: &Path) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn keys_behind_extension_headers_are_swapped_field_by_field() {
-    if !has_z3() {
-        return;
-    }
     let source = root().join("crates/cli/tests/relations/echo.c");
     let (said, not) = swapped_keys(&source);
     assert!(not.is_empty(), "{not:?}");
@@ -192,9 +169,6 @@ fn state(nf: &str) -> Option<String> {
 /// What was recorded was read against the source of each function.
 #[test]
 fn the_state_report_is_what_a_reader_would_write() {
-    if !has_z3() {
-        return;
-    }
     for nf in ["sbridge", "bridge", "policer"] {
         insta::assert_snapshot!(format!("state_{nf}"), state(nf).unwrap());
     }
@@ -207,9 +181,6 @@ fn the_state_report_is_what_a_reader_would_write() {
 
 #[test]
 fn the_firewall_answers_what_the_lan_opened() {
-    if !has_z3() {
-        return;
-    }
     let (document, _) = json(millrace().args(["model", "firewall", "--time", "60"]));
     let all = document["relations"].as_array().unwrap();
     let said = |r: &Value| r["object"] == "flows" && r["sentence"] == SWAPPED;
@@ -223,9 +194,6 @@ fn the_firewall_answers_what_the_lan_opened() {
 
 #[test]
 fn the_translation_of_addresses_holds_answers_against_what_was_sent() {
-    if !has_z3() {
-        return;
-    }
     let (document, _) = json(millrace().args(["model", "nat", "--time", LONG]));
     if document["exhaustive"] != true {
         eprintln!(

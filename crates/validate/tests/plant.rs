@@ -6,7 +6,7 @@ mod common;
 use std::path::Path as File;
 use std::sync::Arc;
 
-use common::{built, built_from, has_z3};
+use common::{built, built_from};
 use millrace_dataplane::Module;
 use millrace_model::exec::{Target, Written};
 use millrace_model::expr::{Bin, ExprId, Rel};
@@ -90,9 +90,6 @@ fn writes(p: &Path) -> bool {
 
 #[test]
 fn every_planted_error_is_found() {
-    if !has_z3() {
-        return;
-    }
     let mut s = Subject::new("portknock");
     let sound = s.check();
     assert!(sound.agree(), "{}", millrace_validate::text(&sound));
@@ -197,9 +194,6 @@ fn every_planted_error_is_found() {
 
 #[test]
 fn a_path_that_is_left_out_is_found() {
-    if !has_z3() {
-        return;
-    }
     for name in ["nop", "sbridge", "bridge"] {
         let mut s = Subject::new(name);
         let sound = s.check();
@@ -225,9 +219,6 @@ fn a_path_that_is_left_out_is_found() {
 
 #[test]
 fn errors_about_where_a_packet_goes_on_are_found() {
-    if !has_z3() {
-        return;
-    }
     let source = File::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/onward.c");
     let mut s = Subject::of(built_from(&source, &Limits::default()));
     let sound = s.check();

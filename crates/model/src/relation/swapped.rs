@@ -1,7 +1,7 @@
 //! Keys of one object on two ports, one the other with source and destination swapped: what a program
 //! that answers flows shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Relation, port, port_name};
 use crate::exec::Access;
@@ -40,7 +40,9 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
             };
             let layout = Layout::of(&entry.arena, &path.guard, &context.memory);
             let keys = context.keys(&path);
-            for access in path.accesses.iter().filter(|a| !a.key.is_empty()) {
+            let mut met = BTreeSet::new();
+            let keyed = path.accesses.iter().filter(|a| !a.key.is_empty());
+            for access in keyed.filter(|a| met.insert((a.object, &a.key))) {
                 for used in key_uses(context, entry, (&layout, &keys), access, on) {
                     if !uses.contains(&used) {
                         uses.push(used);

@@ -13,15 +13,6 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Whether the solver is there; says so if it is not.
-pub fn has_z3() -> bool {
-    let found = std::process::Command::new("z3").arg("--version").output();
-    if found.is_err() {
-        println!("skipped: there is no z3 (Debian: apt-get install z3)");
-    }
-    found.is_ok()
-}
-
 /// Program, model and module of a function in nfs/.
 pub fn built(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
     built_from(&root().join(format!("nfs/{name}/{name}.c")), limits)
