@@ -13,6 +13,7 @@ mod kernel;
 mod keys;
 mod measure;
 mod model;
+mod plan;
 mod report;
 mod start;
 mod workload;
@@ -31,7 +32,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, keys
+    /// Only this section: reference, table, gate, kernel, start, model, plan, keys
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -98,7 +99,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 7] = [
+    let all: [(&str, Measure); 8] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
@@ -107,6 +108,7 @@ fn run() -> Result<()> {
         }),
         ("start", |b| start::section(b.turns)),
         ("model", |b| model::section(b.turns, b.record)),
+        ("plan", |_| plan::section()),
         ("keys", |b| keys::section(b.turns)),
     ];
     for (name, measure) in all {

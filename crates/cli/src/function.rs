@@ -10,7 +10,7 @@ use millrace_control::Exposed;
 use millrace_dataplane::Module;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{self, ModuleOptions};
-use millrace_emit::{Built, Timings, alone};
+use millrace_emit::{Built, Timings, alone, lock};
 use millrace_object::program::{Program, Role};
 use millrace_object::types::{EntryTypes, entry_types};
 
@@ -60,6 +60,10 @@ pub struct Make {
     pub program: Option<String>,
     /// with the sanitizers
     pub sanitize: bool,
+    /// state objects by name that are one for all workers, under the lock
+    pub shared: Vec<String>,
+    /// threads are switched where they touch those, at places that this seed chooses: for verification
+    pub yields: Option<u64>,
 }
 
 impl Make {
@@ -192,6 +196,11 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
         module,
         capacities: capacities(&make.capacity)?,
         program: make.program.clone(),
+        shared: make.shared.clone(),
+        test: make.yields.map(|seed| lock::Test {
+            seed,
+            dropped: false,
+        }),
         ..Default::default()
     };
     let mut stages = Stages::new();

@@ -1,6 +1,6 @@
 //! What a run has to do with the world besides packets: its control socket and its pinned maps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -142,6 +142,8 @@ impl Outside {
             programs: Vec::new(),
             params: Vec::new(),
             divided: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            shared: BTreeSet::new(),
         });
         let (server, mailboxes) = self.listen(&exposed, workers)?;
         Ok(Opened {

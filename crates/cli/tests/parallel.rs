@@ -193,9 +193,10 @@ fn what_makes_no_sense_is_refused() {
     assert!(text.contains("flows"), "{text}");
     // The plan's answer is no, with the line.
     let mut gate = millrace();
-    gate.args(["run", GATE, "--in", "captures/talk.pcap", "--cores", "2"]);
+    gate.args(["run", GATE, "--in", "captures/talk.pcap", "--cores", "2"])
+        .args(["--strategy", "shard"]);
     let text = refused(&mut gate, 1);
-    assert!(text.contains("runs on one core"), "{text}");
+    assert!(text.contains("cannot run as `shard`"), "{text}");
     let mut gate = millrace();
     gate.args(["run", "nop", "--in", "captures/talk.pcap", "--cores", "600"]);
     let text = refused(&mut gate, 2);

@@ -1,16 +1,17 @@
 //! What is done for each request: one function a verb.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::mailbox::{Desk, Order};
+use millrace_dataplane::module::KeyValue;
 use serde_json::{Value, json};
 
 use crate::edit::{self, Change};
 use crate::exposed::Exposed;
+use crate::merged;
 use crate::protocol::{MOST_ENTRIES, MOST_STAGED, Request, VERSION};
 use crate::trouble::Trouble;
 
@@ -130,16 +131,22 @@ impl Session {
             started(desk)?.get(object, &wanted, now).map_err(refused)
         })?;
         let values = values.into_iter().collect::<Result<Vec<_>>>()?;
+        let words = self.exposed().merged.get(&object);
+        let sum = words.and_then(|words| {
+            let parts: Vec<_> = values.iter().flatten().cloned().collect();
+            merged::sum(words, &parts)
+        });
         let shown: Vec<_> = values
             .iter()
             .map(|v| v.as_ref().map(|v| self.exposed().show_value(object, v)))
             .collect();
         // Of a divided object the worker that owns the entry has it.
-        let found = match self.divided(object) {
-            true => shown.iter().find(|v| v.is_some()),
-            false => shown.first(),
+        let found = match (sum, self.divided(object)) {
+            (Some(sum), _) => Some(Some(self.exposed().show_value(object, &sum))),
+            (None, true) => shown.iter().find(|v| v.is_some()).cloned(),
+            (None, false) => shown.first().cloned(),
         };
-        let Some(Some(value)) = found.cloned() else {
+        let Some(Some(value)) = found else {
             return Err(Trouble::new("no-such-entry", "there is no such entry"));
         };
         let mut answer = json!({ "key": self.exposed().show_key(object, &key), "value": value });
@@ -183,6 +190,7 @@ impl Session {
             })?
             .wait()??,
         };
+        let page = self.summed(object, page)?;
         let last =
             !self.divided(object) || worker.saturating_add(1) >= self.context.mailboxes.len();
         let cursor = match (page.len() == limit, last) {
@@ -204,6 +212,22 @@ impl Session {
             "words": texts.collect::<Vec<_>>(),
             "cursor": cursor,
         }))
+    }
+
+    /// Entries of the first worker with what the others have added.
+    fn summed(&self, object: usize, page: Vec<KeyValue>) -> Result<Vec<KeyValue>> {
+        let Some(words) = self.exposed().merged.get(&object) else {
+            return Ok(page);
+        };
+        let keys: Arc<Vec<_>> = Arc::new(page.iter().map(|(key, _)| key.clone()).collect());
+        let parts = self.each(move |desk| {
+            let now = desk.now;
+            let instance = started(desk)?;
+            let have = |key: &Vec<u8>| Some((key.clone(), instance.get(object, key, now).ok()??));
+            Ok(keys.iter().filter_map(have).collect())
+        })?;
+        let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(merged::entries(words, parts))
     }
 
     fn edit(&mut self, request: &Request) -> Result<Value> {
@@ -245,11 +269,10 @@ impl Session {
         }
         let changes = Arc::new(std::mem::take(&mut self.staged));
         self.owned(&changes)?;
-        let divided: Arc<BTreeSet<usize>> =
-            Arc::new(self.exposed().divided.keys().copied().collect());
+        let exposed = self.context.exposed.clone();
         let done = self.each(move |desk| {
             let now = desk.now;
-            edit::apply(started(desk)?, &changes, &divided, now)
+            edit::apply(started(desk)?, &changes, &exposed, now)
         })?;
         let done = done.into_iter().collect::<Result<Vec<_>>>()?;
         // What all have alike counts once, what each has a part of as often as it was done.

@@ -1,7 +1,5 @@
 //! Edits of state objects, together: all of them or none.
 
-use std::collections::BTreeSet;
-
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
 
@@ -31,6 +29,18 @@ impl Change {
             Self::Set { object, .. } | Self::Delete { object, .. } | Self::Clear { object } => {
                 *object
             }
+        }
+    }
+
+    /// The same with a value of zeros.
+    fn cleared(&self) -> Self {
+        match self {
+            Self::Set { object, key, value } => Self::Set {
+                object: *object,
+                key: key.clone(),
+                value: vec![0; value.len()],
+            },
+            other => other.clone(),
         }
     }
 
@@ -92,7 +102,9 @@ pub struct Done {
 
 /// Makes the changes in their order, or none of them.
 ///
-/// Of a `divided` object an entry is set where it is, and done in parts; what is done of the others, and of parts.
+/// Of a divided object an entry is set where it is, and done in parts; what is done of the others, and of parts.
+/// An object that is one for all workers is the first one's to change. A number to which all add is set at the first
+/// and begins again at zero at the others.
 ///
 /// What is undone has its bytes again, but age zero; what an LRU map has evicted in between is not
 /// brought back.
@@ -102,13 +114,19 @@ pub struct Done {
 pub fn apply(
     instance: &mut Instance,
     changes: &[Change],
-    divided: &BTreeSet<usize>,
+    exposed: &Exposed,
     now: u64,
 ) -> Result<(Done, Done), Trouble> {
     let (mut copies, mut parts) = (Done::default(), Done::default());
     let mut undo = Vec::new();
     for (at, change) in changes.iter().enumerate() {
-        let done = if divided.contains(&change.object()) {
+        let (object, first) = (change.object(), instance.worker() == 0);
+        if exposed.shared.contains(&object) && !first {
+            continue;
+        }
+        let cleared = (exposed.merged.contains_key(&object) && !first).then(|| change.cleared());
+        let change = cleared.as_ref().unwrap_or(change);
+        let done = if exposed.divided.contains_key(&object) {
             if let Change::Set { object, key, .. } = change
                 && !instance.get(*object, key, now).is_ok_and(|v| v.is_some())
             {

@@ -1,6 +1,6 @@
 //! A function as it is seen from outside: its objects, and how their entries are written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, ObjectInfo};
@@ -8,6 +8,7 @@ use millrace_object::program::{Param, Program};
 use millrace_object::types::{EntryTypes, Type};
 use serde_json::{Value, json};
 
+use crate::merged::Word;
 use crate::nested;
 use crate::trouble::Trouble;
 use crate::value;
@@ -26,6 +27,10 @@ pub struct Exposed {
     pub params: Vec<Param>,
     /// the objects of which each worker has a part of its own, and what all parts were declared to hold
     pub divided: BTreeMap<usize, u64>,
+    /// the objects to which each worker adds by itself, and which numbers those are
+    pub merged: BTreeMap<usize, Vec<Word>>,
+    /// the objects that are one for all workers
+    pub shared: BTreeSet<usize>,
 }
 
 impl Exposed {
@@ -55,6 +60,10 @@ impl Exposed {
             programs,
             params,
             divided: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            shared: (0..module.objects().len())
+                .filter(|o| module.is_shared(*o))
+                .collect(),
         }
     }
 

@@ -9,6 +9,7 @@ pub mod client;
 pub mod contents;
 pub mod exposed;
 pub mod literal;
+pub mod merged;
 pub mod pins;
 pub mod protocol;
 pub mod server;

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::contents;
 use crate::exposed::Exposed;
+use crate::merged;
 use crate::trouble::Trouble;
 
 /// The folder of a run's pinned maps, held so that no other run has it.
@@ -103,14 +104,21 @@ impl Pins {
             };
             for object in &self.objects {
                 let mut entries = instance.entries(*object, usize::MAX, now);
-                // Of a divided object each worker has its own.
+                // Of a divided object each worker has its own, and of a merged one a part of each number.
+                let (divided, words) = (
+                    exposed.divided.contains_key(object),
+                    exposed.merged.get(object),
+                );
                 let others = desk.others.iter_mut();
-                for other in others.filter(|_| exposed.divided.contains_key(object)) {
+                for other in others.filter(|_| divided || words.is_some()) {
                     let part = other.entries(*object, usize::MAX, now);
                     entries = entries.and_then(|mut all| {
                         all.append(&mut part?);
                         Ok(all)
                     });
+                }
+                if let Some(words) = words {
+                    entries = entries.map(|all| merged::entries(words, vec![all]));
                 }
                 let kept = entries
                     .map_err(|e| Trouble::new("pin", e))

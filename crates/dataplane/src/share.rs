@@ -1,5 +1,7 @@
 //! How a state object stands on several workers.
 
+use crate::module::Instance;
+
 /// How a state object stands on several workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Share {
@@ -9,7 +11,10 @@ pub enum Share {
         /// the declared capacity
         whole: u64,
     },
-    /// each worker has a copy, and all are alike: packets write none of them
+    /// each worker adds to numbers of its own, which together are the object's
+    Merged,
+    /// each worker has a copy, and all are alike: packets write none of them. Also what is one for all
+    /// workers: the module tells ([`crate::module::Module::is_shared`])
     Replicated,
 }
 
@@ -23,6 +28,29 @@ impl Share {
             "capacity"
         }
     }
+}
+
+/// What was in merged objects (by index) before the first packet counts once: workers other than the first begin with zeros.
+/// `now` in ns.
+pub fn begin(instance: &mut Instance, merged: &[usize], now: u64) {
+    if instance.worker() == 0 {
+        return;
+    }
+    for object in merged {
+        // What lists no entries, as ring buffers do not, has none to begin with.
+        let entries = instance.entries(*object, usize::MAX, now);
+        for (key, value) in entries.unwrap_or_default() {
+            let _ = instance.set(*object, &key, &vec![0; value.len()], now);
+        }
+    }
+}
+
+/// The merged ones among objects that stand so, by index.
+#[must_use]
+pub fn merged(shares: &[Share]) -> Vec<usize> {
+    let all = shares.iter().enumerate();
+    let merged = all.filter(|(_, share)| **share == Share::Merged);
+    merged.map(|(at, _)| at).collect()
 }
 
 /// Entries that a worker's part of an object must hold so that it is not the first to be full.

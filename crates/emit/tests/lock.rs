@@ -5,7 +5,7 @@
 mod support;
 
 use support::traffic::{SECOND, events, frame};
-use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing};
+use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing, writers};
 use support::{Bench, facts, nf};
 
 use millrace_emit::lock::{Sharing, Test};
@@ -51,14 +51,6 @@ fn equal(
         }
     }
     results
-}
-
-/// How many packets were writers: their commit numbers are even.
-fn writers((result, events): &(Result, Vec<Event>)) -> usize {
-    let packets = result.done.iter().zip(events);
-    packets
-        .filter(|(d, e)| e.program < TIMER && d.commit % 2 == 0)
-        .count()
 }
 
 fn firewall_events(workers: u32) -> Vec<Event> {
@@ -334,120 +326,4 @@ fn a_lock_that_is_dropped_shows() {
         .work(&program, &module, Build::Thread, way, &events)
         .unwrap_err();
     assert!(said.contains("data race"), "{said}");
-}
-
-#[test]
-fn what_cannot_be_shared_is_refused() {
-    let bench = Bench::new();
-    let program = nf::compile(
-        &bench,
-        "mixed",
-        r#"
-#include <millrace/nf.h>
-VECTOR(a, __u64, .capacity = 4);
-VECTOR(b, __u64, .capacity = 4);
-ON_PACKET(p) { return FORWARD(p->port); }
-EVERY(SECONDS(1), p)
-{
-	__u64 *x = vector_at(&a, 0), *y = vector_at(&b, 0);
-
-	if (x && y)
-		*x += *y;
-}
-"#,
-    );
-    let checked = facts(&program);
-    let emit = |shared: &[&str]| {
-        millrace_emit::lock::emit(&program, &checked, &sharing(&program, shared), "m.c")
-    };
-    let refused = emit(&["a"]).unwrap_err().to_string();
-    assert!(
-        refused.contains("works on a (shared under the lock) and on b"),
-        "{refused}"
-    );
-    assert!(emit(&["a", "b"]).unwrap().contains(".once = 1"));
-    // Without a shared object it is the treatment alone.
-    let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
-    assert_eq!(emit(&[]).unwrap(), alone);
-}
-
-/// With all that a function writes under the lock its module compiles without a warning.
-#[test]
-fn every_function_can_share_all_it_has() {
-    let bench = Bench::new();
-    let folder = nf::repository().join("nfs");
-    let mut names: Vec<String> = (std::fs::read_dir(folder).unwrap())
-        .map(|e| e.unwrap())
-        .filter(|e| e.path().is_dir())
-        .map(|e| e.file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    for name in names {
-        let program = nf::load(&bench, &name);
-        let written = program.objects.iter().filter(|o| !o.read_only);
-        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
-        let text = bench.shared_text(&program, &sharing(&program, &shared));
-        assert_eq!(text.contains("struct mr_shared {"), !shared.is_empty());
-        let source = bench.path(&format!("{name}-shared.c"));
-        std::fs::write(&source, text).unwrap();
-        bench.clang(
-            Build::Thread,
-            &["-fsyntax-only"],
-            &source,
-            &bench.path("nothing"),
-        );
-    }
-}
-
-/// The others, each with everything that it writes under the lock.
-#[test]
-fn what_the_others_share_is_replayed() {
-    let bench = Bench::new();
-    let events = events(3, 15, 150, 45 * SECOND, |random, _| {
-        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
-        let port = 1000 + random.below(40) as u16;
-        let lan = random.below(2) == 0;
-        let bytes = match lan {
-            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
-            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
-        };
-        (u32::MAX, u32::from(!lan), bytes)
-    });
-    let way = Way {
-        workers: 3,
-        plain: false,
-        burst: 32,
-        rounds: 1,
-    };
-    for name in [
-        "cl",
-        "conntrack",
-        "ddos",
-        "einat",
-        "heavyhitter",
-        "hhh",
-        "policer",
-        "psd",
-        "tokenbucket",
-    ] {
-        let program = nf::load(&bench, name);
-        let written = program.objects.iter().filter(|o| !o.read_only);
-        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
-        let text = bench.shared_text(&program, &sharing(&program, &shared));
-        let module = bench.build(name, &text, Build::Plain);
-        let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
-        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
-        let result = bench.work(&program, &module, Build::Plain, way, &events);
-        let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
-        let replayed = bench.replay(&program, &alone, &events, &result);
-        if let Some(what) = difference(&program, &result, &replayed) {
-            panic!("{name}: {what}");
-        }
-        let run = (result, events.clone());
-        eprintln!(
-            "{name}: {} of {} packets wrote",
-            writers(&run),
-            events.len()
-        );
-    }
 }

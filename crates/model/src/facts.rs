@@ -9,8 +9,9 @@ use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::{ObjectId, Program, Role};
 
+use crate::exec::Access;
 use crate::expr::walk::cone;
-use crate::expr::{Bin, ExprId, Node, Origin};
+use crate::expr::{Arena, Bin, ExprId, Node, Origin};
 use crate::model::{Effect, Entry, Object, Outcome, Touch, Use, Verdict};
 use crate::{kinds, writers};
 
@@ -189,7 +190,7 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
     for (entry, running) in entries.iter().zip(checked.running(program)) {
         let start = entry.role == Role::OnStart;
         if entry.outcome == Outcome::Exhaustive {
-            followed(entry, start, &mut seen);
+            followed(program, entry, start, &mut seen);
             continue;
         }
         for touch in at_most(program, running.flow) {
@@ -238,7 +239,12 @@ fn through_shapes(program: &Program, seen: &mut BTreeMap<usize, (Seen, bool)>) {
     }
 }
 
-fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>) {
+fn followed(
+    program: &Program,
+    entry: &Entry,
+    start: bool,
+    seen: &mut BTreeMap<usize, (Seen, bool)>,
+) {
     let a = &entry.arena;
     let mut depends = |roots: &[ExprId], but: Option<usize>| {
         for id in cone(a, roots, |_| false) {
@@ -266,10 +272,16 @@ fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>
             depends(&access.value, Some(access.object.0));
         }
     }
+    let mut scratch = None;
     for access in entry.paths.iter().flat_map(|p| &p.accesses) {
         let added = access.effect == Effect::Write
             && access.operation == "store"
-            && adds(entry, &access.value);
+            && adds(
+                entry,
+                access,
+                program.objects.get(access.object.0).map_or("", |o| &o.name),
+                &mut scratch,
+            );
         let effect = if added { Effect::Add } else { access.effect };
         seen.entry(access.object.0)
             .or_default()
@@ -277,18 +289,19 @@ fn followed(entry: &Entry, start: bool, seen: &mut BTreeMap<usize, (Seen, bool)>
             .add(effect, start);
     }
 }
-/// Whether what is stored is what was there and something more, that does not depend on state.
-fn adds(entry: &Entry, value: &[ExprId]) -> bool {
+/// Whether what is stored is what was there, at this very place, and something more that does not depend on state.
+/// `scratch` has the entry's expressions once it was needed.
+fn adds(entry: &Entry, access: &Access, name: &str, scratch: &mut Option<Arena>) -> bool {
     let a = &entry.arena;
-    // All bytes of one sum.
-    let whole = match value.first().map(|e| a.node(*e)) {
-        Some(Node::Extract { of, low: 0 }) => *of,
-        _ => return false,
+    // An addition's lowest byte is an addition of lowest bytes; the next one tells the whole.
+    let whole = match access.value.as_slice() {
+        [only] => *only,
+        [_, second, ..] => match a.node(*second) {
+            Node::Extract { of, low: 8 } => *of,
+            _ => return false,
+        },
+        [] => return false,
     };
-    let is_part = |(i, e): (usize, &ExprId)| matches!(a.node(*e), Node::Extract { of, low } if *of == whole && *low as usize == 8 * i);
-    if !value.iter().enumerate().all(is_part) {
-        return false;
-    }
     let Node::Bin(Bin::Add, x, y) = *a.node(whole) else {
         return false;
     };
@@ -297,10 +310,36 @@ fn adds(entry: &Entry, value: &[ExprId]) -> bool {
             |id| matches!(a.node(id), Node::Sym(s) if matches!(a.symbol(*s).origin, Origin::State(_))),
         )
     };
-    let plain = |e: ExprId| match a.node(e) {
-        Node::Sym(s) => matches!(a.symbol(*s).origin, Origin::State(_)),
-        Node::Extract { of, .. } => matches!(a.node(*of), Node::Sym(_)) && state(*of),
-        _ => false,
+    let bits = 8 * access.value.len() as u32;
+    let before = |e: ExprId| was_there(a, access, name, e) && a.width(e) == bits;
+    if !((before(x) && !state(y)) || (before(y) && !state(x))) {
+        return false;
+    }
+    let scratch = scratch.get_or_insert_with(|| a.clone());
+    let mut bytes = (0..).zip(&access.value);
+    bytes.all(|(i, byte)| scratch.extract(whole, 8 * i, 8) == *byte)
+}
+
+/// Whether an expression is what an access's place held before the packet: words of values are symbols called by their
+/// entry and their bytes (exec/memory.rs).
+fn was_there(a: &Arena, access: &Access, name: &str, e: ExprId) -> bool {
+    let Some(offset) = access.offset else {
+        return false;
     };
-    (plain(x) && !state(y)) || (plain(y) && !state(x))
+    let (symbol, low) = match a.node(e) {
+        Node::Sym(s) => (*s, 0),
+        Node::Extract { of, low } => match a.node(*of) {
+            Node::Sym(s) => (*s, *low),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let from = offset / 8 * 8;
+    let symbol = a.symbol(symbol);
+    let place = format!("{name}#{}[{from}..", access.entry);
+    let single = format!("{name}[{from}..");
+    symbol.origin == Origin::State(access.object.0)
+        && low == 8 * (offset - from)
+        && (symbol.name.starts_with(&place)
+            || (access.entry == 0 && symbol.name.starts_with(&single)))
 }

@@ -6,6 +6,7 @@ use millrace_model::Model;
 use millrace_object::program::Program;
 
 use crate::constraints::{Meeting, by_key};
+use crate::key::Key;
 use crate::plan::{Rule, Treatment};
 use crate::rules::{
     Judged, derived, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
@@ -151,9 +152,14 @@ fn candidate(
     let mine: Vec<&Touch> = all.all.iter().filter(|t| t.object == object).collect();
     let mut needs = BTreeSet::new();
     let mut own: Vec<&Touch> = Vec::new();
+    let mut held = BTreeMap::new();
     for t in &mine {
         match &t.source {
-            Source::Value { object: from, .. } if derived::holds(model, program, t) => {
+            Source::Value { object: from, .. }
+                if *held
+                    .entry(t.at)
+                    .or_insert_with(|| derived::holds(model, program, t)) =>
+            {
                 needs.insert(*from);
             }
             _ => own.push(t),
@@ -205,7 +211,8 @@ fn candidate(
             j.infeasible = proved;
             return Err(j);
         }
-        let keys: BTreeSet<String> = own.iter().map(|t| words::key(&t.key)).collect();
+        let keys: BTreeSet<&Key> = own.iter().map(|t| t.key.as_ref()).collect();
+        let keys: BTreeSet<String> = keys.into_iter().map(words::key).collect();
         let keys: Vec<String> = keys.into_iter().filter(|k| !k.is_empty()).take(4).collect();
         return Err(if keys.len() > 1 {
             disjoint::alone(name, &keys, &why, judged.line, proved)

@@ -1,6 +1,7 @@
 //! When two packets touch the same place: equal keys, as linear equations over the bits of their fields.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use millrace_steer::keys::{Bits, Case, Part, Side};
 use millrace_steer::{Field, Kind};
@@ -29,10 +30,14 @@ fn bit(kind: Kind, field: Field, at: u16) -> Option<Bits> {
 /// Which packets of two classes have these bits equal, one by one; none where bits that are constant differ. What
 /// is not linear over fields is left out: more packets are said to meet than need, never fewer.
 pub(crate) fn equal(a: (Kind, &[Bit]), b: (Kind, &[Bit])) -> Option<Case> {
+    // Most pairs differ in a constant: nothing is built for them.
+    let apart = |(x, y): (&Bit, &Bit)| matches!((x, y), (Bit::Const(x), Bit::Const(y)) if x != y);
+    if a.1.iter().zip(b.1).any(apart) {
+        return None;
+    }
     let mut case = Case::all();
     for (x, y) in a.1.iter().zip(b.1) {
         case = match (*x, *y) {
-            (Bit::Const(x), Bit::Const(y)) if x != y => return None,
             (Bit::Field(f, i), Bit::Field(g, j)) => match (bit(a.0, f, i), bit(b.0, g, j)) {
                 (Some(x), Some(y)) => case.equal(x, y),
                 _ => case,
@@ -51,16 +56,38 @@ pub(crate) fn equal(a: (Kind, &[Bit]), b: (Kind, &[Bit])) -> Option<Case> {
     Some(case)
 }
 
+/// A key as equations see it.
+type Shape = Rc<Vec<Option<Bit>>>;
+
+/// What of a bit can stand in an equation.
+fn linear(bit: Bit) -> Option<Bit> {
+    match bit {
+        Bit::Const(_) | Bit::Field(..) => Some(bit),
+        Bit::Foreign(..) => None,
+    }
+}
+
 /// All pairs of packets that touch one place, of which at least one changes it.
 pub(crate) fn by_key<'a>(touches: impl Iterator<Item = &'a Touch>) -> Vec<Meeting> {
-    let mut uses: BTreeMap<(Packets, &Key), bool> = BTreeMap::new();
+    // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
+    // accesses: each is written down once.
+    let mut shapes: HashMap<*const Key, Shape> = HashMap::new();
+    let mut uses: BTreeMap<(Packets, Shape), (&Key, bool)> = BTreeMap::new();
+    let mut seen = HashSet::new();
     for t in touches {
-        *uses.entry((t.packets, &t.key)).or_default() |= t.writes;
+        if !seen.insert((t.packets, Rc::as_ptr(&t.key), t.writes)) {
+            continue;
+        }
+        let shape = shapes
+            .entry(Rc::as_ptr(&t.key))
+            .or_insert_with(|| Rc::new(t.key.iter().map(|b| linear(*b)).collect()));
+        let found = uses.entry((t.packets, shape.clone()));
+        found.or_insert((&t.key, false)).1 |= t.writes;
     }
     let uses: Vec<_> = uses.into_iter().collect();
     let mut out = Vec::new();
-    for (i, ((p, x), writes)) in uses.iter().enumerate() {
-        for ((q, y), also) in uses.iter().skip(i) {
+    for (i, ((p, _), (x, writes))) in uses.iter().enumerate() {
+        for ((q, _), (y, also)) in uses.iter().skip(i) {
             if !writes && !also {
                 continue;
             }
@@ -75,7 +102,7 @@ pub(crate) fn by_key<'a>(touches: impl Iterator<Item = &'a Touch>) -> Vec<Meetin
 
 /// Without those that stand there twice.
 pub(crate) fn unique(all: Vec<Meeting>) -> Vec<Meeting> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     all.into_iter().filter(|m| seen.insert(m.clone())).collect()
 }
 

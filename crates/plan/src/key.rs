@@ -1,9 +1,9 @@
 //! Keys bit by bit: which bit of a key is which bit of a field that NICs hash.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use millrace_model::expr::sets::Place;
-use millrace_model::expr::walk::{Facts, with_facts};
 use millrace_model::expr::{Arena, Bin, ExprId, Node};
 use millrace_steer::Field;
 
@@ -43,6 +43,8 @@ pub(crate) struct Resolver<'a> {
     pub view: &'a View,
     pub whose: Whose,
     fixed: BTreeMap<Place, u8>,
+    /// of which field bytes are, each looked for once
+    found: RefCell<HashMap<Place, Option<(Field, u16)>>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -51,6 +53,7 @@ impl<'a> Resolver<'a> {
             view,
             whose,
             fixed: view.fixed(),
+            found: RefCell::default(),
         }
     }
 
@@ -61,18 +64,13 @@ impl<'a> Resolver<'a> {
             return vec![plain.0];
         }
         // What is computed from bytes that these packets have in common, or decided by what they all fulfil.
-        let mut facts = Facts {
-            bytes: self.fixed.clone(),
-            ..Facts::default()
-        };
-        let mut all = self.view.guard.to_vec();
-        all.extend(bytes);
-        let mut guard = with_facts(arena, &all, &facts);
-        let mut bytes = guard.split_off(self.view.guard.len());
+        let memo = &self.view.memo;
+        let mut bytes = memo.given(arena, bytes, &self.fixed);
         let (mut key, mut choices) = self.bytes(arena, &bytes, &BTreeMap::new());
         if !choices.is_empty() || self.unclear(arena, &key) {
-            facts.conditions = conditions(arena, &guard);
-            bytes = with_facts(arena, &bytes, &facts);
+            let guard = memo.given(arena, &self.view.guard, &self.fixed);
+            let conditions = conditions(arena, &guard);
+            bytes = memo.decided(arena, &bytes, &conditions);
             (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
         }
         let mut open: Vec<ExprId> = choices.into_iter().collect();
@@ -203,20 +201,32 @@ impl<'a> Resolver<'a> {
 
     /// The field that a byte is in, and which of its bytes.
     fn field(&self, arena: &Arena, place: Place) -> Option<(Field, u16)> {
+        if let Some(known) = self.found.borrow().get(&place) {
+            return *known;
+        }
+        let found = self.search(arena, place);
+        self.found.borrow_mut().insert(place, found);
+        found
+    }
+
+    fn search(&self, arena: &Arena, place: Place) -> Option<(Field, u16)> {
         let family = self.view.family?;
         let place = Offset::of(arena, place);
         match self.whose {
             Whose::Own => {
                 let header = addresses(family, &self.view.network(), &place);
-                header.or_else(|| ports(&self.view.transport()?, &place))
+                header.or_else(|| ports(&self.view.transport(arena)?, &place))
             }
             Whose::Answer => {
-                let carried = self.view.transport()?.plus(8);
+                let carried = self.view.transport(arena)?.plus(8);
                 let behind = match family {
                     Family::V6 => carried.plus(40),
                     Family::V4 => carried.behind_ipv4(),
                 };
-                let found = addresses(family, &carried, &place).or_else(|| ports(&behind, &place));
+                let found = addresses(family, &carried, &place).or_else(|| {
+                    let plain = !self.view.carries_extended;
+                    plain.then(|| ports(&behind, &place)).flatten()
+                });
                 let (field, byte) = found?;
                 Some((swapped(field), byte))
             }

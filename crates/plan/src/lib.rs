@@ -8,6 +8,7 @@ mod constraints;
 pub mod cost;
 mod key;
 mod make;
+mod memo;
 mod offset;
 mod packets;
 pub mod plan;

@@ -1,5 +1,6 @@
 //! From a model to a plan.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -15,7 +16,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::choose::{Choice, choose};
 use crate::plan::{
-    Assumption, By, Grounds, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
+    Assumption, By, Grounds, Guess, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy,
+    Treatment,
 };
 use crate::solved::{Device, Solved, slot, why};
 
@@ -36,7 +38,7 @@ pub enum PlanError {
     /// No model of this NIC.
     #[error(transparent)]
     Nic(#[from] NicError),
-    /// More cores than the NIC's table has entries, or none.
+    /// More cores than the NIC has queues, or its table entries, or none.
     #[error("{nic} cannot spread packets over {cores} cores: {what}")]
     Cores {
         /// the NIC
@@ -72,7 +74,15 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         software: &software,
         ports: program.ports.len().max(1),
         cores: wanted.cores,
+        asked: RefCell::default(),
     };
+    if let Some(queues) = nic.queues.filter(|q| *q < wanted.cores) {
+        return Err(PlanError::Cores {
+            nic: nic.title,
+            cores: wanted.cores,
+            what: format!("it has {queues} queues for them"),
+        });
+    }
     let spread = device.solve(&[]).map_err(|e| PlanError::Cores {
         nic: nic.title.clone(),
         cores: wanted.cores,
@@ -311,10 +321,29 @@ fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
     out
 }
 
+/// What it takes to aim packets of the kinds that reach state at one core.
+fn guesses(solved: &Solved) -> BTreeMap<usize, Guess> {
+    let (mut known, mut out) = (BTreeMap::new(), BTreeMap::new());
+    for (id, s) in solved.steered.iter().enumerate().filter(|(_, s)| s.bound) {
+        // Kinds of which the same bits are hashed under the same key are alike.
+        let same = (s.class.port, s.class.fields.clone(), s.class.bits());
+        let found = *known.entry(same).or_insert_with(|| {
+            let (entry_bits, core_bits) = solved.space.guess(id)?;
+            Some(Guess {
+                entry_bits: entry_bits as u32,
+                core_bits: (core_bits * 100.0).round() / 100.0,
+            })
+        });
+        out.extend(found.map(|g| (id, g)));
+    }
+    out
+}
+
 /// How the ports' packets are steered.
 fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<PortPlan> {
     // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
+    let guessed = guesses(solved);
     let count = program.ports.len().max(1);
     let of = |port: usize| {
         let kinds = solved
@@ -334,6 +363,7 @@ fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<Po
                 cancelled: names(solved.space.cancelled(id)),
                 rank: keys.rank(id).map_or(0, |r| r.whole as u32),
                 table_rank: solved.space.table_rank(id) as u32,
+                guess: guessed.get(&id).copied(),
             }
         });
         PortPlan {

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use millrace_model::expr::sets::{Place, Set};
-use millrace_model::expr::walk::{Facts, cone, with_facts};
-use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
-use millrace_model::known::{Known, Memory, Of};
+use millrace_model::expr::sets::Set;
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
+use millrace_model::known::{Known, Of};
 use millrace_steer::Kind;
 
+use crate::memo::{Bytes, Memo, furthest};
 use crate::offset::Offset;
 
 /// Packets of one kind at one port.
@@ -30,28 +30,28 @@ pub(crate) enum Family {
 }
 
 /// How the packet lies in memory, for some of a path's packets.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct View {
     /// the version; none for what is not IP
     pub family: Option<Family>,
     /// offset of the network header
     pub at: i64,
-    /// bytes that these packets have
-    pub bytes: BTreeMap<Place, u8>,
     /// values that bytes can have
     known: Known,
-    /// bytes of the packet that the path has read for certain
+    /// the furthest bytes of the packet that the path has read for certain
     read: Vec<Offset>,
-    /// every byte that it may look at
-    looked: Rc<Vec<(Place, Offset)>>,
+    /// what is known of expressions
+    pub memo: Rc<Memo>,
     /// the packet is so long at least
     length: i64,
     /// what the path's guard says of the packet
     pub guard: Rc<Vec<ExprId>>,
     /// nothing that the path does depends on what kind of packet it is
     any: bool,
-    /// the protocol of IPv4, or what follows the IPv6 header, may be an IPv6 extension header
+    /// an extension header follows the IPv6 header
     pub extended: bool,
+    /// the same of the packet that an ICMPv6 error carries
+    pub carries_extended: bool,
 }
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -90,18 +90,14 @@ pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bo
 }
 
 /// The parts of a guard that speak of the packet alone.
-pub(crate) fn of_packet(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
-    let foreign = |e: ExprId| match arena.node(e) {
-        Node::Sym(s) => !matches!(arena.symbol(*s).origin, Origin::Length | Origin::Port),
-        _ => false,
-    };
+pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<ExprId> {
     let plain = |e: ExprId| {
         let inner = negated(arena, e).unwrap_or(e);
         !matches!(arena.node(inner), Node::Bin(Bin::And | Bin::Or, ..))
     };
     let mut all = conjuncts(arena, guard);
     // What is said of the packet beside state, where paths merged, stays.
-    all.retain(|e| !plain(*e) || !cone(arena, &[*e], |_| false).into_iter().any(foreign));
+    all.retain(|e| !plain(*e) || !memo.parts(arena, *e).foreign);
     all.sort_unstable();
     all.dedup();
     all
@@ -119,27 +115,6 @@ pub(crate) fn negated(arena: &Arena, e: ExprId) -> Option<ExprId> {
         }
         _ => None,
     }
-}
-
-/// The bytes that expressions read whatever happens: not behind a choice.
-fn surely_read(arena: &Arena, all: &[ExprId]) -> Vec<Offset> {
-    let open = |id: ExprId| {
-        let either = matches!(arena.node(id), Node::Bin(Bin::Or, ..)) && arena.width(id) == 1;
-        matches!(arena.node(id), Node::Ite(..)) || either
-    };
-    places(arena, cone(arena, all, open))
-        .into_iter()
-        .map(|p| p.1)
-        .collect()
-}
-
-/// The bytes among expressions.
-fn places(arena: &Arena, all: Vec<ExprId>) -> Vec<(Place, Offset)> {
-    let byte = |e: ExprId| match *arena.node(e) {
-        Node::Byte { base, at } => Some(((base, at), Offset::of(arena, (base, at)))),
-        _ => None,
-    };
-    all.into_iter().filter_map(byte).collect()
 }
 
 /// The least length that a condition leaves.
@@ -172,23 +147,19 @@ fn least_length(arena: &Arena, e: ExprId) -> Option<i64> {
 }
 
 /// What a path is known by: its guard, and what else it computes whatever happens.
-pub(crate) struct Course<'a> {
+#[derive(Clone)]
+pub(crate) struct Course {
     /// what the guard says of the packet
     pub guard: Vec<ExprId>,
     /// keys of its accesses
     pub done: Vec<ExprId>,
-    pub memory: &'a Memory,
+    pub memo: Rc<Memo>,
 }
 
-impl Course<'_> {
-    fn view(
-        &self,
-        arena: &mut Arena,
-        family: Option<Family>,
-        at: i64,
-        bytes: &BTreeMap<Place, u8>,
-    ) -> View {
-        let mut known = (*self.memory.all(arena, &self.guard)).clone();
+impl Course {
+    fn view(&self, arena: &mut Arena, family: Option<Family>, at: i64, bytes: &Bytes) -> View {
+        let memo = &self.memo;
+        let mut known = (*memo.known.all(arena, &self.guard)).clone();
         for (place, v) in bytes {
             known.insert(Of::Byte(*place), Set::one(*v));
         }
@@ -198,63 +169,51 @@ impl Course<'_> {
         }
         let mut all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
         // Where a place is chosen by what the guard says, it is chosen now.
-        let chooses = |e: &ExprId| matches!(arena.node(*e), Node::Ite(..));
-        if cone(arena, &self.done, |_| false).iter().any(chooses) {
-            let facts = Facts {
-                bytes: bytes.clone(),
-                conditions: conditions(arena, &self.guard),
-            };
-            all.extend(with_facts(arena, &self.done, &facts));
+        if self.done.iter().any(|e| memo.parts(arena, *e).chooses) {
+            let done = memo.given(arena, &self.done, bytes);
+            let conditions = conditions(arena, &self.guard);
+            all.extend(memo.decided(arena, &done, &conditions));
         }
-        let mut looked = places(arena, cone(arena, &all, |_| false));
-        looked.extend(
-            bytes
-                .keys()
-                .map(|place| (*place, Offset::of(arena, *place))),
-        );
+        let mut read = Vec::new();
+        for e in &all {
+            let parts = memo.parts(arena, *e);
+            parts.sure.iter().for_each(|o| furthest(&mut read, o));
+        }
         View {
             family,
             at,
-            bytes: bytes.clone(),
             known,
-            read: surely_read(arena, &all),
-            looked: Rc::new(looked),
+            read,
+            memo: memo.clone(),
             length,
             guard: Rc::new(self.guard.clone()),
             any: false,
             extended: false,
+            carries_extended: false,
         }
     }
 
     /// The same of packets that have these bytes; none if there are no such packets on the path.
-    fn with(&self, arena: &mut Arena, bytes: &BTreeMap<Place, u8>) -> Option<Self> {
-        let all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
-        let facts = Facts {
-            bytes: bytes.clone(),
-            ..Facts::default()
-        };
-        let mut guard = with_facts(arena, &all, &facts);
-        let done = guard.split_off(self.guard.len());
+    fn with(&self, arena: &mut Arena, bytes: &Bytes) -> Option<Self> {
+        let guard = self.memo.given(arena, &self.guard, bytes);
         let possible = !guard.iter().any(|e| arena.constant(*e) == Some(0));
-        possible.then_some(Self {
+        possible.then(|| Self {
+            done: self.memo.given(arena, &self.done, bytes),
             guard,
-            done,
-            memory: self.memory,
+            memo: self.memo.clone(),
         })
     }
 
     /// Whether it looks at the EtherType at an offset, or at anything behind it.
     fn looks_behind(&self, arena: &Arena, from: i64) -> bool {
-        let all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
-        cone(arena, &all, |_| false).into_iter().any(
-            |e| matches!(arena.node(e), Node::Byte { base, at } if base.is_some() || *at >= from),
-        )
+        let mut all = self.guard.iter().chain(&self.done);
+        all.any(|e| self.memo.parts(arena, *e).looks_behind(from))
     }
 }
 
 /// How the packets of a path can lie in memory.
-pub(crate) fn views(arena: &mut Arena, path: &Course<'_>) -> Vec<View> {
-    let known = path.memory.all(arena, &path.guard);
+pub(crate) fn views(arena: &mut Arena, path: &Course) -> Vec<View> {
+    let known = path.memo.known.all(arena, &path.guard);
     let only = |at: i64| known.get(&Of::Byte((None, at))).and_then(Set::only);
     let word = |at: i64| Some(u16::from_be_bytes([only(at)?, only(at + 1)?]));
     let none = BTreeMap::new();
@@ -269,15 +228,11 @@ pub(crate) fn views(arena: &mut Arena, path: &Course<'_>) -> Vec<View> {
             }
             _ => return vec![path.view(arena, None, at, &none)],
         };
-        return by_next(path.view(arena, Some(family), at + 2, &none));
+        let view = path.view(arena, Some(family), at + 2, &none);
+        return by_next(arena, view);
     }
     let mut out = Vec::new();
-    let first = Course {
-        guard: path.guard.clone(),
-        done: path.done.clone(),
-        memory: path.memory,
-    };
-    let mut todo = vec![(12_i64, none, first)];
+    let mut todo = vec![(12_i64, none, path.clone())];
     while let Some((at, bytes, path)) = todo.pop() {
         if !path.looks_behind(arena, at) {
             let mut view = path.view(arena, None, at, &bytes);
@@ -289,10 +244,11 @@ pub(crate) fn views(arena: &mut Arena, path: &Course<'_>) -> Vec<View> {
         if at < 12 + 4 * MOST_TAGS as i64 {
             next.extend(TAGS);
         }
-        let known = path.memory.all(arena, &path.guard);
+        let known = path.memo.known.all(arena, &path.guard);
         if let Some(bytes) = any_other(arena, &known, &path, at, (&bytes, &next)) {
             out.push(path.view(arena, None, at, &bytes));
         }
+        let mut behind: Vec<Course> = Vec::new();
         for kind in next {
             let [high, low] = kind.to_be_bytes();
             let admits = |place: i64, v: u8| {
@@ -308,9 +264,19 @@ pub(crate) fn views(arena: &mut Arena, path: &Course<'_>) -> Vec<View> {
                 continue;
             };
             match kind {
-                0x0800 => out.extend(by_next(path.view(arena, Some(Family::V4), at + 2, &bytes))),
-                0x86dd => out.extend(by_next(path.view(arena, Some(Family::V6), at + 2, &bytes))),
-                _ => todo.push((at + 4, bytes, path)),
+                0x0800 => out.push(path.view(arena, Some(Family::V4), at + 2, &bytes)),
+                0x86dd => {
+                    let view = path.view(arena, Some(Family::V6), at + 2, &bytes);
+                    out.extend(by_next(arena, view));
+                }
+                // Tags that the path does not tell apart are one.
+                _ => {
+                    let same = |o: &Course| o.guard == path.guard && o.done == path.done;
+                    if !behind.iter().any(same) {
+                        behind.push(path.clone());
+                        todo.push((at + 4, bytes, path));
+                    }
+                }
             }
         }
     }
@@ -321,10 +287,10 @@ pub(crate) fn views(arena: &mut Arena, path: &Course<'_>) -> Vec<View> {
 fn any_other(
     arena: &mut Arena,
     known: &Known,
-    path: &Course<'_>,
+    path: &Course,
     at: i64,
-    (bytes, types): (&BTreeMap<Place, u8>, &[u16]),
-) -> Option<BTreeMap<Place, u8>> {
+    (bytes, types): (&Bytes, &[u16]),
+) -> Option<Bytes> {
     let set = |at: i64| known.get(&Of::Byte((None, at))).cloned();
     let (Some(high), Some(low)) = (set(at), set(at + 1)) else {
         return Some(bytes.clone());
@@ -348,31 +314,22 @@ fn any_other(
 }
 
 /// IPv6 with and without extension headers.
-fn by_next(view: View) -> Vec<View> {
+fn by_next(arena: &Arena, view: View) -> Vec<View> {
     if view.family != Some(Family::V6) {
         return vec![view];
     }
-    let next = view.set(&view.network().plus(6));
-    let place = Of::Byte((None, view.at + 6));
-    let part = |extended: bool| {
-        let set = next.filtered(|v| EXTENSIONS.contains(v) == extended);
-        set.values().next()?;
-        let mut view = view.clone();
-        view.known.insert(place, set);
-        view.extended = extended;
-        Some(view)
-    };
-    [part(false), part(true)].into_iter().flatten().collect()
+    let place = view.network().plus(6);
+    let [plain, mut extended] = [false, true].map(|e| view.extends(arena, &place, e));
+    extended.iter_mut().for_each(|v| v.extended = true);
+    plain.into_iter().chain(extended).collect()
 }
 
 impl View {
     /// The values that a byte can have.
-    pub fn set(&self, place: &Offset) -> Set {
+    pub fn set(&self, arena: &Arena, place: &Offset) -> Set {
         let mut set = Set::all();
-        for (at, offset) in self.looked.iter() {
-            if offset == place
-                && let Some(s) = self.known.get(&Of::Byte(*at))
-            {
+        for at in self.memo.places(arena, place) {
+            if let Some(s) = self.known.get(&Of::Byte(at)) {
                 set = set.both(s);
             }
         }
@@ -384,11 +341,10 @@ impl View {
     }
 
     /// The same of packets with this byte.
-    pub fn with(&self, place: &Offset, value: u8) -> Self {
+    pub fn with(&self, arena: &Arena, place: &Offset, value: u8) -> Self {
         let mut view = self.clone();
-        for (at, _) in self.looked.iter().filter(|l| l.1 == *place) {
-            view.bytes.insert(*at, value);
-            view.known.insert(Of::Byte(*at), Set::one(value));
+        for at in self.memo.places(arena, place) {
+            view.known.insert(Of::Byte(at), Set::one(value));
         }
         if place.terms.is_empty() {
             view.known
@@ -397,13 +353,45 @@ impl View {
         view
     }
 
+    /// Those whose byte is, or is not, the number of an IPv6 extension header.
+    pub fn extends(&self, arena: &Arena, place: &Offset, extension: bool) -> Option<Self> {
+        let set = self.set(arena, place);
+        let set = set.filtered(|v| EXTENSIONS.contains(v) == extension);
+        set.values().next()?;
+        let mut view = self.clone();
+        let mut places = self.memo.places(arena, place);
+        if place.terms.is_empty() {
+            places.push((None, place.at));
+        }
+        for at in places {
+            view.known.insert(Of::Byte(at), set.clone());
+        }
+        Some(view)
+    }
+
+    /// Whether an IPv4 header here can be that of a later fragment: where the guard is about several layouts, it
+    /// is asked.
+    pub fn later(&self, arena: &mut Arena, header: &Offset) -> bool {
+        if !self.pieces(arena, header).later {
+            return false;
+        }
+        let mut conditions = BTreeMap::new();
+        for e in self.guard.iter() {
+            let parts = self.memo.parts(arena, *e);
+            let here = parts.whole.iter().filter(|c| c.1 == *header);
+            conditions.extend(here.map(|c| (c.0, false)));
+        }
+        let guard = self.memo.decided(arena, &self.guard, &conditions);
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+    }
+
     /// Where the network header begins.
     pub fn network(&self) -> Offset {
         Offset::number(self.at)
     }
 
     /// The bytes of which one value only is possible.
-    pub fn fixed(&self) -> BTreeMap<Place, u8> {
+    pub fn fixed(&self) -> Bytes {
         let single = self.known.iter().filter_map(|(of, set)| match of {
             Of::Byte(place) => Some((*place, set.only()?)),
             Of::Port => None,
@@ -418,10 +406,10 @@ impl View {
     }
 
     /// Where the transport header begins.
-    pub fn transport(&self) -> Option<Offset> {
+    pub fn transport(&self, arena: &Arena) -> Option<Offset> {
         match self.family? {
             Family::V6 => (!self.extended).then(|| self.network().plus(40)),
-            Family::V4 => Some(match self.set(&self.network()).only() {
+            Family::V4 => Some(match self.set(arena, &self.network()).only() {
                 Some(first) => self.network().plus(4 * i64::from(first & 15)),
                 None => self.network().behind_ipv4(),
             }),
@@ -429,18 +417,19 @@ impl View {
     }
 
     /// Whether some of the packets name a protocol with ports, and are too short to have them.
-    pub fn short(&self) -> bool {
-        let with_ports = self.protocols().iter().any(|p| TRANSPORTS.contains(p));
-        !self.extended && with_ports && !self.ports_there()
+    pub fn short(&self, arena: &Arena) -> bool {
+        let with_ports = self.protocols(arena).iter().any(|p| TRANSPORTS.contains(p));
+        !self.extended && with_ports && !self.ports_there(arena)
     }
 
-    fn ports_there(&self) -> bool {
-        self.transport().is_some_and(|t| self.reaches(&t.plus(3)))
+    fn ports_there(&self, arena: &Arena) -> bool {
+        self.transport(arena)
+            .is_some_and(|t| self.reaches(&t.plus(3)))
     }
 
     /// Whether there are packets of a kind among these: where the guard is about several kinds, it is asked.
     pub fn has(&self, arena: &mut Arena, kind: Kind, way: Way) -> bool {
-        let several = self.protocols().len() > 1;
+        let several = self.protocols(arena).len() > 1;
         let Some(family) = self
             .family
             .filter(|_| several && !self.extended && !self.any)
@@ -456,7 +445,7 @@ impl View {
             _ => return true,
         };
         let of = if family == Family::V4 { 9 } else { 6 };
-        let view = self.with(&self.network().plus(of), number);
+        let view = self.with(arena, &self.network().plus(of), number);
         if way != Way::Answer {
             return view.possible(arena);
         }
@@ -465,41 +454,39 @@ impl View {
         } else {
             &ERRORS6
         };
-        let Some(transport) = self.transport() else {
+        let Some(transport) = self.transport(arena) else {
             return true;
         };
-        let types = self.set(&transport);
+        let types = self.set(arena, &transport);
         let mut types = types.values().filter(|t| errors.contains(t));
-        types.any(|t| view.with(&transport, t).possible(arena))
+        types.any(|t| view.with(arena, &transport, t).possible(arena))
     }
 
     /// The ICMP errors among these packets, one view for each type of error.
-    pub fn errors(&self, arena: &mut Arena, course: &Course<'_>) -> Vec<View> {
-        let (Some(family), Some(transport)) = (self.family, self.transport()) else {
+    pub fn errors(&self, arena: &mut Arena, course: &Course) -> Vec<View> {
+        let (Some(family), Some(transport)) = (self.family, self.transport(arena)) else {
             return vec![self.clone()];
         };
         let (icmp, of, errors): (u8, i64, &[u8]) = match family {
             Family::V4 => (ICMP, 9, &ERRORS),
             Family::V6 => (ICMPV6, 6, &ERRORS6),
         };
-        let types = self.set(&transport);
+        let types = self.set(arena, &transport);
         let types: Vec<u8> = types.values().filter(|t| errors.contains(t)).collect();
-        let base = self.with(&self.network().plus(of), icmp);
+        let base = self.with(arena, &self.network().plus(of), icmp);
         let mut out: Vec<View> = Vec::new();
         for t in types {
-            let bytes = base.with(&transport, t).fixed();
+            let bytes = base.with(arena, &transport, t).fixed();
             let own = Course {
                 guard: self.guard.to_vec(),
-                done: course.done.clone(),
-                memory: course.memory,
+                ..course.clone()
             };
             let Some(refined) = own.with(arena, &bytes) else {
                 continue;
             };
-            let view = refined.view(arena, Some(family), self.at, &bytes);
             // Types that the path does not tell apart are one.
-            if !out.iter().any(|o| o.guard == view.guard) {
-                out.push(view);
+            if !out.iter().any(|o| *o.guard == refined.guard) {
+                out.push(refined.view(arena, Some(family), self.at, &bytes));
             }
         }
         out
@@ -511,9 +498,9 @@ impl View {
             Some(Family::V4) => ICMP,
             _ => ICMPV6,
         };
-        let set = self.set(protocol);
+        let set = self.set(arena, protocol);
         let mut out = Vec::new();
-        let view = self.with(protocol, icmp);
+        let view = self.with(arena, protocol, icmp);
         if set.values().any(|v| v == icmp) && view.possible(arena) {
             out.push(view);
         }
@@ -528,49 +515,25 @@ impl View {
 
     /// Whether the guard leaves packets whose byte equals nothing that it is compared with.
     fn unnamed(&self, arena: &mut Arena, place: &Offset) -> bool {
-        let is = |mut e: ExprId| {
-            loop {
-                match arena.node(e) {
-                    Node::Byte { base, at } => break Offset::of(arena, (*base, *at)) == *place,
-                    Node::Concat(parts) => match parts.as_ref() {
-                        [high, low] if arena.constant(*high) == Some(0) => e = *low,
-                        _ => break false,
-                    },
-                    _ => break false,
-                }
-            }
-        };
-        let compared = |e: &ExprId| match *arena.node(*e) {
-            Node::Cmp(Rel::Eq, x, c) => arena.constant(c).is_some() && is(x),
-            _ => false,
-        };
-        let all = cone(arena, &self.guard, |_| false);
-        let conditions = all
-            .into_iter()
-            .filter(compared)
-            .map(|e| (e, false))
-            .collect();
-        let facts = Facts {
-            bytes: BTreeMap::new(),
-            conditions,
-        };
-        let guard = with_facts(arena, &self.guard, &facts);
+        let mut conditions = BTreeMap::new();
+        for e in self.guard.iter() {
+            let parts = self.memo.parts(arena, *e);
+            let here = parts.compared.iter().filter(|c| c.1 == *place);
+            conditions.extend(here.map(|c| (c.0, false)));
+        }
+        let guard = self.memo.decided(arena, &self.guard, &conditions);
         !guard.iter().any(|e| arena.constant(*e) == Some(0))
     }
 
     /// Whether the guard leaves any packet with these bytes.
     pub fn possible(&self, arena: &mut Arena) -> bool {
-        let facts = Facts {
-            bytes: self.fixed(),
-            ..Facts::default()
-        };
-        let guard = with_facts(arena, &self.guard, &facts);
+        let guard = self.memo.given(arena, &self.guard, &self.fixed());
         !guard.iter().any(|e| arena.constant(*e) == Some(0))
     }
 
     /// What the packets can be, and for what they are taken; `Way::Answer` stands with the kind of the ICMP
     /// error itself.
-    pub fn kinds(&self) -> Vec<(Kind, Way)> {
+    pub fn kinds(&self, arena: &mut Arena) -> Vec<(Kind, Way)> {
         if self.any {
             return Kind::ALL.map(|kind| (kind, Way::Plain)).to_vec();
         }
@@ -578,7 +541,7 @@ impl View {
             return vec![(Kind::NotIp, Way::Plain)];
         };
         let mut out = Vec::new();
-        let first = self.set(&self.network());
+        let first = self.set(arena, &self.network());
         let (header, well) = match family {
             Family::V4 => (20, first.values().all(|v| v >> 4 == 4 && v & 15 >= 5)),
             Family::V6 => (40, first.values().all(|v| v >> 4 == 6)),
@@ -592,14 +555,14 @@ impl View {
             return out;
         }
         let pieces = match family {
-            Family::V4 => self.pieces(&self.network()),
+            Family::V4 => self.pieces(arena, &self.network()),
             Family::V6 => Pieces::WHOLE,
         };
         let fragment = kinds[FRAGMENT];
-        if pieces.later {
+        if pieces.later && self.later(arena, &self.network()) {
             out.push((fragment, Way::Plain));
         }
-        for (kind, error) in self.whole(family, kinds) {
+        for (kind, error) in self.whole(arena, family, kinds) {
             if pieces.whole {
                 out.push((kind, if error { Way::Answer } else { Way::Plain }));
                 if error {
@@ -615,13 +578,13 @@ impl View {
     }
 
     /// The kinds of packets that are whole, and whether they are ICMP errors.
-    fn whole(&self, family: Family, kinds: [Kind; 5]) -> Vec<(Kind, bool)> {
+    fn whole(&self, arena: &Arena, family: Family, kinds: [Kind; 5]) -> Vec<(Kind, bool)> {
         let mut out = Vec::new();
-        let mut protocols = self.protocols();
+        let mut protocols = self.protocols(arena);
         for (number, kind) in TRANSPORTS.into_iter().zip(kinds) {
             if protocols.contains(&number) {
                 out.push((kind, false));
-                if !self.ports_there() {
+                if !self.ports_there(arena) {
                     out.push((kinds[OTHER], false));
                 }
             }
@@ -634,8 +597,8 @@ impl View {
             Family::V4 => (ICMP, &ERRORS),
             Family::V6 => (ICMPV6, &ERRORS6),
         };
-        let types = match self.transport() {
-            Some(place) if protocols.contains(&icmp) => self.set(&place),
+        let types = match self.transport(arena) {
+            Some(place) if protocols.contains(&icmp) => self.set(arena, &place),
             _ => Set::all(),
         };
         let is_error = |t: u8| errors.contains(&t);
@@ -649,17 +612,20 @@ impl View {
     }
 
     /// The protocols that IPv4 or IPv6 can name.
-    fn protocols(&self) -> Vec<u8> {
+    fn protocols(&self, arena: &Arena) -> Vec<u8> {
         let at = match self.family {
             Some(Family::V4) => 9,
             _ => 6,
         };
-        self.set(&self.network().plus(at)).values().collect()
+        self.set(arena, &self.network().plus(at)).values().collect()
     }
 
     /// Which pieces an IPv4 packet can be, whose header is there.
-    pub fn pieces(&self, header: &Offset) -> Pieces {
-        let (high, low) = (self.set(&header.plus(6)), self.set(&header.plus(7)));
+    pub fn pieces(&self, arena: &Arena, header: &Offset) -> Pieces {
+        let (high, low) = (
+            self.set(arena, &header.plus(6)),
+            self.set(arena, &header.plus(7)),
+        );
         let some = |set: &Set, is: &dyn Fn(u8) -> bool| set.values().any(is);
         let zero = some(&low, &|v| v == 0);
         Pieces {

@@ -146,7 +146,7 @@ pub struct ObjectPlan {
 }
 
 /// How one kind of packet of a port is steered.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KindPlan {
     /// the kind, as in `Kind::name`
     pub kind: String,
@@ -162,6 +162,20 @@ pub struct KindPlan {
     pub rank: u32,
     /// the same of the bits that index the indirection table: 2^this entries can be reached
     pub table_rank: u32,
+    /// what somebody must guess who knows the program, but not the key; none where all packets are on one core,
+    /// or all cores do
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guess: Option<Guess>,
+}
+
+/// What it takes to aim packets of a kind at one core (`millrace_steer::keys::Exposure`; docs/plan.md).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Guess {
+    /// header bits that must be guessed for a second flow that shares the table entry of a first: two flows that
+    /// differ by d do under one key in 2^r(d), and this is the least r(d) of the weakest differences
+    pub entry_bits: u32,
+    /// the same for sharing its core: the base-2 logarithm of how many flows it takes on average
+    pub core_bits: f64,
 }
 
 /// Who steers.
@@ -175,7 +189,7 @@ pub enum By {
 }
 
 /// How one port's packets are steered.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PortPlan {
     /// the author's name for it; `*` where the program names no ports and treats all alike
     pub name: String,

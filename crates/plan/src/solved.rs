@@ -1,6 +1,7 @@
 //! From pairs that must meet to keys: which NIC hashes what, and what is left to software.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use millrace_steer::keys::{Class, Constraint, No, Space, Target, Unsolved, solve_for};
 use millrace_steer::{Field, Kind, Nic};
@@ -86,6 +87,8 @@ pub(crate) struct Device<'a> {
     pub software: &'a Nic,
     pub ports: usize,
     pub cores: u32,
+    /// what was asked before: objects are tried alone, together, and pair by pair
+    pub asked: RefCell<HashMap<Vec<Meeting>, Result<Solved, Unsolved>>>,
 }
 
 impl Device<'_> {
@@ -94,6 +97,16 @@ impl Device<'_> {
     /// # Errors
     /// What the first attempt was told.
     pub fn solve(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
+        if let Some(known) = self.asked.borrow().get(meetings) {
+            return known.clone();
+        }
+        let found = self.attempts(meetings);
+        let mut asked = self.asked.borrow_mut();
+        asked.insert(meetings.to_vec(), found.clone());
+        found
+    }
+
+    fn attempts(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
         let six = meetings
             .iter()
             .any(|m| is_six(m.a.kind) || is_six(m.b.kind));

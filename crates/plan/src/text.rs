@@ -92,6 +92,14 @@ fn kind(k: &KindPlan) -> String {
     if !k.fields.is_empty() {
         let _ = write!(text, "; rank {} of the table's index", k.table_rank);
     }
+    if let Some(g) = k.guess {
+        let some = if g.entry_bits == 1 { "" } else { "s" };
+        let (entry, core) = (g.entry_bits, g.core_bits);
+        let _ = write!(
+            text,
+            "; {entry} bit{some} to guess for an entry, {core:.1} for a core"
+        );
+    }
     if k.by == By::Software {
         text.push_str("; in software");
     }

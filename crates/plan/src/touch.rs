@@ -1,20 +1,20 @@
 //! Every access of a path to state, as one of the packets that take the path sees it: which packets, which
 //! entry, what is done.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
-use millrace_model::expr::walk::cone;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
-use millrace_model::known::{Memory, Of};
+use millrace_model::known::Of;
 use millrace_model::model::{Effect, Path};
 use millrace_model::names::{self, What};
 use millrace_object::program::{Line, Program, Role};
 use millrace_steer::{Field, Kind};
 
 use crate::key::{Bit, Key, Resolver, Whose, is_carried};
+use crate::memo::Memo;
 use crate::offset::Offset;
 use crate::packets::{
     Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, of_packet, views,
@@ -44,7 +44,7 @@ pub(crate) struct Touch {
     pub object: usize,
     pub packets: Packets,
     pub way: Way,
-    pub key: Key,
+    pub key: Rc<Key>,
     pub source: Source,
     pub writes: bool,
     /// only who looks inside the packet finds this key
@@ -83,30 +83,27 @@ pub(crate) struct Touches {
     /// ports at which packets are looked into
     pub inside: BTreeSet<usize>,
     /// what the views of each packet path are, by entry and path, for whoever asks for more of its expressions
-    pub views: Vec<(At, Rc<Vec<Seen>>)>,
+    pub views: HashMap<(usize, usize), Rc<Vec<Seen>>>,
 }
 
 impl Touches {
     /// How the packets of a path are seen, those that are steered.
-    pub fn seen(&self, at: At) -> Vec<Seen> {
-        let is =
-            |(other, _): &&(At, Rc<Vec<Seen>>)| (other.entry, other.path) == (at.entry, at.path);
-        let all = self.views.iter().find(is).map(|v| v.1.as_slice());
+    pub fn seen(&self, at: At) -> Vec<&Seen> {
+        let all = self.views.get(&(at.entry, at.path));
         let live = |s: &&Seen| match s.way {
             Way::Plain => true,
             Way::Answer | Way::Whole => self.inside.contains(&s.packets.port),
             Way::Rough => !self.inside.contains(&s.packets.port),
         };
-        all.unwrap_or_default()
-            .iter()
+        all.into_iter()
+            .flat_map(|all| all.iter())
             .filter(live)
-            .cloned()
             .collect()
     }
 }
 
 /// A view of a path for one class of packets.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Seen {
     pub packets: Packets,
     pub way: Way,
@@ -124,7 +121,7 @@ impl Seen {
 }
 
 /// The ports that a path's packets can come from.
-fn ports(model: &Model, program: &Program, memory: &Memory, at: At) -> Vec<usize> {
+fn ports(model: &Model, program: &Program, memo: &Memo, at: At) -> Vec<usize> {
     let count = program.ports.len();
     if count == 0 {
         return vec![0];
@@ -132,7 +129,7 @@ fn ports(model: &Model, program: &Program, memory: &Memory, at: At) -> Vec<usize
     let entry = model.entries.get(at.entry);
     let known = entry
         .zip(at.path_of(model))
-        .map(|(entry, path)| memory.all(&entry.arena, &path.guard));
+        .map(|(entry, path)| memo.known.all(&entry.arena, &path.guard));
     let set = known.and_then(|k| k.get(&Of::Port).cloned());
     let is = |p: &usize| {
         set.as_ref()
@@ -142,10 +139,10 @@ fn ports(model: &Model, program: &Program, memory: &Memory, at: At) -> Vec<usize
 }
 
 /// The classes of packets that take a path.
-fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
+fn seen(arena: &mut Arena, path: &Course, ports: &[usize]) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
     for view in views(arena, path) {
-        for (kind, way) in view.kinds() {
+        for (kind, way) in view.kinds(arena) {
             // Rough are errors and first fragments, of which there may be either.
             if way != Way::Rough && !view.has(arena, kind, way) {
                 continue;
@@ -157,7 +154,7 @@ fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
                     view: view.clone(),
                 }));
             };
-            let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short();
+            let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short(arena);
             if way == Way::Answer {
                 for error in view.errors(arena, path) {
                     carried(arena, &error)
@@ -178,7 +175,7 @@ fn seen(arena: &mut Arena, path: &Course<'_>, ports: &[usize]) -> Vec<Seen> {
 }
 
 /// The view with the protocol that the kind says, in the header that begins there.
-fn fixed(view: &View, kind: Kind, header: &Offset) -> View {
+fn fixed(arena: &Arena, view: &View, kind: Kind, header: &Offset) -> View {
     let protocol = match kind {
         Kind::Ipv4Tcp | Kind::Ipv6Tcp => 6,
         Kind::Ipv4Udp | Kind::Ipv6Udp => 17,
@@ -186,35 +183,48 @@ fn fixed(view: &View, kind: Kind, header: &Offset) -> View {
         _ => return view.clone(),
     };
     match view.family {
-        Some(Family::V4) => view.with(&header.plus(9), protocol),
-        Some(Family::V6) if !view.extended => view.with(&header.plus(6), protocol),
+        Some(Family::V4) => view.with(arena, &header.plus(9), protocol),
+        Some(Family::V6) if !view.extended => view.with(arena, &header.plus(6), protocol),
         _ => view.clone(),
     }
 }
 
 /// What the packet that an ICMP error carries can be: behind eight bytes of ICMP.
 fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
-    let Some(inner) = view.transport().map(|t| t.plus(8)) else {
+    let Some(inner) = view.transport(arena).map(|t| t.plus(8)) else {
         return Vec::new();
     };
     let family = view.family.unwrap_or(Family::V4);
-    let set = view.set(&inner.plus(match family {
+    let next = inner.plus(match family {
         Family::V4 => 9,
         Family::V6 => 6,
-    }));
-    let later = family == Family::V6 || view.pieces(&inner).later;
+    });
     let mut out = Vec::new();
-    for (i, kind) in kinds_of(family).into_iter().enumerate() {
-        let admitted = match TRANSPORTS.get(i) {
-            Some(number) => set.values().any(|v| v == *number),
-            None => i != FRAGMENT || later,
-        };
-        if admitted {
-            let mut all = kinds(arena, view, kind, &inner);
-            all.retain(|(_, view)| view.possible(arena));
-            out.append(&mut all);
+    let plain = match family {
+        Family::V4 => Some(view.clone()),
+        Family::V6 => view.extends(arena, &next, false),
+    };
+    if let Some(view) = plain {
+        let set = view.set(arena, &next);
+        for (i, kind) in kinds_of(family).into_iter().enumerate() {
+            let admitted = match TRANSPORTS.get(i) {
+                Some(number) => set.values().any(|v| v == *number),
+                None if i == FRAGMENT => family == Family::V4 && view.later(arena, &inner),
+                None => true,
+            };
+            if admitted {
+                out.extend(kinds(arena, &view, kind, &inner));
+            }
         }
     }
+    // Where its transport header is, if extension headers come before, is not known.
+    if family == Family::V6
+        && let Some(mut view) = view.extends(arena, &next, true)
+    {
+        view.carries_extended = true;
+        out.extend(kinds_of(family).map(|kind| (kind, view.clone())));
+    }
+    out.retain(|(_, view)| view.possible(arena));
     out
 }
 
@@ -223,7 +233,7 @@ fn kinds(arena: &mut Arena, view: &View, kind: Kind, header: &Offset) -> Vec<(Ki
     let protocol = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
     let views = match kind {
         Kind::Ipv4 | Kind::Ipv6 if !view.extended => view.without_ports(arena, &protocol),
-        _ => vec![fixed(view, kind, header)],
+        _ => vec![fixed(arena, view, kind, header)],
     };
     views.into_iter().map(|v| (kind, v)).collect()
 }
@@ -242,7 +252,7 @@ pub(crate) fn touches(
         };
         let (role, paths) = (e.role, e.paths.len());
         // What is remembered of expressions is of one entry's.
-        let memory = Memory::default();
+        let memo = Rc::new(Memo::default());
         for path in 0..paths {
             if excluded.contains(&(entry, path)) {
                 continue;
@@ -251,7 +261,7 @@ pub(crate) fn touches(
                 model,
                 program,
                 objects,
-                &memory,
+                &memo,
                 (entry, path, role),
                 (&mut out, &mut cache),
             );
@@ -273,7 +283,7 @@ fn of_path(
     model: &mut Model,
     program: &Program,
     objects: &BTreeSet<usize>,
-    memory: &Memory,
+    memo: &Rc<Memo>,
     (entry, path, role): (usize, usize, Role),
     (out, cache): (&mut Touches, &mut Cache),
 ) {
@@ -295,7 +305,7 @@ fn of_path(
             .extend(each.map(|(access, a)| (a.object.0, At { access, ..at })));
         return;
     }
-    let ports = ports(model, program, memory, at);
+    let ports = ports(model, program, memo, at);
     let Some(e) = model.entries.get_mut(entry) else {
         return;
     };
@@ -305,11 +315,10 @@ fn of_path(
         .map(|p| p.guard.clone())
         .unwrap_or_default();
     let done: BTreeSet<ExprId> = accesses.iter().flat_map(|a| a.key.clone()).collect();
-    let guard = of_packet(&e.arena, &guard);
     let course = Course {
-        guard,
+        guard: of_packet(&e.arena, memo, &guard),
         done: done.into_iter().collect(),
-        memory,
+        memo: memo.clone(),
     };
     // Paths that differ in what they found in state only are taken by the same packets.
     let same = (
@@ -333,49 +342,88 @@ fn of_path(
     // Where no number is free none is touched.
     let touched = |a: &Access| mine(&a) && a.outcome != Some("none free");
     for (access, a) in accesses.iter().enumerate().filter(|(_, a)| touched(a)) {
-        let source = source(program, &e.arena, a);
         let at = At { access, ..at };
-        let found = cache
-            .keys
-            .entry((number, a.key.clone()))
-            .or_insert_with(|| {
-                Rc::new(all.iter().map(|s| found(&mut e.arena, s, &a.key)).collect())
-            })
-            .clone();
-        for (s, (inside, keys)) in all.iter().zip(found.iter()) {
-            for key in keys {
-                let source = match &source {
-                    Source::Fields => foreign(&e.arena, key).unwrap_or(Source::Fields),
-                    other => other.clone(),
-                };
-                out.all.push(Touch {
-                    object: a.object.0,
-                    packets: s.packets,
-                    way: s.way,
-                    key: key.clone(),
-                    source,
-                    writes: a.effect != Effect::Read,
-                    inside: *inside,
-                    at,
-                });
+        let same = (number, a.object.0, a.key.clone());
+        let found = match cache.found.get(&same) {
+            Some(found) => found.clone(),
+            None => {
+                let source = source(program, &e.arena, memo, a);
+                let found = Rc::new(found(&mut e.arena, &all, &a.key, &source, &mut cache.keys));
+                cache.found.insert(same, found.clone());
+                found
+            }
+        };
+        out.all.extend(found.iter().map(|f| Touch {
+            object: a.object.0,
+            packets: f.packets,
+            way: f.way,
+            key: f.key.clone(),
+            source: f.source.clone(),
+            writes: a.effect != Effect::Read,
+            inside: f.inside,
+            at,
+        }));
+    }
+    out.views.insert((entry, path), all);
+}
+
+/// A key as packets of a class see it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Found {
+    packets: Packets,
+    way: Way,
+    key: Rc<Key>,
+    source: Source,
+    /// only who looks inside finds it
+    inside: bool,
+}
+
+/// A key as all packets of a path see it, each look once.
+fn found(
+    arena: &mut Arena,
+    all: &[Seen],
+    key: &[ExprId],
+    source: &Source,
+    known: &mut HashSet<Rc<Key>>,
+) -> Vec<Found> {
+    let mut out = Vec::new();
+    let mut there = HashSet::new();
+    for seen in all {
+        let keys = seen.resolver().keys(arena, key);
+        let inside = match seen.way {
+            Way::Answer => {
+                let own = Resolver::new(&seen.view, Whose::Own).keys(arena, key);
+                is_carried(&own, &keys)
+            }
+            Way::Whole => keys.iter().flatten().any(is_port),
+            Way::Plain | Way::Rough => false,
+        };
+        for key in keys {
+            let source = match source {
+                Source::Fields => foreign(arena, &key).unwrap_or(Source::Fields),
+                other => other.clone(),
+            };
+            let key = match known.get(&key) {
+                Some(known) => known.clone(),
+                None => {
+                    let key = Rc::new(key);
+                    known.insert(key.clone());
+                    key
+                }
+            };
+            let one = Found {
+                packets: seen.packets,
+                way: seen.way,
+                key,
+                source,
+                inside,
+            };
+            if there.insert(one.clone()) {
+                out.push(one);
             }
         }
     }
-    out.views.push((at, all));
-}
-
-/// A key as packets of a class see it, and whether only who looks inside finds it.
-fn found(arena: &mut Arena, seen: &Seen, key: &[ExprId]) -> Found {
-    let keys = seen.resolver().keys(arena, key);
-    let inside = match seen.way {
-        Way::Answer => {
-            let own = Resolver::new(&seen.view, Whose::Own).keys(arena, key);
-            is_carried(&own, &keys)
-        }
-        Way::Whole => keys.iter().flatten().any(is_port),
-        Way::Plain | Way::Rough => false,
-    };
-    (inside, keys)
+    out
 }
 
 /// What was worked out before.
@@ -384,12 +432,13 @@ struct Cache {
     /// which of the views are those of an entry's paths with this guard, these keys and these ports
     courses: HashMap<Same, usize>,
     views: Vec<Rc<Vec<Seen>>>,
-    /// what each of the views makes of a key
-    keys: HashMap<(usize, Vec<ExprId>), Rc<Vec<Found>>>,
+    /// what each of the views makes of an object's key
+    found: HashMap<(usize, usize, Vec<ExprId>), Rc<Vec<Found>>>,
+    /// each once
+    keys: HashSet<Rc<Key>>,
 }
 
 type Same = (usize, Vec<ExprId>, Vec<ExprId>, Vec<usize>);
-type Found = (bool, Vec<Key>);
 
 fn is_port(bit: &Bit) -> bool {
     matches!(
@@ -399,18 +448,9 @@ fn is_port(bit: &Bit) -> bool {
 }
 
 /// What a key is made of, before anything is said of fields.
-fn source(program: &Program, arena: &Arena, a: &Access) -> Source {
-    let symbols: BTreeSet<ExprId> = cone(arena, &a.key, |_| false)
-        .into_iter()
-        .filter(|id| matches!(arena.node(*id), Node::Sym(_)))
-        .collect();
-    let bytes = cone(arena, &a.key, |_| false)
-        .into_iter()
-        .any(|id| matches!(arena.node(id), Node::Byte { .. }));
-    if !bytes && symbols.is_empty() {
-        return Source::Constant;
-    }
-    if !bytes && symbols.iter().all(|s| parameter(arena, *s)) {
+fn source(program: &Program, arena: &Arena, memo: &Memo, a: &Access) -> Source {
+    let parts = |e: &ExprId| memo.parts(arena, *e);
+    if a.key.iter().all(|e| parts(e).settled) {
         return Source::Constant;
     }
     let mut of = BTreeSet::new();
@@ -435,10 +475,6 @@ fn source(program: &Program, arena: &Arena, a: &Access) -> Source {
         },
         _ => Source::Fields,
     }
-}
-
-fn parameter(arena: &Arena, e: ExprId) -> bool {
-    matches!(arena.node(e), Node::Sym(s) if arena.symbol(*s).origin == Origin::Param)
 }
 
 /// For a byte that is one of a value, or of a number that an object gave: of which object, and which byte.

@@ -69,6 +69,9 @@ pub struct Nic {
     /// entries of the indirection table, the usual size first; each a power of two. The low bits of the
     /// hash are the index
     pub table_sizes: Vec<usize>,
+    /// queues that a table's entry can name, where that is fewer than a table has entries
+    #[serde(default)]
+    pub queues: Option<u32>,
     /// how it hashes both directions alike
     pub symmetry: Symmetry,
     /// per kind of packet; a kind without a rule is hashed as the coarser kind, or not at all
@@ -130,6 +133,9 @@ pub fn parse(name: &str, text: &str) -> Result<Nic, NicError> {
     if nic.table_sizes.is_empty() || !nic.table_sizes.iter().all(sane) {
         return Err(damaged(format!("tables of {:?} entries", nic.table_sizes)));
     }
+    if nic.queues == Some(0) {
+        return Err(damaged("no queues".to_owned()));
+    }
     if let Some((kind, _)) = nic.kinds.iter().find(|(_, rule)| rule.fields.is_empty()) {
         return Err(damaged(format!("no fields for {}", kind.name())));
     }
@@ -164,6 +170,7 @@ mod tests {
             ("table-sizes = [128]", "table-sizes = [100]"),
             ("table-sizes = [128]", "table-sizes = []"),
             ("symmetry", "symetry"),
+            ("symmetry", "queues = 0\nsymmetry"),
         ] {
             assert!(good.contains(from), "{from}");
             let bad = parse("generic", &good.replace(from, to));

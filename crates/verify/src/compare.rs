@@ -160,6 +160,7 @@ mod tests {
                 }],
                 worker: 0,
                 turn: 0,
+                commit: 0,
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millrace_dataplane::module::{Config, Instance, KeyValue, Module, ModuleError};
+use millrace_dataplane::module::{Config, Instance, KeyValue, Module, ModuleError, Shared};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
 use crate::outcome::{Outcome, Written};
@@ -17,11 +17,14 @@ pub struct Copy {
     /// allocators: index, bytes of a number
     allocators: Vec<(usize, usize)>,
     records: bool,
+    /// some of its state is other copies', too
+    shares: bool,
     given: u64,
 }
 
 impl Copy {
-    /// Empty state, but for what the configuration has. `start` has not run yet.
+    /// Empty state, but for what the configuration has. `start` has not run yet, unless it works on what workers
+    /// share: `shared` is that, and which of them this is.
     ///
     /// # Errors
     /// There is no memory for the state, or the entries do not fit.
@@ -30,15 +33,20 @@ impl Copy {
         config: &Config,
         entry: usize,
         ports: u32,
+        shared: Option<(&Arc<Shared>, u32)>,
     ) -> Result<Self, ModuleError> {
         let objects = || module.objects().iter().enumerate();
         let allocators = objects().filter(|(_, o)| o.kind == "allocator");
         Ok(Self {
-            instance: Instance::create(module.clone(), config)?,
+            instance: match shared {
+                Some((shared, worker)) => Instance::join(config, shared, worker)?,
+                None => Instance::create(module.clone(), config)?,
+            },
             entry,
             ports,
             allocators: allocators.map(|(i, o)| (i, o.key_bytes)).collect(),
-            records: module.objects().iter().any(|o| o.records),
+            records: objects().any(|(i, o)| o.records && !module.is_shared(i)),
+            shares: shared.is_some() && module.shares(),
             given: 0,
         })
     }
@@ -74,6 +82,9 @@ impl Copy {
         let mut records = Vec::new();
         if self.records {
             self.instance.drain(|r| records.push((r.object, r.bytes)));
+            // A record in a buffer that workers share may be another one's.
+            let module = self.instance.module();
+            records.retain(|(object, _)| !module.is_shared(*object));
         }
         records
     }
@@ -84,6 +95,14 @@ impl Copy {
         Burst::new(1, self.ports, Layout::Pooled)
     }
 
+    /// A burst for [`Self::give_all`]: of so many packets, or of one where a packet's records could not be told from
+    /// the next one's.
+    #[must_use]
+    pub fn bursts(&self, most: usize) -> (Burst, usize) {
+        let most = if self.records { 1 } else { most.max(1) };
+        (Burst::new(most, self.ports, Layout::Pooled), most)
+    }
+
     /// Gives it a packet, which the program sees on this CPU and in this queue. A frame that is too long to
     /// cross the border is dropped, as `run` does.
     pub fn give(
@@ -91,42 +110,67 @@ impl Copy {
         burst: &mut Burst,
         packet: &Packet,
         cpu: u32,
-        (worker, turn): (u32, u64),
+        by: (u32, u64),
     ) -> Outcome {
-        let arrival = Arrival {
-            number: packet.number,
-            port: packet.port,
-            time: packet.time,
-            stamp: packet.time,
-            wire: packet.wire,
-        };
+        let done = self.give_all(burst, &[packet], cpu, |_| by).pop();
+        done.unwrap_or_else(|| untouched(packet, by))
+    }
+
+    /// Gives it packets together, no more than the burst holds; `by` says of each by which worker it is done, and in
+    /// which turn.
+    pub fn give_all(
+        &mut self,
+        burst: &mut Burst,
+        packets: &[&Packet],
+        cpu: u32,
+        by: impl Fn(usize) -> (u32, u64),
+    ) -> Vec<Outcome> {
         burst.clear();
-        let mut outcome = Outcome {
-            fate: Fate::Dropped(0),
-            bytes: packet.frame.clone(),
-            records: Vec::new(),
-            leases: Vec::new(),
-            worker,
-            turn,
-        };
-        if !burst.push(&packet.frame, arrival) {
-            return outcome;
+        let mut done = Vec::with_capacity(packets.len());
+        let mut pushed = Vec::with_capacity(packets.len());
+        for (i, packet) in packets.iter().enumerate() {
+            done.push(untouched(packet, by(i)));
+            let arrival = Arrival {
+                number: packet.number,
+                port: packet.port,
+                time: packet.time,
+                stamp: packet.time,
+                wire: packet.wire,
+            };
+            if burst.push(&packet.frame, arrival) {
+                pushed.push(i);
+            }
+        }
+        if pushed.is_empty() {
+            return done;
         }
         burst.runs_on(cpu);
         self.given += 1;
-        // Every other packet without the passes that prefetch: they must not show.
+        // Every other burst without the passes that prefetch: they must not show.
         let prefetch = self.given.is_multiple_of(2);
         self.instance.burst(self.entry, prefetch, burst);
-        if let Some(done) = burst.outcome(0) {
-            outcome.fate = done.fate;
-            outcome.bytes.clear();
-            outcome.bytes.extend_from_slice(done.bytes);
+        let mut last = None;
+        for (slot, i) in pushed.into_iter().enumerate() {
+            let (Some(outcome), Some(packet)) = (done.get_mut(i), packets.get(i)) else {
+                continue;
+            };
+            if let Some(after) = burst.outcome(slot) {
+                outcome.fate = after.fate;
+                outcome.bytes.clear();
+                outcome.bytes.extend_from_slice(after.bytes);
+            }
+            outcome.commit = burst.commit(slot).unwrap_or(0);
+            if !self.allocators.is_empty() {
+                let leases = self.written(packet, &outcome.bytes);
+                outcome.leases = leases;
+            }
+            last = Some(i);
         }
-        outcome.records = self.take_records();
-        if !self.allocators.is_empty() {
-            outcome.leases = self.written(packet, &outcome.bytes);
+        let records = self.take_records();
+        if let Some(outcome) = last.and_then(|i| done.get_mut(i)) {
+            outcome.records = records;
         }
-        outcome
+        done
     }
 
     /// The leased numbers among the packet's words.
@@ -146,6 +190,11 @@ impl Copy {
                 let (old, new) = (before.get(at..at + bytes), after.get(at..at + bytes));
                 let Some(new) = new else { continue };
                 let changed = old != Some(new);
+                // To look at a number of an allocator that workers share is to hold all of them up; which number it is
+                // that a packet already had is asked for where both sides may have different ones.
+                if self.shares && !changed {
+                    continue;
+                }
                 let number = new.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
                 for i in 0..self.allocators.len() {
                     let Some((object, size)) = self.allocators.get(i).copied() else {
@@ -194,6 +243,19 @@ impl Copy {
     /// How many live entries an object has.
     pub fn count(&mut self, object: usize, now: u64) -> Option<u64> {
         self.instance.count(object, now)
+    }
+}
+
+/// What becomes of a packet that does not cross the border.
+fn untouched(packet: &Packet, (worker, turn): (u32, u64)) -> Outcome {
+    Outcome {
+        fate: Fate::Dropped(0),
+        bytes: packet.frame.clone(),
+        records: Vec::new(),
+        leases: Vec::new(),
+        worker,
+        turn,
+        commit: 0,
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Held {
     Divided,
     /// one worker runs everything that touches it, with the whole capacity
     Alone,
+    /// one for all workers, under the lock
+    Shared,
     /// each worker has all of it, and all have the same: it is only read, or written at start
     Replicated,
     /// each worker adds to a part of its own; the sum of the parts is the value
@@ -83,6 +85,20 @@ pub fn has_room(object: &StateObject) -> bool {
 }
 
 impl<'a> Deal<'a> {
+    /// Whether workers have any object in common. One worker has all to itself.
+    #[must_use]
+    pub fn shares(&self) -> bool {
+        self.workers > 1 && self.held.contains(&Held::Shared)
+    }
+
+    /// The names of the objects that workers have in common.
+    #[must_use]
+    pub fn shared(&self, program: &Program) -> Vec<String> {
+        let objects = program.objects.iter().zip(&self.held);
+        let shared = objects.filter(|(_, held)| self.shares() && **held == Held::Shared);
+        shared.map(|(o, _)| o.name.clone()).collect()
+    }
+
     /// With each worker's part an even one.
     #[must_use]
     pub fn even(

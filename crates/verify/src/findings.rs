@@ -21,6 +21,9 @@ pub struct Findings {
     pub schedule: &'static str,
     /// packets by worker
     pub shares: Vec<u64>,
+    /// where workers share state: packets that took the lock to write
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writers: Option<u64>,
     /// entries of state that were compared at the end
     pub entries: u64,
     /// answers that were addressed to what the function had made of the flow

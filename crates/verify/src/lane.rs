@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use millrace_dataplane::module::{Config, Module, ModuleError};
+use millrace_dataplane::module::{Config, Module, ModuleError, Shared};
 use millrace_dataplane::packet::Burst;
 
 use crate::answers::{Addressed, Answers};
@@ -26,10 +26,10 @@ pub struct Done {
 }
 
 /// A packet that waits for its worker.
-struct Waiting {
-    index: usize,
-    packet: Packet,
-    anew: bool,
+pub(super) struct Waiting {
+    pub index: usize,
+    pub packet: Packet,
+    pub anew: bool,
 }
 
 /// What makes a lane.
@@ -42,6 +42,8 @@ pub struct Start<'a> {
     pub entry: usize,
     /// how many ports there are
     pub ports: u32,
+    /// whether it may write into packets
+    pub rewrites: bool,
 }
 
 /// One side.
@@ -51,10 +53,14 @@ pub struct Lane<'a> {
     dispatch: Option<&'a dyn Dispatch>,
     /// what it made of flows
     pub answers: Answers,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     chooser: Chooser,
-    queues: Vec<VecDeque<Waiting>>,
-    turn: u64,
+    pub(super) queues: Vec<VecDeque<Waiting>>,
+    pub(super) turn: u64,
+    /// the copies share state: they work at the same time, and the order of their commits says what they did
+    pub shares: bool,
+    /// an answer is given to the function once what it answers has left it
+    waits: bool,
     burst: Option<Burst>,
 }
 
@@ -86,13 +92,16 @@ impl<'a> Lane<'a> {
         dispatch: Option<&'a dyn Dispatch>,
         schedule: Schedule,
     ) -> Result<Self, ModuleError> {
+        let shared = Shared::create(start.module.clone(), start.config, workers)?;
+        let shares = workers > 1 && start.module.shares();
         let copies = (0..workers).map(|worker| {
             let secret = u64::from(worker) + if dispatch.is_some() { 2 } else { 1 };
             let config = Config {
                 hash_seed: start.config.hash_seed.wrapping_add(secret),
                 ..start.config.clone()
             };
-            Copy::new(start.module, &config, start.entry, start.ports)
+            let mine = Some((&shared, worker));
+            Copy::new(start.module, &config, start.entry, start.ports, mine)
         });
         let copies = copies.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
@@ -104,6 +113,8 @@ impl<'a> Lane<'a> {
             chooser: Chooser::new(schedule),
             queues: (0..workers).map(|_| VecDeque::new()).collect(),
             turn: 0,
+            shares,
+            waits: schedule != Schedule::Ingress && !(shares && !start.rewrites),
         })
     }
 
@@ -134,11 +145,14 @@ impl<'a> Lane<'a> {
         let mut pending: HashMap<Tuple, usize> = HashMap::new();
         for (index, packet) in window.iter().enumerate() {
             let mut flow = None;
-            if self.schedule != Schedule::Ingress {
+            if self.waits {
                 flow = Places::of(&packet.frame).and_then(|p| p.tuple(&packet.frame));
                 // An answer cannot come before what it answers has left.
                 let asked = flow.as_ref().and_then(|flow| pending.remove(flow));
-                if let Some(worker) = asked {
+                if asked.is_some() && self.shares {
+                    self.drain(cpus, &mut done);
+                    pending.clear();
+                } else if let Some(worker) = asked {
                     self.catch_up(worker, cpus, &mut done);
                 }
             }
@@ -184,7 +198,8 @@ impl<'a> Lane<'a> {
 
     /// Everybody does all that waits.
     fn drain(&mut self, cpus: Option<&[u32]>, done: &mut [Option<Done>]) {
-        if self.schedule == Schedule::Threads {
+        if self.schedule == Schedule::Threads || (self.shares && self.schedule != Schedule::Ingress)
+        {
             return self.at_once(cpus, done);
         }
         while let Some((worker, most)) = self.chooser.next(&self.queues) {
@@ -211,37 +226,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// A thread for each worker that has something to do.
-    fn at_once(&mut self, cpus: Option<&[u32]>, done: &mut [Option<Done>]) {
-        let turn = self.turn;
-        let parts = self.copies.iter_mut().zip(&mut self.queues).enumerate();
-        let results: Vec<Vec<(Waiting, Outcome)>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = parts
-                .filter(|(_, (_, queue))| !queue.is_empty())
-                .map(|(worker, (copy, queue))| {
-                    scope.spawn(move || {
-                        let mut burst = copy.burst();
-                        let mut does = |w: Waiting| {
-                            let turn = turn + w.index as u64;
-                            let outcome = one(copy, &mut burst, &w, (worker as u32, turn), cpus);
-                            (w, outcome)
-                        };
-                        queue.drain(..).map(&mut does).collect()
-                    })
-                })
-                .collect();
-            threads.into_iter().filter_map(|t| t.join().ok()).collect()
-        });
-        let mut all: Vec<_> = results.into_iter().flatten().collect();
-        // What a side made of a flow is the same whoever was first; later packets decide.
-        all.sort_by_key(|(w, _)| w.index);
-        self.turn += done.len() as u64;
-        for (waiting, outcome) in all {
-            self.keep(waiting, outcome, done);
-        }
-    }
-
-    fn keep(&mut self, waiting: Waiting, outcome: Outcome, done: &mut [Option<Done>]) {
+    pub(super) fn keep(&mut self, waiting: Waiting, outcome: Outcome, done: &mut [Option<Done>]) {
         if !waiting.anew {
             self.answers.learn(&waiting.packet, &outcome);
         }
@@ -254,7 +239,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-fn one(
+pub(super) fn one(
     copy: &mut Copy,
     burst: &mut Burst,
     waiting: &Waiting,

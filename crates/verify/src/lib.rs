@@ -13,12 +13,14 @@
 
 mod answers;
 mod around;
+mod at_once;
 mod compare;
 mod copy;
 mod deal;
 mod findings;
 mod lane;
 mod lease;
+mod modules;
 mod outcome;
 mod planned;
 mod relax;
@@ -35,8 +37,9 @@ mod tuple;
 pub use compare::Kind;
 pub use deal::{Deal, Dispatch, Held, part};
 pub use findings::{Around, AtWorker, Did, Difference, Findings, Relaxed, Shown};
+pub use modules::{Build, Wanted};
 pub use planned::held;
-pub use run::{Build, Case, VerifyError, verify};
+pub use run::{Case, VerifyError, verify};
 pub use schedule::Schedule;
 pub use show::{Bytes, Names};
 pub use state::NotCompared;

@@ -34,4 +34,7 @@ pub struct Outcome {
     pub worker: u32,
     /// how many packets this side had done before
     pub turn: u64,
+    /// where workers share state: its place in the order in which one worker could have done the packets of all;
+    /// else 0. Even numbers are those of packets that wrote
+    pub commit: u64,
 }

@@ -1,8 +1,6 @@
 //! The whole: both sides through the trace, and what differs explained or shown.
 
-use std::sync::Arc;
-
-use millrace_dataplane::module::{Config, Module, ModuleError};
+use millrace_dataplane::module::{Config, ModuleError};
 use millrace_dataplane::runner::Timers;
 use millrace_object::program::Program;
 
@@ -10,7 +8,7 @@ use crate::around;
 use crate::compare::{Found, Kind};
 use crate::deal::Deal;
 use crate::findings::{Difference, Findings, Relaxed};
-use crate::lane::Start;
+use crate::modules::{Build, Modules, Wanted, writes_packets};
 use crate::relax::{self, Fullness};
 use crate::schedule::Schedule;
 use crate::show::Names;
@@ -35,19 +33,12 @@ pub struct Case<'a> {
     pub config: Config,
     /// how packets and state are dealt out
     pub deal: &'a Deal<'a>,
+    /// how far apart in time (ns) packets may be that workers do at the same moment; none: as far as a window is
+    pub apart: Option<u64>,
     /// in what order workers do their packets
     pub schedule: Schedule,
     /// how entries are written for people
     pub names: &'a dyn Names,
-}
-
-/// Makes modules of the program.
-pub trait Build {
-    /// The module with these capacities in place of the declared ones.
-    ///
-    /// # Errors
-    /// It cannot be built.
-    fn module(&mut self, capacities: &[(String, u64)]) -> Result<Arc<Module>, String>;
 }
 
 /// Why nothing can be said.
@@ -80,28 +71,39 @@ pub fn verify(
     build: &mut dyn Build,
     observe: Observe<'_>,
 ) -> Result<Findings, VerifyError> {
-    let mut module = |capacities: &[(String, u64)]| {
-        let built = build.module(capacities);
-        built.map_err(VerifyError::Build)
+    let shared = case.deal.shared(case.program);
+    let mut module = |capacities: &[(String, u64)], shared: &[String]| {
+        let wanted = Wanted {
+            capacities,
+            shared,
+            yields: match case.schedule {
+                Schedule::Seeded(seed) if !shared.is_empty() => Some(seed),
+                _ => None,
+            },
+        };
+        build.module(&wanted).map_err(VerifyError::Build)
     };
-    let whole = module(&[])?;
-    let divided = module(&case.deal.parts)?;
     let plain = Modules {
-        sequential: whole,
-        parallel: divided,
+        sequential: module(&[], &[])?,
+        parallel: module(&case.deal.parts, &shared)?,
+        rewrites: writes_packets(case.program),
     };
     let relaxable = relax::may_differ(case.program, case.deal);
-    let mut first = Going::new(case, &plain, None)?;
-    first.through(trace, observe, relaxable)?;
-    if first.findings.differing == 0 {
-        first.close();
-    }
-    if !relaxable || first.findings.differing == 0 {
-        return first.look(trace);
+    // Workers that share state do not do the same again: what memory explains is explained at once.
+    let once = !shared.is_empty();
+    if !(relaxable && once) {
+        let mut first = Going::new(case, &plain, None)?;
+        first.through(trace, observe, relaxable)?;
+        if first.findings.differing == 0 {
+            first.close();
+        }
+        if !relaxable || first.findings.differing == 0 {
+            return first.look(trace);
+        }
     }
     let packets = count(trace)?;
-    let ample = match relax::ample(case.program, case.deal, packets) {
-        Ok(capacities) => module(&capacities)?,
+    let capacities = match relax::ample(case.program, case.deal, packets) {
+        Ok(capacities) => capacities,
         Err(why) => {
             let mut all = Going::new(case, &plain, None)?;
             all.through(trace, observe, false)?;
@@ -111,8 +113,9 @@ pub fn verify(
         }
     };
     let ample = Modules {
-        sequential: ample.clone(),
-        parallel: ample,
+        sequential: module(&capacities, &[])?,
+        parallel: module(&capacities, &shared)?,
+        rewrites: plain.rewrites,
     };
     let mut both = Going::new(case, &plain, Some(&ample))?;
     both.through(trace, observe, false)?;
@@ -128,46 +131,6 @@ fn count(trace: &mut dyn Trace) -> Result<u64, TraceError> {
         packets += 1;
     }
     Ok(packets)
-}
-
-/// The code of both sides.
-pub struct Modules {
-    pub sequential: Arc<Module>,
-    pub parallel: Arc<Module>,
-}
-
-impl Modules {
-    /// Both sides at start.
-    ///
-    /// # Errors
-    /// There is no memory for their state.
-    pub fn sides<'a>(
-        &self,
-        case: &Case<'a>,
-        schedule: Schedule,
-        time: u64,
-    ) -> Result<Sides<'a>, ModuleError> {
-        let config = Config {
-            time,
-            ..case.config.clone()
-        };
-        let start = |module| Start {
-            module,
-            config: &config,
-            entry: case.entry,
-            ports: case.ports.len() as u32,
-        };
-        let (one, other) = (start(&self.sequential), start(&self.parallel));
-        let mut sides = Sides::new(&one, &other, case.deal, schedule)?;
-        sides.start(case.program, case.deal, time);
-        Ok(sides)
-    }
-
-    /// Periods of the timers, ns.
-    #[must_use]
-    pub fn timers(&self) -> &[u64] {
-        self.sequential.timers()
-    }
 }
 
 /// One time through the trace.
@@ -198,6 +161,7 @@ impl<'a, 'b> Going<'a, 'b> {
             findings: Findings {
                 workers: case.deal.workers,
                 schedule: case.schedule.name(),
+                writers: case.deal.shares().then_some(0),
                 shares: vec![0; case.deal.workers as usize],
                 ..Findings::default()
             },
@@ -224,6 +188,10 @@ impl<'a, 'b> Going<'a, 'b> {
             self.clock = time;
             if self.sides.is_none() {
                 self.begin(time)?;
+            }
+            let begin = window.first().map_or(time, |p| p.time);
+            if time - begin > self.case.apart.unwrap_or(u64::MAX) {
+                self.work(&mut window);
             }
             if self.timers.due(time) {
                 self.work(&mut window);
@@ -301,6 +269,9 @@ impl<'a, 'b> Going<'a, 'b> {
                 *share += 1;
             }
             self.findings.compared += 1;
+            if let Some(writers) = &mut self.findings.writers {
+                *writers += u64::from(step.parallel.outcome.commit % 2 == 0);
+            }
             let other = others.as_ref().and_then(|o| o.get(i));
             match other {
                 None => self.judge(step, packet, None),
@@ -401,7 +372,11 @@ impl<'a, 'b> Going<'a, 'b> {
             let note = "these differences remain when every table has room for everything";
             self.findings.notes.push(note.into());
         }
-        if let Some(number) = self.first {
+        if self.first.is_some() && self.case.deal.shares() {
+            let note = "the workers shared state, and another run would do otherwise: what was there around the \
+                        first difference is not shown";
+            self.findings.notes.push(note.into());
+        } else if let Some(number) = self.first {
             // Which entries matter shows with the memory under which the sides differ.
             let modules = self.modules.1.unwrap_or(self.modules.0);
             let found = around::look(self.case, modules, trace, number)?;

@@ -1,14 +1,14 @@
 //! Both sides together, going through a trace in step.
 
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
 use millrace_dataplane::module::ModuleError;
 use millrace_object::program::Program;
 
 use crate::compare::{Found, Kind, compare};
-use crate::deal::Deal;
+use crate::deal::{Deal, Held};
 use crate::lane::{Done, Lane, Start};
 use crate::lease::Bijection;
 use crate::schedule::Schedule;
@@ -28,6 +28,8 @@ pub struct Sides<'a> {
     /// which leases stand for which
     pub bijection: Bijection,
     base: Base,
+    /// the objects that workers share
+    shared: BTreeSet<usize>,
     /// by flow: worker and turn of its last packet
     flows: HashMap<u64, (u32, u64)>,
 }
@@ -60,6 +62,9 @@ impl<'a> Sides<'a> {
             parallel: Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?,
             bijection: Bijection::default(),
             base: Base::new(),
+            shared: (0..deal.held.len())
+                .filter(|i| deal.shares() && deal.held.get(*i) == Some(&Held::Shared))
+                .collect(),
             flows: HashMap::new(),
         })
     }
@@ -96,17 +101,53 @@ impl<'a> Sides<'a> {
             .iter()
             .map(|d| d.as_ref().map_or(0, |d| d.outcome.worker))
             .collect();
-        let sequential = self.sequential.work(window, Some(&cpus));
+        let sequential = if self.parallel.shares {
+            self.in_order(window, &cpus, &parallel)
+        } else {
+            self.sequential.work(window, Some(&cpus))
+        };
         let pairs = sequential.into_iter().zip(parallel).zip(window);
         pairs
             .filter_map(|((one, other), packet)| Some(self.step(one?, other?, packet)))
             .collect()
     }
 
+    /// The sequential program does what the workers did in the order in which they committed it.
+    fn in_order(
+        &mut self,
+        window: &[Packet],
+        cpus: &[u32],
+        parallel: &[Option<Done>],
+    ) -> Vec<Option<Done>> {
+        let commit = |i: &usize| {
+            let done = parallel.get(*i).and_then(Option::as_ref);
+            // Equal ones by the packets' numbers, which ascend.
+            (done.map_or(u64::MAX, |d| d.outcome.commit), *i)
+        };
+        let mut order: Vec<usize> = (0..window.len()).collect();
+        order.sort_by_key(commit);
+        let ordered: Vec<Packet> = order
+            .iter()
+            .filter_map(|i| window.get(*i).cloned())
+            .collect();
+        let theirs: Vec<u32> = order.iter().filter_map(|i| cpus.get(*i).copied()).collect();
+        let did = self.sequential.work(&ordered, Some(&theirs));
+        let mut by_place: Vec<Option<Done>> = window.iter().map(|_| None).collect();
+        for (i, done) in order.into_iter().zip(did) {
+            if let Some(place) = by_place.get_mut(i) {
+                *place = done;
+            }
+        }
+        by_place
+    }
+
     fn step(&mut self, sequential: Done, parallel: Done, packet: &Packet) -> Step {
         let mut found = compare(&sequential, &parallel);
         let mut why = None;
-        if let Found::Leases(pairs) = &found {
+        if let Found::Leases(pairs) = &mut found {
+            // What is one for all workers is the first one's.
+            let shared = pairs.iter_mut().filter(|p| self.shared.contains(&p.object));
+            shared.for_each(|p| p.worker = 0);
             let mut bad = None;
             for pair in pairs {
                 let (one, other) = (&mut self.sequential, &mut self.parallel);

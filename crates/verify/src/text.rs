@@ -23,6 +23,12 @@ pub fn text(found: &Findings) -> String {
     );
     let shares: Vec<String> = found.shares.iter().map(u64::to_string).collect();
     let _ = writeln!(text, "  packets by worker: {}", shares.join(", "));
+    if let Some(writers) = found.writers {
+        let _ = writeln!(
+            text,
+            "  {writers} packets wrote shared state; compared in the order of commits"
+        );
+    }
     if found.redirected > 0 {
         let _ = writeln!(
             text,

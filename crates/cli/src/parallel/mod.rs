@@ -3,12 +3,15 @@
 
 mod balance;
 pub mod by_hand;
-mod planned;
+pub mod planned;
+mod words;
 pub mod writes;
 
 use clap::ValueEnum;
+use millrace_check::Checked;
+use millrace_control::merged::Word;
 use millrace_dataplane::share::{self, Share};
-use millrace_object::program::Program;
+use millrace_object::program::{ObjectId, Program};
 use millrace_steer::{Owners, Rss, Steering, nic};
 
 use crate::failure::Failure;
@@ -28,6 +31,9 @@ const MOST_PORTS: usize = 256;
 /// Why a shared object that was built before is not taken.
 const ALONE: &str = "a module alone does not tell what it writes";
 
+/// Why a bundle is not taken whose plan locks.
+const BUILT: &str = "a bundle was built with state for one core; give its source or its object";
+
 /// How state lives on several workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Strategy {
@@ -40,6 +46,25 @@ pub enum Strategy {
     Shard,
     /// on one worker, whatever the number of cores
     Sequential,
+    /// what packets write is one for all workers, under a lock
+    Lock,
+}
+
+/// How long, in seconds, the model may take where all is locked whatever the paths are.
+pub const LITTLE: u64 = 5;
+
+impl Strategy {
+    /// The one of the plan; none: whatever it takes for the best.
+    #[must_use]
+    pub fn of_plan(self) -> Option<millrace_plan::Strategy> {
+        match self {
+            Self::Best => None,
+            Self::Spread => Some(millrace_plan::Strategy::Spread),
+            Self::Shard => Some(millrace_plan::Strategy::Shard),
+            Self::Lock => Some(millrace_plan::Strategy::Lock),
+            Self::Sequential => Some(millrace_plan::Strategy::Alone),
+        }
+    }
 }
 
 /// What the user says of it.
@@ -57,11 +82,18 @@ pub struct Asked<'a> {
 }
 
 /// How a function runs on several workers.
+#[derive(Default)]
 pub struct Arrangement {
     /// what becomes of an object, by name; those that are not here are copies
     shares: Vec<(String, Share)>,
     /// the capacity of each worker's part, where that is not the declared one
     capacities: Vec<(String, u64)>,
+    /// the objects that are one for all workers
+    shared: Vec<String>,
+    /// the objects to which each worker adds by itself, and which numbers those are
+    merged: Vec<(String, Vec<Word>)>,
+    /// how far apart in the packets' time workers may be, ns
+    pub apart: Option<u64>,
     /// a port each, the last one for those behind it; none: any packet anywhere
     steering: Vec<Steering>,
     /// why, in a few lines
@@ -117,11 +149,17 @@ impl Arrangement {
             .enumerate()
             .filter_map(|(at, share)| match share {
                 Share::Divided { whole } => Some((at, *whole)),
-                Share::Replicated => None,
+                Share::Merged | Share::Replicated => None,
             });
+        let objects = function.module.objects().iter().enumerate();
+        let merged = objects.filter_map(|(at, o)| {
+            let (_, words) = self.merged.iter().find(|(name, _)| *name == o.name)?;
+            Some((at, words.clone()))
+        });
+        let merged = merged.collect();
         // Just loaded: nobody else has it yet.
         if let Some(exposed) = std::sync::Arc::get_mut(&mut function.exposed) {
-            exposed.divided = divided.collect();
+            (exposed.divided, exposed.merged) = (divided.collect(), merged);
         }
     }
 
@@ -136,6 +174,7 @@ impl Arrangement {
         capacity.extend(parts.map(|(name, part)| format!("{name}={part}")));
         Make {
             capacity,
+            shared: self.shared.clone(),
             ..make.clone()
         }
     }
@@ -190,48 +229,53 @@ pub fn arrange(word: &str, make: &Make, asked: &Asked<'_>) -> Result<Arrangement
         let names = objects.filter(is_written).map(|(_, o)| o.name.clone());
         let by_hand = Planned {
             divided: names.collect(),
-            merged: Vec::new(),
             steering,
-            reasons: Vec::new(),
+            ..Planned::default()
         };
-        return Ok(sharded(&program, by_hand, cores, bundle));
+        return Ok(arranged(&program, &checked, by_hand, cores, bundle));
     }
     if writes.is_empty() && asked.strategy != Strategy::Shard {
         return Ok(Arrangement {
-            shares: Vec::new(),
-            capacities: Vec::new(),
-            steering: Vec::new(),
             reasons: vec![format!("{}: spread: packets write no state", program.name)],
+            ..Arrangement::default()
         });
     }
     let planned = planned::plan(&program, &checked, asked)?;
-    Ok(sharded(&program, planned, cores, bundle))
+    if bundle && !planned.locked.is_empty() {
+        return Err(refused(&program.name, cores, BUILT));
+    }
+    Ok(arranged(&program, &checked, planned, cores, bundle))
 }
 
-/// Objects that are divided over the workers, with room for each one's part.
-fn sharded(program: &Program, planned: Planned, cores: usize, bundle: bool) -> Arrangement {
-    let Planned {
-        divided,
-        merged,
-        steering,
-        reasons: why,
-    } = planned;
-    let largest = steering
+/// What is planned, with room for each worker's part of what is divided.
+fn arranged(
+    program: &Program,
+    checked: &Checked,
+    planned: Planned,
+    cores: usize,
+    bundle: bool,
+) -> Arrangement {
+    let largest = planned
+        .steering
         .iter()
         .map(Steering::largest_share)
         .fold(0.0, f64::max);
     let (mut shares, mut capacities, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-    for object in &program.objects {
-        let owned = divided.contains(&object.name);
-        if !owned && !merged.contains(&object.name) {
+    let mut merged = Vec::new();
+    for (id, object) in (0..).map(ObjectId).zip(&program.objects) {
+        if planned.merged.contains(&object.name) {
+            shares.push((object.name.clone(), Share::Merged));
+            merged.push((object.name.clone(), words::of(checked, program, id)));
+        }
+        if !planned.divided.contains(&object.name) {
             continue;
         }
         let whole = object.capacity;
         shares.push((object.name.clone(), Share::Divided { whole }));
-        // What was built before keeps its size, and so does what is addressed by an index, and what all add
-        // to: any worker may need any of them.
+        // What was built before keeps its size, and so does what is addressed by an index: any worker may need
+        // any of it.
         let part = share::part(whole, largest, cores);
-        if owned && !bundle && TABLES.contains(&object.kind.name) && part < whole {
+        if !bundle && TABLES.contains(&object.kind.name) && part < whole {
             parts.push(format!(
                 "{} of {whole} entries as {cores} of {part}",
                 object.name
@@ -239,23 +283,29 @@ fn sharded(program: &Program, planned: Planned, cores: usize, bundle: bool) -> A
             capacities.push((object.name.clone(), part));
         }
     }
-    let mut reasons = vec![format!(
-        "{}: shard over {cores} workers: {}",
-        program.name,
-        divided.join(", ")
-    )];
-    if !merged.is_empty() {
-        let names = merged.join(", ");
-        reasons.push(format!("each worker adds to its own: {names}"));
-    }
+    let mut reasons = Vec::new();
+    let mut said = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            reasons.push(format!("{}: {what}: {}", program.name, names.join(", ")));
+        }
+    };
+    said(&format!("shard over {cores} workers"), &planned.divided);
+    said(
+        &format!("one for {cores} workers, under a lock"),
+        &planned.locked,
+    );
+    said("each worker adds to its own", &planned.merged);
     if !parts.is_empty() {
         reasons.push(format!("divided: {}", parts.join(", ")));
     }
-    reasons.extend(why);
+    reasons.extend(planned.reasons);
     Arrangement {
         shares,
         capacities,
-        steering,
+        shared: planned.locked,
+        merged,
+        apart: planned.apart,
+        steering: planned.steering,
         reasons,
     }
 }

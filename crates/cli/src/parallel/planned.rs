@@ -1,15 +1,17 @@
 //! What the plan says, as workers need it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use millrace_check::Checked;
+use millrace_emit::lock;
 use millrace_model::Limits;
-use millrace_object::program::Program;
+use millrace_object::program::{ObjectId, Program};
 use millrace_plan::plan::ObjectPlan;
 use millrace_plan::{Plan, PlanError, Treatment, Wanted};
 use millrace_steer::Steering;
 
-use super::{Asked, MOST_PORTS, Strategy, balance};
+use super::{Asked, LITTLE, MOST_PORTS, Strategy, balance};
 use crate::failure::{Failure, NO};
 use crate::{screen, seed};
 
@@ -17,11 +19,16 @@ use crate::{screen, seed};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the plan says of a program.
+#[derive(Default)]
 pub struct Planned {
     /// objects of which each worker has a part, found by a key that comes to one worker only
     pub divided: Vec<String>,
     /// objects of which each worker has a part that all add to
     pub merged: Vec<String>,
+    /// objects that are one for all workers
+    pub locked: Vec<String>,
+    /// how far apart in the packets' time workers may be because of them, ns
+    pub apart: Option<u64>,
     /// a port each
     pub steering: Vec<Steering>,
     /// why, in a few lines
@@ -35,28 +42,25 @@ pub struct Planned {
 pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<Planned, Failure> {
     screen::err(&format!("{}: making the model and the plan", program.name));
     let limits = Limits {
-        time: PATIENCE,
+        time: match asked.strategy {
+            Strategy::Lock => Duration::from_secs(LITTLE),
+            _ => PATIENCE,
+        },
         ..Limits::default()
     };
     let mut model = millrace_model::model(program, checked, &limits);
     let wanted = Wanted {
         cores: asked.cores as u32,
         nic: asked.nic.to_owned(),
-        strategy: match asked.strategy {
-            Strategy::Best => None,
-            Strategy::Spread => Some(millrace_plan::Strategy::Spread),
-            Strategy::Shard => Some(millrace_plan::Strategy::Shard),
-            Strategy::Sequential => Some(millrace_plan::Strategy::Alone),
-        },
+        strategy: asked.strategy.of_plan(),
     };
     let plan = millrace_plan::plan(&mut model, program, &wanted).map_err(|e| impossible(&e))?;
-    // The treatments that workers with parts of their own can give.
-    let serves = |t| matches!(t, Treatment::Spread | Treatment::Shard | Treatment::Merge);
-    if plan.strategy == millrace_plan::Strategy::Alone
-        || plan.objects.iter().any(|o| !serves(o.treatment))
-    {
+    let alone = |o: &ObjectPlan| held(program, o).is_some();
+    if plan.strategy == millrace_plan::Strategy::Alone || plan.objects.iter().any(alone) {
         return Err(on_one_core(program, &plan, asked.cores));
     }
+    let locked = shared(&plan, program, checked);
+    let is_locked = |name: &String| locked.iter().any(|id| named(program, *id) == *name);
     let mut steering = plan
         .steering(program.ports.len().clamp(1, MOST_PORTS), secret())
         .map_err(|e| Failure::wrong(format!("--cores {}: {e}", asked.cores)))?;
@@ -65,7 +69,8 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
             .objects
             .iter()
             .filter(move |o| o.treatment == treatment);
-        objects.map(|o| o.name.clone()).collect::<Vec<_>>()
+        let names = objects.map(|o| o.name.clone());
+        names.filter(|n| !is_locked(n)).collect::<Vec<_>>()
     };
     let mut reasons: Vec<_> = plan
         .objects
@@ -91,6 +96,8 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
     Ok(Planned {
         divided: of(Treatment::Shard),
         merged: of(Treatment::Merge),
+        locked: locked.iter().map(|id| named(program, *id)).collect(),
+        apart: lock::apart(program, checked, &locked),
         steering,
         reasons,
     })
@@ -108,31 +115,59 @@ fn reason(object: &ObjectPlan) -> String {
     )
 }
 
+/// The objects that are one for all workers under a plan: those that it locks, those to which timers add, which must do
+/// so once, and what goes with either.
+pub fn shared(plan: &Plan, program: &Program, checked: &Checked) -> BTreeSet<ObjectId> {
+    let repeated = lock::repeated(program, checked);
+    let one = |o: &&ObjectPlan| match o.treatment {
+        Treatment::Lock => true,
+        Treatment::Merge => repeated.contains(&o.id) && lock::obstacle(program, o.id).is_none(),
+        _ => false,
+    };
+    let locked = plan.objects.iter().filter(one);
+    lock::together(program, checked, &locked.map(|o| o.id).collect())
+}
+
+/// What keeps an object on one core, beside its treatment.
+pub fn held(program: &Program, object: &ObjectPlan) -> Option<&'static str> {
+    match object.treatment {
+        Treatment::Spread | Treatment::Shard | Treatment::Merge => None,
+        Treatment::Lock => lock::obstacle(program, object.id),
+        Treatment::Alone => Some(""),
+    }
+}
+
+fn named(program: &Program, id: ObjectId) -> String {
+    program
+        .objects
+        .get(id.0)
+        .map_or_else(String::new, |o| o.name.clone())
+}
+
 fn on_one_core(program: &Program, plan: &Plan, cores: usize) -> Failure {
-    let held: Vec<_> = plan
+    let kept: Vec<_> = plan
         .objects
         .iter()
-        .filter(|o| matches!(o.treatment, Treatment::Alone | Treatment::Lock))
+        .filter_map(|o| Some((o, held(program, o)?)))
         .collect();
-    let detail: Vec<_> = held.iter().map(|o| reason(o)).collect();
-    let what = match held.first() {
-        Some(object) => format!(
-            "--cores {cores}: {} runs on one core: {}",
-            program.name,
-            reason(object)
+    let said = |(object, why): &(&ObjectPlan, &str)| match *why {
+        "" => reason(object),
+        why => format!("{}; and no lock can guard it: {why}", reason(object)),
+    };
+    let detail: Vec<_> = kept.iter().map(said).collect();
+    let what = match detail.first() {
+        Some(first) => format!(
+            "--cores {cores}: {} runs on one core: {first}",
+            program.name
         ),
         None => format!("--cores {cores}: {} runs on one core", program.name),
     };
-    let locked = held.iter().any(|o| o.treatment == Treatment::Lock);
-    let help = match held.iter().find_map(|o| o.remedy.clone()) {
+    let help = match kept.iter().find_map(|(o, _)| o.remedy.clone()) {
         Some(remedy) => format!("use --cores 1; or {remedy}"),
-        None if locked => {
-            "use --cores 1: state that workers would share under a lock is not run yet".into()
-        }
         None => "use --cores 1".into(),
     };
     Failure {
-        detail: Some(detail.join("\n")).filter(|_| held.len() > 1),
+        detail: Some(detail.join("\n")).filter(|_| kept.len() > 1),
         code: NO,
         ..Failure::wrong(what).help(help)
     }

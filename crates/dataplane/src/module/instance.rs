@@ -169,13 +169,14 @@ impl Instance {
     }
 
     /// Runs timer `index`; one that does not exist does nothing. One that works on shared state is worker
-    /// 0's, for all. `time` in ns.
-    pub fn fire(&mut self, index: usize, time: u64) {
+    /// 0's, for all: false where another one runs it. `time` in ns.
+    pub fn fire(&mut self, index: usize, time: u64) -> bool {
         if self.worker > 0 && self.module.fires_once(index) {
-            return;
+            return false;
         }
         let handler = self.module.timer_table().get(index).and_then(|t| t.fire);
         self.handler(handler, time);
+        true
     }
 
     /// No timer in a map's value is due before this moment, ns; `u64::MAX` when none is running.

@@ -175,6 +175,13 @@ impl Module {
             .is_some_and(|o| o.shared != 0)
     }
 
+    /// Bytes of the objects that are one for all workers, without what they have per worker.
+    #[must_use]
+    pub fn common_bytes(&self) -> u64 {
+        let shared = self.object_table().iter().filter(|o| o.shared != 0);
+        shared.map(|o| o.bytes).sum()
+    }
+
     /// Whether instances have state in common.
     #[must_use]
     pub fn shares(&self) -> bool {

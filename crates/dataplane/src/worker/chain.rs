@@ -67,6 +67,27 @@ impl Link {
     }
 }
 
+impl Link {
+    fn module(&self) -> Option<&Module> {
+        match &self.code {
+            Code::Module(code) => Some(&code.module),
+            Code::Foreign(_) => None,
+        }
+    }
+
+    /// Whether all workers have one object in common.
+    #[must_use]
+    pub fn is_shared(&self, object: usize) -> bool {
+        self.module().is_some_and(|m| m.is_shared(object))
+    }
+
+    /// Bytes of the objects that all workers have in common.
+    #[must_use]
+    pub fn common_bytes(&self) -> u64 {
+        self.module().map_or(0, Module::common_bytes)
+    }
+}
+
 /// What a stage has done with a burst.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {

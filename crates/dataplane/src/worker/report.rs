@@ -49,8 +49,13 @@ pub fn complete(
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
     account.function = Function::over(account.read, ns, &each, ns_per_tick);
-    let state: u64 = serve.chain.iter().map(|l| l.objects_bytes).sum();
-    let state = state.saturating_mul(ended.len() as u64);
+    let workers = ended.len() as u64;
+    let all = serve.chain.iter().map(|l| {
+        let common = l.common_bytes().saturating_mul(workers.saturating_sub(1));
+        let each = l.objects_bytes.saturating_mul(workers);
+        each.saturating_sub(common)
+    });
+    let state: u64 = all.sum();
     account.memory = Memory::predict(state.saturating_add(foreign), memory).measured();
 }
 
@@ -111,7 +116,10 @@ fn objects(
                     by_worker: whole.map_or_else(Vec::new, |_| vec![entries]),
                 });
             } else if let Some(seen) = account.objects.get_mut(at) {
-                seen.bytes += object.bytes;
+                // One for all workers is one.
+                if !link.is_shared(index) {
+                    seen.bytes += object.bytes;
+                }
                 if whole.is_some() {
                     seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
                     seen.by_worker.push(entries);

@@ -8,6 +8,7 @@ use crate::clock;
 use crate::module::{Instance, ModuleError, Record, Shared, abi};
 use crate::port::Frame;
 use crate::runner::Timers;
+use crate::share;
 
 /// An element, running.
 pub struct Stage {
@@ -17,6 +18,8 @@ pub struct Stage {
     pub alarms: u64,
     /// its timers; none of a foreign element
     pub timers: Timers,
+    /// the objects to which each worker adds by itself
+    merged: Vec<usize>,
     running: Running,
     /// what became of a foreign element, at the end
     pub epilogue: Option<Epilogue>,
@@ -79,6 +82,7 @@ impl Stage {
         Ok(Self {
             names: link.objects().iter().map(|o| o.name.clone()).collect(),
             alarms: 0,
+            merged: share::merged(&link.shares),
             timers,
             running,
             epilogue: None,
@@ -102,8 +106,10 @@ impl Stage {
 
     /// Before the first packet. `time` in ns, here and below.
     pub fn start(&mut self, time: u64) {
+        let merged = std::mem::take(&mut self.merged);
         if let Some(instance) = self.instance() {
             instance.start(time);
+            share::begin(instance, &merged, time);
         }
     }
 
@@ -122,11 +128,9 @@ impl Stage {
         }
     }
 
-    /// Fires timer `index`.
-    pub fn fire(&mut self, index: usize, time: u64) {
-        if let Some(instance) = self.instance() {
-            instance.fire(index, time);
-        }
+    /// Fires timer `index`; false where another worker does it for all.
+    pub fn fire(&mut self, index: usize, time: u64) -> bool {
+        self.instance().is_none_or(|i| i.fire(index, time))
     }
 
     /// When a timer in a map's value may be due next; `u64::MAX` when none is running.

@@ -370,9 +370,9 @@ impl Worker {
         self.clock = self.clock.max(time);
         for (index, stage) in self.chain.stages.iter_mut().enumerate() {
             for (moment, timer) in stage.timers.take(time) {
-                stage.fire(timer, moment);
+                let fired = u64::from(stage.fire(timer, moment));
                 let place = self.shared.places.stage(index, OfStage::Timers);
-                self.shared.counters(self.number).add(place, 1);
+                self.shared.counters(self.number).add(place, fired);
             }
         }
     }

@@ -28,6 +28,7 @@
 
 mod burst;
 mod effects;
+mod handlers;
 mod reader;
 pub(crate) mod text;
 
@@ -37,6 +38,7 @@ use millrace_object::Program;
 use millrace_object::program::ObjectId;
 
 pub(crate) use burst::{Burst, bursts};
+pub use handlers::{apart, obstacle, repeated, together};
 pub(crate) use reader::Reader;
 
 use crate::error::Error;
@@ -106,22 +108,10 @@ fn check(program: &Program, sharing: &Sharing) -> Result<(), Error> {
         what: format!("sharing {name} under the lock: {what}; give each worker its own"),
     };
     for (index, object) in program.objects.iter().enumerate() {
-        if !sharing.is_shared(ObjectId(index)) {
-            continue;
+        let obstacle = obstacle(program, ObjectId(index));
+        if let (true, Some(what)) = (sharing.is_shared(ObjectId(index)), obstacle) {
+            return Err(refused(&object.name, what));
         }
-        if object.timer.is_some() {
-            return Err(refused(&object.name, "its values have timers"));
-        }
-        if object.is_shape() || object.kind.c.ends_with("_of_maps") || object.kind.c == "prog_array"
-        {
-            return Err(refused(&object.name, "it holds maps or programs"));
-        }
-        if object.read_only {
-            return Err(refused(&object.name, "it is constant"));
-        }
-    }
-    if sharing.any() && program.objects.iter().any(|o| o.is_shape()) {
-        return Err(refused(&program.name, "it has maps of maps"));
     }
     Ok(())
 }

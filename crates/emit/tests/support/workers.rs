@@ -65,6 +65,14 @@ pub struct Way {
     pub rounds: u32,
 }
 
+/// How many packets were writers: their commit numbers are even.
+pub fn writers((result, events): &(Result, Vec<Event>)) -> usize {
+    let packets = result.done.iter().zip(events);
+    packets
+        .filter(|(d, e)| e.program < TIMER && d.commit % 2 == 0)
+        .count()
+}
+
 /// The objects of these names are shared, in a module whose threads switch where a seed says so.
 pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     for name in shared {

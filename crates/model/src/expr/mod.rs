@@ -7,6 +7,7 @@
 
 mod build;
 pub mod eval;
+pub mod given;
 pub mod ids;
 pub mod memo;
 pub mod sets;

@@ -67,7 +67,14 @@ impl Set {
 
     /// Its values.
     pub fn values(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255_u8).filter(|v| self.0[usize::from(v >> 6)] >> (v & 63) & 1 == 1)
+        let words = (0_u8..4).zip(self.0);
+        words.flat_map(|(at, mut left)| {
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as u8;
+                left &= left.checked_sub(1)?;
+                Some(at << 6 | bit)
+            })
+        })
     }
 
     /// The value, if there is one only.

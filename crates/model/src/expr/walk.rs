@@ -1,9 +1,6 @@
 //! Walks over expressions, without recursion.
 
-use std::collections::BTreeMap;
-
 use super::ids::{IdMap, IdSet};
-use super::sets::Place;
 use super::{Arena, ExprId, Node};
 
 /// Calls `f` with each operand of a node.
@@ -191,7 +188,7 @@ fn rebuilt(arena: &mut Arena, e: ExprId, parts: &[ExprId], replace: Replace<'_>)
 }
 
 /// A node of other operands.
-fn again(
+pub(super) fn again(
     arena: &mut Arena,
     id: ExprId,
     node: &Node,
@@ -215,45 +212,4 @@ fn again(
         Node::Cmp(rel, a, b) => arena.compare(*rel, get(a), get(b)),
         Node::Ite(c, a, b) => arena.ite(get(c), get(a), get(b)),
     }
-}
-
-/// What is known of some packets.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// bytes that they have, by their place as it is once the other bytes are known: what a place is computed
-    /// from may be known, too
-    pub bytes: BTreeMap<Place, u8>,
-    /// conditions, as they are once the bytes are known, and whether they hold
-    pub conditions: BTreeMap<ExprId, bool>,
-}
-
-/// The expressions with what is known in place of what they are made of.
-pub fn with_facts(arena: &mut Arena, roots: &[ExprId], facts: &Facts) -> Vec<ExprId> {
-    let mut new: IdMap<ExprId, ExprId> = IdMap::default();
-    for id in cone(arena, roots, |_| false) {
-        let node = arena.node(id).clone();
-        let mut same = true;
-        each_child(&node, |c| same &= !new.contains_key(&c));
-        let made = if same {
-            id
-        } else {
-            let width = arena.width(id);
-            again(arena, id, &node, width, &|e| {
-                new.get(e).copied().unwrap_or(*e)
-            })
-        };
-        let known = match arena.node(made) {
-            Node::Byte { base, at } => facts.bytes.get(&(*base, *at)).map(|v| u64::from(*v)),
-            _ => facts.conditions.get(&made).map(|v| u64::from(*v)),
-        };
-        let made = match known {
-            Some(v) => arena.number(v, arena.width(made)),
-            None => made,
-        };
-        if made != id {
-            new.insert(id, made);
-        }
-    }
-    let of = |e: &ExprId| new.get(e).copied().unwrap_or(*e);
-    roots.iter().map(of).collect()
 }

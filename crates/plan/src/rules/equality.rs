@@ -1,5 +1,8 @@
 //! R1, key equality: packets with equal keys touch the same entry, so they meet.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use super::Judged;
 use crate::packets::Way;
 use crate::plan::{Rule, Treatment};
@@ -30,7 +33,11 @@ pub(crate) fn said(touches: &[&Touch], ports: &[String]) -> String {
     // Of the commonest kind, if it is there: other kinds have fewer fields.
     let common = |t: &&&Touch| t.packets.kind == Kind::Ipv4Tcp && t.way == Way::Plain;
     let some = touches.iter().any(|t| common(&t));
+    let mut known = HashSet::new();
     for t in touches.iter().filter(|t| !some || common(t)) {
+        if !known.insert((t.packets.port, Rc::as_ptr(&t.key))) {
+            continue;
+        }
         let key = words::key(&t.key);
         if key.is_empty() {
             continue;

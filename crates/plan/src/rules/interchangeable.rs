@@ -4,10 +4,10 @@
 //! match, and ends the same way.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use millrace_model::Model;
-use millrace_model::expr::walk::{Facts, cone, with_facts};
+use millrace_model::expr::walk::cone;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
 use millrace_model::model::{Effect, Path, Verdict};
 use millrace_model::names::{self, What};
@@ -32,7 +32,7 @@ pub(crate) struct Exchanged {
 type Match = (u32, Bit);
 
 /// What writers store, by where they do and for which packets.
-type Stored = BTreeMap<At, Vec<(Packets, Vec<Key>)>>;
+type Stored = BTreeMap<At, BTreeSet<(Packets, Key)>>;
 
 /// What a path does, if it does nothing but end.
 fn ends(arena: &Arena, path: &Path) -> Option<u64> {
@@ -60,6 +60,7 @@ pub(crate) fn exchanged(
     let ports: BTreeSet<usize> = direct.iter().map(|t| t.packets.port).collect();
     let (mut meetings, mut fields, mut line) = (Vec::new(), BTreeSet::new(), None);
     let mut stored = Stored::new();
+    let mut held = HashSet::new();
     for port in ports {
         let mine: Vec<&&Touch> = direct.iter().filter(|t| t.packets.port == port).collect();
         let paths: BTreeSet<(usize, usize)> =
@@ -89,6 +90,7 @@ pub(crate) fn exchanged(
                 path,
                 access: 0,
             };
+            let compared = equalities(model, at, object)?;
             for seen in touches.seen(at) {
                 let asked = mine.iter().find(|t| {
                     (t.at.entry, t.at.path, t.packets, t.way)
@@ -96,7 +98,7 @@ pub(crate) fn exchanged(
                 });
                 let Some(asked) = asked else { continue };
                 let number = asked.at.access_of(model)?.entry;
-                let matches = matches(model, program, &seen, at, (object, number))?;
+                let matches = matches(model, program, seen, (entry, &compared), (object, number))?;
                 for (_, b) in &matches {
                     if let Bit::Field(f, _) = b {
                         fields.insert(*f);
@@ -105,9 +107,12 @@ pub(crate) fn exchanged(
                 if !matches.iter().any(|m| matches!(m.1, Bit::Field(..))) {
                     return None;
                 }
-                let more = with_writers(model, touches, (object, &mut stored), &seen, &matches)?;
-                meetings.extend(more);
-                line = line.or_else(|| compared(model, at, object));
+                line = line.or_else(|| reads(model, at, object));
+                // Many paths hold the same packets against the same bytes.
+                if held.insert((seen.packets, matches.clone())) {
+                    let more = with_writers(model, touches, (object, &mut stored), seen, &matches)?;
+                    meetings.extend(more);
+                }
             }
         }
     }
@@ -123,7 +128,7 @@ pub(crate) fn exchanged(
 }
 
 /// Where the path reads what it compares.
-fn compared(model: &Model, at: At, object: usize) -> Option<String> {
+fn reads(model: &Model, at: At, object: usize) -> Option<String> {
     let path = at.path_of(model)?;
     let mut loads = path
         .accesses
@@ -132,31 +137,32 @@ fn compared(model: &Model, at: At, object: usize) -> Option<String> {
     loads.next()?.line.as_ref().map(words::place)
 }
 
-/// The equalities of a path's guard between the entry's value and the packet.
+/// The conditions of a path's guard that something equals what is read from the object.
+fn equalities(model: &Model, at: At, object: usize) -> Option<Vec<ExprId>> {
+    let entry = model.entries.get(at.entry)?;
+    let arena = &entry.arena;
+    let mut guard = conjuncts(arena, &entry.paths.get(at.path)?.guard);
+    let of = |id: ExprId| matches!(arena.node(id), Node::Sym(s) if arena.symbol(*s).origin == Origin::State(object));
+    let state = |e: &ExprId| {
+        matches!(arena.node(*e), Node::Cmp(Rel::Eq, ..))
+            && cone(arena, &[*e], |_| false).into_iter().any(of)
+    };
+    guard.retain(state);
+    Some(guard)
+}
+
+/// The equalities between the entry's value and the packet, bit by bit.
 fn matches(
     model: &mut Model,
     program: &Program,
     seen: &Seen,
-    at: At,
+    (entry, compared): (usize, &[ExprId]),
     (object, number): (usize, u32),
 ) -> Option<Vec<Match>> {
-    let entry = model.entries.get_mut(at.entry)?;
-    let guard = entry.paths.get(at.path)?.guard.clone();
+    let entry = model.entries.get_mut(entry)?;
     let resolver = seen.resolver();
-    let facts = Facts {
-        bytes: seen.view.fixed(),
-        ..Facts::default()
-    };
-    // Only equalities with what is read from the object.
-    let state = |arena: &Arena, e: ExprId| {
-        matches!(arena.node(e), Node::Cmp(Rel::Eq, ..))
-            && cone(arena, &[e], |_| false).into_iter().any(|id| {
-                matches!(arena.node(id), Node::Sym(s) if arena.symbol(*s).origin == Origin::State(object))
-            })
-    };
-    let mut guard = conjuncts(&entry.arena, &guard);
-    guard.retain(|e| state(&entry.arena, *e));
-    let guard = with_facts(&mut entry.arena, &guard, &facts);
+    let fixed = seen.view.fixed();
+    let guard = seen.view.memo.given(&mut entry.arena, compared, &fixed);
     let arena = &entry.arena;
     let value = |bit: &Bit| match bit {
         Bit::Foreign(e, i) => {
@@ -221,28 +227,32 @@ fn with_writers(
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(new) => {
                 let arena = &mut model.entries.get_mut(w.entry)?.arena;
-                let all = touches.seen(at).into_iter();
-                let all = all.map(|s| (s.packets, s.resolver().keys(arena, &w.value)));
-                new.insert(all.collect())
+                let mut all = BTreeSet::new();
+                for seen in touches.seen(at) {
+                    let values = seen.resolver().keys(arena, &w.value);
+                    all.extend(values.into_iter().map(|v| (seen.packets, v)));
+                }
+                new.insert(all)
             }
         };
-        for (other, values) in all.iter() {
-            for value in values {
-                // Keys are from the most significant bit of the first byte, matches from the least.
-                let bit = |m: &Match| {
-                    let (byte, low) = (m.0 / 8 - w.from, m.0 % 8);
-                    value.get((8 * byte + 7 - low) as usize).copied()
-                };
-                let stored: Vec<Bit> = matches.iter().filter_map(bit).collect();
-                let own: Vec<Bit> = matches.iter().map(|m| m.1).collect();
-                if stored.len() != own.len() {
-                    return None;
-                }
-                any = true;
-                let (a, b) = (seen.packets, *other);
-                if let Some(case) = equal((a.kind, &own), (b.kind, &stored)) {
-                    out.push(Meeting { a, b, case });
-                }
+        let own: Vec<Bit> = matches.iter().map(|m| m.1).collect();
+        let mut paired = HashSet::new();
+        for (other, value) in all.iter() {
+            // Keys are from the most significant bit of the first byte, matches from the least.
+            let bit = |m: &Match| {
+                let (byte, low) = (m.0 / 8 - w.from, m.0 % 8);
+                value.get((8 * byte + 7 - low) as usize).copied()
+            };
+            let stored: Vec<Bit> = matches.iter().filter_map(bit).collect();
+            if stored.len() != own.len() {
+                return None;
+            }
+            any = true;
+            let (a, b) = (seen.packets, *other);
+            if let Some(case) = equal((a.kind, &own), (b.kind, &stored))
+                && paired.insert((b, stored))
+            {
+                out.push(Meeting { a, b, case });
             }
         }
     }

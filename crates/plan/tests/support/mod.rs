@@ -1,81 +1,64 @@
 //! Programs as plans.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::Path;
-use std::process::Command;
+#[path = "../../../model/tests/support/mod.rs"]
+mod models;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use millrace_check::{Options, check};
-use millrace_model::{Limits, model};
+use millrace_model::{Limits, Model};
 use millrace_object::program::Program;
 use millrace_plan::plan::{KindPlan, ObjectPlan, PortPlan};
 use millrace_plan::{Plan, Wanted, plan};
 
-/// A program of the bundled functions' folder.
-pub fn function(name: &str) -> Option<Plan> {
+/// Where a bundled function is.
+pub fn source(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nfs");
-    planned(
-        &folder.join(name).join(name).with_extension("c"),
-        "generic",
-        16,
-    )
+    folder.join(name).join(name).with_extension("c")
 }
 
-/// A program of tests/programs.
+/// A bundled function for 16 cores.
+pub fn function(name: &str) -> Option<Plan> {
+    Some(modelled(&source(name))?.plan("generic"))
+}
+
+/// A program of tests/programs for 16 cores.
 pub fn program(name: &str) -> Option<Plan> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    planned(&folder.join(name).with_extension("c"), "generic", 16)
+    Some(modelled(&folder.join(name).with_extension("c"))?.plan("generic"))
 }
 
-/// Compiles, proves, models and plans; none, and a line that says why, if clang or Z3 is not here.
-pub fn planned(source: &Path, nic: &str, cores: u32) -> Option<Plan> {
-    let program = compile(source)?;
-    let checked = check(&program, &Options::default()).unwrap();
+/// What plans are made from.
+pub struct Modelled {
+    pub program: Program,
+    pub model: Model,
+}
+
+/// Compiles, proves and models; none, and a line that says why, if clang or Z3 is not here.
+pub fn modelled(source: &Path) -> Option<Modelled> {
+    let loaded = models::compile(source)?;
+    // A machine that is busy answers late, and a question without an answer is a path too many.
     let limits = Limits {
-        time: Duration::from_secs(120),
+        time: Duration::from_secs(240),
+        question: Duration::from_secs(60),
         ..Limits::default()
     };
-    let mut model = model(&program, &checked, &limits);
-    let wanted = Wanted {
-        cores,
-        nic: nic.to_owned(),
-        strategy: None,
-    };
-    Some(plan(&mut model, &program, &wanted).unwrap())
+    let model = millrace_model::model(&loaded.program, &loaded.checked, &limits);
+    let program = loaded.program;
+    Some(Modelled { program, model })
 }
 
-fn compile(source: &Path) -> Option<Program> {
-    let runs = |c: &str| Command::new(c).arg("--version").output().is_ok();
-    if !runs("z3") {
-        println!("skipped: there is no z3 (Debian: apt-get install z3)");
-        return None;
+impl Modelled {
+    /// The plan for 16 cores behind a NIC.
+    pub fn plan(&mut self, nic: &str) -> Plan {
+        let wanted = Wanted {
+            cores: 16,
+            nic: nic.to_owned(),
+            strategy: None,
+        };
+        plan(&mut self.model, &self.program, &wanted).unwrap()
     }
-    let Some(clang) = ["clang-19", "clang"].into_iter().find(|c| runs(c)) else {
-        println!("skipped: no clang that compiles for BPF");
-        return None;
-    };
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
-    let scratch = tempfile::tempdir().unwrap();
-    let object = scratch.path().join("program.o");
-    let mut command = Command::new(clang);
-    // The BPF target has no system headers of its own; <linux/types.h> needs the host's <asm/types.h>.
-    for folder in std::fs::read_dir("/usr/include").unwrap() {
-        let folder = folder.unwrap().path();
-        if folder.to_string_lossy().ends_with("-linux-gnu") {
-            command.arg("-idirafter").arg(folder);
-        }
-    }
-    let output = command
-        .args(["-target", "bpf", "-mcpu=v4", "-O2", "-g", "-w", "-c", "-I"])
-        .arg(include)
-        .arg(source)
-        .arg("-o")
-        .arg(&object)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    Some(millrace_object::load_file(&object).unwrap())
 }
 
 /// What is planned for an object.

@@ -99,6 +99,30 @@ impl Space {
         if self.table_rank(id) == 0 {
             return None;
         }
+        let (weak, meeting) = self.weakest(class);
+        let (entry_bits, core_bits) = self.bits_to_guess(&weak);
+        let named = |(difference, rank): &(Row, usize)| Difference {
+            bits: difference
+                .ones()
+                .filter_map(|at| place(class, at))
+                .collect(),
+            rank: *rank,
+        };
+        let invariant = invariants.get(id).copied().unwrap_or(0);
+        let (share, random_share) = self.shares(class, &weak, drawn);
+        Some(Exposure {
+            entry_bits,
+            core_bits,
+            weakest: weak.iter().map(named).collect(),
+            blind: (invariant + meeting).saturating_sub(class.bits()),
+            share: (!weak.is_empty()).then_some(share),
+            random_share,
+        })
+    }
+
+    /// The weakest differences of a class with their ranks, weakest first, and the dimension of those that
+    /// reach no index at all.
+    fn weakest(&self, class: &Class) -> (Vec<(Row, usize)>, usize) {
         let index = self.index_bits();
         let columns = Columns::new(self, class);
         let single: Vec<Vec<Row>> = (0..index).map(|bit| columns.left_alone(bit)).collect();
@@ -133,27 +157,27 @@ impl Space {
             }
         }
         weak.sort_by_key(|(_, rank)| *rank);
-        let entry_bits = weak.first().map_or(index, |(_, rank)| *rank);
+        (weak, meeting.len())
+    }
+
+    /// [`Exposure::entry_bits`] and [`Exposure::core_bits`], from the weakest differences.
+    fn bits_to_guess(&self, weak: &[(Row, usize)]) -> (usize, f64) {
+        let entry_bits = weak.first().map_or(self.index_bits(), |(_, rank)| *rank);
         let cores = f64::from(self.target().cores.max(1));
         let entry = (-(entry_bits as f64)).exp2();
-        let named = |(difference, rank): &(Row, usize)| Difference {
-            bits: difference
-                .ones()
-                .filter_map(|at| place(class, at))
-                .collect(),
-            rank: *rank,
-        };
-        let invariant = invariants.get(id).copied().unwrap_or(0);
-        let (share, random_share) = self.shares(class, &weak, drawn);
-        Some(Exposure {
-            entry_bits,
-            // Either the entry is the same, or it is another and leads to the same core by chance.
-            core_bits: -(entry + (1.0 - entry) / cores).log2(),
-            weakest: weak.iter().map(named).collect(),
-            blind: (invariant + meeting.len()).saturating_sub(class.bits()),
-            share: (!weak.is_empty()).then_some(share),
-            random_share,
-        })
+        // Either the entry is the same, or it is another and leads to the same core by chance.
+        (entry_bits, -(entry + (1.0 - entry) / cores).log2())
+    }
+
+    /// [`Exposure::entry_bits`] and [`Exposure::core_bits`] of a class, without the shares that take keys to be
+    /// drawn; none for a class without a bit that reaches the index.
+    #[must_use]
+    pub fn guess(&self, id: ClassId) -> Option<(usize, f64)> {
+        let class = self.classes().get(id)?;
+        if self.table_rank(id) == 0 {
+            return None;
+        }
+        Some(self.bits_to_guess(&self.weakest(class).0))
     }
 
     /// The mean share of the worst queue, and the same for a function drawn at random, when there is a

@@ -163,7 +163,7 @@ pub fn compare(
         };
         for moment in 0..if object.expire_after > 0 { MOMENTS } else { 1 } {
             let later = object.expire_after / MOMENTS * moment;
-            let holding = match holding(index, later, sequential, parallel, now) {
+            let holding = match holding((index, how), later, sequential, parallel, now) {
                 Ok(holding) => holding,
                 Err(why) => {
                     let object = object.name.clone();
@@ -200,16 +200,16 @@ impl Seen<'_> {
             (Held::Private(_), _) => Vec::new(),
             (Held::Merged, _) => sum::compare(holding, self.base),
             (Held::Replicated, _) => keyed::same_everywhere(holding),
-            (Held::Divided | Held::Alone, Addressing::Lease) => {
+            (Held::Divided | Held::Alone | Held::Shared, Addressing::Lease) => {
                 leased::compare(holding, self.bijection, self.numbers)
             }
-            (Held::Divided | Held::Alone, Addressing::Index) => {
+            (Held::Divided | Held::Alone | Held::Shared, Addressing::Index) => {
                 index::compare(holding, self.base, self.numbers)
             }
-            (Held::Divided | Held::Alone, _) if single => {
+            (Held::Divided | Held::Alone | Held::Shared, _) if single => {
                 index::compare(holding, self.base, self.numbers)
             }
-            (Held::Divided | Held::Alone, Addressing::Key | Addressing::None) => {
+            (Held::Divided | Held::Alone | Held::Shared, Addressing::Key | Addressing::None) => {
                 keyed::compare(holding, self.numbers)
             }
         }
@@ -217,7 +217,7 @@ impl Seen<'_> {
 }
 
 fn holding(
-    object: usize,
+    (object, how): (usize, &Held),
     later: u64,
     sequential: &mut Lane<'_>,
     parallel: &mut Lane<'_>,
@@ -237,7 +237,12 @@ fn holding(
         parallel: BTreeMap::new(),
         workers: parallel.copies.len() as u32,
     };
-    for (worker, copy) in parallel.copies.iter_mut().enumerate() {
+    // What is one for all workers is seen through any of them.
+    let copies = match how {
+        Held::Shared => 1,
+        _ => parallel.copies.len(),
+    };
+    for (worker, copy) in parallel.copies.iter_mut().enumerate().take(copies) {
         for (key, value) in copy.entries(object, now).map_err(|e| e.to_string())? {
             let holders = holding.parallel.entry(key).or_default();
             holders.push((worker as u32, value));

@@ -1,5 +1,5 @@
 //! Bundled functions, plans written by hand, and traffic.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,18 @@ use std::sync::Arc;
 use millrace_dataplane::Module;
 use millrace_dataplane::module::Config;
 use millrace_emit::cache::Cache;
+use millrace_emit::lock::Test;
 use millrace_object::Program;
 use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
 use millrace_verify::{
-    Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, VerifyError, text, verify,
+    Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, VerifyError, Wanted, text,
+    verify,
 };
 
 pub use Field::{DestinationAddress, DestinationPort, SourceAddress, SourcePort};
+
+/// ns.
+const SECOND: u64 = 1_000_000_000;
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -31,12 +36,15 @@ struct Sources {
 }
 
 impl Sources {
-    fn built(&self, capacities: &[(String, u64)]) -> (Arc<Module>, Program) {
+    fn built(&self, wanted: &Wanted<'_>, dropped: bool) -> (Arc<Module>, Program) {
+        let capacities = wanted.capacities;
         let mut all = self.capacities.clone();
         all.retain(|(n, _)| !capacities.iter().any(|(m, _)| m == n));
         all.extend(capacities.iter().cloned());
         let options = millrace_emit::Options {
             capacities: all,
+            shared: wanted.shared.to_vec(),
+            test: wanted.yields.map(|seed| Test { seed, dropped }),
             ..Default::default()
         };
         let (cache, source) = (&self.cache, &self.source);
@@ -53,6 +61,8 @@ impl Sources {
 pub struct Function {
     sources: Sources,
     pub program: Program,
+    /// writers take no lock: something wrong that must be found
+    pub dropped: bool,
 }
 
 impl Function {
@@ -83,13 +93,31 @@ impl Function {
                 .map(|(n, c)| ((*n).to_owned(), *c))
                 .collect(),
         };
-        let program = sources.built(&[]).1;
-        Self { sources, program }
+        let none = Wanted {
+            capacities: &[],
+            shared: &[],
+            yields: None,
+        };
+        let program = sources.built(&none, false).1;
+        Self {
+            sources,
+            program,
+            dropped: false,
+        }
     }
 
     /// Every object divided that packets write.
     pub fn divided(&self) -> Vec<Held> {
         self.program.objects.iter().map(Held::divided).collect()
+    }
+
+    /// All that packets write under the lock.
+    pub fn locked(&self) -> Vec<Held> {
+        let shared = |held| match held {
+            Held::Divided => Held::Shared,
+            other => other,
+        };
+        self.divided().into_iter().map(shared).collect()
     }
 
     /// Verifies a deal over a trace.
@@ -123,10 +151,16 @@ impl Function {
                 ..Config::default()
             },
             deal,
+            apart: Some(SECOND),
             schedule,
             names: &Bytes,
         };
-        let found = verify(&case, trace, &mut Builder(self), &mut |_, _| {})?;
+        let found = verify(
+            &case,
+            trace,
+            &mut Builder(self, self.dropped),
+            &mut |_, _| {},
+        )?;
         println!("{}: {}", self.program.name, text(&found));
         Ok(found)
     }
@@ -138,11 +172,12 @@ impl Function {
     }
 }
 
-struct Builder<'a>(&'a Function);
+/// The function, and whether its writers leave the lock alone.
+struct Builder<'a>(&'a Function, bool);
 
 impl Build for Builder<'_> {
-    fn module(&mut self, capacities: &[(String, u64)]) -> Result<Arc<Module>, String> {
-        Ok(self.0.sources.built(capacities).0)
+    fn module(&mut self, wanted: &Wanted<'_>) -> Result<Arc<Module>, String> {
+        Ok(self.0.sources.built(wanted, self.1).0)
     }
 }
 

@@ -65,6 +65,7 @@ impl Run {
                 let parallel = Parallel {
                     owners: arrangement.owners(run.ports.len(), self.cores)?,
                     shares: arrangement.shares(function),
+                    apart: arrangement.apart,
                     workers: self.cores,
                     cpus: self.cpus.clone(),
                     mailboxes: opened.mailboxes.clone(),

@@ -362,6 +362,7 @@ impl Run {
             capacity: self.of(nf, &self.capacity)?,
             program: self.program.clone(),
             sanitize: self.sanitize,
+            ..Make::default()
         })
     }
 
@@ -395,7 +396,7 @@ impl Run {
         let asked = parallel::Asked {
             cores: self.cores,
             trace: self.trace.is_some().then_some(words),
-            strategy: if self.nfs.len() > 1 {
+            strategy: if self.nfs.len() > 1 && self.strategy != Strategy::Lock {
                 // Nothing says yet what the steering of one would do to the next.
                 Strategy::Spread
             } else {

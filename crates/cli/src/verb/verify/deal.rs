@@ -2,6 +2,7 @@
 
 use millrace_check::Checked;
 use millrace_dataplane::share;
+use millrace_emit::lock;
 use millrace_model::Model;
 use millrace_object::program::{ObjectId, Program};
 use millrace_plan::{Plan, PlanError, Strategy, Wanted, plan};
@@ -10,7 +11,7 @@ use millrace_verify::{Deal, Findings, Held};
 
 use super::Verify;
 use crate::failure::{Failure, NO};
-use crate::parallel::{TABLES, by_hand, writes};
+use crate::parallel::{TABLES, by_hand, planned, writes};
 
 /// How a function is dealt out to workers.
 pub struct Planned {
@@ -20,23 +21,29 @@ pub struct Planned {
     steering: Vec<Steering>,
     held: Vec<Held>,
     parts: Vec<(String, u64)>,
+    /// how far apart in time packets may be that workers do at the same moment, ns
+    pub apart: Option<u64>,
 }
 
 /// Makes the plan for a number of cores, and draws its keys.
 ///
 /// # Errors
-/// There is no plan, or what it shares cannot be verified.
+/// There is no plan, or none for the strategy that was asked for.
 pub fn planned(
     of: &Verify,
     model: &mut Model,
     program: &Program,
+    checked: &Checked,
     ports: &[String],
     cores: u32,
 ) -> Result<Planned, Failure> {
     let wanted = Wanted {
         cores,
         nic: of.nic.clone(),
-        strategy: (cores == 1).then_some(Strategy::Alone),
+        strategy: match (cores, of.strategy) {
+            (1, _) => Some(Strategy::Alone),
+            (_, asked) => asked.of_plan(),
+        },
     };
     let plan = plan(model, program, &wanted).map_err(|e| refused(&e))?;
     let mut secret = [0; 32];
@@ -46,16 +53,25 @@ pub fn planned(
     let steering = plan.steering(ports.len(), secret).map_err(|e| {
         Failure::wrong(format!("{cores} cores: {e}")).help("give fewer cores, or another --nic")
     })?;
-    let held = millrace_verify::held(&plan, program).map_err(|locked| {
-        Failure::wrong(format!(
-            "{} on {cores} cores: the plan locks `{}`, and verify replays no order of commits yet",
-            program.name,
-            locked.join("`, `")
-        ))
-        .help("`millrace plan` says what stands in the way of sharding; --steer says by hand who gets which packet")
-    })?;
+    let shared = planned::shared(&plan, program, checked);
+    let obstacles = plan.objects.iter().filter(|o| shared.contains(&o.id));
+    let mut obstacles = obstacles.filter_map(|o| Some((o, planned::held(program, o)?)));
+    if let Some((object, why)) = obstacles.next() {
+        return Err(Failure {
+            code: NO,
+            ..Failure::wrong(format!(
+                "{} on {cores} cores: the plan locks `{}`, which no lock can guard: {why}",
+                program.name, object.name
+            ))
+            .help("`millrace plan` says what stands in the way of sharding; --steer says by hand who gets which packet")
+        });
+    }
+    let held = millrace_verify::held(&plan, program, &shared);
     let workers = plan.cores;
-    Ok(Planned::new(Some(plan), workers, steering, held, program))
+    Ok(Planned {
+        apart: lock::apart(program, checked, &shared),
+        ..Planned::new(Some(plan), workers, steering, held, program)
+    })
 }
 
 /// What the words of `--steer` say, with every object divided that packets write.
@@ -118,6 +134,7 @@ impl Planned {
             workers,
             steering,
             held,
+            apart: None,
         }
     }
 

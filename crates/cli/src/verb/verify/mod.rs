@@ -15,14 +15,14 @@ use millrace_model::{Limits, Model};
 use millrace_object::program::Program;
 use millrace_plan::Strategy;
 use millrace_traffic::split::Split;
-use millrace_verify::{Build, Case, Findings, Names, Schedule, VerifyError, text, verify};
+use millrace_verify::{Build, Case, Findings, Names, Schedule, VerifyError, Wanted, text, verify};
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, NO};
 use crate::function::{self, Function, Make};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{screen, seed, trouble};
+use crate::{parallel, screen, seed, trouble};
 
 /// Run a function on one core and, as its plan says, on many, over the same packets; compare every verdict,
 /// every byte, and the state at the end.
@@ -58,6 +58,16 @@ pub struct Verify {
     /// On how many cores; several numbers are tried one after another
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2")]
     cores: Vec<u32>,
+
+    /// How state lives on several cores
+    #[arg(
+        long,
+        value_name = "STRATEGY",
+        value_enum,
+        default_value_t,
+        conflicts_with = "steer"
+    )]
+    strategy: parallel::Strategy,
 
     /// The NIC's model
     #[arg(long, value_name = "NAME", default_value = "generic")]
@@ -182,7 +192,7 @@ impl Verify {
         for cores in &self.cores {
             let planned = if self.steer.is_empty() {
                 let model = model.get_or_insert_with(|| self.model(program, &checked));
-                deal::planned(self, model, program, &ports, *cores)?
+                deal::planned(self, model, program, &checked, &ports, *cores)?
             } else {
                 deal::by_hand(self, program, &checked, *cores)?
             };
@@ -208,6 +218,7 @@ impl Verify {
                     entries: entries.clone(),
                 },
                 deal: &planned.deal(),
+                apart: planned.apart,
                 schedule: match self.schedule {
                     Order::Ingress => Schedule::Ingress,
                     Order::Seeded => Schedule::Seeded(self.seed),
@@ -255,7 +266,11 @@ impl Verify {
 
     fn model(&self, program: &Program, checked: &Checked) -> Model {
         let limits = Limits {
-            time: Duration::from_secs(self.time),
+            time: Duration::from_secs(match self.strategy {
+                // What is locked is locked whatever the paths are.
+                parallel::Strategy::Lock => self.time.min(parallel::LITTLE),
+                _ => self.time,
+            }),
             ..Limits::default()
         };
         millrace_model::model(program, checked, &limits)
@@ -266,7 +281,7 @@ impl Verify {
             set: self.set.clone(),
             capacity: self.capacity.clone(),
             program: self.program.clone(),
-            sanitize: false,
+            ..Make::default()
         }
     }
 }
@@ -277,14 +292,18 @@ struct Builder<'a> {
 }
 
 impl Build for Builder<'_> {
-    fn module(&mut self, capacities: &[(String, u64)]) -> Result<Arc<Module>, String> {
-        let mut make = self.of.make();
+    fn module(&mut self, wanted: &Wanted<'_>) -> Result<Arc<Module>, String> {
+        let mut make = Make {
+            shared: wanted.shared.to_vec(),
+            yields: wanted.yields,
+            ..self.of.make()
+        };
         let other = |text: &String| {
             let name = text.split('=').next().unwrap_or_default();
-            !capacities.iter().any(|(n, _)| n == name)
+            !wanted.capacities.iter().any(|(n, _)| n == name)
         };
         make.capacity.retain(other);
-        let parts = capacities.iter();
+        let parts = wanted.capacities.iter();
         make.capacity
             .extend(parts.map(|(name, part)| format!("{name}={part}")));
         let function = Function::load(&self.of.nf, &make).map_err(|f| f.what)?;

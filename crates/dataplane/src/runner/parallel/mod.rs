@@ -13,6 +13,7 @@
 //! them; memory is bounded by that.
 
 mod pressure;
+mod report;
 mod window;
 mod worker;
 
@@ -26,14 +27,13 @@ use millrace_steer::Owners;
 
 use super::tally::{Tally, count};
 use super::{IDLE, Progress, Run, Timers, await_first};
-use crate::account::{Account, Failure, OVERSIZE, ObjectAccount, WorkerAccount};
+use crate::account::{Account, OVERSIZE};
 use crate::clock::Rate;
-use crate::mailbox::{Desk, Mailbox, Order};
-use crate::memory::Memory;
+use crate::mailbox::{Mailbox, Order};
 use crate::module::{Instance, ModuleError, Shared};
 use crate::packet::Arrival;
 use crate::place::Stay;
-use crate::share::Share;
+use crate::share::{self, Share};
 use pressure::Pressure;
 use window::{Batch, Kept, Pool, Step, Window};
 use worker::{Orders, Worker};
@@ -52,6 +52,9 @@ pub struct Parallel {
     pub owners: Vec<Owners>,
     /// how each object stands on the workers, in the module's order; those that are missing are copies
     pub shares: Vec<Share>,
+    /// how far apart in the packets' time workers may be, ns; none: as far as [`AHEAD`] windows are. For
+    /// workers that share state: what expires is decided by whoever is first
+    pub apart: Option<u64>,
     /// how many workers, at least 1
     pub workers: usize,
     /// the processor that each worker is pinned to; fewer than workers: the others are not pinned
@@ -99,6 +102,7 @@ struct Reader {
     tally: Tally,
     /// windows that the workers have
     ahead: VecDeque<Window>,
+    apart: u64,
     /// packets read
     read: u64,
     /// the latest stamp so far: the program's clock never runs backwards
@@ -128,6 +132,7 @@ impl Reader {
             // One worker has the whole.
             pressure = Pressure::new(&run.module, &[]);
         }
+        let merged = share::merged(&parallel.shares);
         let divided: Vec<_> = pressure.objects().map(|object| (object, 0)).collect();
         let shared = Shared::create(run.module.clone(), &run.config, count as u32)?;
         let mut workers = Vec::new();
@@ -138,6 +143,7 @@ impl Reader {
             let worker = worker(run, &shared, number, cpu, mailbox, &orders)?;
             workers.push(Worker {
                 divided: divided.clone(),
+                merged: merged.clone(),
                 ..worker
             });
         }
@@ -154,6 +160,7 @@ impl Reader {
             tally: Tally::new(&run.ports, run.reasons.len()),
             lines,
             ahead: VecDeque::new(),
+            apart: parallel.apart.unwrap_or(u64::MAX),
             read: 0,
             clock: start,
             orders,
@@ -193,6 +200,10 @@ impl Reader {
             }
             let (window, over) = self.fill();
             if !window.owners.is_empty() {
+                let begin = self.ahead.front().map_or(window.begin, |w| w.begin);
+                while !self.ahead.is_empty() && self.clock.saturating_sub(begin) > self.apart {
+                    self.collect();
+                }
                 self.hand_out(window);
                 while self.ahead.len() > AHEAD {
                     self.collect();
@@ -216,6 +227,7 @@ impl Reader {
     fn fill(&mut self) -> (Window, bool) {
         let workers = self.lines.len();
         let mut window = Window {
+            begin: 0,
             owners: Vec::with_capacity(WINDOW),
             batches: (0..workers)
                 .map(|_| Batch {
@@ -235,6 +247,11 @@ impl Reader {
                 break;
             };
             let time = self.clock.max(record.time_ns);
+            if window.owners.is_empty() {
+                window.begin = time;
+            } else if time.saturating_sub(window.begin) > self.apart {
+                break;
+            }
             if self.timers.due(time) {
                 for (moment, timer) in self.timers.take(time) {
                     for batch in &mut window.batches {
@@ -358,60 +375,6 @@ impl Reader {
             }
         }
     }
-
-    fn report(mut self, ended: Vec<Option<Worker>>, shares: &[Share], rate: &Rate) -> Account {
-        let (mut accounts, mut instances, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-        let mut records = Vec::new();
-        let tick = rate.ns_per_tick();
-        for (number, worker) in ended.into_iter().enumerate() {
-            let Some(mut worker) = worker else {
-                errors.push(Failure {
-                    error: format!("worker {number} died; packets that it held are lost"),
-                    help: "this is a defect of Millrace: please report it with the command".into(),
-                });
-                continue;
-            };
-            self.tally.add(&worker.tally);
-            accounts.push(WorkerAccount {
-                worker: number as u32,
-                seconds: worker.tally.ticks as f64 * tick / 1e9,
-                ..worker.tally.worker
-            });
-            records.append(&mut worker.records);
-            instances.push(worker.instance);
-        }
-        self.write(records);
-        let interrupted = self.tally.account.interrupted;
-        let objects = objects(&mut instances, shares, self.clock);
-        self.pressure
-            .finish(|object| objects.get(object).and_then(|o| o.entries));
-        let reasons = std::mem::take(&mut self.run.reasons);
-        if let (Some(job), [first, others @ ..]) = (self.run.at_end.take(), &mut *instances) {
-            let tally = &self.tally;
-            let mut desk = Desk {
-                instance: Some(first),
-                others: others.iter_mut().collect(),
-                now: self.clock,
-                account: &|| tally.account(&reasons, rate),
-                order: None,
-            };
-            job(&mut desk);
-        }
-        let mut account = self.tally.account(&reasons, rate);
-        account.interrupted = interrupted;
-        account.workers = accounts;
-        account.objects = objects;
-        account.relaxations = self.pressure.relaxations;
-        account.errors = errors;
-        let state = self
-            .run
-            .objects_bytes
-            .saturating_mul(instances.len() as u64);
-        let buffers = self.pool.bytes();
-        let bytes = self.run.complete(&mut account);
-        account.memory = Memory::predict(state, buffers + bytes).measured();
-        account
-    }
 }
 
 fn worker(
@@ -441,45 +404,8 @@ fn worker(
         rate: Rate::start(),
         records: Vec::new(),
         divided: Vec::new(),
+        merged: Vec::new(),
     })
-}
-
-/// The state objects at the end: of those that are divided the entries of all parts.
-fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<ObjectAccount> {
-    let Some(module) = instances.first().map(|i| i.module().objects().to_vec()) else {
-        return Vec::new();
-    };
-    let one_for_all: Vec<bool> = (0..module.len())
-        .map(|o| instances.iter().all(|i| i.module().is_shared(o)))
-        .collect();
-    let accounts = module.into_iter().enumerate().map(|(index, object)| {
-        let copies = match one_for_all.get(index) {
-            Some(true) => 1,
-            _ => instances.len(),
-        };
-        let asked = instances.iter_mut().take(copies);
-        let entries: Vec<_> = asked.map(|i| i.count(index, now)).collect();
-        let bytes = object.bytes.saturating_mul(entries.len() as u64);
-        match shares.get(index).copied().unwrap_or(Share::Replicated) {
-            Share::Divided { whole } => ObjectAccount {
-                name: object.name,
-                kind: object.kind,
-                entries: entries.iter().copied().sum(),
-                capacity: whole,
-                bytes,
-                by_worker: entries,
-            },
-            Share::Replicated => ObjectAccount {
-                name: object.name,
-                kind: object.kind,
-                entries: entries.first().copied().flatten(),
-                capacity: object.capacity,
-                bytes,
-                by_worker: Vec::new(),
-            },
-        }
-    });
-    accounts.collect()
 }
 
 #[cfg(test)]

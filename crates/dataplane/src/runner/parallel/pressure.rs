@@ -34,7 +34,7 @@ impl Pressure {
                 name: Share::relaxation(&info.kind),
                 full: 0,
             }),
-            Share::Replicated => None,
+            Share::Merged | Share::Replicated => None,
         });
         Self {
             objects: divided.collect(),

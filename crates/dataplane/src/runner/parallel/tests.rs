@@ -99,6 +99,7 @@ impl Bench {
             run: self.run(name),
             owners: vec![steering.owners()],
             shares: vec![Share::Divided { whole: 4 }],
+            apart: None,
             workers,
             cpus: Vec::new(),
             mailboxes: Vec::new(),

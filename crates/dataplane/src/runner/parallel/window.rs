@@ -54,6 +54,8 @@ pub struct Part {
 /// A window of the input: packets next to each other, by who has them.
 #[derive(Default)]
 pub struct Window {
+    /// the time of the first of them, ns
+    pub begin: u64,
     /// of each packet in ingress order, its worker
     pub owners: Vec<u32>,
     /// a worker each

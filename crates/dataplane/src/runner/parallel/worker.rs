@@ -11,6 +11,7 @@ use crate::module::Instance;
 use crate::place::pin;
 use crate::runner::IDLE;
 use crate::runner::tally::{Tally, count};
+use crate::share;
 
 /// What somebody outside has asked for, by whichever worker heard it.
 #[derive(Default)]
@@ -57,6 +58,8 @@ pub struct Worker {
     pub records: Vec<Kept>,
     /// the objects that are divided, and how often each was found full
     pub(super) divided: Vec<(usize, u64)>,
+    /// the objects to which each worker adds by itself
+    pub(super) merged: Vec<usize>,
 }
 
 impl Worker {
@@ -66,6 +69,7 @@ impl Worker {
             pin(cpu);
         }
         self.instance.start(self.clock);
+        share::begin(&mut self.instance, &self.merged, self.clock);
         self.drain();
         loop {
             self.attend();
@@ -92,8 +96,8 @@ impl Worker {
         for step in &mut batch.steps {
             match step {
                 Step::Fire { timer, moment } => {
-                    self.instance.fire(*timer, *moment);
-                    self.tally.account.timers_fired += 1;
+                    let fired = self.instance.fire(*timer, *moment);
+                    self.tally.account.timers_fired += u64::from(fired);
                 }
                 Step::Burst(burst, leaves) => {
                     let took = self.instance.burst(self.program, self.prefetch, burst);

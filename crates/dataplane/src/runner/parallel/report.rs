@@ -1,0 +1,110 @@
+//! What the account of a run over captures says once its workers have ended.
+
+use super::Reader;
+use super::worker::Worker;
+use crate::account::{Account, Failure, ObjectAccount, WorkerAccount};
+use crate::clock::Rate;
+use crate::mailbox::Desk;
+use crate::memory::Memory;
+use crate::module::Instance;
+use crate::share::Share;
+
+impl Reader {
+    /// Adds up what the workers say; one that died says nothing.
+    pub(super) fn report(
+        mut self,
+        ended: Vec<Option<Worker>>,
+        shares: &[Share],
+        rate: &Rate,
+    ) -> Account {
+        let (mut accounts, mut instances, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut records = Vec::new();
+        let tick = rate.ns_per_tick();
+        for (number, worker) in ended.into_iter().enumerate() {
+            let Some(mut worker) = worker else {
+                errors.push(Failure {
+                    error: format!("worker {number} died; packets that it held are lost"),
+                    help: "this is a defect of Millrace: please report it with the command".into(),
+                });
+                continue;
+            };
+            self.tally.add(&worker.tally);
+            accounts.push(WorkerAccount {
+                worker: number as u32,
+                seconds: worker.tally.ticks as f64 * tick / 1e9,
+                ..worker.tally.worker
+            });
+            records.append(&mut worker.records);
+            instances.push(worker.instance);
+        }
+        self.write(records);
+        let interrupted = self.tally.account.interrupted;
+        let objects = objects(&mut instances, shares, self.clock);
+        self.pressure
+            .finish(|object| objects.get(object).and_then(|o| o.entries));
+        let reasons = std::mem::take(&mut self.run.reasons);
+        if let (Some(job), [first, others @ ..]) = (self.run.at_end.take(), &mut *instances) {
+            let tally = &self.tally;
+            let mut desk = Desk {
+                instance: Some(first),
+                others: others.iter_mut().collect(),
+                now: self.clock,
+                account: &|| tally.account(&reasons, rate),
+                order: None,
+            };
+            job(&mut desk);
+        }
+        let mut account = self.tally.account(&reasons, rate);
+        account.interrupted = interrupted;
+        account.workers = accounts;
+        account.objects = objects;
+        account.relaxations = self.pressure.relaxations;
+        account.errors = errors;
+        let (each, workers) = (self.run.objects_bytes, instances.len() as u64);
+        let once = self.run.module.common_bytes();
+        let shared = once.saturating_mul(workers.saturating_sub(1));
+        let state = each.saturating_mul(workers).saturating_sub(shared);
+        let buffers = self.pool.bytes();
+        let bytes = self.run.complete(&mut account);
+        account.memory = Memory::predict(state, buffers + bytes).measured();
+        account
+    }
+}
+
+/// The state objects at the end: of those that are divided the entries of all parts.
+fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<ObjectAccount> {
+    let Some(module) = instances.first().map(|i| i.module().objects().to_vec()) else {
+        return Vec::new();
+    };
+    let one_for_all: Vec<bool> = (0..module.len())
+        .map(|o| instances.iter().all(|i| i.module().is_shared(o)))
+        .collect();
+    let accounts = module.into_iter().enumerate().map(|(index, object)| {
+        let copies = match one_for_all.get(index) {
+            Some(true) => 1,
+            _ => instances.len(),
+        };
+        let asked = instances.iter_mut().take(copies);
+        let entries: Vec<_> = asked.map(|i| i.count(index, now)).collect();
+        let bytes = object.bytes.saturating_mul(entries.len() as u64);
+        match shares.get(index).copied().unwrap_or(Share::Replicated) {
+            Share::Divided { whole } => ObjectAccount {
+                name: object.name,
+                kind: object.kind,
+                entries: entries.iter().copied().sum(),
+                capacity: whole,
+                bytes,
+                by_worker: entries,
+            },
+            Share::Merged | Share::Replicated => ObjectAccount {
+                name: object.name,
+                kind: object.kind,
+                entries: entries.first().copied().flatten(),
+                capacity: object.capacity,
+                bytes,
+                by_worker: Vec::new(),
+            },
+        }
+    });
+    accounts.collect()
+}

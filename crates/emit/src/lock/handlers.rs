@@ -1,0 +1,84 @@
+//! What sharing an object asks of the rest of the program: of handlers that work on it, and of time.
+
+use std::collections::BTreeSet;
+
+use millrace_check::Checked;
+use millrace_object::Program;
+use millrace_object::program::{ObjectId, Role};
+
+use super::effects::touched;
+
+/// The part of an object's `expire_after` by which the times of workers may be apart (fastpath/README.md, Shared by
+/// workers).
+const PART: u64 = 64;
+
+/// Why an object cannot be shared; none where it can.
+#[must_use]
+pub fn obstacle(program: &Program, object: ObjectId) -> Option<&'static str> {
+    if program.objects.iter().any(|o| o.is_shape()) {
+        return Some("the program has maps of maps");
+    }
+    let object = program.objects.get(object.0)?;
+    if object.timer.is_some() {
+        Some("its values have timers")
+    } else if object.kind.c.ends_with("_of_maps") || object.kind.c == "prog_array" {
+        Some("it holds maps or programs")
+    } else if object.read_only {
+        Some("it is constant")
+    } else {
+        None
+    }
+}
+
+/// Objects that are shared, and with them all others that a handler without a packet (`ON_START`, `ON_STOP`,
+/// `EVERY`) works on beside a shared one: such a handler runs once for all workers, so that each of them having its own
+/// would leave those of the others behind. To share an object is right whatever else could be done with it.
+#[must_use]
+pub fn together(
+    program: &Program,
+    checked: &Checked,
+    shared: &BTreeSet<ObjectId>,
+) -> BTreeSet<ObjectId> {
+    let mut all = shared.clone();
+    let handlers = checked.running(program);
+    let handlers = handlers.filter(|r| is_handler(r.role));
+    let touched: Vec<_> = handlers.map(|r| touched(program, r.flow)).collect();
+    loop {
+        let before = all.len();
+        for of in &touched {
+            let written = |id: &&ObjectId| program.objects.get(id.0).is_some_and(|o| !o.read_only);
+            if !of.is_disjoint(&all) {
+                all.extend(of.iter().filter(written));
+            }
+        }
+        if all.len() == before {
+            return all;
+        }
+    }
+}
+
+/// Objects that a handler works on which every worker runs for itself (`EVERY`, `ON_STOP`): what it adds to a number
+/// it would add as often as there are workers.
+#[must_use]
+pub fn repeated(program: &Program, checked: &Checked) -> BTreeSet<ObjectId> {
+    let handlers = checked.running(program);
+    let handlers = handlers.filter(|r| is_handler(r.role) && r.role != Role::OnStart);
+    handlers.flat_map(|r| touched(program, r.flow)).collect()
+}
+
+fn is_handler(role: Role) -> bool {
+    matches!(role, Role::OnStart | Role::OnStop | Role::Every { .. })
+}
+
+/// How far apart in time (ns) packets may be that workers do at the same moment: a 64th of what the soonest entry
+/// of a shared object lives, and no more than the period of a timer that works on one. None: as far as they like.
+#[must_use]
+pub fn apart(program: &Program, checked: &Checked, shared: &BTreeSet<ObjectId>) -> Option<u64> {
+    let objects = shared.iter().filter_map(|id| program.objects.get(id.0));
+    let lives = objects.map(|o| o.expire_after).filter(|t| *t > 0);
+    let periods = checked.running(program).filter_map(|r| match r.role {
+        Role::Every { period } if !touched(program, r.flow).is_disjoint(shared) => Some(period),
+        _ => None,
+    });
+    lives.map(|t| (t / PART).max(1)).chain(periods).min()
+}

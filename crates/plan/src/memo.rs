@@ -1,0 +1,278 @@
+//! What is worked out of an entry's expressions once, for all its paths: their guards are made of the same
+//! conditions, and each is asked about the same kinds of packets. A condition is worked out anew only for bytes
+//! that it speaks of.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use millrace_model::expr::given::{Facts, Given};
+use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::sets::Place;
+use millrace_model::expr::walk::cone;
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel, mask};
+use millrace_model::known::Memory;
+
+use crate::offset::Offset;
+
+/// What an expression is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// bytes of the packet, sorted
+    places: Vec<Place>,
+    /// those among them from which a place is computed
+    under: Vec<Place>,
+    /// for each offset that differs from packet to packet the furthest byte that is read whatever happens
+    pub sure: Vec<Offset>,
+    /// there is a choice in it
+    pub chooses: bool,
+    /// conditions in it, sorted
+    conditions: Vec<ExprId>,
+    /// those among them that a byte equals a constant
+    pub compared: Vec<(ExprId, Offset)>,
+    /// those among them that an IPv4 fragment's offset is 0: each with where the IPv4 header begins
+    pub whole: Vec<(ExprId, Offset)>,
+    /// a byte at a computed place is among them
+    pub computed: bool,
+    /// it speaks of more than the packet
+    pub foreign: bool,
+    /// nothing but numbers and parameters is in it
+    pub settled: bool,
+}
+
+impl Parts {
+    fn of(arena: &Arena, root: ExprId) -> Self {
+        let mut parts = Self {
+            settled: true,
+            ..Self::default()
+        };
+        let mut bases = Vec::new();
+        for id in cone(arena, &[root], |_| false) {
+            let node = arena.node(id);
+            match *node {
+                Node::Byte { base, at } => {
+                    parts.places.push((base, at));
+                    bases.extend(base);
+                    parts.settled = false;
+                }
+                Node::Sym(s) => {
+                    let origin = arena.symbol(s).origin;
+                    parts.foreign |= !matches!(origin, Origin::Length | Origin::Port);
+                    parts.settled &= origin == Origin::Param;
+                }
+                Node::Ite(..) => parts.chooses = true,
+                Node::Cmp(Rel::Eq, x, c) => {
+                    if let Some(c) = arena.constant(c) {
+                        let place = byte(arena, x).map(|p| (id, Offset::of(arena, p)));
+                        parts.compared.extend(place);
+                        let headers = no_later_fragment(arena, x, c);
+                        parts.whole.extend(headers.into_iter().map(|h| (id, h)));
+                    }
+                }
+                _ => {}
+            }
+            if arena.width(id) == 1 && !matches!(node, Node::Const(_)) {
+                parts.conditions.push(id);
+            }
+        }
+        parts.computed = !bases.is_empty();
+        for id in cone(arena, &bases, |_| false) {
+            if let Node::Byte { base, at } = *arena.node(id) {
+                parts.under.push((base, at));
+            }
+        }
+        parts.places.sort_unstable();
+        let open = |id: ExprId| match arena.node(id) {
+            Node::Ite(..) => true,
+            Node::Bin(Bin::Or, ..) => arena.width(id) == 1,
+            _ => false,
+        };
+        for id in cone(arena, &[root], open) {
+            if let Node::Byte { base, at } = *arena.node(id) {
+                furthest(&mut parts.sure, &Offset::of(arena, (base, at)));
+            }
+        }
+        parts
+    }
+
+    /// Whether it looks at a byte at or behind this constant offset.
+    pub fn looks_behind(&self, from: i64) -> bool {
+        self.computed || self.places.iter().any(|(_, at)| *at >= from)
+    }
+}
+
+/// Takes an offset over, if it is further than those of the same form.
+pub(crate) fn furthest(all: &mut Vec<Offset>, one: &Offset) {
+    match all.iter_mut().find(|o| o.terms == one.terms) {
+        Some(other) => other.at = other.at.max(one.at),
+        None => all.push(one.clone()),
+    }
+}
+
+/// The byte that an expression is, whatever its width.
+fn byte(arena: &Arena, mut e: ExprId) -> Option<Place> {
+    loop {
+        match arena.node(e) {
+            Node::Byte { base, at } => return Some((*base, *at)),
+            Node::Concat(parts) => match parts.as_ref() {
+                [high, low] if arena.constant(*high) == Some(0) => e = *low,
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// Where IPv4 headers begin, if "x is c" says of them that their fragment's offset, the last 13 bits of bytes 6
+/// and 7 (RFC 791), is 0.
+fn no_later_fragment(arena: &Arena, x: ExprId, mut c: u64) -> Vec<Offset> {
+    let parts = match arena.node(x) {
+        Node::Concat(parts) => parts.as_ref(),
+        _ => return Vec::new(),
+    };
+    // The bits of each byte that are said to be 0.
+    let mut zeros: BTreeMap<Offset, u64> = BTreeMap::new();
+    for p in parts.iter().rev() {
+        let width = arena.width(*p);
+        let (of, low) = match arena.node(*p) {
+            Node::Extract { of, low } => (*of, *low),
+            _ => (*p, 0),
+        };
+        if let Node::Byte { base, at } = *arena.node(of) {
+            let bits = (!c & mask(width)) << low;
+            *zeros.entry(Offset::of(arena, (base, at))).or_default() |= bits;
+        }
+        c = c.checked_shr(width).unwrap_or(0);
+    }
+    let whole = |(high, bits): (&Offset, &u64)| {
+        let low = zeros.get(&high.plus(1)).copied().unwrap_or(0);
+        (bits & 0x1f == 0x1f && low & 0xff == 0xff).then(|| high.plus(-6))
+    };
+    zeros.iter().filter_map(whole).collect()
+}
+
+/// Bytes that packets have.
+pub(crate) type Bytes = BTreeMap<Place, u8>;
+
+/// The memory of one entry.
+#[derive(Default)]
+pub(crate) struct Memo {
+    pub known: Memory,
+    parts: RefCell<IdMap<ExprId, Rc<Parts>>>,
+    /// by bytes: what expressions are then
+    results: RefCell<HashMap<Bytes, IdMap<ExprId, ExprId>>>,
+    /// by the facts that matter
+    given: RefCell<HashMap<Facts, Given>>,
+    index: RefCell<Index>,
+}
+
+/// Where the expressions look.
+#[derive(Default)]
+struct Index {
+    /// the expressions before this one are in it
+    upto: usize,
+    places: HashMap<Offset, Vec<Place>>,
+}
+
+impl Memo {
+    /// What an expression is made of.
+    pub fn parts(&self, arena: &Arena, e: ExprId) -> Rc<Parts> {
+        if let Some(known) = self.parts.borrow().get(&e) {
+            return known.clone();
+        }
+        let parts = Rc::new(Parts::of(arena, e));
+        self.parts.borrow_mut().insert(e, parts.clone());
+        parts
+    }
+
+    /// The places that expressions name by which they look at this offset.
+    pub fn places(&self, arena: &Arena, offset: &Offset) -> Vec<Place> {
+        let mut index = self.index.borrow_mut();
+        for at in index.upto..arena.len() {
+            if let Node::Byte { base, at } = *arena.node(ExprId(at as u32)) {
+                let offset = Offset::of(arena, (base, at));
+                index.places.entry(offset).or_default().push((base, at));
+            }
+        }
+        index.upto = arena.len();
+        index.places.get(offset).cloned().unwrap_or_default()
+    }
+
+    /// The expressions as they are of packets with these bytes.
+    pub fn given(&self, arena: &mut Arena, roots: &[ExprId], bytes: &Bytes) -> Vec<ExprId> {
+        let mut results = self.results.borrow_mut();
+        if !results.contains_key(bytes) {
+            results.insert(bytes.clone(), IdMap::default());
+        }
+        let Some(known) = results.get_mut(bytes) else {
+            return roots.to_vec();
+        };
+        let mut one = |e: &ExprId| {
+            *known
+                .entry(*e)
+                .or_insert_with(|| self.with_bytes(arena, *e, bytes))
+        };
+        roots.iter().map(&mut one).collect()
+    }
+
+    fn with_bytes(&self, arena: &mut Arena, e: ExprId, bytes: &Bytes) -> ExprId {
+        let parts = self.parts(arena, e);
+        let moved = parts.under.iter().any(|p| bytes.contains_key(p));
+        // Where places move, any of the bytes may come to matter.
+        let matter: Bytes = if moved {
+            bytes.clone()
+        } else {
+            let here = |p: &Place| Some((*p, *bytes.get(p)?));
+            parts.places.iter().filter_map(here).collect()
+        };
+        if matter.is_empty() {
+            return e;
+        }
+        self.put(
+            arena,
+            e,
+            Facts {
+                bytes: matter,
+                conditions: BTreeMap::new(),
+            },
+        )
+    }
+
+    /// The expressions as they are where these conditions hold, or do not.
+    pub fn decided(
+        &self,
+        arena: &mut Arena,
+        roots: &[ExprId],
+        conditions: &BTreeMap<ExprId, bool>,
+    ) -> Vec<ExprId> {
+        let told = |e: &ExprId| {
+            let parts = self.parts(arena, *e);
+            parts.conditions.iter().any(|c| conditions.contains_key(c))
+        };
+        let told: Vec<bool> = roots.iter().map(told).collect();
+        if !told.contains(&true) {
+            return roots.to_vec();
+        }
+        let facts = Facts {
+            bytes: BTreeMap::new(),
+            conditions: conditions.clone(),
+        };
+        let mut all = self.given.borrow_mut();
+        let given = all
+            .entry(facts)
+            .or_insert_with_key(|facts| Given::new(facts.clone()));
+        let made = given.of(arena, roots);
+        let either = roots.iter().zip(made).zip(told);
+        either
+            .map(|((e, made), told)| if told { made } else { *e })
+            .collect()
+    }
+
+    fn put(&self, arena: &mut Arena, e: ExprId, facts: Facts) -> ExprId {
+        let mut all = self.given.borrow_mut();
+        let given = all
+            .entry(facts)
+            .or_insert_with_key(|facts| Given::new(facts.clone()));
+        given.of(arena, &[e]).first().copied().unwrap_or(e)
+    }
+}

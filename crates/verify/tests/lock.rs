@@ -1,0 +1,113 @@
+//! Workers that share state on threads of their own: what they did is what one worker does in the order of commits,
+//! and where they do not lock it is not.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::*;
+use millrace_steer::Field;
+use millrace_traffic::generate::Spec;
+use millrace_verify::{Deal, Findings, Generated, Held, Kind, Schedule};
+
+/// Flows that start and end for so many seconds, with answers.
+fn churning(packets: u64, seconds: f64) -> Generated {
+    let rate = packets as f64 / seconds;
+    Generated(Spec {
+        packets,
+        flows: 400,
+        churn: rate,
+        rate,
+        ..Spec::default()
+    })
+}
+
+fn locked(function: &Function, workers: u32, schedule: Schedule, packets: u64) -> Findings {
+    let rss = vec![by(&plain_key(), workers, &Field::ALL); 2];
+    let deal = Deal::even(&function.program, workers, &rss, function.locked());
+    function.verify(&deal, schedule, &mut churning(packets, 130.0))
+}
+
+#[test]
+fn a_bridge_that_workers_share_is_equal() {
+    let bridge = Function::named("bridge");
+    for (workers, schedule) in [
+        (1, Schedule::Threads),
+        (2, Schedule::Seeded(3)),
+        (4, Schedule::Seeded(3)),
+        (8, Schedule::Seeded(3)),
+        (8, Schedule::Threads),
+        (4, Schedule::Ingress),
+    ] {
+        let found = locked(&bridge, workers, schedule, 12_000);
+        assert!(found.equal, "{workers} {schedule:?}");
+        assert_eq!(found.compared, 12_000);
+        assert_eq!(found.writers.is_some(), workers > 1);
+        assert!(found.entries > 0 && found.not_compared.is_empty());
+    }
+}
+
+/// Expiry, refreshes by readers on every core, leases, and answers to what was leased.
+#[test]
+fn functions_with_all_that_they_write_under_the_lock_are_equal() {
+    for name in ["firewall", "nat", "policer", "psd"] {
+        let function = Function::named(name);
+        let found = locked(&function, 4, Schedule::Seeded(7), 12_000);
+        assert!(found.equal, "{name}");
+        let writers = found.writers.unwrap();
+        assert!(
+            writers > 0 && writers <= found.compared,
+            "{name}: {writers}"
+        );
+    }
+}
+
+/// One counter for all packets, which each is told.
+const TICKETS: &str = r#"
+#include <millrace/nf.h>
+
+PORTS(LAN, WAN);
+VECTOR(tickets, __u64, .capacity = 1);
+VECTOR(seen, __u64, .capacity = 1);
+
+ON_PACKET(p)
+{
+	__u8 *bytes = packet_bytes(p, 0, 14);
+	__u64 *ticket = vector_at(&tickets, 0), *mine = vector_at(&seen, 0);
+
+	if (!bytes || !ticket || !mine)
+		return DROP;
+	*mine += 1;
+	*ticket += 1;
+	bytes[5] = *ticket;
+	return FORWARD(peer(p));
+}
+"#;
+
+#[test]
+fn a_lock_that_is_dropped_is_caught() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tickets.c");
+    std::fs::write(&path, TICKETS).unwrap();
+    let mut tickets = Function::of(&path, &[], &[]);
+    let rss = vec![by(&plain_key(), 4, &Field::ALL); 2];
+    let verify = |function: &Function, seed: u64| {
+        let objects = function.program.objects.iter();
+        let held = objects.map(|o| match o.name.as_str() {
+            "tickets" => Held::Shared,
+            "seen" => Held::Merged,
+            _ => Held::Replicated,
+        });
+        let deal = Deal::even(&function.program, 4, &rss, held.collect());
+        function.verify(&deal, Schedule::Seeded(seed), &mut churning(4_000, 0.1))
+    };
+    let found = verify(&tickets, 1);
+    assert!(found.equal);
+    assert_eq!(found.writers, Some(4_000));
+    tickets.dropped = true;
+    let found = (1..=8)
+        .map(|seed| verify(&tickets, seed))
+        .find(|f| !f.equal);
+    let found = found.expect("no seed showed it");
+    let kinds: Vec<Kind> = found.differences.iter().map(|d| d.kind).collect();
+    assert!(kinds.contains(&Kind::Bytes), "{kinds:?}");
+}
