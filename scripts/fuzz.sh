@@ -39,6 +39,8 @@ seed() {
                 -c "$source" -o "fuzz/corpus/$target/$(basename "$source" .c).o" 2>/dev/null
         done
         ;;
+    # A program that is not large, as this machine has it.
+    guest) head -c 16384 /bin/true >"fuzz/corpus/$target/true" ;;
     pcap) head -c 20000 captures/talk.pcap >"fuzz/corpus/$target/talk.pcap" ;;
     map_file)
         printf '[{"key": {"source": "10.0.0.1", "port": 80}, "value": -1}, {"key": [1, "0x02"], "value": "be16:80 zeros:6"}]' \

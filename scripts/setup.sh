@@ -39,6 +39,9 @@ needed() {
         command -v ngrep >/dev/null || echo ngrep
         command -v tcpflow >/dev/null || echo tcpflow
         command -v p0f >/dev/null || [ -x /usr/sbin/p0f ] || echo p0f
+        # a processor with protection keys, and a kernel for it
+        command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
+        ls /boot/vmlinuz-* >/dev/null 2>&1 || echo linux-image-cloud-amd64
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi

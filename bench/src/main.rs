@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod agreement;
 mod contender;
+mod guest;
 mod kernel;
 mod keys;
 mod measure;
@@ -32,7 +33,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, plan, keys
+    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -110,6 +111,7 @@ fn run() -> Result<()> {
         ("model", |b| model::section(b.turns, b.record)),
         ("plan", |_| plan::section()),
         ("keys", |b| keys::section(b.turns)),
+        ("guest", |b| guest::section(b.turns)),
     ];
     for (name, measure) in all {
         if arguments.only.as_deref().is_none_or(|only| only == name) {

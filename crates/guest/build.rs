@@ -40,5 +40,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .into());
     }
-    Ok(())
+    vdso(compiler.path())
+}
+
+/// What guests get for the kernel's vDSO: one page, laid out by a script.
+fn vdso(compiler: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+    let out = PathBuf::from(std::env::var("OUT_DIR")?).join("vdso.so");
+    let status = std::process::Command::new(compiler)
+        .args(["-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=both"])
+        .args(["-Wl,-soname,linux-vdso.so.1", "-Wl,--build-id=none"])
+        .args(["-Wl,-z,noseparate-code", "-Wl,-z,norelro"])
+        .args(["-Wl,-z,max-page-size=4096", "-Wl,-T,preload/vdso.ld"])
+        .arg("-o")
+        .arg(&out)
+        .arg("preload/vdso.S")
+        .status()?;
+    for name in ["vdso.S", "vdso.ld"] {
+        println!("cargo::rerun-if-changed=preload/{name}");
+    }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("guests' vDSO: {} {status}", compiler.display()).into())
+    }
 }

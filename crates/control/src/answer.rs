@@ -64,11 +64,13 @@ impl Session {
             "stats" => self.stats(),
             "params" => self.params(),
             "set" => self.set(request),
+            "guests" | "migrate" | "snapshot" => crate::guests::answer(request),
             "drain" => self.end(Order::Drain),
             "stop" => self.end(Order::Stop),
             other => Err(
                 Trouble::new("unknown", format!("there is no request `{other}`")).help(
-                    "there are hello, objects, object, get, entries, edit, stats, params, set, drain, stop",
+                    "there are hello, objects, object, get, entries, edit, stats, params, set, guests, \
+                     migrate, snapshot, drain, stop",
                 ),
             ),
         }

@@ -8,6 +8,7 @@
 pub mod client;
 pub mod contents;
 pub mod exposed;
+pub mod guests;
 pub mod literal;
 pub mod merged;
 pub mod pins;

@@ -45,6 +45,9 @@ pub struct Request {
     /// of one parameter: `NAME=VALUE`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
+    /// where a guest is moved to, or its snapshot is written
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// what to change
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,

@@ -129,6 +129,27 @@ pub fn listen(path: &Path) -> Result<Listening, Trouble> {
     })
 }
 
+/// Listens at `path` for what only this user may send: nobody else may enter its folder.
+///
+/// # Errors
+/// As [`listen`]; or others may enter the folder.
+pub fn listen_apart(path: &Path) -> Result<Listening, Trouble> {
+    let path = std::path::absolute(path).map_err(|e| unusable(path, &e.to_string()))?;
+    let folder = path.parent().unwrap_or_else(|| Path::new("/"));
+    let found = fs::metadata(folder).map_err(|e| unusable(&path, &format!("its folder: {e}")))?;
+    if found.uid() != geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        return Err(Trouble::new(
+            "folder",
+            format!("{}: others may enter this folder", folder.display()),
+        )
+        .help(format!(
+            "make one of your own: mkdir -m 700 {}",
+            folder.join("mine").display()
+        )));
+    }
+    listen(&path)
+}
+
 fn unusable(path: &Path, what: &str) -> Trouble {
     Trouble::new("socket", format!("{}: {what}", path.display()))
         .help("give another --control PATH, in a folder that is there and yours")

@@ -6,11 +6,12 @@
 
 static struct pcap_pkthdr header_of(const struct handle *handle, const struct mr_guest_packet *packet)
 {
-    uint64_t unit = handle->precision == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000;
+    /* Divisions by constants are multiplications. */
+    uint64_t rest = packet->time % 1000000000;
     struct pcap_pkthdr header = {
         .ts = {
             .tv_sec = (time_t)(packet->time / 1000000000),
-            .tv_usec = (suseconds_t)(packet->time % 1000000000 / unit),
+            .tv_usec = (suseconds_t)(handle->precision == PCAP_TSTAMP_PRECISION_NANO ? rest : rest / 1000),
         },
         .caplen = packet->length < handle->snaplen ? packet->length : handle->snaplen,
         .len = packet->wire,

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::GuestError;
 
 /// Writable memory that a guest may have, unless said otherwise, bytes.
@@ -12,8 +14,20 @@ pub const LIMIT: Duration = Duration::from_secs(2);
 /// How long a guest may take to ask for packets the first time.
 pub const READY: Duration = Duration::from_secs(30);
 
+/// How often a snapshot is taken where they are asked for, unless said otherwise.
+pub const EVERY: Duration = Duration::from_secs(10);
+
+/// What becomes of packets when a guest has failed, until it has been started again, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failing {
+    /// they pass it by
+    Pass,
+    /// they are dropped: for a guest that must see what goes on
+    Drop,
+}
+
 /// What is run, and with what.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     /// what it is called in reports: the file's name
     pub name: String,
@@ -33,6 +47,13 @@ pub struct Spec {
     pub ready: Duration,
     /// how often it is started again after it has failed
     pub restarts: u32,
+    /// where a snapshot of it is kept, from which it goes on after it has failed
+    pub snapshot: Option<PathBuf>,
+    /// how often that is taken
+    pub every: Duration,
+    /// the snapshot that it begins with, instead of its program's start
+    #[serde(skip)]
+    pub restore: Option<PathBuf>,
     /// its slot; without one the lowest that is free
     pub slot: Option<u32>,
     /// what else it may read: these and what is below them
@@ -41,7 +62,14 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
-    /// where its standard output goes: a descriptor of the host's
+    /// whether it gets copies of the packets, and so sees those of the current burst alone
+    pub isolate: bool,
+    /// bytes of heap that it has before it begins; 0: none
+    pub heap: usize,
+    /// what becomes of packets when it has failed
+    pub failing: Failing,
+    /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
+    #[serde(skip)]
     pub output: i32,
 }
 
@@ -76,10 +104,16 @@ impl Spec {
             limit: LIMIT,
             ready: READY,
             restarts: 0,
+            snapshot: None,
+            every: EVERY,
+            restore: None,
             slot: None,
             read: Vec::new(),
             write: Vec::new(),
             jit: false,
+            isolate: false,
+            heap: 0,
+            failing: Failing::Pass,
             output: 1,
         })
     }

@@ -1,15 +1,23 @@
 //! A guest as an element of a chain.
 
 use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given};
 
-use crate::error::GuestError;
+use crate::command::Failing;
 use crate::hosted::Hosted;
+use crate::migrate::away::Away;
+use crate::migrate::desk::{Desk, Outcome};
 use crate::port::BURST;
-use crate::shared::{Over, describe};
+use crate::saver::Saver;
+use crate::shared::{Over, Shared, describe};
+use crate::snapshot::{SnapshotError, restore};
 
 /// How often a guest is let run when nothing comes: as often as a program that polls an interface with a time-out.
 const IDLE: Duration = Duration::from_millis(10);
@@ -21,11 +29,19 @@ pub struct Element {
     guest: Hosted,
     /// packets that have gone past it since it failed or ended
     past: u64,
+    /// those that were dropped since
+    dropped: u64,
     idle: Instant,
     /// how often it may still be started again
     restarts: u32,
     /// the one that is being started
-    coming: Option<Receiver<Result<Hosted, GuestError>>>,
+    coming: Option<Receiver<Result<Hosted, String>>>,
+    /// where others ask for it
+    desk: Arc<Desk>,
+    /// it goes on in another process
+    away: Option<Box<Away>>,
+    /// takes snapshots now and then
+    saver: Option<Saver>,
     /// what became of those before
     former: Vec<String>,
     /// how many there were
@@ -38,12 +54,25 @@ impl Element {
     pub fn new(guest: Hosted) -> Self {
         Self {
             restarts: guest.spec().restarts,
+            desk: Desk::open(&guest.shared),
+            away: None,
+            saver: Saver::of(guest.spec()),
             guest,
             past: 0,
+            dropped: 0,
             idle: Instant::now(),
             coming: None,
             former: Vec::new(),
             lives: 0,
+        }
+    }
+
+    /// What became of packets since it does not run.
+    fn became(&self) -> String {
+        match (self.past, self.dropped) {
+            (past, 0) => format!("{past} packets went past it"),
+            (0, dropped) => format!("{dropped} packets were dropped"),
+            (past, dropped) => format!("{past} packets went past it and {dropped} were dropped"),
         }
     }
 
@@ -65,11 +94,10 @@ impl Element {
             let over = self.guest.over().map(describe).unwrap_or_default();
             match started {
                 Ok(guest) => {
-                    let past = self.past;
-                    self.former(format!(
-                        "{over}; {past} packets went past it until it was started again"
-                    ));
-                    self.past = 0;
+                    let became = self.became();
+                    self.former(format!("{over}; {became} until it was started again"));
+                    (self.past, self.dropped) = (0, 0);
+                    self.desk.replace(&guest.shared);
                     self.guest = guest;
                 }
                 Err(error) => self.former(format!("it could not be started again: {error}")),
@@ -82,10 +110,19 @@ impl Element {
         self.restarts -= 1;
         let (send, receive) = channel();
         let spec = self.guest.spec().clone();
+        let snapshot = self.saver.as_ref().and_then(Saver::last);
+        self.guest.gone();
+        let failed = self.guest.shared.clone();
         // Whether anybody still waits for it is not its concern: a guest that nobody takes is dropped and so ends.
         let thread = std::thread::Builder::new().name("guest restart".into());
         if thread
-            .spawn(move || drop(send.send(Hosted::start(spec))))
+            .spawn(move || {
+                let started = match snapshot {
+                    Some(file) => again(&failed, &file).map_err(|e| e.to_string()),
+                    None => Hosted::start(spec).map_err(|e| e.to_string()),
+                };
+                drop(send.send(started));
+            })
             .is_ok()
         {
             self.coming = Some(receive);
@@ -93,26 +130,86 @@ impl Element {
     }
 }
 
+/// Goes on from a snapshot, in the slot of the one that has failed.
+fn again(failed: &Shared, file: &Path) -> Result<Hosted, SnapshotError> {
+    if !failed.left() {
+        return Err(SnapshotError::Guest("a thread of it did not end".into()));
+    }
+    failed.slot.release();
+    restore::read(&mut BufReader::new(File::open(file)?), failed.spec.output)
+}
+
+impl Element {
+    /// Whether its guest runs, here or elsewhere.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        match &self.away {
+            Some(away) => away.lost.is_none(),
+            None => self.guest.over().is_none(),
+        }
+    }
+
+    /// Does what others ask for: between two bursts, with the guest at rest.
+    fn attend(&mut self) {
+        if let Some(saver) = &mut self.saver {
+            saver.look(&self.desk);
+        }
+        if !self.desk.asked() {
+            return;
+        }
+        if let Outcome::Moved(away) = self.desk.wait(self.guest.context) {
+            self.guest.gone();
+            self.away = Some(away);
+            self.saver = None;
+            self.desk.close("it was moved to another process");
+        }
+    }
+}
+
+impl Drop for Element {
+    fn drop(&mut self) {
+        self.desk.close("it was taken out of its chain");
+    }
+}
+
 /// Whether an end is a failure.
 fn failed(over: &Over) -> bool {
     match over {
         Over::Exit(status) => *status != 0,
-        Over::Removed => false,
+        Over::Removed | Over::Moved(_) => false,
         Over::Fault(_) | Over::Stuck(_) | Over::Host(_) => true,
     }
 }
 
 impl Foreign for Element {
     unsafe fn burst(&mut self, packets: &mut [Given]) {
+        self.attend();
+        if let Some(away) = &mut self.away {
+            for part in packets.chunks_mut(BURST) {
+                // SAFETY: as the caller promises.
+                if !unsafe { away.burst(part) } {
+                    self.past += part.len() as u64;
+                    part.iter_mut().for_each(|p| p.fate = 0);
+                }
+            }
+            return;
+        }
         if self.guest.over().is_some() {
             self.revive();
         }
         for part in packets.chunks_mut(BURST) {
             // SAFETY: as the caller promises.
             if !unsafe { self.guest.burst(part) } {
-                self.past += part.len() as u64;
+                let drops = self.guest.spec().failing == Failing::Drop
+                    && self.guest.over().is_some_and(failed);
+                let count = part.len() as u64;
+                if drops {
+                    self.dropped += count;
+                } else {
+                    self.past += count;
+                }
                 // Half a decision is none.
-                part.iter_mut().for_each(|p| p.fate = 0);
+                part.iter_mut().for_each(|p| p.fate = u32::from(drops));
             }
         }
     }
@@ -120,6 +217,12 @@ impl Foreign for Element {
     fn idle(&mut self) {
         if self.idle.elapsed() >= IDLE {
             self.idle = Instant::now();
+            self.attend();
+            if let Some(away) = &mut self.away {
+                // SAFETY: no packets.
+                unsafe { away.burst(&mut []) };
+                return;
+            }
             if self.guest.over().is_some() {
                 self.revive();
             }
@@ -128,6 +231,14 @@ impl Foreign for Element {
     }
 
     fn finish(&mut self) -> Epilogue {
+        self.desk.close("its run has ended");
+        if let Some(away) = &mut self.away {
+            let mut epilogue = away.finish();
+            epilogue
+                .facts
+                .insert(0, format!("it was moved to {}", away.to));
+            return epilogue;
+        }
         let early = self.guest.over().is_some();
         self.guest.finish();
         let over = self.guest.over().cloned().unwrap_or(Over::Removed);
@@ -137,11 +248,13 @@ impl Foreign for Element {
             self.guest.took.as_secs_f64() * 1e3,
             self.guest.memory() >> 10
         )];
+        facts.push(self.guest.protection().to_string());
         let mut what = describe(&over);
         if early {
             // Writing to a string cannot fail.
-            let _ = write!(what, "; {} packets went past it", self.past);
+            let _ = write!(what, "; {}", self.became());
         }
+        facts.extend(self.saver.take().map(Saver::told));
         facts.append(&mut self.former);
         if self.lives > NOTES as u64 {
             facts.push(format!("{} lives before this one", self.lives));

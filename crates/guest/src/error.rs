@@ -26,6 +26,16 @@ pub enum GuestError {
         /// what to do
         help: &'static str,
     },
+    /// It cannot go on from a snapshot.
+    #[error("{path}: {what}")]
+    Snapshot {
+        /// the file
+        path: PathBuf,
+        /// why not
+        what: String,
+        /// what to do
+        help: String,
+    },
     /// The system refused something.
     #[error("{what}: {source}")]
     System {
@@ -54,6 +64,7 @@ impl GuestError {
                 "write guest:'PROGRAM ARGUMENTS', with @ for the interface".into()
             }
             Self::Program { help, .. } => (*help).into(),
+            Self::Snapshot { help, .. } => help.clone(),
             Self::System { .. } => "hosting needs Linux 4.17 or later with seccomp filters".into(),
             Self::Start { .. } => {
                 "run the program by itself to see whether it works; its interface is called @"

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::memory;
 use crate::shared::Shared;
-use crate::slot::PAGE;
+use crate::slot::{self, PAGE};
 use crate::trap::Frame;
 
 /// The most callers that are told.
@@ -46,13 +46,19 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// From the registers at a signal.
+    /// From the registers at a signal, its code and its address (sigaction(2): `si_code`, `si_addr`).
     #[must_use]
-    pub fn of(signal: i32, address: usize, frame: &Frame<'_>, guest: Option<&Arc<Shared>>) -> Self {
+    pub fn of(
+        signal: i32,
+        code: i32,
+        address: usize,
+        frame: &Frame<'_>,
+        guest: Option<&Arc<Shared>>,
+    ) -> Self {
         let at = frame.get(libc::REG_RIP);
         let rsp = frame.get(libc::REG_RSP);
         let what = match signal {
-            libc::SIGSEGV => segmentation(address, rsp, guest),
+            libc::SIGSEGV => segmentation(code, address, rsp, guest),
             libc::SIGBUS => format!(
                 "bus error at address {address:#x}: a mapped file has shrunk, or memory ran out"
             ),
@@ -78,18 +84,31 @@ impl Fault {
     }
 }
 
-fn segmentation(address: usize, rsp: usize, guest: Option<&Arc<Shared>>) -> String {
-    let slot = guest.map(|g| g.slot.range());
+/// `si_code` of an access that a protection key has denied.
+const SEGV_PKUERR: i32 = 4;
+/// `si_code` of a fault that is about no page.
+const SI_KERNEL: i32 = 0x80;
+
+fn segmentation(code: i32, address: usize, rsp: usize, guest: Option<&Arc<Shared>>) -> String {
+    // The processor tells no address that has no meaning in it (not canonical), such as text taken for a pointer.
+    if code == SI_KERNEL {
+        return "segmentation fault at an address that cannot be: no pointer".to_owned();
+    }
+    let own = guest.is_some_and(|g| g.slot.range().contains(&address));
     let why = if address < PAGE {
-        "a null pointer"
-    } else if address.abs_diff(rsp) < 2 * PAGE {
-        "the stack is full"
-    } else if slot.is_some_and(|slot| slot.contains(&address)) {
-        "not mapped, or not for this access"
+        "a null pointer".to_owned()
+    } else if own && address.abs_diff(rsp) < 2 * PAGE {
+        "the stack is full".to_owned()
+    } else if own {
+        "not mapped, or not for this access".to_owned()
+    } else if code == SEGV_PKUERR {
+        slot::number_at(address).map_or_else(
+            || "the host's memory, which is protected from it".to_owned(),
+            |other| format!("memory of the guest in slot {other}, which is protected from it"),
+        )
     } else {
-        "not in its slot"
+        "not in its slot".to_owned()
     };
-    // Non-canonical addresses come without one.
     format!("segmentation fault at address {address:#x} ({why})")
 }
 

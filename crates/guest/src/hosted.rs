@@ -1,204 +1,34 @@
-//! A guest: from its program to its end.
+//! A guest that runs: packets in, fates out. `start.rs` has its beginning, `end.rs` its end.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::call::files::Files;
-use crate::call::signals::Signals;
 use crate::command::Spec;
-use crate::error::GuestError;
-use crate::load;
-use crate::memory::{self, Mapping};
+use crate::end::END;
 use crate::port::{BURST, Packet, Port};
-use crate::shared::{Over, Shared, Stage, State, describe, lock, monotonic, over, own_number};
-use crate::slot::{PAGE, Slot};
-use crate::space::Space;
-use crate::stack;
-use crate::thread::{self, Context, Stop};
+use crate::protect::{self, Protection};
+use crate::room::Room;
+use crate::shared::{Over, Shared, Stage, lock, monotonic, over, own_number};
+use crate::thread::{self, Context, Running, Stop};
 use crate::trap::Left;
-use crate::watch::{self, Watch};
-
-/// Bytes of a guest's first stack, and of the gap below it.
-const STACK: usize = 8 << 20;
-const GUARD: usize = 1 << 20;
-/// How long threads of an ended guest may take to leave it.
-const LEAVE: Duration = Duration::from_secs(5);
-/// How long a guest that has been told that no packets will come may work on.
-const END: Duration = Duration::from_secs(10);
-/// How often a guest may ask for packets after their end before it is asked to end by a signal.
-const PATIENCE: u32 = 4;
-
-/// The name under which a guest's loader finds its preload.
-pub const PRELOAD: &str = "/millrace/guest.so";
-static PRELOAD_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
 
 /// A hosted guest.
 pub struct Hosted {
-    shared: Arc<Shared>,
-    context: Option<Context>,
-    over: Option<Over>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Option<Context>,
+    /// as its packets' thread is run
+    pub(crate) running: Option<Running>,
+    pub(crate) over: Option<Over>,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
-    _preload: OwnedFd,
+    /// where its packets are copied to, if they are
+    pub(crate) room: Option<Room>,
+    pub(crate) _preload: OwnedFd,
 }
 
 impl Hosted {
-    /// Loads a program, starts it and waits until it asks for packets.
-    ///
-    /// # Errors
-    /// When it cannot be loaded, or ends or takes too long before it asks.
-    pub fn start(spec: Spec) -> Result<Self, GuestError> {
-        let begin = Instant::now();
-        let slot = Slot::reserve(spec.slot)?;
-        let range = slot.range();
-        let mut space = Space::new(range.clone(), spec.budget, spec.jit);
-        let refused = |what| {
-            move |e: i32| GuestError::System {
-                what,
-                source: std::io::Error::from_raw_os_error(e),
-            }
-        };
-        let memory = |start, length| Mapping {
-            start,
-            length,
-            protection: libc::PROT_READ | libc::PROT_WRITE,
-            flags: libc::MAP_PRIVATE,
-            file: None,
-            name: None,
-        };
-        let port = space.place(size_of::<Port>()).unwrap_or(range.start);
-        memory::map(&mut space, &memory(port, size_of::<Port>()))
-            .map_err(refused("a guest's port"))?;
-        let top = range.end;
-        let bottom = top - STACK;
-        memory::map(&mut space, &memory(bottom, STACK)).map_err(refused("a guest's stack"))?;
-        space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
-        let (program, interpreter) = load::load(&spec.program, &mut space)?;
-        let mut environment = spec.environment.clone();
-        environment.push(format!("LD_PRELOAD={PRELOAD}"));
-        let mut random = [0; 16];
-        // SAFETY: writes at most as many bytes as there are.
-        unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
-        let file = spec.program.display().to_string();
-        let (rsp, image) = stack::image(
-            &stack::Start {
-                arguments: &spec.arguments,
-                environment: &environment,
-                file: &file,
-                program,
-                interpreter,
-                random,
-            },
-            top,
-        );
-        if image.len() > STACK / 4 || !memory::write(rsp, &image) {
-            return Err(refused("a guest's arguments")(libc::E2BIG));
-        }
-        // SAFETY: below `rsp` lies the rest of the stack, which was mapped above.
-        let frame = unsafe { thread::first_frame(rsp, interpreter.entry, [0; 6]) };
-        // SAFETY: plain questions.
-        let (number, ids) = unsafe {
-            (
-                libc::getpid(),
-                [
-                    libc::getuid(),
-                    libc::geteuid(),
-                    libc::getgid(),
-                    libc::getegid(),
-                ],
-            )
-        };
-        let preload = in_memory(PRELOAD_BYTES)?;
-        let files = Files::new(&spec, &preload)?;
-        let shared = Arc::new(Shared {
-            name: spec.name.clone(),
-            watch: Watch::new(spec.limit),
-            state: Mutex::new(State {
-                space,
-                files,
-                signals: Signals::default(),
-                ids,
-                last_thread: number,
-                notes: BTreeMap::new(),
-            }),
-            alarm: AtomicU64::new(0),
-            stage: Mutex::new(Stage::Starting),
-            changed: Condvar::new(),
-            dead: AtomicBool::new(false),
-            living: AtomicUsize::new(0),
-            threads: Mutex::new(BTreeSet::new()),
-            port,
-            slot,
-            spec,
-        });
-        watch::watch(Arc::downgrade(&shared));
-        let context = Context {
-            rsp: frame,
-            fs: 0,
-            number,
-            clear: 0,
-        };
-        let mut hosted = Self {
-            shared,
-            context: None,
-            over: None,
-            took: Duration::ZERO,
-            _preload: preload,
-        };
-        hosted
-            .shared
-            .spawn(context)
-            .map_err(|source| GuestError::System {
-                what: "a thread for a guest",
-                source,
-            })?;
-        hosted.wait_ready()?;
-        hosted.took = begin.elapsed();
-        Ok(hosted)
-    }
-
-    /// Waits until it asks for packets.
-    fn wait_ready(&mut self) -> Result<(), GuestError> {
-        let limit = self.shared.spec.ready;
-        let deadline = Instant::now() + limit;
-        let mut stage = lock(&self.shared.stage);
-        let what = loop {
-            match &mut *stage {
-                Stage::Ready(_) => {
-                    if let Stage::Ready(context) = std::mem::replace(&mut *stage, Stage::Running) {
-                        self.context = Some(context);
-                    }
-                    return Ok(());
-                }
-                Stage::Over(over) => break describe(over),
-                Stage::Starting | Stage::Running => {}
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break format!("it has not asked within {} s", limit.as_secs_f64());
-            }
-            stage = self
-                .shared
-                .changed
-                .wait_timeout(stage, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        };
-        drop(stage);
-        let notes = self
-            .notes()
-            .into_iter()
-            .map(|(what, _)| format!("; {what}"))
-            .collect::<String>();
-        Err(GuestError::Start {
-            name: self.shared.name.clone(),
-            what: what + &notes,
-        })
-    }
-
     /// What it is called.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -240,16 +70,53 @@ impl Hosted {
         self.shared.state().space.peak
     }
 
+    /// How it is kept from the memory of others.
+    #[must_use]
+    pub fn protection(&self) -> Protection {
+        self.shared.domain.protection()
+    }
+
+    /// Where what it shares with the host lies: an address that is its own, for messages and tests.
+    #[must_use]
+    pub fn port_address(&self) -> usize {
+        self.shared.port_address()
+    }
+
     /// Gives it packets, at most [`BURST`], and lets it run until it wants more. After that `fate` of each says
     /// what it decided. False when it does not run (any more); then all packets go on.
     ///
     /// # Safety
     /// Each packet's bytes are valid, and nobody else's, during the call.
     pub unsafe fn burst(&mut self, packets: &mut [Packet]) -> bool {
+        let most = packets.len().min(BURST);
+        let mut rest = packets.get_mut(..most).unwrap_or(&mut []);
+        loop {
+            let fits = match &self.room {
+                Some(_) => Room::fits(rest),
+                None => rest.len(),
+            };
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(fits.min(most));
+            // SAFETY: as the caller promises.
+            if !unsafe { self.part(part) } {
+                return false;
+            }
+            if after.is_empty() || fits == 0 {
+                return true;
+            }
+            rest = after;
+        }
+    }
+
+    /// A burst, or as much of it as there is room for.
+    ///
+    /// # Safety
+    /// As [`Hosted::burst`].
+    unsafe fn part(&mut self, packets: &mut [Packet]) -> bool {
         if self.context.is_none() {
             return false;
         }
-        let count = packets.len().min(BURST);
+        protect::open();
+        let count = packets.len();
         let port = self.shared.port as *mut Port;
         // SAFETY: the port is mapped as long as the slot is, and its guest does not run now. No reference is made,
         // because threads of the guest's may write to it.
@@ -261,6 +128,9 @@ impl Hosted {
             );
             (&raw mut (*port).count).write(count as u32);
             (&raw mut (*port).next).write(0);
+            if let Some(room) = &mut self.room {
+                room.fill(packets, port);
+            }
         }
         let alarm = self.shared.alarm.load(Ordering::Relaxed);
         if alarm != 0 && alarm <= monotonic() {
@@ -279,15 +149,15 @@ impl Hosted {
             went = self.resume();
         }
         if went {
-            for (index, packet) in packets.iter_mut().take(count).enumerate() {
-                // SAFETY: as above; `index` is below the array's length.
-                packet.fate = unsafe {
-                    (&raw const (*port).packets)
-                        .cast::<Packet>()
-                        .add(index)
-                        .read()
-                        .fate
-                };
+            // SAFETY: as above.
+            let decided = unsafe { (&raw const (*port).packets).cast::<Packet>() };
+            for (index, packet) in packets.iter_mut().enumerate() {
+                // SAFETY: as above; there are no more packets than the array has places.
+                packet.fate = unsafe { (&raw const (*decided.add(index)).fate).read() };
+            }
+            if let Some(room) = &self.room {
+                // SAFETY: the packets that were copied in.
+                unsafe { room.back(packets) };
             }
         }
         went
@@ -300,7 +170,7 @@ impl Hosted {
     }
 
     /// Has the handler of a signal called when it runs next; false when there is none.
-    fn signal_due(&mut self, signal: i32) -> bool {
+    pub(crate) fn signal_due(&mut self, signal: i32) -> bool {
         let state = self.shared.state();
         let Some((handler, with_info)) = state.signals.handler(signal) else {
             return false;
@@ -327,12 +197,15 @@ impl Hosted {
     }
 
     /// Runs it on this thread until it asks again. False when it does not run any more.
-    fn resume(&mut self) -> bool {
+    pub(crate) fn resume(&mut self) -> bool {
         let Some(context) = self.context.take() else {
             return false;
         };
+        let running = self
+            .running
+            .get_or_insert_with(|| Running::new(&self.shared, &context, true));
         self.shared.watch.enter(own_number());
-        let stop = thread::run(&self.shared, &context, true);
+        let stop = thread::run(running, &context);
         self.shared.watch.leave();
         match stop {
             Ok(Stop::Receive(context)) if !self.shared.is_dead() => {
@@ -353,100 +226,30 @@ impl Hosted {
         false
     }
 
+    /// Switches to it and back so often, without packets and without the watchdog, for as long as it asks for more:
+    /// for measuring. Gives how often.
+    #[doc(hidden)]
+    pub fn switches(&mut self, rounds: u32) -> u32 {
+        protect::open();
+        for round in 0..rounds {
+            let Some(context) = self.context.take() else {
+                return round;
+            };
+            let running = self
+                .running
+                .get_or_insert_with(|| Running::new(&self.shared, &context, true));
+            match thread::run(running, &context) {
+                Ok(Stop::Receive(context)) => self.context = Some(context),
+                _ => return round,
+            }
+        }
+        rounds
+    }
+
     /// Takes note of why it ended.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if let Stage::Over(over) = &*lock(&self.shared.stage) {
             self.over = Some(over.clone());
         }
     }
-
-    /// Waits until the guest is over or has no threads of its own left.
-    fn wait_threads(&self, deadline: Instant) {
-        let mut stage = lock(&self.shared.stage);
-        while !matches!(*stage, Stage::Over(_)) && self.shared.living.load(Ordering::Acquire) > 0 {
-            let left = deadline
-                .saturating_duration_since(Instant::now())
-                .min(Duration::from_millis(50));
-            if left.is_zero() {
-                return;
-            }
-            stage = self
-                .shared
-                .changed
-                .wait_timeout(stage, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-    }
-
-    /// Tells it that no packets will come any more, and lets it end: first by that, then by the signals that a
-    /// user would end it with, and at last by force.
-    pub fn finish(&mut self) {
-        let port = self.shared.port as *mut Port;
-        let deadline = Instant::now() + END;
-        for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {
-            if self.context.is_none() || signal != 0 && !self.signal_due(signal) {
-                continue;
-            }
-            // SAFETY: as in `burst`.
-            unsafe { (&raw mut (*port).ended).write(ended) };
-            let mut asked = 0;
-            while asked < PATIENCE && self.context.is_some() && Instant::now() < deadline {
-                self.idle();
-                asked += 1;
-            }
-        }
-        if self.over.is_none() {
-            self.shared.end(Over::Removed);
-            self.settle();
-        }
-        self.clear();
-    }
-
-    /// Waits until no thread is in the guest any more.
-    fn clear(&mut self) {
-        self.shared.dead.store(true, Ordering::Relaxed);
-        self.context = None;
-        let deadline = Instant::now() + LEAVE;
-        loop {
-            let threads: Vec<i32> = lock(&self.shared.threads).iter().copied().collect();
-            if self.shared.living.load(Ordering::Acquire) == 0 || Instant::now() >= deadline {
-                return;
-            }
-            self.shared.changed.notify_all();
-            for thread in threads {
-                watch::signal(thread);
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
 }
-
-impl Drop for Hosted {
-    fn drop(&mut self) {
-        self.shared.end(Over::Removed);
-        self.clear();
-    }
-}
-
-/// A file in memory with this content.
-fn in_memory(bytes: &[u8]) -> Result<OwnedFd, GuestError> {
-    use std::io::Write;
-    use std::os::fd::FromRawFd;
-    // SAFETY: a literal name; the descriptor is new and nobody else's.
-    let file = unsafe {
-        let fd = libc::memfd_create(c"millrace-guest".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(GuestError::system("a file in memory"));
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    let mut file = std::fs::File::from(file);
-    file.write_all(bytes).map_err(|source| GuestError::System {
-        what: "a file in memory",
-        source,
-    })?;
-    Ok(file.into())
-}
-
-const _: () = assert!(STACK.is_multiple_of(PAGE) && GUARD.is_multiple_of(PAGE));

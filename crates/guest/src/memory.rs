@@ -3,6 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+use crate::protect;
 use crate::slot::PAGE;
 use crate::space::{Space, pages};
 
@@ -76,6 +77,10 @@ pub fn map(space: &mut Space, mapping: &Mapping) -> Result<usize, Errno> {
     };
     if at == libc::MAP_FAILED {
         return Err(last());
+    }
+    if let Err(errno) = protect::tag(mapping.start, length, mapping.protection, space.key) {
+        unmap(space, mapping.start, length)?;
+        return Err(errno);
     }
     let file = mapping
         .name
@@ -155,10 +160,24 @@ pub fn protect(
         }
     }
     // SAFETY: the range lies in the guest's slot and is mapped.
+    unsafe { change(start, length, protection, space.key)? };
+    space.protect(start, length, protection);
+    Ok(())
+}
+
+/// By `mprotect`, or with a key by the call that keeps it: the kernel gives memory that is only executable a key of
+/// its own, and key 0 when it is more than that again.
+///
+/// # Safety
+/// The range is a guest's.
+unsafe fn change(start: usize, length: usize, protection: i32, key: i32) -> Result<(), Errno> {
+    if key > 0 {
+        return protect::tag(start, length, protection, key);
+    }
+    // SAFETY: as the caller promises.
     if unsafe { libc::mprotect(start as *mut libc::c_void, length, protection) } != 0 {
         return Err(last());
     }
-    space.protect(start, length, protection);
     Ok(())
 }
 

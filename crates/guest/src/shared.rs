@@ -8,18 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::files::Files;
 use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::fault::Fault;
+use crate::protect::Domain;
+use crate::rest::Rest;
 use crate::slot::Slot;
 use crate::space::Space;
-use crate::thread::{self, Context, Stop};
+use crate::thread::{self, Context, Running, Stop};
 use crate::trap::Left;
 use crate::watch::{self, Watch};
 
 /// The most threads of a guest, and the most different things that are noted of it.
-const THREADS: usize = 256;
+pub(crate) const THREADS: usize = 256;
 const NOTES: usize = 64;
 
 /// Why a guest does not run any more.
@@ -31,6 +35,8 @@ pub enum Over {
     Fault(Fault),
     /// it kept a burst for too long; where it was
     Stuck(usize),
+    /// it goes on in another process; in which
+    Moved(String),
     /// it was removed when it should have ended and did not
     Removed,
     /// its threads could not be run
@@ -50,14 +56,29 @@ pub(crate) enum Stage {
     Over(Over),
 }
 
+/// Where the host's parts of a slot lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Places {
+    /// the port
+    pub port: usize,
+    /// the image of the kernel's vDSO
+    pub vdso: usize,
+    /// where packets are copied to, if they are
+    pub room: Option<usize>,
+}
+
 /// What all threads of a guest share with the host.
 pub struct Shared {
     /// what it is called
     pub name: String,
     /// how it was made
     pub spec: Spec,
-    /// where it lives; given back last
+    /// where it lives
     pub slot: Slot,
+    /// the key of its memory; given back after the slot, because fields are dropped in their order
+    pub domain: Domain,
+    /// PKRU while it runs
+    pub(crate) rights: u32,
     /// its visits by the worker
     pub watch: Watch,
     /// what its system calls change
@@ -71,6 +92,10 @@ pub struct Shared {
     pub(crate) living: AtomicUsize,
     pub(crate) threads: Mutex<BTreeSet<i32>>,
     pub(crate) port: usize,
+    /// where the host's parts of its slot lie
+    pub(crate) places: Places,
+    /// its own threads, when it is to rest
+    pub(crate) rest: Rest,
 }
 
 /// What a guest's system calls change.
@@ -83,6 +108,8 @@ pub struct State {
     pub signals: Signals,
     /// what it believes to be: real and effective user, real and effective group
     pub ids: [u32; 4],
+    /// its process number, as it knows it: that of the process that it began in
+    pub process: i32,
     /// the last thread number given
     pub last_thread: i32,
     /// what it asked for and did not get, and how often
@@ -121,6 +148,35 @@ pub(crate) fn own_number() -> i32 {
 }
 
 impl Shared {
+    /// Of a guest without threads so far.
+    pub(crate) fn new(
+        spec: Spec,
+        slot: Slot,
+        domain: Domain,
+        state: State,
+        stage: Stage,
+        places: Places,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name: spec.name.clone(),
+            watch: Watch::new(spec.limit),
+            state: Mutex::new(state),
+            alarm: AtomicU64::new(0),
+            stage: Mutex::new(stage),
+            changed: Condvar::new(),
+            dead: AtomicBool::new(false),
+            living: AtomicUsize::new(0),
+            threads: Mutex::new(BTreeSet::new()),
+            port: places.port,
+            places,
+            rest: Rest::default(),
+            slot,
+            rights: domain.rights(),
+            domain,
+            spec,
+        })
+    }
+
     /// Where the preload finds its port.
     #[must_use]
     pub fn port_address(&self) -> usize {
@@ -158,6 +214,23 @@ impl Shared {
     /// # Errors
     /// When the host can make no thread.
     pub fn spawn(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        self.begin(move |guest| guest.host(&context))
+    }
+
+    /// Starts one for a thread that asks for packets which another one gets.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub(crate) fn spawn_asking(self: &Arc<Self>, context: Context) -> std::io::Result<()> {
+        self.begin(move |guest| {
+            guest.lives(|| guest.asks(context));
+        })
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        life: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) -> std::io::Result<()> {
         if self.living.fetch_add(1, Ordering::Relaxed) >= THREADS {
             self.living.fetch_sub(1, Ordering::Relaxed);
             self.state().note("more threads were denied".into());
@@ -167,7 +240,7 @@ impl Shared {
         let name: String = format!("guest {}", self.name).chars().take(15).collect();
         std::thread::Builder::new()
             .name(name)
-            .spawn(move || guest.host(&context))
+            .spawn(move || life(&guest))
             .map(drop)
             .inspect_err(|_| {
                 self.living.fetch_sub(1, Ordering::Relaxed);
@@ -176,14 +249,21 @@ impl Shared {
 
     /// The life of such a thread.
     fn host(self: &Arc<Self>, context: &Context) {
+        self.lives(
+            || match thread::run(&mut Running::new(self, context, false), context) {
+                Ok(Stop::Receive(context)) => self.asks(context),
+                Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
+                Ok(Stop::Left(left)) => self.end(over(left)),
+                Err(error) => self.end(Over::Host(error.to_string())),
+            },
+        );
+    }
+
+    /// Counts this thread as one of the guest's while it does something.
+    fn lives(&self, something: impl FnOnce()) {
         let number = own_number();
         lock(&self.threads).insert(number);
-        match thread::run(self, context, false) {
-            Ok(Stop::Receive(context)) => self.asks(context),
-            Ok(Stop::Left(Left::Thread | Left::Removed)) => {}
-            Ok(Stop::Left(left)) => self.end(over(left)),
-            Err(error) => self.end(Over::Host(error.to_string())),
-        }
+        something();
         let mut threads = lock(&self.threads);
         threads.remove(&number);
         drop(threads);
@@ -203,12 +283,14 @@ impl Shared {
             return;
         }
         // There is one source of packets, and it is taken: this one waits for ever.
+        self.rest.asks(context);
         while !self.is_dead() {
             stage = self
                 .changed
                 .wait(stage)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        self.rest.asks_no_more();
     }
 }
 
@@ -242,6 +324,7 @@ pub fn describe(over: &Over) -> String {
         Over::Exit(status) => format!("it ended with status {status}"),
         Over::Fault(fault) => fault.to_string(),
         Over::Stuck(at) => format!("it kept a burst for too long, and was at {at:#x}"),
+        Over::Moved(to) => format!("it was moved to {to}"),
         Over::Removed => "it did not end by itself and was removed".into(),
         Over::Host(why) => why.clone(),
     }

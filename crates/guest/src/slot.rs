@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::GuestError;
@@ -33,6 +34,7 @@ static TAKEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 #[derive(Debug)]
 pub struct Slot {
     number: u32,
+    released: AtomicBool,
 }
 
 impl Slot {
@@ -53,7 +55,10 @@ impl Slot {
             }
             None => free().ok_or_else(|| GuestError::Slot(SLOTS, "all slots are taken".into()))?,
         };
-        let slot = Self { number };
+        let slot = Self {
+            number,
+            released: AtomicBool::new(false),
+        };
         slot.close(libc::MAP_FIXED_NOREPLACE)
             .map_err(|e| GuestError::Slot(number, e.to_string()))?;
         taken.insert(number);
@@ -102,10 +107,14 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
+impl Slot {
+    /// Gives it back before it is dropped, with all that is mapped in it. Whoever does that has seen its guest end.
+    pub fn release(&self) {
+        if self.released.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let base = self.range().start;
-        // SAFETY: the range is this slot's own; whoever drops it has seen its guest end.
+        // SAFETY: the range is this slot's own, and nothing runs in it any more.
         unsafe { libc::munmap(base as *mut libc::c_void, STRIDE) };
         TAKEN
             .lock()
@@ -114,10 +123,23 @@ impl Drop for Slot {
     }
 }
 
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 /// Whether an address lies where guests live.
 #[must_use]
 pub fn is_guest(address: usize) -> bool {
     (BASE..END).contains(&address)
+}
+
+/// The slot that an address lies in.
+#[must_use]
+pub fn number_at(address: usize) -> Option<u32> {
+    let into = address.checked_sub(BASE)? / STRIDE;
+    (into < SLOTS as usize).then_some(into as u32)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const HEAP: Range<usize> = 0x1_0000_0000..0x1_4000_0000;
 
 /// The most areas: the kernel has a limit for the process (`vm.max_map_count`, 65530 unless changed), which one guest
 /// must not use up.
-const AREAS: usize = 8192;
+pub(crate) const AREAS: usize = 8192;
 
 /// A range with one protection.
 #[derive(Clone, Debug)]
@@ -42,6 +42,10 @@ pub struct Space {
     writable: usize,
     /// memory may be both writable and executable
     pub jit: bool,
+    /// where the part of the heap ends that was mapped before the program began; at least where the heap begins
+    pub heap_ready: usize,
+    /// the protection key of its memory; 0: none
+    pub key: i32,
     /// the most writable bytes there have been
     pub peak: usize,
 }
@@ -63,6 +67,8 @@ impl Space {
             heap_end,
             budget,
             jit,
+            heap_ready: heap_end,
+            key: 0,
             writable: 0,
             peak: 0,
         }
@@ -190,6 +196,11 @@ impl Space {
     #[must_use]
     pub fn touched(&self, start: usize, length: usize) -> bool {
         self.find(start).is_some() || self.areas.range(start..start + length).next().is_some()
+    }
+
+    /// All areas, in the order of addresses.
+    pub fn areas(&self) -> impl Iterator<Item = (usize, &Area)> {
+        self.areas.iter().map(|(start, area)| (*start, area))
     }
 
     /// The area at an address.

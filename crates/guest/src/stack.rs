@@ -17,6 +17,8 @@ pub struct Start<'a> {
     pub interpreter: Image,
     /// 16 random bytes, for canaries and pointer guards
     pub random: [u8; 16],
+    /// its image of the kernel's vDSO
+    pub vdso: usize,
 }
 
 const PLATFORM: &str = "x86_64";
@@ -77,7 +79,7 @@ pub fn image(start: &Start<'_>, top: usize) -> (usize, Vec<u8>) {
         own(libc::AT_HWCAP),
         own(libc::AT_HWCAP2),
         own(libc::AT_CLKTCK),
-        own(libc::AT_SYSINFO_EHDR),
+        (libc::AT_SYSINFO_EHDR, start.vdso),
         own(AT_MINSIGSTKSZ),
         (libc::AT_EXECFN, base + file),
         (libc::AT_PLATFORM, base + platform),
@@ -125,6 +127,7 @@ mod tests {
                 program: image_of,
                 interpreter: image_of,
                 random: [7; 16],
+                vdso: 0x8000,
             };
             let top = 0x7000_0000;
             let (at, bytes) = image(&start, top);

@@ -15,6 +15,10 @@
 //! through GS, so that no address of the host's lies on a guest's stack. GS names the [`Thread`] of the kernel
 //! thread; glibc does not use it on x86-64.
 //!
+//! With protection keys (`protect.rs`) PKRU is the guest's from the last thing that concerns the host's memory on the
+//! way in until the first instruction on the way out; a signal's handler begins with the rights that every program
+//! begins with, to key 0 alone, so that it must not touch its stack before it has the host's.
+//!
 //! Nothing here may touch the stack protector's canary or thread-local variables before FS is the host's
 //! again, which is why it is assembly and the rest is not.
 
@@ -22,6 +26,7 @@ use std::arch::naked_asm;
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU32;
 
+use crate::protect;
 use crate::thread::Thread;
 
 /// Bytes of the frame below the address to go on at.
@@ -53,20 +58,30 @@ pub unsafe extern "C" fn enter(thread: *mut Thread) {
         "je 2f",
         "wrfsbase rax",
         "3:",
+        "cmp dword ptr [rip + {keys}], 0",
+        "jne 4f",
+        "5:",
         "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
         "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
         // A program's entry wants rdx = 0 (nothing to run at exit), a thread's wants rax = 0.
         "xor eax, eax", "xor edx, edx",
         "ret",
         "2:",
+        "mov r8, rdi",
         "mov rsi, rax", "mov edi, 0x1002", "mov eax, 158", // arch_prctl(ARCH_SET_FS)
         "syscall",
+        "mov rdi, r8",
         "jmp 3b",
+        "4:",
+        "mov eax, [rdi + {rights}]", "xor ecx, ecx", "xor edx, edx", "wrpkru",
+        "jmp 5b",
         host_rsp = const offset_of!(Thread, host_rsp),
         guest_rsp = const offset_of!(Thread, guest_rsp),
         guest_fs = const offset_of!(Thread, guest_fs),
         in_guest = const offset_of!(Thread, in_guest),
+        rights = const offset_of!(Thread, rights),
         fsgsbase = sym FSGSBASE,
+        keys = sym protect::IN_USE,
     )
 }
 
@@ -74,6 +89,10 @@ pub unsafe extern "C" fn enter(thread: *mut Thread) {
 #[unsafe(naked)]
 pub unsafe extern "C" fn gate() {
     naked_asm!(
+        "cmp dword ptr [rip + {keys}], 0",
+        "je 4f",
+        "xor eax, eax", "xor ecx, ecx", "xor edx, edx", "wrpkru",
+        "4:",
         "mov gs:[{guest_rsp}], rsp",
         "cmp dword ptr [rip + {fsgsbase}], 0",
         "je 2f",
@@ -97,6 +116,7 @@ pub unsafe extern "C" fn gate() {
         guest_fs = const offset_of!(Thread, guest_fs),
         in_guest = const offset_of!(Thread, in_guest),
         fsgsbase = sym FSGSBASE,
+        keys = sym protect::IN_USE,
     )
 }
 
@@ -105,6 +125,13 @@ pub unsafe extern "C" fn gate() {
 #[unsafe(naked)]
 pub unsafe extern "C" fn resume_host() {
     naked_asm!(
+        "cmp dword ptr [rip + {keys}], 0",
+        "je 2f",
+        "xor eax, eax",
+        "xor ecx, ecx",
+        "xor edx, edx",
+        "wrpkru",
+        "2:",
         "cld",
         "fninit",
         "ldmxcsr [rsp]",
@@ -117,6 +144,7 @@ pub unsafe extern "C" fn resume_host() {
         "pop rbx",
         "pop rbp",
         "ret",
+        keys = sym protect::IN_USE,
     )
 }
 
@@ -131,6 +159,12 @@ pub unsafe extern "C" fn signal_entry(
     context: *mut libc::c_void,
 ) {
     naked_asm!(
+        "cmp dword ptr [rip + {keys}], 0",
+        "je 6f",
+        "mov r8, rdx",
+        "xor eax, eax", "xor ecx, ecx", "xor edx, edx", "wrpkru",
+        "mov rdx, r8",
+        "6:",
         // At entry rsp is 8 below a multiple of 16: two pushes and 8 bytes align it for the calls.
         "push rbx", "push r12", "sub rsp, 24", // [rsp]: FS base of what was interrupted
         "mov qword ptr [rsp], 0",
@@ -165,6 +199,7 @@ pub unsafe extern "C" fn signal_entry(
         "add rsp, 24", "pop r12", "pop rbx", "ret",
         host_fs = const offset_of!(Thread, host_fs),
         fsgsbase = sym FSGSBASE,
+        keys = sym protect::IN_USE,
         trap = sym crate::trap::trap,
     )
 }

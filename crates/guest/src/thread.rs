@@ -2,13 +2,16 @@
 //!
 //! A thread is made ready at its first guest and stays so until it ends, because a filter cannot be taken off.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::GuestError;
 use crate::filter;
+use crate::protect;
 use crate::shared::Shared;
 use crate::switch::{self, FSGSBASE, enter, gate};
 use crate::trap::{self, Left};
@@ -29,21 +32,31 @@ pub struct Thread {
     pub(crate) host_fs: usize,
     pub(crate) guest_rsp: usize,
     pub(crate) guest_fs: usize,
+    /// PKRU while the guest runs, with protection keys
+    pub(crate) rights: u32,
     /// the guest is running, or the host on its behalf in a signal handler
     pub(crate) in_guest: AtomicU32,
     /// a handler is at work for the guest
     pub(crate) in_trap: AtomicU32,
-    /// whom this thread runs
-    pub(crate) running: Option<Running>,
+    /// whom this thread runs; null while it runs none
+    running: *mut Running,
     /// why a handler has left the guest
     pub(crate) left: Option<Left>,
     alternate: usize,
 }
 
+impl Thread {
+    /// Whom this thread runs, for a handler that has interrupted it.
+    pub(crate) fn running(&mut self) -> Option<&mut Running> {
+        // SAFETY: null, or what `run` borrows for as long as it is set; handlers are the only ones to ask meanwhile.
+        unsafe { self.running.as_mut() }
+    }
+}
+
 const _: () = assert!(offset_of!(Thread, gate) == 0 && offset_of!(Thread, port) == 8);
 
 /// A guest's thread of execution, at rest.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// its stack pointer: a frame of [`crate::switch`]
     pub rsp: usize,
@@ -78,6 +91,8 @@ pub enum Stop {
 
 thread_local! {
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
+    /// What `OWN` holds, without the looks that a value with a destructor costs at each access.
+    static MADE: Cell<*mut Thread> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 /// A thread's own [`Thread`]; taken down when the thread ends.
@@ -85,6 +100,7 @@ struct Own(Box<Thread>);
 
 impl Drop for Own {
     fn drop(&mut self) {
+        MADE.set(std::ptr::null_mut());
         let off = libc::stack_t {
             ss_sp: std::ptr::null_mut(),
             ss_flags: libc::SS_DISABLE,
@@ -108,6 +124,10 @@ impl Own {
             u32::from(features & HWCAP2_FSGSBASE != 0),
             Ordering::Relaxed,
         );
+        // Before the first handler: its first instructions ask whether there are keys.
+        protect::prepare();
+        protect::open();
+        protect::without_rseq();
         trap::install()?;
         let mut fs = 0_usize;
         // SAFETY: writes this thread's FS base to `fs`.
@@ -129,12 +149,14 @@ impl Own {
             host_fs: fs,
             guest_rsp: 0,
             guest_fs: 0,
+            rights: 0,
             in_guest: AtomicU32::new(0),
             in_trap: AtomicU32::new(0),
-            running: None,
+            running: std::ptr::null_mut(),
             left: None,
             alternate: alternate.addr(),
         }));
+        protect::tag_alternate(alternate.addr(), ALTERNATE)?;
         let stack = libc::stack_t {
             ss_sp: alternate,
             ss_flags: 0,
@@ -157,72 +179,62 @@ impl Own {
     }
 }
 
+impl Running {
+    /// Of a context that is to run; `worker` when it asks for packets.
+    #[must_use]
+    pub fn new(guest: &Arc<Shared>, context: &Context, worker: bool) -> Self {
+        Self {
+            guest: guest.clone(),
+            number: context.number,
+            clear: context.clear,
+            worker,
+        }
+    }
+}
+
 /// Runs a guest's context on this thread until it asks for packets or is left.
 ///
 /// # Errors
 /// [`GuestError::System`] when the thread cannot be made ready.
-pub fn run(guest: &Arc<Shared>, context: &Context, worker: bool) -> Result<Stop, GuestError> {
-    let thread = OWN.with_borrow_mut(|own| {
-        if own.is_none() {
-            *own = Some(Own::make()?);
-        }
-        Ok::<_, GuestError>(
-            own.as_mut()
-                .map_or(std::ptr::null_mut(), |own| &raw mut *own.0),
-        )
-    })?;
+pub fn run(running: &mut Running, context: &Context) -> Result<Stop, GuestError> {
+    let mut thread = this();
+    if thread.is_null() {
+        thread = OWN.with_borrow_mut(|own| {
+            let made = Own::make()?;
+            Ok::<_, GuestError>(&raw mut *own.insert(made).0)
+        })?;
+        MADE.set(thread);
+    }
+    let (port, rights) = (running.guest.port_address(), running.guest.rights);
+    let running = &raw mut *running;
     // SAFETY: `thread` is this thread's own box, which lives as long as the thread; signal handlers on this thread
-    // are the only others that touch it, and none does while no guest runs.
+    // are the only others that touch it and what `running` points to, and none does while no guest runs. The context
+    // is a frame that `gate` or `stack` has left.
     unsafe {
-        let same = (*thread)
-            .running
-            .as_ref()
-            .is_some_and(|r| Arc::ptr_eq(&r.guest, guest));
-        if !same {
-            (*thread).running = Some(Running {
-                guest: guest.clone(),
-                number: context.number,
-                clear: context.clear,
-                worker,
-            });
-        } else if let Some(running) = &mut (*thread).running {
-            (running.number, running.clear, running.worker) =
-                (context.number, context.clear, worker);
-        }
-        (*thread).port = guest.port_address();
+        (*thread).port = port;
+        (*thread).rights = rights;
         (*thread).guest_rsp = context.rsp;
         (*thread).guest_fs = context.fs;
-        // SAFETY (of the switch): the context is a frame that `gate` or `stack` has left.
+        (*thread).running = running;
         enter(thread);
-        let (number, clear) = match &(*thread).running {
-            Some(running) => (running.number, running.clear),
-            None => (context.number, context.clear),
-        };
-        Ok(match (*thread).left.take() {
-            Some(left) => {
-                (*thread).running = None;
-                Stop::Left(left)
-            }
-            None => Stop::Receive(Context {
-                rsp: (*thread).guest_rsp,
-                fs: (*thread).guest_fs,
-                number,
-                clear,
-            }),
-        })
+        (*thread).running = std::ptr::null_mut();
+        if (*thread).left.is_some()
+            && let Some(left) = (*thread).left.take()
+        {
+            return Ok(Stop::Left(left));
+        }
+        Ok(Stop::Receive(Context {
+            rsp: (*thread).guest_rsp,
+            fs: (*thread).guest_fs,
+            number: (*running).number,
+            clear: (*running).clear,
+        }))
     }
 }
 
-/// The [`Thread`] of this kernel thread; null when it never ran a guest.
+/// The [`Thread`] of this kernel thread; null when it never ran a guest. May be asked in a signal handler.
 pub fn this() -> *mut Thread {
-    // A handler may run on any thread at any time, also while its locals are taken down.
-    OWN.try_with(|own| match own.try_borrow() {
-        Ok(own) => own
-            .as_ref()
-            .map_or(std::ptr::null_mut(), |o| (&raw const *o.0).cast_mut()),
-        Err(_) => std::ptr::null_mut(),
-    })
-    .unwrap_or(std::ptr::null_mut())
+    MADE.get()
 }
 
 /// Writes a context's first frame below `rsp` in a guest's stack, and gives its address. Registers that are not

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::call;
 use crate::error::GuestError;
 use crate::fault::Fault;
+use crate::rest::{self, Parked};
 use crate::slot::is_guest;
 use crate::switch::{resume_host, signal_entry};
 use crate::thread::{self, Thread};
@@ -140,20 +141,25 @@ pub unsafe extern "C" fn trap(
         return;
     };
     // SAFETY: the kernel's frame, on this thread's alternate stack, ours until we return; gregset_t is 23 longs.
-    let (registers, fs) = unsafe {
-        let context = context.cast::<libc::ucontext_t>();
-        (&mut (*context).uc_mcontext.gregs, &mut *fs)
+    let (registers, fs, extended) = unsafe {
+        let context = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext;
+        (&mut context.gregs, &mut *fs, context.fpregs.cast::<u8>())
     };
     let mut frame = Frame { registers, fs };
     let at = frame.get(libc::REG_RIP);
     let inside =
         own.in_guest.load(Ordering::Relaxed) != 0 && own.in_trap.load(Ordering::Relaxed) == 0;
     if signal == kick() {
-        if inside
-            && is_guest(at)
-            && let Some(left) = taken_out(own, at)
-        {
-            leave(own, &mut frame, left);
+        if inside && is_guest(at) {
+            if rests(own) {
+                own.in_trap.store(1, Ordering::Relaxed);
+                // SAFETY: this frame's.
+                unsafe { stay(own, &frame, extended) };
+                own.in_trap.store(0, Ordering::Relaxed);
+            }
+            if let Some(left) = taken_out(own, at) {
+                leave(own, &mut frame, left);
+            }
         }
         return;
     }
@@ -162,20 +168,39 @@ pub unsafe extern "C" fn trap(
         return;
     }
     own.in_trap.store(1, Ordering::Relaxed);
-    let left = if signal == libc::SIGSYS {
+    let left = if signal == libc::SIGSYS
+        && let Some(parked) = begins(own, at)
+    {
+        // SAFETY: this frame's.
+        if unsafe { rest::replace(&mut frame, extended, &parked) } {
+            taken_out(own, at)
+        } else {
+            Some(Left::Removed)
+        }
+    } else if signal == libc::SIGSYS {
+        let number = frame.get(libc::REG_RAX);
         match call::answer(own, &mut frame) {
             call::Answer::Value(value) => {
                 frame.set(libc::REG_RAX, value as usize);
+                if rests(own) {
+                    if value == i64::from(-libc::EINTR) {
+                        // It was interrupted for this: the call is made again, two bytes before.
+                        frame.set(libc::REG_RIP, at.wrapping_sub(2));
+                        frame.set(libc::REG_RAX, number);
+                    }
+                    // SAFETY: this frame's.
+                    unsafe { stay(own, &frame, extended) };
+                }
                 taken_out(own, at)
             }
             call::Answer::Leave(left) => Some(left),
         }
     } else {
-        // SAFETY: si_addr is set for these signals.
-        let address = unsafe { (*info).si_addr() }.addr();
-        let guest = own.running.as_ref().map(|r| &r.guest);
+        // SAFETY: the kernel's; si_addr is set for these signals.
+        let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+        let guest = own.running().map(|r| &r.guest);
         Some(Left::Fault(Box::new(Fault::of(
-            signal, address, &frame, guest,
+            signal, code, address, &frame, guest,
         ))))
     };
     own.in_trap.store(0, Ordering::Relaxed);
@@ -184,9 +209,34 @@ pub unsafe extern "C" fn trap(
     }
 }
 
+/// Whether this thread, in its guest, is to come to rest; the packets' own is at rest elsewhere.
+fn rests(own: &mut Thread) -> bool {
+    own.running()
+        .is_some_and(|r| !r.worker && r.guest.rest.wanted())
+}
+
+/// Keeps this thread in its handler until its guest goes on.
+///
+/// # Safety
+/// `extended` is the frame's.
+unsafe fn stay(own: &mut Thread, frame: &Frame<'_>, extended: *const u8) {
+    if let Some(running) = own.running() {
+        // SAFETY: as the caller promises.
+        let parked = unsafe { rest::registers(frame, extended, running.number, running.clear) };
+        rest::park(&running.guest, parked);
+    }
+}
+
+/// What a thread begins with that comes from elsewhere: it has made the call at `thaw` of its guest's vDSO.
+fn begins(own: &mut Thread, at: usize) -> Option<Parked> {
+    let running = own.running()?;
+    let begins = at == crate::vdso::thaw(running.guest.places.vdso) + 2;
+    begins.then(|| running.guest.rest.thawed(running.number))?
+}
+
 /// Whether this thread is to leave its guest: because that is being removed, or was too long at it.
-fn taken_out(own: &Thread, at: usize) -> Option<Left> {
-    let running = own.running.as_ref()?;
+fn taken_out(own: &mut Thread, at: usize) -> Option<Left> {
+    let running = own.running()?;
     if running.guest.is_dead() {
         Some(Left::Removed)
     } else if running.worker && running.guest.watch.overdue() {

@@ -1,10 +1,11 @@
 //! How a chain names a guest: `guest:COMMAND`, or with options `guest,limit=5,memory=256:COMMAND`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::command::Spec;
+use crate::command::{Failing, Spec};
 use crate::error::GuestError;
+use crate::snapshot::restore;
 
 /// A guest as a chain names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,29 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, memory=MIB, limit=SECONDS, restart=TIMES, slot=NUMBER, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+
+impl Word<'_> {
+    /// From its command, or from its snapshot.
+    fn begun(&self) -> Result<Spec, GuestError> {
+        let mut options = self.options.split(',');
+        let Some(file) = options.find_map(|o| o.strip_prefix("restore=")) else {
+            return Spec::parse(self.command);
+        };
+        let wrong = |what: String| GuestError::Command {
+            command: format!("restore={file}"),
+            what,
+        };
+        if !self.command.is_empty() {
+            return Err(wrong(
+                "its program is that of the snapshot: write guest,restore=FILE:".into(),
+            ));
+        }
+        let mut spec = restore::spec(Path::new(file)).map_err(|e| wrong(e.to_string()))?;
+        spec.restore = Some(file.into());
+        Ok(spec)
+    }
+}
 
 impl<'a> Word<'a> {
     /// None when the word names no guest.
@@ -35,13 +58,13 @@ impl<'a> Word<'a> {
     /// # Errors
     /// [`GuestError::Command`] when an option does not exist or cannot be read, or there is no such program.
     pub fn spec(&self) -> Result<Spec, GuestError> {
-        let mut spec = Spec::parse(self.command)?;
+        let mut spec = self.begun()?;
         for option in self.options.split(',').filter(|o| !o.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             let done = set(&mut spec, name, value);
             done.ok_or_else(|| GuestError::Command {
                 command: self.command.to_owned(),
-                what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, paths are absolute"),
+                what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, heap 1 to 1024, paths are absolute"),
             })?;
         }
         Ok(spec)
@@ -52,15 +75,34 @@ impl<'a> Word<'a> {
 fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
     match name {
         "jit" if value.is_empty() => spec.jit = true,
+        "isolate" if value.is_empty() => spec.isolate = true,
         "memory" => {
             let mib: usize = value.parse().ok()?;
             spec.budget = (16..=4096).contains(&mib).then_some(mib << 20)?;
+        }
+        "heap" => {
+            let mib: usize = value.parse().ok()?;
+            spec.heap = (1..=1024).contains(&mib).then_some(mib << 20)?;
+        }
+        "failing" => {
+            spec.failing = match value {
+                "pass" => Failing::Pass,
+                "drop" => Failing::Drop,
+                _ => return None,
+            }
         }
         "limit" => {
             let limit = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
             spec.limit = (!limit.is_zero()).then_some(limit)?;
         }
         "restart" => spec.restarts = value.parse().ok()?,
+        "snapshot" if value.starts_with('/') => spec.snapshot = Some(PathBuf::from(value)),
+        "every" => {
+            let every = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
+            spec.every = (!every.is_zero()).then_some(every)?;
+        }
+        // Looked at before.
+        "restore" => {}
         "slot" => spec.slot = Some(value.parse().ok()?),
         "dir" => {
             let folder = std::fs::canonicalize(value).ok()?;
@@ -83,11 +125,14 @@ mod tests {
         for other in ["guest", "guests:ls", "firewall", "guest/x.c", "guest,jit"] {
             assert_eq!(Word::of(other), None, "{other}");
         }
-        let spec = Word::of("guest,jit,memory=64,limit=0.5,slot=7,read=/srv:sh -c :")
-            .unwrap()
-            .spec()
-            .unwrap();
-        assert!(spec.jit);
+        let spec = Word::of(
+            "guest,jit,isolate,memory=64,heap=8,failing=drop,limit=0.5,slot=7,read=/srv:sh -c :",
+        )
+        .unwrap()
+        .spec()
+        .unwrap();
+        assert!(spec.jit && spec.isolate);
+        assert_eq!((spec.heap, spec.failing), (8 << 20, Failing::Drop));
         assert_eq!((spec.budget, spec.slot), (64 << 20, Some(7)));
         assert_eq!(spec.limit, Duration::from_millis(500));
         assert_eq!(spec.arguments, ["sh", "-c", ":"]);
@@ -96,6 +141,8 @@ mod tests {
             "guest,limit=0:sh",
             "guest,jit=1:sh",
             "guest,fast:sh",
+            "guest,heap=0:sh",
+            "guest,failing=open:sh",
             "guest,read=x:sh",
         ] {
             let error = Word::of(wrong).unwrap().spec().unwrap_err().to_string();

@@ -65,56 +65,7 @@ fn a_thread_of_the_guests_own_gets_the_packets() {
 fn a_fault_ends_its_guest_and_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "receiver", &[]);
-    let mut packets = Packets::read();
-    let expected = format!("{} packets, sum {}\n", packets.len(), packets.sum());
-    let faults = [
-        ("null", "a null pointer"),
-        ("wild", "not in its slot"),
-        ("jump", "segmentation fault"),
-        ("divide", "division by zero"),
-        ("stack", "the stack is full"),
-        ("abort", "aborted"),
-        ("illegal", "illegal instruction"),
-        ("trap", "breakpoint"),
-        ("double-free", "aborted"),
-        ("exit", "status 3"),
-        ("loop", "too long"),
-        ("blocked", "too long"),
-        ("signal", "signal 9"),
-        ("memory", "status 4"),
-    ];
-    for (how, told) in faults {
-        let word = |options: &str, how: &str| format!("guest{options}:{} {how}", program.display());
-        let mut before = Caught::start(dir.path(), &word("", "count")).unwrap();
-        let mut faulty = Caught::start(dir.path(), &word(",limit=0.3,memory=32", how)).unwrap();
-        let mut behind = Caught::start(dir.path(), &word("", "thread")).unwrap();
-        let (took, on) =
-            packets.play(&mut [&mut before.guest, &mut faulty.guest, &mut behind.guest]);
-        assert_eq!(on, packets.len(), "{how}");
-        assert_eq!(took[1], 1, "{how}: one burst before that with packet 40");
-        let (over, _) = faulty.finish();
-        let said = describe(&over);
-        assert!(said.contains(told), "{how}: {said}");
-        if let Over::Fault(fault) = &over
-            && how != "jump"
-        {
-            assert!(fault.at.file.is_some(), "{how}: {said}");
-        }
-        if how == "null" {
-            let Over::Fault(fault) = &over else {
-                panic!("{said}")
-            };
-            let callers: Vec<String> = fault.callers.iter().map(ToString::to_string).collect();
-            assert!(fault.at.to_string().contains("/receiver+0x"), "{said}");
-            assert!(
-                callers.iter().any(|c| c.contains("libc.so.6+0x")),
-                "{callers:?}"
-            );
-        }
-        for caught in [before, behind] {
-            assert_eq!(caught.finish().1, expected, "{how}");
-        }
-    }
+    common::faults(dir.path(), &program, &mut Packets::read());
 }
 
 #[test]
@@ -150,6 +101,7 @@ fn a_guest_that_wastes_descriptors_harms_only_itself() {
 fn what_a_guest_may_not_do_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "receiver", &[]);
+    std::os::unix::fs::symlink("/proc/self/mem", dir.path().join("link")).unwrap();
     let caught = Caught::start(dir.path(), &format!("guest:{} ask", program.display())).unwrap();
     let notes: Vec<String> = caught
         .guest
@@ -173,6 +125,18 @@ fn what_a_guest_may_not_do_is_refused() {
         ("write-host", libc::EFAULT),
         ("io_uring", libc::EPERM),
         ("pkey", libc::EPERM),
+        ("vm-write", libc::EPERM),
+        ("vm-read", libc::EPERM),
+        ("ptrace", libc::EPERM),
+        ("task-mem", libc::EACCES),
+        ("link-mem", libc::EACCES),
+        ("protect-wx", libc::EACCES),
+        ("protect-host", libc::EINVAL),
+        ("unmap-host", libc::EINVAL),
+        ("userfaultfd", libc::ENOSYS),
+        ("bpf", libc::ENOSYS),
+        ("filter", libc::EPERM),
+        ("terminal", libc::EACCES),
         ("unknown", libc::ENOSYS),
     ];
     for (what, errno) in expected {
@@ -213,6 +177,10 @@ fn what_cannot_be_hosted_is_refused_with_the_reason() {
     let path = |name: &str| dir.path().join(name);
     compile(dir.path(), "fixed", &["-no-pie"]);
     compile(dir.path(), "static", &["-static"]);
+    compile(dir.path(), "static-pie", &["-static-pie"]);
+    // What the Go linker leaves in its programs: a note that is named so.
+    compile(dir.path(), "go", &["-static", "-DGO_NOTE"]);
+    std::fs::write(path("empty"), "").unwrap();
     let setuid = compile(dir.path(), "setuid", &[]);
     std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).unwrap();
     let good = compile(dir.path(), "good", &[]);
@@ -231,6 +199,9 @@ fn what_cannot_be_hosted_is_refused_with_the_reason() {
     for (name, what) in [
         ("fixed", "no PIE"),
         ("static", "linked statically"),
+        ("static-pie", "linked statically"),
+        ("go", "a program of Go's"),
+        ("empty", "not an ELF file"),
         ("setuid", "set-user-ID"),
         ("script", "a script"),
         ("text", "not an ELF file"),
@@ -248,12 +219,22 @@ fn what_cannot_be_hosted_is_refused_with_the_reason() {
     for (how, what) in [
         ("early", "status 5"),
         ("early-null", "a null pointer"),
+        (
+            "early-fork",
+            "status 6; a process of its own (fork) was denied",
+        ),
+        ("early-exec", "status 7; execve was denied"),
+        ("never-busy", "has not asked"),
         ("never", "has not asked"),
     ] {
         let word = format!("guest:{} {how}", good.display());
         let limit = Duration::from_millis(500);
         let started = Caught::with(dir.path(), &word, |spec| {
-            spec.ready = if how == "never" { limit } else { spec.ready }
+            spec.ready = if how.starts_with("never") {
+                limit
+            } else {
+                spec.ready
+            }
         });
         let Err(error) = started else {
             panic!("{how} asked for packets")
@@ -289,4 +270,117 @@ fn headers_that_lie_do_no_harm() {
         refused += usize::from(millrace_guest::load::load(&path, &mut space).is_err());
     }
     assert!(refused > 50, "{refused} of 400");
+}
+
+#[test]
+fn a_missing_library_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("libmillracetest.so");
+    std::fs::write(
+        dir.path().join("empty.c"),
+        "int millrace_test(void) { return 1; }",
+    )
+    .unwrap();
+    let built = std::process::Command::new("cc")
+        .args(["-shared", "-o"])
+        .args([&library, &dir.path().join("empty.c")])
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let program = compile(
+        dir.path(),
+        "needs",
+        &[
+            "-Wl,--no-as-needed",
+            "-L",
+            dir.path().to_str().unwrap(),
+            "-lmillracetest",
+        ],
+    );
+    std::fs::remove_file(library).unwrap();
+    let Err(error) = Caught::start(dir.path(), &format!("guest:{} count", program.display()))
+    else {
+        panic!("it was started")
+    };
+    assert!(
+        error.to_string().contains("a library is missing"),
+        "{error}"
+    );
+}
+
+/// What a program of its own would get from the system, and a guest from the host.
+#[test]
+fn a_guest_without_terminal_or_user_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let mut packets = Packets::made(100);
+    for (how, told) in [
+        ("user", "user 0, then 65534\n"),
+        ("terminal", "a terminal 0, input 0\n"),
+    ] {
+        let word = format!("guest:{} {how}", program.display());
+        let mut caught = Caught::start(dir.path(), &word).unwrap();
+        packets.play(&mut [&mut caught.guest]);
+        let (over, printed) = caught.finish();
+        assert!(matches!(over, Over::Exit(0)), "{how}: {}", describe(&over));
+        assert!(printed.starts_with(told), "{how}: {printed}");
+        assert!(printed.contains("100 packets"), "{how}: {printed}");
+    }
+}
+
+/// A heap that is there before the program begins spares it the page faults of growing.
+#[test]
+fn a_heap_that_is_there_spares_page_faults() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    let faults = |options: &str| -> u64 {
+        let word = format!("guest,{options}:{} grow", program.display());
+        let mut caught = Caught::start(dir.path(), &word).unwrap();
+        let mut packets = Packets::made(2000);
+        let (before, begin) = (common::page_faults(), Instant::now());
+        packets.play(&mut [&mut caught.guest]);
+        let after = common::page_faults();
+        println!("{options}: {:?} for 2000 packets", begin.elapsed());
+        let (over, _) = caught.finish();
+        assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+        after - before
+    };
+    let (grown, ready) = (faults("memory=256"), faults("memory=256,heap=64"));
+    println!("page faults of 32 MB: {grown}, with a heap of 64 MiB: {ready}");
+    // 2000 blocks of four pages each.
+    assert!(grown > 10 * ready.max(1), "{grown} and {ready}");
+}
+
+/// What becomes of packets when a guest has failed is what was asked for, and counted.
+#[test]
+fn packets_pass_a_failed_guest_by_or_are_dropped() {
+    use millrace_dataplane::worker::foreign::Foreign;
+
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "receiver", &[]);
+    for (failing, dropped, told) in [
+        ("pass", 0, "68 packets went past it"),
+        ("drop", 68, "68 packets were dropped"),
+    ] {
+        let word = format!("guest,failing={failing}:{} null", program.display());
+        let caught = Caught::start(dir.path(), &word).unwrap();
+        let mut element = millrace_guest::Element::new(caught.guest);
+        let mut packets = Packets::made(100);
+        let mut count = 0;
+        packets.bursts(|burst| {
+            // SAFETY: the packets lie in `packets`.
+            #[allow(unsafe_code)]
+            unsafe {
+                element.burst(burst);
+            };
+            count += burst.iter().filter(|p| p.fate != 0).count();
+        });
+        assert_eq!(count, dropped, "{failing}");
+        let (what, help) = element.finish().failure.unwrap();
+        assert!(
+            what.contains("a null pointer") && what.contains(told),
+            "{what}"
+        );
+        assert!(!help.is_empty());
+    }
 }

@@ -1,5 +1,7 @@
 //! `millrace ctl`: statistics and orders for a running function.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use millrace_control::client::request;
 use millrace_control::protocol::Request;
@@ -41,6 +43,23 @@ enum What {
         #[arg(value_name = "NAME=VALUE")]
         setting: String,
     },
+    /// The guests of the run, which can be moved
+    Guests,
+    /// Move a guest, and its packets with it, to a process that waits for one with `millrace receive`
+    Migrate {
+        /// Its name, or its slot's number
+        guest: String,
+        /// The other's socket
+        #[arg(long, value_name = "SOCKET")]
+        to: PathBuf,
+    },
+    /// Write a snapshot of a guest, which goes on; run it later as guest,restore=FILE:
+    Snapshot {
+        /// Its name, or its slot's number
+        guest: String,
+        /// Where to
+        file: PathBuf,
+    },
     /// End after the packets that the ports have taken already
     Drain,
     /// End before the next burst
@@ -67,6 +86,9 @@ impl Ctl {
                 setting: Some(setting.clone()),
                 ..request("set")
             })?,
+            What::Guests => self.ask(request("guests"))?,
+            What::Migrate { guest, to } => self.ask(of_guest("migrate", guest, to)?)?,
+            What::Snapshot { guest, file } => self.ask(of_guest("snapshot", guest, file)?)?,
             What::Drain => self.ask(request("drain"))?,
             What::Stop => self.ask(request("stop"))?,
         };
@@ -79,6 +101,8 @@ impl Ctl {
             What::Stats => stats(&answer),
             What::Params => params(&answer),
             What::Set { .. } => changed(&answer),
+            What::Guests => guests(&answer),
+            What::Migrate { .. } | What::Snapshot { .. } => moved(&answer),
             _ => answer["state"].as_str().unwrap_or_default().to_owned(),
         });
         Ok(DONE)
@@ -88,6 +112,57 @@ impl Ctl {
         let mut client = self.target.connect()?;
         client.ask(request).map_err(Failure::control)
     }
+}
+
+/// A request about a guest; the run has another working directory than this process.
+fn of_guest(verb: &str, guest: &str, to: &Path) -> Result<Request, Failure> {
+    let path = std::path::absolute(to).map_err(Failure::wrong)?;
+    Ok(Request {
+        object: Some(guest.to_owned()),
+        to: Some(path.display().to_string()),
+        ..request(verb)
+    })
+}
+
+fn guests(answer: &Value) -> String {
+    let guests = answer["guests"].as_array().into_iter().flatten();
+    let lines: Vec<_> = guests
+        .map(|g| {
+            let name = g["name"].as_str().unwrap_or_default();
+            format!("{name:<24}slot {}", g["slot"])
+        })
+        .collect();
+    match lines.is_empty() {
+        true => "there are no guests".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+fn moved(answer: &Value) -> String {
+    let text = |name: &str| answer[name].as_str().unwrap_or_default();
+    let rounds = answer["rounds"].as_array().into_iter().flatten();
+    let mut lines = vec![format!(
+        "{} to {}, pages tracked by {}",
+        text("guest"),
+        text("to"),
+        text("tracked_by")
+    )];
+    lines.extend(rounds.enumerate().map(|(number, round)| {
+        let pages = round["pages"].as_u64().unwrap_or(0);
+        let ms = round["ms"].as_f64().unwrap_or(0.0);
+        format!(
+            "  round {:<3}{:>10} pages {ms:>10.2} ms",
+            number + 1,
+            grouped(pages)
+        )
+    }));
+    let bytes = answer["bytes"].as_u64().unwrap_or(0);
+    let stopped = answer["stopped_ms"].as_f64().unwrap_or(0.0);
+    lines.push(format!(
+        "  {} bytes; it was stopped for {stopped:.2} ms",
+        grouped(bytes)
+    ));
+    lines.join("\n")
 }
 
 fn names(answer: &Value) -> String {

@@ -11,6 +11,7 @@ mod manual;
 mod map;
 mod model;
 mod plan;
+mod receive;
 mod run;
 mod survey;
 mod test;
@@ -62,6 +63,7 @@ verbs! {
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),
+    Receive(receive::Receive),
     Top(top::Top),
     Conform(conform::Conform),
     Doctor(doctor::Doctor),

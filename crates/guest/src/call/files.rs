@@ -114,16 +114,19 @@ pub const CALLS: &[Entry] = &[
 ];
 
 /// A descriptor of a guest's.
-#[derive(Debug)]
-struct File {
-    host: OwnedFd,
-    path: PathBuf,
+#[derive(Clone, Debug)]
+pub struct File {
+    /// the host's; copies share it, as they share position and flags
+    pub host: Arc<OwnedFd>,
+    /// what it was opened as
+    pub path: PathBuf,
 }
 
 /// A guest's descriptors, and what it may open.
 #[derive(Debug)]
 pub struct Files {
-    open: BTreeMap<i32, File>,
+    /// by the guest's numbers
+    pub open: BTreeMap<i32, File>,
     /// what it may open
     pub rights: Rights,
     /// its working directory
@@ -163,7 +166,7 @@ impl Files {
             },
         };
         let file = |host, path: &str| File {
-            host,
+            host: Arc::new(host),
             path: path.into(),
         };
         let open = [
@@ -211,22 +214,19 @@ impl Files {
     /// # Errors
     /// EMFILE; then it is closed.
     pub fn add(&mut self, host: OwnedFd, path: PathBuf, least: i32) -> Result<i64, Errno> {
+        let host = Arc::new(host);
+        self.lowest(File { host, path }, least)
+    }
+
+    fn lowest(&mut self, file: File, least: i32) -> Result<i64, Errno> {
         let free = (least.max(0)..MOST).find(|n| !self.open.contains_key(n));
         let number = free.ok_or(libc::EMFILE)?;
-        self.open.insert(number, File { host, path });
+        self.open.insert(number, file);
         Ok(i64::from(number))
     }
 
     fn copy(&self, fd: i32) -> Result<File, Errno> {
-        let file = self.open.get(&fd).ok_or(libc::EBADF)?;
-        let host = file
-            .host
-            .try_clone()
-            .map_err(|e| e.raw_os_error().unwrap_or(libc::EMFILE))?;
-        Ok(File {
-            host,
-            path: file.path.clone(),
-        })
+        self.open.get(&fd).cloned().ok_or(libc::EBADF)
     }
 }
 
@@ -262,7 +262,7 @@ fn close_range(call: &mut Call<'_>) -> Result<i64, Errno> {
 fn dup(call: &mut Call<'_>) -> Result<i64, Errno> {
     let mut state = call.guest.state();
     let file = state.files.copy(call.int(0))?;
-    state.files.add(file.host, file.path, 0)
+    state.files.lowest(file, 0)
 }
 
 fn dup_to(call: &mut Call<'_>) -> Result<i64, Errno> {
@@ -284,7 +284,7 @@ fn fcntl(call: &mut Call<'_>) -> Result<i64, Errno> {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
             let mut state = call.guest.state();
             let file = state.files.copy(fd)?;
-            state.files.add(file.host, file.path, call.int(2))
+            state.files.lowest(file, call.int(2))
         }
         // What happens at an exec never does.
         libc::F_GETFD => call.fd(fd).map(|_| 0),

@@ -47,6 +47,11 @@ fn mmap(call: &mut Call<'_>) -> Result<i64, Errno> {
         file = Some((state.files.host(fd)?, offset as u64));
         name = Some(state.files.name(fd));
     }
+    let mut kinds = flags & KINDS;
+    if flags & libc::MAP_ANONYMOUS != 0 && kinds & libc::MAP_SHARED != 0 {
+        // There is nobody to share it with, and what is private can be moved.
+        kinds = kinds & !libc::MAP_SHARED | libc::MAP_PRIVATE;
+    }
     let size = pages(length).filter(|l| *l > 0).ok_or(libc::EINVAL)?;
     let start = if fixed == 0 {
         state.space.place(size).ok_or(libc::ENOMEM)?
@@ -63,7 +68,7 @@ fn mmap(call: &mut Call<'_>) -> Result<i64, Errno> {
         start,
         length,
         protection,
-        flags: flags & KINDS,
+        flags: kinds,
         file,
         name,
     };
@@ -117,7 +122,11 @@ fn brk(call: &mut Call<'_>) -> Result<i64, Errno> {
         if !space.heap_may_end(wish) {
             return None;
         }
-        let (had, wants) = (pages(end)?, pages(wish)?);
+        // What was mapped before the program began stays.
+        let (had, wants) = (
+            pages(end)?.max(space.heap_ready),
+            pages(wish)?.max(space.heap_ready),
+        );
         if wants > had {
             let mapping = Mapping {
                 start: had,

@@ -198,7 +198,8 @@ pub fn kernel(number: i64, args: [usize; 6]) -> Result<i64, Errno> {
 
 /// Answers the call that a thread was interrupted at.
 pub fn answer(own: &mut Thread, frame: &mut Frame<'_>) -> Answer {
-    let Some(running) = &mut own.running else {
+    let kept_fs = &raw mut own.guest_fs;
+    let Some(running) = own.running() else {
         return Answer::Leave(Left::Removed);
     };
     let registers = [
@@ -219,7 +220,8 @@ pub fn answer(own: &mut Thread, frame: &mut Frame<'_>) -> Answer {
     let mut call = Call {
         guest,
         running,
-        kept_fs: &mut own.guest_fs,
+        // SAFETY: another field of this thread's than the one that `running` was read from.
+        kept_fs: unsafe { &mut *kept_fs },
         frame: &mut frame,
         number,
         args,

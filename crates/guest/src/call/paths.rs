@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use super::files::made;
 use super::{Arg, Call, Entry, How, entry, kernel};
 use crate::command::Spec;
-use crate::hosted::PRELOAD;
 use crate::memory::{self, Errno};
+use crate::start::PRELOAD;
 
 /// The calls.
 pub const CALLS: &[Entry] = &[

@@ -41,7 +41,7 @@ pub const CALLS: &[Entry] = &[
         How::Here(set_tid_address),
     ),
     entry(libc::SYS_gettid, "gettid", How::Here(gettid)),
-    entry(libc::SYS_getpid, "getpid", How::Kernel(&[])),
+    entry(libc::SYS_getpid, "getpid", How::Here(getpid)),
     entry(libc::SYS_getppid, "getppid", How::Kernel(&[])),
     entry(libc::SYS_getpgrp, "getpgrp", How::Kernel(&[])),
     entry(libc::SYS_getpgid, "getpgid", How::Kernel(&[Arg::Any])),
@@ -215,6 +215,10 @@ fn clone(call: &mut Call<'_>) -> Result<i64, Errno> {
 fn set_tid_address(call: &mut Call<'_>) -> Result<i64, Errno> {
     call.running.clear = call.arg(0);
     Ok(i64::from(call.running.number))
+}
+
+fn getpid(call: &mut Call<'_>) -> Result<i64, Errno> {
+    Ok(i64::from(call.guest.state().process))
 }
 
 fn gettid(call: &mut Call<'_>) -> Result<i64, Errno> {

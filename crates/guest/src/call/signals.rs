@@ -4,6 +4,8 @@
 
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Answer, Call, Entry, How, entry, kernel};
 use crate::fault::Fault;
 use crate::memory::Errno;
@@ -45,11 +47,13 @@ pub const CALLS: &[Entry] = &[
 
 /// The kernel's `struct sigaction`: handler, flags, restorer, mask.
 type Action = [u64; 4];
+/// Numbers of signals, 0 among them.
+const SIGNALS: usize = 65;
 
 /// A guest's handlers and its timer.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signals {
-    actions: [Action; 65],
+    actions: Vec<Action>,
     mask: u64,
     /// of its timer, ns; 0: it fires once
     interval: u64,
@@ -58,7 +62,7 @@ pub struct Signals {
 impl Default for Signals {
     fn default() -> Self {
         Self {
-            actions: [[0; 4]; 65],
+            actions: vec![[0; 4]; SIGNALS],
             mask: 0,
             interval: 0,
         }
@@ -72,6 +76,12 @@ impl Signals {
         let [handler, flags, ..] = self.actions.get(usize::try_from(signal).ok()?)?;
         // SIG_DFL and SIG_IGN are no functions.
         (*handler > 1).then_some((*handler as usize, flags & libc::SA_SIGINFO as u64 != 0))
+    }
+
+    /// Whether it has as many handlers as there are signals; one that was read may not.
+    #[must_use]
+    pub fn whole(&self) -> bool {
+        self.actions.len() == SIGNALS
     }
 
     fn ignored(&self, signal: i32) -> bool {
@@ -161,12 +171,12 @@ fn sigpending(call: &mut Call<'_>) -> Result<i64, Errno> {
 
 /// To itself; others are none of its business.
 fn kill(call: &mut Call<'_>) -> Answer {
+    let own = call.guest.state().process;
     let (target, signal) = match call.number {
         libc::SYS_tgkill => (call.int(0), call.int(2)),
-        libc::SYS_tkill => (own_process(), call.int(1)),
+        libc::SYS_tkill => (own, call.int(1)),
         _ => (call.int(0), call.int(1)),
     };
-    let own = own_process();
     if target != own && target != 0 {
         call.guest
             .state()
@@ -186,6 +196,7 @@ fn kill(call: &mut Call<'_>) -> Answer {
     }
     Answer::Leave(Left::Fault(Box::new(Fault::of(
         signal,
+        0,
         0,
         call.frame,
         Some(&call.guest),
@@ -249,14 +260,12 @@ fn getitimer(call: &mut Call<'_>) -> Result<i64, Errno> {
 
 /// A thread that waits for a signal: it sleeps until its guest is removed.
 fn wait_forever(call: &mut Call<'_>) -> Result<i64, Errno> {
-    while !(call.guest.is_dead() || call.running.worker && call.guest.watch.overdue()) {
+    while !(call.guest.is_dead()
+        || call.guest.rest.wanted() && !call.running.worker
+        || call.running.worker && call.guest.watch.overdue())
+    {
         let tenth = [0_u64, SECOND / 10];
         let _ = kernel(libc::SYS_nanosleep, [tenth.as_ptr().addr(), 0, 0, 0, 0, 0]);
     }
     Err(libc::EINTR)
-}
-
-fn own_process() -> i32 {
-    // SAFETY: cannot fail.
-    unsafe { libc::getpid() }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use millrace_guest::port::Packet;
-use millrace_guest::{GuestError, Hosted, Over, Spec, Word};
+use millrace_guest::{GuestError, Hosted, Over, Spec, Word, describe};
 use millrace_traffic::capture::Reader;
 
 /// Packets a burst.
@@ -37,6 +37,7 @@ pub fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
             "-Wextra",
             "-Werror",
             "-pthread",
+            "-fstack-protector-strong",
             "-I",
             preload,
         ])
@@ -72,6 +73,18 @@ impl Packets {
         Self(packets)
     }
 
+    /// Packets of the test's own, of 60 to 315 bytes.
+    pub fn made(count: usize) -> Self {
+        let packet = |n: usize| {
+            (
+                vec![n as u8 | 1; 60 + n % 256],
+                n as u64,
+                60 + n as u32 % 256,
+            )
+        };
+        Self((0..count).map(packet).collect())
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -87,26 +100,46 @@ impl Packets {
     /// Plays them to guests in a row, a burst at a time; gives how many of the bursts each took, and how many
     /// packets the last let on.
     pub fn play(&mut self, guests: &mut [&mut Hosted]) -> (Vec<usize>, usize) {
+        let all = 0..self.len();
+        self.part(all, guests)
+    }
+
+    /// The same with some of them.
+    pub fn part(
+        &mut self,
+        which: std::ops::Range<usize>,
+        guests: &mut [&mut Hosted],
+    ) -> (Vec<usize>, usize) {
         let mut took = vec![0; guests.len()];
         let mut on = 0;
-        for burst in self.0.chunks_mut(BURST) {
-            let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
-                data: data.as_mut_ptr(),
-                time: *time,
-                length: data.len() as u32,
-                wire: *wire,
-                port: 0,
-                fate: 0,
-            };
-            let mut packets: Vec<Packet> = burst.iter_mut().map(given).collect();
+        each(&mut self.0[which], |packets| {
             for (guest, took) in guests.iter_mut().zip(&mut took) {
                 // SAFETY: each packet lies in a buffer of its own, which is not touched during the call.
-                *took += usize::from(unsafe { guest.burst(&mut packets) });
+                *took += usize::from(unsafe { guest.burst(packets) });
                 packets.retain(|p| p.fate == 0);
             }
             on += packets.len();
-        }
+        });
         (took, on)
+    }
+
+    /// Each burst. Each packet lies in a buffer of its own, which is not touched during the call.
+    pub fn bursts(&mut self, mut burst: impl FnMut(&mut Vec<Packet>)) {
+        each(&mut self.0, &mut burst);
+    }
+}
+
+fn each(packets: &mut [(Vec<u8>, u64, u32)], mut play: impl FnMut(&mut Vec<Packet>)) {
+    for burst in packets.chunks_mut(BURST) {
+        let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
+            data: data.as_mut_ptr(),
+            time: *time,
+            length: data.len() as u32,
+            wire: *wire,
+            port: 0,
+            fate: 0,
+        };
+        play(&mut burst.iter_mut().map(given).collect());
     }
 }
 
@@ -165,4 +198,76 @@ pub fn native(folder: &Path, command: &str) -> String {
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Every fault there is, each in a guest between two others: it ends its guest in the second burst; packets go on, and
+/// the guests before and behind it see all.
+pub fn faults(folder: &Path, program: &Path, packets: &mut Packets) {
+    let expected = format!("{} packets, sum {}\n", packets.len(), packets.sum());
+    let faults = [
+        ("null", "a null pointer"),
+        ("wild", "not in its slot"),
+        ("jump", "segmentation fault"),
+        ("divide", "division by zero"),
+        ("stack", "the stack is full"),
+        ("abort", "aborted"),
+        ("illegal", "illegal instruction"),
+        ("trap", "breakpoint"),
+        ("double-free", "aborted"),
+        ("exit", "status 3"),
+        ("loop", "too long"),
+        ("blocked", "too long"),
+        ("signal", "signal 9"),
+        ("memory", "status 4"),
+        ("masked", "too long"),
+        ("hog", "too long"),
+        ("careless", "a null pointer"),
+        ("smash", "aborted"),
+        ("garbage", "no pointer"),
+    ];
+    for (how, told) in faults {
+        let word = |options: &str, how: &str| format!("guest{options}:{} {how}", program.display());
+        let mut before = Caught::start(folder, &word("", "count")).unwrap();
+        // Patience with those that fail by themselves: an emulated machine is slow.
+        let limit = if told == "too long" { "0.3" } else { "20" };
+        let options = format!(",limit={limit},memory=32");
+        let mut faulty = Caught::start(folder, &word(&options, how)).unwrap();
+        let mut behind = Caught::start(folder, &word("", "thread")).unwrap();
+        let (took, on) =
+            packets.play(&mut [&mut before.guest, &mut faulty.guest, &mut behind.guest]);
+        assert_eq!(on, packets.len(), "{how}");
+        assert_eq!(took[1], 1, "{how}: one burst before that with packet 40");
+        let (over, _) = faulty.finish();
+        let said = describe(&over);
+        assert!(said.contains(told), "{how}: {said}");
+        if let Over::Fault(fault) = &over
+            && how != "jump"
+        {
+            assert!(fault.at.file.is_some(), "{how}: {said}");
+        }
+        if how == "null" {
+            let Over::Fault(fault) = &over else {
+                panic!("{said}")
+            };
+            let callers: Vec<String> = fault.callers.iter().map(ToString::to_string).collect();
+            assert!(fault.at.to_string().contains("/receiver+0x"), "{said}");
+            assert!(
+                callers.iter().any(|c| c.contains("libc.so.6+0x")),
+                "{callers:?}"
+            );
+        }
+        for caught in [before, behind] {
+            assert_eq!(caught.finish().1, expected, "{how}");
+        }
+    }
+}
+
+/// Page faults of this thread so far that needed no reading of a file.
+pub fn page_faults() -> u64 {
+    // SAFETY: zeroes are a valid rusage, which the call writes to.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), 0);
+        usage.ru_minflt as u64
+    }
 }

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "port.h"
@@ -20,7 +23,14 @@
 
 __attribute__((weak)) struct mr_guest_packet *millrace_receive(int *ended);
 
+#ifdef GO_NOTE
+__asm__(".pushsection .note.go.buildid, \"a\", @note\n"
+        ".long 4, 8, 4\n.asciz \"Go\\0\"\n.quad 0\n"
+        ".popsection");
+#endif
+
 static volatile int zero;
+static unsigned long target; /* what an address is given for */
 static volatile unsigned long seen, sum;
 
 static struct mr_guest_packet *next(void)
@@ -45,6 +55,37 @@ static void *all(void *unused)
     return unused;
 }
 
+/* Fails the first time only, for whoever goes on with what was before. */
+static void once(void)
+{
+    int fd = open("failed-once", O_RDWR | O_CREAT | O_EXCL, 0600);
+
+    if (fd >= 0)
+        abort();
+}
+
+static volatile unsigned long turns;
+static volatile double half;
+
+/* A thread that never stops, with numbers in its registers that must not change. */
+static void *spin(void *unused)
+{
+    double value = 1.5;
+
+    for (;;) {
+        value = value * 1.000001;
+        if (value > 3)
+            value /= 2;
+        half = value;
+        turns++;
+        if (!(value >= 1.4 && value <= 3.1))
+            abort();
+        if (!(turns & 0xfff))
+            usleep(100);
+    }
+    return unused;
+}
+
 static int deep(volatile char *outer)
 {
     volatile char inner[4096];
@@ -53,20 +94,39 @@ static int deep(volatile char *outer)
     return deep(inner) + inner[0];
 }
 
+/* Writes over the canary and the return address. */
+static __attribute__((noinline)) int smash(void)
+{
+    char small[8];
+    char *volatile at = small;
+
+    memset(at, 1, 128);
+    __asm__ volatile("" ::"r"(at) : "memory");
+    return zero;
+}
+
 static void fail(const char *how)
 {
     if (!strcmp(how, "null"))
         *(volatile int *)(long)zero = 1;
     else if (!strcmp(how, "wild"))
         *(volatile int *)0x666000000000 = 1;
+    else if (!strcmp(how, "garbage"))
+        *(volatile int *)0x6567617373656d20 = 1;
     else if (!strcmp(how, "jump"))
         ((void (*)(void))0x1234)();
+    else if (!strcmp(how, "poke"))
+        *(volatile unsigned char *)target ^= 0xff;
+    else if (!strcmp(how, "peek"))
+        zero = *(volatile unsigned char *)target & 0;
     else if (!strcmp(how, "divide"))
         zero = 7 / zero;
     else if (!strcmp(how, "stack"))
         zero = deep(NULL);
     else if (!strcmp(how, "abort"))
         abort();
+    else if (!strcmp(how, "once"))
+        once();
     else if (!strcmp(how, "illegal"))
         __asm__ volatile("ud2");
     else if (!strcmp(how, "trap"))
@@ -86,6 +146,25 @@ static void fail(const char *how)
             pthread_mutex_lock(&mutex);
             pthread_mutex_lock(&mutex);
         }
+    else if (!strcmp(how, "masked")) {
+        sigset_t all;
+
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, NULL);
+        for (;;)
+            __asm__ volatile("" ::: "memory");
+    } else if (!strcmp(how, "hog")) {
+        for (;;) {
+            void *block = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+            if (block != MAP_FAILED)
+                memset(block, 1, 1 << 20);
+        }
+    } else if (!strcmp(how, "careless")) {
+        for (;;)
+            memset(malloc(1 << 20), 1, 1 << 20);
+    } else if (!strcmp(how, "smash"))
+        zero = smash();
     else if (!strcmp(how, "signal"))
         kill(getpid(), SIGKILL);
     else if (!strcmp(how, "memory")) {
@@ -114,9 +193,20 @@ static void *host(void)
     return base;
 }
 
+/* Reads and writes the memory of a process by system call. */
+static int remote(int number, pid_t process)
+{
+    char local[8] = "";
+    struct iovec here = {local, sizeof local}, there = {host(), sizeof local};
+
+    return syscall(number, process, &here, 1, &there, 1, 0) < 0 ? errno : 0;
+}
+
 /* What is asked for and must be refused; prints the errors. */
 static void ask(void)
 {
+    void *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
     printf("fork %d\n", fork() < 0 ? errno : 0);
     printf("execve %d\n", execl("/bin/true", "true", NULL) < 0 ? errno : 0);
     printf("socket %d\n", socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0);
@@ -132,6 +222,18 @@ static void ask(void)
     printf("write-host %d\n", read(open("/dev/zero", O_RDONLY), host(), 8) < 0 ? errno : 0);
     printf("io_uring %d\n", syscall(SYS_io_uring_setup, 8, NULL) < 0 ? errno : 0);
     printf("pkey %d\n", syscall(SYS_pkey_mprotect, NULL, 0, 0, 0) < 0 ? errno : 0);
+    printf("vm-write %d\n", remote(SYS_process_vm_writev, getpid()));
+    printf("vm-read %d\n", remote(SYS_process_vm_readv, getpid()));
+    printf("ptrace %d\n", syscall(SYS_ptrace, 16, 1, 0, 0) < 0 ? errno : 0);
+    printf("task-mem %d\n", open("/proc/thread-self/mem", O_RDWR) < 0 ? errno : 0);
+    printf("link-mem %d\n", open("link", O_RDWR) < 0 ? errno : 0);
+    printf("protect-wx %d\n", mprotect(own, 4096, PROT_WRITE | PROT_EXEC) < 0 ? errno : 0);
+    printf("protect-host %d\n", mprotect((void *)((uintptr_t)host() & ~4095ul), 4096, PROT_READ) < 0 ? errno : 0);
+    printf("unmap-host %d\n", munmap((void *)((uintptr_t)host() & ~4095ul), 4096) < 0 ? errno : 0);
+    printf("userfaultfd %d\n", syscall(SYS_userfaultfd, 0) < 0 ? errno : 0);
+    printf("bpf %d\n", syscall(SYS_bpf, 0, NULL, 0) < 0 ? errno : 0);
+    printf("filter %d\n", syscall(SYS_seccomp, 0, 0, NULL) < 0 ? errno : 0);
+    printf("terminal %d\n", open("/dev/tty", O_RDWR) < 0 ? errno : 0);
     printf("unknown %d\n", syscall(SYS_kexec_load, 0, 0, 0, 0) < 0 ? errno : 0);
     fflush(stdout);
 }
@@ -144,15 +246,70 @@ int main(int count, char **words)
         fprintf(stderr, "not hosted\n");
         return 9;
     }
+    if (count > 2)
+        target = strtoul(words[2], NULL, 0);
     if (!strcmp(how, "never"))
         for (;;)
             pause();
     if (!strcmp(how, "early"))
         return 5;
+    if (!strcmp(how, "early-fork"))
+        return fork() < 0 ? 6 : 0;
+    if (!strcmp(how, "early-exec"))
+        return execl("/bin/true", "true", NULL) < 0 ? 7 : 0;
+    if (!strcmp(how, "never-busy"))
+        for (;;)
+            __asm__ volatile("" ::: "memory");
     if (!strcmp(how, "early-null"))
         fail("null");
+    if (!strcmp(how, "user")) {
+        int done = setuid(65534);
+
+        printf("user %d, then %d\n", done, (int)getuid());
+    }
+    if (!strcmp(how, "terminal")) {
+        char byte;
+
+        printf("a terminal %d, input %d\n", isatty(0), (int)read(0, &byte, 1));
+    }
+    if (!strcmp(how, "grow")) {
+        while (next())
+            memset(malloc(16384), 1, 16384);
+        return 0;
+    }
     if (!strcmp(how, "ask"))
         ask();
+    if (!strcmp(how, "busy")) {
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, spin, NULL);
+        how = "count";
+    }
+    if (!strcmp(how, "files")) {
+        int ends[2], event = eventfd(3, EFD_NONBLOCK), epoll = epoll_create1(0), log, copy;
+        struct epoll_event one = { .events = EPOLLIN, .data.u64 = 77 }, got = { 0 };
+        uint64_t count = 0;
+        char text[16] = "";
+
+        if (pipe(ends) || epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &one) || write(ends[1], "waiting", 7) != 7)
+            return 8;
+        log = open("files.log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        copy = dup(log);
+        if (write(log, "before\n", 7) != 7)
+            return 8;
+        while (next())
+            ;
+        if (write(copy, "behind\n", 7) != 7 || lseek(log, 0, SEEK_CUR) != 14)
+            return 7;
+        if (epoll_wait(epoll, &got, 1, 0) != 1 || got.data.u64 != 77)
+            return 6;
+        if (read(ends[0], text, sizeof text) != 7 || strcmp(text, "waiting"))
+            return 5;
+        if (read(event, &count, sizeof count) != 8 || count != 3)
+            return 4;
+        printf("all as it was, process %s\n", getpid() == (int)syscall(SYS_gettid) ? "the same" : "another");
+        return 0;
+    }
     if (!strcmp(how, "thread")) {
         pthread_t thread;
 
@@ -162,6 +319,18 @@ int main(int count, char **words)
         for (struct mr_guest_packet *packet; (packet = next());)
             if (seen % 2)
                 packet->fate = MR_GUEST_DROP;
+    } else if (!strcmp(how, "scribble")) {
+        struct mr_guest_port *port = mr_guest_port();
+        const volatile uint8_t *last = NULL;
+        unsigned before = 0;
+
+        for (struct mr_guest_packet *packet; (packet = next()); packet->data[0]++) {
+            if (last && port->next == 1 && last >= port->packet[port->count - 1].data + 512)
+                before += *last;
+            if (port->next == port->count)
+                last = packet->data;
+        }
+        printf("before %u\n", before);
     } else if (!strcmp(how, "deaf")) {
         signal(SIGINT, SIG_IGN);
         for (;;)

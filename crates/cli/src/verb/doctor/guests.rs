@@ -20,12 +20,16 @@ pub fn guests(system: &System) -> Finding {
     } else {
         ", no FSGSBASE: a switch costs two system calls"
     };
-    found += if has("pku") {
-        ", PKU (not used)"
+    // Without "ospke" the kernel does not let programs use them.
+    found += if has("ospke") {
+        ", PKU: a guest's stray writes into the host or another guest are caught (faults, not malice)"
     } else {
-        ", no PKU"
+        ", no PKU: a guest's stray writes into the host or another guest are not caught"
     };
-    found += ": a guest's stray writes into the host or another guest are not caught";
+    found += match millrace_guest::snapshot::track::by() {
+        "userfaultfd" => ", moved with pages tracked by userfaultfd",
+        _ => ", moved with pages compared: no userfaultfd with PAGEMAP_SCAN (Linux 6.7)",
+    };
     Finding {
         name: "guests",
         state: if traps { State::Ok } else { State::Limited },

@@ -85,10 +85,13 @@ impl Run {
             });
         }
         if elements.iter().any(|e| e.function().is_none()) {
-            screen::err(
+            screen::err(if millrace_guest::protect::available() {
+                "note: protection keys keep guests out of the host's memory and of one another's: that contains \
+                 faults, and is no defence against malice (docs/guests.md)"
+            } else {
                 "note: guests are contained, not isolated: a guest's stray writes into the host or another guest \
-                 are not caught (docs/guests.md)",
-            );
+                 are not caught, because this processor has no protection keys (docs/guests.md)"
+            });
         }
         let allowed = place::processors(asked.ports_named());
         let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {

@@ -1,0 +1,109 @@
+//! The end of a guest: asked for, waited for, and at last by force.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::hosted::Hosted;
+use crate::port::Port;
+use crate::protect;
+use crate::shared::{Over, Shared, Stage, lock};
+use crate::watch;
+
+/// How long threads of an ended guest may take to leave it.
+const LEAVE: Duration = Duration::from_secs(5);
+/// How long a guest that has been told that no packets will come may work on.
+pub const END: Duration = Duration::from_secs(10);
+/// How often a guest may ask for packets after their end before it is asked to end by a signal.
+const PATIENCE: u32 = 4;
+
+impl Hosted {
+    /// Waits until the guest is over or has no threads of its own left.
+    pub(crate) fn wait_threads(&self, deadline: Instant) {
+        let mut stage = lock(&self.shared.stage);
+        while !matches!(*stage, Stage::Over(_)) && self.shared.living.load(Ordering::Acquire) > 0 {
+            let left = deadline
+                .saturating_duration_since(Instant::now())
+                .min(Duration::from_millis(50));
+            if left.is_zero() {
+                return;
+            }
+            stage = self
+                .shared
+                .changed
+                .wait_timeout(stage, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Tells it that no packets will come any more, and lets it end: first by that, then by the signals that a
+    /// user would end it with, and at last by force.
+    pub fn finish(&mut self) {
+        protect::open();
+        let port = self.shared.port as *mut Port;
+        let deadline = Instant::now() + END;
+        for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {
+            if self.context.is_none() || signal != 0 && !self.signal_due(signal) {
+                continue;
+            }
+            // SAFETY: as in `burst`.
+            unsafe { (&raw mut (*port).ended).write(ended) };
+            let mut asked = 0;
+            while asked < PATIENCE && self.context.is_some() && Instant::now() < deadline {
+                self.idle();
+                asked += 1;
+            }
+        }
+        if self.over.is_none() {
+            self.shared.end(Over::Removed);
+            self.settle();
+        }
+        self.clear();
+    }
+
+    /// Waits until no thread is in the guest any more.
+    fn clear(&mut self) {
+        self.context = None;
+        self.shared.left();
+    }
+
+    /// The guest goes on elsewhere, or its slot is needed: nothing of it is touched any more.
+    pub(crate) fn gone(&mut self) {
+        self.context = None;
+        self.settle();
+    }
+}
+
+impl Shared {
+    /// Waits until no thread is in it any more; false when some did not leave.
+    pub(crate) fn left(&self) -> bool {
+        self.dead.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + LEAVE;
+        loop {
+            let threads: Vec<i32> = lock(&self.threads).iter().copied().collect();
+            if self.living.load(Ordering::Acquire) == 0 {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            self.changed.notify_all();
+            for thread in threads {
+                watch::signal(thread);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.shared.end(Over::Removed);
+        self.context = None;
+        // A thread that ran it last remembers it, and the slot must not wait for that.
+        if self.shared.left() {
+            self.shared.slot.release();
+        }
+    }
+}

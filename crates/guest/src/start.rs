@@ -1,0 +1,246 @@
+//! The beginning of a guest: its slot, its program, its first stack, until it asks for packets.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::call::files::Files;
+use crate::call::signals::Signals;
+use crate::command::Spec;
+use crate::error::GuestError;
+use crate::heap;
+use crate::hosted::Hosted;
+use crate::load;
+use crate::memory::{self, Mapping};
+use crate::port::Port;
+use crate::protect::{self, Domain};
+use crate::room::{ROOM, Room};
+use crate::shared::{Over, Places, Shared, Stage, State, describe, lock};
+use crate::slot::{PAGE, Slot};
+use crate::snapshot::restore;
+use crate::space::Space;
+use crate::stack;
+use crate::thread::{self, Context};
+use crate::vdso;
+use crate::watch;
+
+/// Bytes of a guest's first stack, and of the gap below it.
+const STACK: usize = 8 << 20;
+const GUARD: usize = 1 << 20;
+const _: () = assert!(STACK.is_multiple_of(PAGE) && GUARD.is_multiple_of(PAGE));
+
+/// The name under which a guest's loader finds its preload.
+pub const PRELOAD: &str = "/millrace/guest.so";
+static PRELOAD_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
+
+impl Hosted {
+    /// Loads a program, starts it and waits until it asks for packets.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or ends or takes too long before it asks.
+    pub fn start(spec: Spec) -> Result<Self, GuestError> {
+        if let Some(file) = &spec.restore {
+            return restore::file(file, &spec).map_err(|e| GuestError::Snapshot {
+                path: file.clone(),
+                help: e.help(),
+                what: e.to_string(),
+            });
+        }
+        let begin = Instant::now();
+        // Before the slot, so that it goes after it.
+        let domain = Domain::take();
+        protect::open();
+        let slot = Slot::reserve(spec.slot)?;
+        let range = slot.range();
+        let mut space = Space::new(range.clone(), spec.budget, spec.jit);
+        space.key = domain.key();
+        let refused = |what| {
+            move |e: i32| GuestError::System {
+                what,
+                source: std::io::Error::from_raw_os_error(e),
+            }
+        };
+        let memory = |start, length| Mapping {
+            start,
+            length,
+            protection: libc::PROT_READ | libc::PROT_WRITE,
+            flags: libc::MAP_PRIVATE,
+            file: None,
+            name: None,
+        };
+        let port = space.place(size_of::<Port>()).unwrap_or(range.start);
+        memory::map(&mut space, &memory(port, size_of::<Port>()))
+            .map_err(refused("a guest's port"))?;
+        let room = if spec.isolate || domain.key() > 0 {
+            let start = space.place(ROOM).unwrap_or(range.start);
+            memory::map(&mut space, &memory(start, ROOM))
+                .map_err(refused("room for a guest's packets"))?;
+            Some(Room::new(start))
+        } else {
+            None
+        };
+        let top = range.end;
+        let bottom = top - STACK;
+        memory::map(&mut space, &memory(bottom, STACK)).map_err(refused("a guest's stack"))?;
+        space.add(bottom - GUARD, GUARD, libc::PROT_NONE, None);
+        let vdso = vdso::map(&mut space).map_err(refused("a guest's vDSO"))?;
+        if spec.heap > 0 {
+            heap::prepare(&mut space, spec.heap).map_err(refused("a guest's heap"))?;
+        }
+        let (program, interpreter) = load::load(&spec.program, &mut space)?;
+        let mut environment = spec.environment.clone();
+        environment.push(format!("LD_PRELOAD={PRELOAD}"));
+        if spec.heap > 0 {
+            environment.push(heap::tunables(spec.heap));
+        }
+        let mut random = [0; 16];
+        // SAFETY: writes at most as many bytes as there are.
+        unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
+        let file = spec.program.display().to_string();
+        let (rsp, image) = stack::image(
+            &stack::Start {
+                arguments: &spec.arguments,
+                environment: &environment,
+                file: &file,
+                program,
+                interpreter,
+                random,
+                vdso,
+            },
+            top,
+        );
+        if image.len() > STACK / 4 || !memory::write(rsp, &image) {
+            return Err(refused("a guest's arguments")(libc::E2BIG));
+        }
+        // SAFETY: below `rsp` lies the rest of the stack, which was mapped above.
+        let frame = unsafe { thread::first_frame(rsp, interpreter.entry, [0; 6]) };
+        // SAFETY: plain questions.
+        let (number, ids) = unsafe {
+            (
+                libc::getpid(),
+                [
+                    libc::getuid(),
+                    libc::geteuid(),
+                    libc::getgid(),
+                    libc::getegid(),
+                ],
+            )
+        };
+        let preload = preload()?;
+        let files = Files::new(&spec, &preload)?;
+        let state = State {
+            space,
+            files,
+            signals: Signals::default(),
+            ids,
+            process: number,
+            last_thread: number,
+            notes: BTreeMap::new(),
+        };
+        let places = Places {
+            port,
+            vdso,
+            room: room.as_ref().map(Room::start),
+        };
+        let shared = Shared::new(spec, slot, domain, state, Stage::Starting, places);
+        watch::watch(Arc::downgrade(&shared));
+        let context = Context {
+            rsp: frame,
+            fs: 0,
+            number,
+            clear: 0,
+        };
+        let mut hosted = Self {
+            shared,
+            context: None,
+            running: None,
+            over: None,
+            took: Duration::ZERO,
+            room,
+            _preload: preload,
+        };
+        hosted
+            .shared
+            .spawn(context)
+            .map_err(|source| GuestError::System {
+                what: "a thread for a guest",
+                source,
+            })?;
+        hosted.wait_ready()?;
+        hosted.took = begin.elapsed();
+        Ok(hosted)
+    }
+
+    /// Waits until it asks for packets.
+    fn wait_ready(&mut self) -> Result<(), GuestError> {
+        let limit = self.shared.spec.ready;
+        let deadline = Instant::now() + limit;
+        let mut stage = lock(&self.shared.stage);
+        let what = loop {
+            match &mut *stage {
+                Stage::Ready(_) => {
+                    if let Stage::Ready(context) = std::mem::replace(&mut *stage, Stage::Running) {
+                        self.context = Some(context);
+                    }
+                    return Ok(());
+                }
+                Stage::Over(over) => break describe(over),
+                Stage::Starting | Stage::Running => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break format!("it has not asked within {} s", limit.as_secs_f64());
+            }
+            stage = self
+                .shared
+                .changed
+                .wait_timeout(stage, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        };
+        // What a dynamic loader, or a shell, ends with that has said why.
+        let hint = match &*stage {
+            Stage::Over(Over::Exit(127)) => " (a library is missing: its loader has said which)",
+            _ => "",
+        };
+        drop(stage);
+        let notes = self
+            .notes()
+            .into_iter()
+            .map(|(what, _)| format!("; {what}"))
+            .collect::<String>();
+        Err(GuestError::Start {
+            name: self.shared.name.clone(),
+            what: what + hint + &notes,
+        })
+    }
+}
+
+/// What guests get as [`PRELOAD`].
+///
+/// # Errors
+/// The system gives no file in memory.
+pub(crate) fn preload() -> Result<OwnedFd, GuestError> {
+    in_memory(PRELOAD_BYTES)
+}
+
+/// A file in memory with this content.
+fn in_memory(bytes: &[u8]) -> Result<OwnedFd, GuestError> {
+    use std::io::Write;
+    use std::os::fd::FromRawFd;
+    // SAFETY: a literal name; the descriptor is new and nobody else's.
+    let file = unsafe {
+        let fd = libc::memfd_create(c"millrace-guest".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 {
+            return Err(GuestError::system("a file in memory"));
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes).map_err(|source| GuestError::System {
+        what: "a file in memory",
+        source,
+    })?;
+    Ok(file.into())
+}
