@@ -1,89 +1,106 @@
 #!/usr/bin/env bash
-# How functions whose state is divided scale over workers, on the software NIC with uniform traffic.
+# Curves over cores: nine functions by two strategies each, the share of packets that write, churn of flows.
 #
-# Usage: shard.sh [--json] [TURNS] [SECONDS]    (5 turns of 1 s each)
+# Usage: shard.sh [FOLDER] [TURNS]    (out/shard, 5 turns); results: shard.json and shard.html in FOLDER
 #
-# nop, the policer and the firewall at one worker and at doublings of it, each a run of `millrace run`, taken in
-# turns so that what else the machine does meets all of them alike. The figure is packets a second, the median
-# over turns, and its ratio to one worker's divided by the number of workers: 1 is linear. The NIC's thread has
-# a processor of its own, so N workers need N + 1; where there are fewer, workers and NIC share processors, and
-# the figure says what becomes of the work and nothing about scaling: it is marked `shared`. Keys are by hand
-# (docs/parallel.md): symmetric, and for the policer over the destination's address alone. Traffic is a capture looped by the device: 20,000 flows, both directions.
+# Measured on the cores that there are: by `millrace bench --memory`, where each worker has a processor and its
+# packets in its own memory, and, where processors are left for a NIC, by `millrace bench` on the software NIC with
+# latencies. Beyond these cores the curves are continued with the cost model, from what `millrace plan --in` measured
+# here, and marked as simulated (docs/scaling.md). Functions and strategies that do not run on several workers are
+# named with the reason. It takes some ten minutes on two cores; MILLRACE_BENCH_NFS names other functions,
+# MILLRACE_BENCH_PACKETS the packets of a trace.
 set -euo pipefail
 
-json=0
-[ "${1:-}" = --json ] && { json=1; shift; }
-turns=${1:-5}
-seconds=${2:-1}
-functions=${MILLRACE_BENCH_NFS:-nop policer firewall}
+out=${1:-out/shard}
+turns=${2:-5}
+functions=${MILLRACE_BENCH_NFS:-nop policer sbridge bridge firewall psd nat cl lb}
+packets=${MILLRACE_BENCH_PACKETS:-400000}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
 cd "$(dirname "$0")/.."
 millrace=${MILLRACE:-target/release/millrace}
 [ -x "$millrace" ] || cargo build --release --quiet -p millrace-cli --bin millrace
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$millrace" trace gen --flows 20000 --packets 65536 --size 64 --zipf 0 -o "$work/trace.pcap" >/dev/null
-
 processors=$(nproc)
-workers=(1)
-for ((n = 2; n == 2 || n < processors; n *= 2)); do workers+=("$n"); done
+cores=1
+for ((n = 2; n <= processors && n <= 16; n *= 2)); do cores+=",$n"; done
+split=lan=10.0.0.0/16
+lines=$work/lines
+: >"$lines"
 
-# 52 bytes of a key under which both directions of a flow have one hash.
-key=$(printf '6d5a%.0s' {1..26})
-
-one() { # NF WORKERS
-    local steer=()
-    if [ "$2" -gt 1 ]; then
-        case $1 in
-        nop) ;; # writes no state: any packet anywhere
-        policer) steer=(--steer "nic=software&key=$key&fields=destination-address") ;;
-        *) steer=(--steer "nic=software&key=$key") ;;
-        esac
-    fi
-    "$millrace" run "$1" --ports "vnic:$work/trace.pcap?measure=off&split=lan=10.0.0.0/16" --cores "$2" "${steer[@]}" \
-        --seconds "$seconds" --control none --json 2>/dev/null |
-        python3 -c 'import json, sys
-account = json.load(sys.stdin)
-shares = [w["packets"] for w in account["workers"]]
-print(account["mpps"], max(shares) * len(shares) / max(1, sum(shares)))'
+traffic() { # NAME OPTIONS…: a capture of 64-byte packets, both directions
+    local name=$1
+    shift
+    "$millrace" trace gen --packets "$packets" --size 64 --no-connections "$@" -o "$work/$name.pcap" >/dev/null
 }
 
-for ((turn = 0; turn < turns; turn++)); do
-    for nf in $functions; do
-        for n in "${workers[@]}"; do
-            echo "$nf $n $(one "$nf" "$n")" >>"$work/figures"
-        done
+# One document of the command a line, with what it is about; a command that says no gives a line with the reason.
+keep() { # CURVE NF TRAFFIC X VERB WORDS…
+    local curve=$1 nf=$2 traffic=$3 x=$4 verb=$5
+    shift 5
+    if ! "$millrace" "$verb" "$nf" --in "$work/$traffic.pcap" --split "$split" "$@" --json >"$work/document" 2>"$work/said"; then
+        grep -m 1 '^error' "$work/said" >"$work/why" || tail -n 1 "$work/said" >"$work/why"
+    else
+        : >"$work/why"
+    fi
+    python3 - "$curve" "$nf" "$traffic" "$x" "$verb" "$work/document" "$work/why" >>"$lines" <<'PY'
+import json, sys
+curve, nf, traffic, x, verb, document, why = sys.argv[1:]
+try:
+    content = json.load(open(document))
+except ValueError:
+    content = None
+print(json.dumps({"curve": curve, "nf": nf, "traffic": traffic, "x": float(x), "verb": verb,
+                  "document": content, "why": open(why).read().strip()}))
+PY
+    echo "$curve $nf $traffic $x: $verb $*" >&2
+}
+
+measured() { # CURVE NF TRAFFIC X STRATEGY WORDS…
+    local curve=$1 nf=$2 traffic=$3 x=$4 strategy=$5
+    shift 5
+    keep "$curve" "$nf" "$traffic" "$x" bench --memory --no-limit --repeat "$turns" --cores "$cores" --strategy "$strategy" "$@"
+}
+
+traffic uniform --every-flow --flows 20000 --zipf 0
+traffic zipf --every-flow --flows 20000 --zipf 1.1
+for nf in $functions; do
+    for shape in uniform zipf; do
+        keep cores "$nf" "$shape" 0 plan --cores 16
+        measured cores "$nf" "$shape" 0 best
+        measured cores "$nf" "$shape" 0 lock
     done
+    if [ "$processors" -gt 1 ]; then
+        keep latency "$nf" uniform 0 bench --no-limit --repeat 1 --cores "$cores"
+    fi
 done
 
-python3 - "$work/figures" "$processors" "$json" "$(uname -sr)" "$turns" "$seconds" <<'PY'
-import collections, json, os, statistics, sys
+# A packet of a flow that nobody has seen writes; so many flows end and are replaced that they are this share of
+# the packets. For ten per cent there are so many flows that in the second half one packet of ten is its flow's
+# first: with a packets a flow, drawn alike, that is (exp(-a/2) - exp(-a)) / (a/2), 0.1 at a = 3.2.
+rate=1000000
+for percent in 0.001 0.01 0.1 1 10; do
+    if [ "$percent" = 10 ]; then
+        traffic writes --flows $((packets * 10 / 32)) --zipf 0 --rate "$rate"
+    else
+        churn=$(python3 -c "print($percent / 100 * $rate * 60)")
+        traffic writes --every-flow --flows 20000 --zipf 0 --rate "$rate" --churn "$churn"
+    fi
+    keep writes firewall writes "$percent" plan --cores 16 --capacity flows=1048576
+    measured writes firewall writes "$percent" best --capacity flows=1048576
+    measured writes firewall writes "$percent" lock --capacity flows=1048576
+done
 
-path, processors, as_json, system, turns, seconds = sys.argv[1:]
-rates, imbalance = collections.defaultdict(list), {}
-for line in open(path):
-    nf, workers, mpps, worst = line.split()
-    rates[nf, int(workers)].append(float(mpps))
-    imbalance[nf, int(workers)] = float(worst)
-runs = []
-for (nf, workers), all in rates.items():
-    mpps = statistics.median(all)
-    alone = statistics.median(rates[nf, 1])
-    runs.append({
-        "nf": nf, "strategy": "spread" if nf == "nop" else "shard", "cores": workers,
-        "mpps": round(mpps, 3), "lowest": round(min(all), 3), "highest": round(max(all), 3),
-        "linear": round(mpps / (alone * workers), 3) if alone else None,
-        "imbalance": round(imbalance[nf, workers], 3),
-        "shared": int(processors) < workers + 1,
-    })
-conditions = {"system": system, "processors": int(processors), "load": os.getloadavg()[0],
-              "turns": int(turns), "seconds": float(seconds), "flows": 20000, "frame": 64}
-if as_json == "1":
-    print(json.dumps({"runs": runs, "conditions": conditions}, indent=2))
-else:
-    print(", ".join(f"{name} {value}" for name, value in conditions.items()))
-    for r in runs:
-        note = "  shared: workers and NIC share processors" if r["shared"] else ""
-        print(f"{r['nf']:<10}{r['cores']:>3} workers {r['mpps']:>9.3f} Mpps "
-              f"({r['lowest']} to {r['highest']})  linear {r['linear']}  imbalance {r['imbalance']}{note}")
-PY
+# 64K flows live, in the time of a 40 Gbit/s link of 64-byte frames: at the highest churn one packet of 36 opens a
+# flow. A function that takes fewer packets a second has the same share of new flows, and fewer of them a minute:
+# both are in the document.
+for churn in 0 10000 100000 1000000 10000000 100000000; do
+    traffic churn --every-flow --flows 65536 --zipf 0 --rate 60000000 --churn "$churn"
+    keep churn firewall churn "$churn" plan --cores 16 --capacity flows=1048576
+    measured churn firewall churn "$churn" best --capacity flows=1048576
+    measured churn firewall churn "$churn" lock --capacity flows=1048576
+done
+
+python3 bench/curves.py "$lines" "$out" "$processors" "$turns" "$packets"

@@ -100,7 +100,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 8] = [
+    let all: [(&str, Measure); 9] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),

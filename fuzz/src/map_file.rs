@@ -1,6 +1,6 @@
 //! Files of entries, and keys and values by their types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_control::Exposed;
 use millrace_control::{contents, literal, value};
@@ -83,6 +83,8 @@ pub fn exposed() -> Exposed {
         programs: vec!["first".into(), "second".into()],
         params: Vec::new(),
         divided: BTreeMap::new(),
+        merged: BTreeMap::new(),
+        shared: BTreeSet::new(),
     }
 }
 

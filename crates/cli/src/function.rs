@@ -339,7 +339,8 @@ pub fn capacities(given: &[String]) -> Result<Vec<(String, u64)>, Failure> {
     given.iter().map(capacity).collect()
 }
 
-fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
+/// `NAME=VALUE` of `--set`.
+pub fn settings(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let setting = |text: &String| {
         let pair = text
             .split_once('=')

@@ -6,6 +6,7 @@
 
 mod account;
 mod bundle;
+mod cost;
 mod failure;
 mod function;
 mod in_kernel;

@@ -69,7 +69,7 @@ fn a_benchmark_gives_rates_latencies_a_table_and_a_page() {
     // A line for the names, and for each of four configurations one at each of two rates.
     assert_eq!(table.lines().count(), 9);
     let columns = |line: &str| line.split(',').count();
-    assert!(table.lines().all(|line| columns(line) == 16), "{table}");
+    assert!(table.lines().all(|line| columns(line) == 17), "{table}");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn words_say_what_the_document_says() {
         "policer: shard on 16 cores (generic)",
         "buckets: shard (R1)",
         "policer.c:",
-        "by destination address; the key cancels source address, source port and destination port",
+        "by destination address; the key cancels source address",
         "rank 7 of the table's index",
         "to guess for an entry",
         "capacity of buckets:",

@@ -125,6 +125,14 @@ fn workers_answer_for_themselves_also_those_of_a_row() {
         .sum();
     assert!((0.99..1.01).contains(&(sum / whole)), "{view}");
     assert_eq!(each("functions").len(), 2, "{view}");
+    // The packets are dealt out one by one.
+    let shares: Vec<f64> = each("workers")
+        .iter()
+        .map(|w| w["share"].as_f64().unwrap())
+        .collect();
+    let busiest = shares.iter().copied().fold(0.0, f64::max);
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{view}");
+    assert!((view["imbalance"].as_f64().unwrap() - 2.0 * busiest).abs() < 1e-6);
     assert!(
         each("workers")
             .iter()

@@ -41,7 +41,7 @@ pub fn processors<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
 }
 
 /// Pins the calling thread to a processor. Where that is not allowed it runs wherever it is put.
-pub(crate) fn pin(cpu: usize) {
+pub fn pin(cpu: usize) {
     if cpu < MOST {
         let mut set = CpuSet::new();
         set.set(cpu);

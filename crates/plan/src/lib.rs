@@ -2,8 +2,10 @@
 //! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
 //! in terms of the author's source lines.
 
+mod balance;
 mod choose;
 mod constraints;
+pub mod cost;
 mod key;
 mod make;
 mod memo;
@@ -16,5 +18,6 @@ pub mod text;
 mod touch;
 mod words;
 
+pub use balance::Loads;
 pub use make::{PlanError, Wanted, plan};
-pub use plan::{Plan, Strategy, Treatment};
+pub use plan::{Grounds, Plan, Strategy, Treatment};

@@ -16,7 +16,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::choose::{Choice, choose};
 use crate::plan::{
-    Assumption, By, Guess, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
+    Assumption, By, Grounds, Guess, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy,
+    Treatment,
 };
 use crate::solved::{Device, Solved, slot, why};
 
@@ -118,6 +119,12 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     Ok(Plan {
         name: program.name.clone(),
         strategy,
+        grounds: match wanted.strategy {
+            Some(_) => Grounds::Asked,
+            None => Grounds::Order,
+        },
+        predicted: Vec::new(),
+        measured: None,
         cores: if strategy == Strategy::Alone {
             1
         } else {
@@ -248,6 +255,7 @@ fn asked_for(
         _ => {
             let barred = objects.iter().find(|o| {
                 matches!(o.treatment, Treatment::Lock | Treatment::Alone)
+                    || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
                     || found == Strategy::Spread
             });
             let reason = barred

@@ -10,6 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
+use crate::cost::{Measured, Prediction};
 use crate::solved::{Solved, slot};
 
 /// How the whole runs: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
@@ -50,11 +51,27 @@ impl Strategy {
         }
     }
 
-    /// The one of this name.
+    /// What users may ask for: the names, and `sequential` for `alone`.
+    pub const WORDS: [&str; 6] = ["alone", "sequential", "spread", "shard", "lock", "mixed"];
+
+    /// The one of this name; `sequential` is `alone`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let name = if name == "sequential" { "alone" } else { name };
         Self::ALL.into_iter().find(|s| s.name() == name)
     }
+}
+
+/// On what grounds a strategy was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grounds {
+    /// nothing was measured: what shards is sharded, and only what does not is locked
+    Order,
+    /// it was asked for
+    Asked,
+    /// it is the fastest of those that were measured (`predicted`)
+    Measured,
 }
 
 /// What is done with one state object.
@@ -214,6 +231,8 @@ pub struct Plan {
     pub name: String,
     /// how the whole runs
     pub strategy: Strategy,
+    /// why so and not otherwise, where there is a choice
+    pub grounds: Grounds,
     /// cores that it was made for
     pub cores: u32,
     /// the NIC's model
@@ -228,6 +247,10 @@ pub struct Plan {
     pub relaxations: Vec<Relaxation>,
     /// parameters that must have these values
     pub assumptions: Vec<Assumption>,
+    /// what is to be expected of each strategy at each number of cores; empty where nothing was measured
+    pub predicted: Vec<Prediction>,
+    /// what `predicted` was worked out from
+    pub measured: Option<Measured>,
     /// time that it took, without the model's, ms
     pub took_ms: f64,
     /// what the keys are drawn from

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plan::{By, KindPlan, Plan, Rule};
+use crate::plan::{By, Grounds, KindPlan, Plan, Rule};
 use crate::words::listed;
 
 /// Writes it down.
@@ -61,6 +61,17 @@ pub fn text(plan: &Plan) -> String {
             "\nholds for {} = {}: {}",
             a.parameter, a.value, a.because
         );
+    }
+    out.push('\n');
+    match &plan.measured {
+        Some(measured) => {
+            out.push_str(&crate::cost::text(measured, &plan.predicted, plan.strategy));
+        }
+        None if plan.grounds == Grounds::Order => out.push_str(
+            "nothing was measured, so no rate is predicted: what shards is sharded, and only what does not is \
+             locked (--in FILE measures)\n",
+        ),
+        None => {}
     }
     out
 }

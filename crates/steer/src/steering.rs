@@ -28,6 +28,15 @@ impl Steering {
         rss.queue_of(&parsed)
     }
 
+    /// The hash whose last bits are a frame's index into the indirection table; 0 where nothing of its kind is
+    /// hashed.
+    #[must_use]
+    pub fn hash(&self, frame: &[u8]) -> u32 {
+        let parsed = taken_for(frame, self.inside);
+        let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
+        rss.hash_of(&parsed)
+    }
+
     /// Whether the NIC may have brought a frame to another core than the one that it belongs to.
     #[must_use]
     pub fn in_software(&self, frame: &[u8]) -> bool {

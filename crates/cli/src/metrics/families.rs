@@ -77,6 +77,19 @@ impl Collector for Counted {
             "Bursts that a worker ran",
             &bursts,
         )?;
+        let missed = |worker: u32| -> u64 {
+            let own = account.queues.iter().filter(|q| q.worker == worker);
+            own.map(|q| q.missed).sum()
+        };
+        let came: Vec<_> = workers()
+            .map(|(w, n)| Sample([("worker", n.as_str())], w.packets + missed(w.worker)))
+            .collect();
+        family(
+            &mut encoder,
+            "worker_offered_packets",
+            "Packets that came to a worker, whether it ran over them or its ports lost them",
+            &came,
+        )?;
         let stages = || account.stages.iter();
         let packets: Vec<_> = stages()
             .map(|s| Sample([("function", s.name.as_str())], s.packets))

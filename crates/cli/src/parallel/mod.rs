@@ -1,6 +1,7 @@
 //! How a function runs on several workers: what becomes of each of its state objects, and who gets which
 //! packet. What `plan` says, or the user by hand, becomes what workers need.
 
+mod balance;
 pub mod by_hand;
 pub mod planned;
 mod words;
@@ -16,8 +17,10 @@ use millrace_steer::{Owners, Rss, Steering, nic};
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
 use crate::trouble;
+use crate::wiring::Words;
 use crate::word::{self, Source};
 use planned::Planned;
+pub use planned::secret;
 
 /// The model that hashes in software: any fields of any kind.
 const SOFTWARE: &str = "software";
@@ -41,6 +44,8 @@ pub enum Strategy {
     Spread,
     /// packets that touch the same state meet on one worker, which keeps it for itself
     Shard,
+    /// on one worker, whatever the number of cores
+    Sequential,
     /// what packets write is one for all workers, under a lock
     Lock,
 }
@@ -57,6 +62,7 @@ impl Strategy {
             Self::Spread => Some(millrace_plan::Strategy::Spread),
             Self::Shard => Some(millrace_plan::Strategy::Shard),
             Self::Lock => Some(millrace_plan::Strategy::Lock),
+            Self::Sequential => Some(millrace_plan::Strategy::Alone),
         }
     }
 }
@@ -71,6 +77,8 @@ pub struct Asked<'a> {
     pub steer: &'a [String],
     /// the model of the NIC whose hash steers packets
     pub nic: &'a str,
+    /// captures that the indirection table is balanced to
+    pub trace: Option<Words<'a>>,
 }
 
 /// How a function runs on several workers.
@@ -93,6 +101,16 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
+    /// How the whole runs, e.g. `shard`.
+    pub fn strategy(&self) -> &'static str {
+        let divided = |(_, share): &(String, Share)| matches!(share, Share::Divided { .. });
+        if self.shares.iter().any(divided) {
+            "shard"
+        } else {
+            "spread"
+        }
+    }
+
     /// Who owns the packets of each of `ports` ports.
     ///
     /// # Errors
@@ -227,23 +245,6 @@ pub fn arrange(word: &str, make: &Make, asked: &Asked<'_>) -> Result<Arrangement
         return Err(refused(&program.name, cores, BUILT));
     }
     Ok(arranged(&program, &checked, planned, cores, bundle))
-}
-
-/// Refuses several workers that each have a whole copy for a function that writes state, naming the object and
-/// the line.
-///
-/// # Errors
-/// Packets or timers write some.
-pub fn allow_copies(function: &Function, cores: usize) -> Result<(), Failure> {
-    let name = &function.name;
-    let Some(program) = &function.program else {
-        return Err(refused(name, cores, ALONE));
-    };
-    let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
-    match writes::all(program, &checked).first() {
-        None => Ok(()),
-        Some(write) => Err(refused(name, cores, &write.to_string())),
-    }
 }
 
 /// What is planned, with room for each worker's part of what is divided.

@@ -11,7 +11,7 @@ use millrace_plan::plan::ObjectPlan;
 use millrace_plan::{Plan, PlanError, Treatment, Wanted};
 use millrace_steer::Steering;
 
-use super::{Asked, LITTLE, MOST_PORTS, Strategy};
+use super::{Asked, LITTLE, MOST_PORTS, Strategy, balance};
 use crate::failure::{Failure, NO};
 use crate::{screen, seed};
 
@@ -61,7 +61,7 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
     }
     let locked = shared(&plan, program, checked);
     let is_locked = |name: &String| locked.iter().any(|id| named(program, *id) == *name);
-    let steering = plan
+    let mut steering = plan
         .steering(program.ports.len().clamp(1, MOST_PORTS), secret())
         .map_err(|e| Failure::wrong(format!("--cores {}: {e}", asked.cores)))?;
     let of = |treatment| {
@@ -89,6 +89,9 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
             "as long as {} is {}: {}",
             assumption.parameter, assumption.value, assumption.because
         ));
+    }
+    if let Some(words) = &asked.trace {
+        reasons.push(balance::to(&plan, program, words, &mut steering)?);
     }
     Ok(Planned {
         divided: of(Treatment::Shard),
@@ -183,7 +186,7 @@ fn impossible(error: &PlanError) -> Failure {
 }
 
 /// A secret for the keys, fresh at each start, so that nobody outside can aim packets at one worker.
-fn secret() -> [u8; 32] {
+pub fn secret() -> [u8; 32] {
     let mut bytes = [0; 32];
     for eight in bytes.chunks_exact_mut(8) {
         eight.copy_from_slice(&seed::secret().to_ne_bytes());

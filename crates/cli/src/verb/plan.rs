@@ -7,9 +7,11 @@ use clap::Args;
 use millrace_model::Limits;
 use millrace_plan::{PlanError, Strategy, Wanted, text};
 use millrace_steer::nic;
+use millrace_traffic::split::Split;
 
 use crate::failure::{DONE, Failure, NO};
-use crate::{function, screen, trouble};
+use crate::function::Make;
+use crate::{cost, function, screen, trouble};
 
 /// Show how a function runs on many cores: what is done with each state object, how packets are steered, and
 /// why, in terms of its source.
@@ -42,8 +44,19 @@ pub struct Plan {
     nic: String,
 
     /// How the whole shall run, instead of what is found
-    #[arg(long, value_name = "NAME", value_parser = Strategy::ALL.map(Strategy::name))]
+    #[arg(long, value_name = "NAME", value_parser = Strategy::WORDS)]
     strategy: Option<String>,
+
+    /// Captures, one for each port, in order, or one with --split: measure on this machine what the strategies
+    /// make of them, predict the rate on 1, 2, 4, 8 and 16 cores and take the best (docs/scaling.md). Without a
+    /// capture what shards is sharded, and only what does not is locked
+    #[arg(long = "in", value_name = "FILE", value_delimiter = ',')]
+    inputs: Vec<String>,
+
+    /// Let one capture enter at two ports: packets sent from these prefixes enter at this port,
+    /// as in lan=10.0.0.0/8
+    #[arg(long, value_name = "PORT=CIDR[,CIDR]", requires = "inputs")]
+    split: Option<Split>,
 
     /// Most time for the model, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
@@ -80,7 +93,23 @@ impl Plan {
             nic: self.nic.clone(),
             strategy: self.strategy.as_deref().and_then(Strategy::named),
         };
-        let plan = millrace_plan::plan(&mut model, &program, &wanted).map_err(|e| refused(&e))?;
+        let mut plan =
+            millrace_plan::plan(&mut model, &program, &wanted).map_err(|e| refused(&e))?;
+        if !self.inputs.is_empty() {
+            let make = Make {
+                set: self.set.clone(),
+                capacity: self.capacity.clone(),
+                program: self.program.clone(),
+                ..Make::default()
+            };
+            let asked = cost::Asked {
+                nf: &self.nf,
+                make: &make,
+                inputs: &self.inputs,
+                split: self.split.as_ref(),
+            };
+            plan = cost::choose(plan, &mut model, &program, &wanted, &asked)?;
+        }
         if self.json {
             screen::document(&plan);
         } else {

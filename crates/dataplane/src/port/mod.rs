@@ -291,7 +291,14 @@ pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
 }
 
 /// A port whose packets come to the workers that own them.
-fn steered(word: &str, mut port: LivePort, options: &LiveOptions) -> Result<LivePort, PortError> {
+///
+/// # Errors
+/// Its packets carry their own time, or the system gives no descriptors to wait by.
+pub fn steered(
+    word: &str,
+    mut port: LivePort,
+    options: &LiveOptions,
+) -> Result<LivePort, PortError> {
     let Some(steering) = options.steering.filter(|_| port.queues.len() > 1) else {
         return Ok(port);
     };

@@ -232,10 +232,15 @@ impl Rss {
     /// The queue of a frame that was read before, or of what stands for it.
     #[must_use]
     pub fn queue_of(&self, parsed: &Parsed) -> u32 {
+        self.entry(self.hash_of(parsed))
+    }
+
+    /// The hash of such a frame; 0, which is the table's first entry, where nothing of its kind is hashed.
+    #[must_use]
+    pub fn hash_of(&self, parsed: &Parsed) -> u32 {
         let fields = self.fields_of(parsed.kind).1;
         let input = fields.map(|fields| self.input(parsed, fields));
-        let hash = input.map_or(0, |input| toeplitz::hash(&self.key, input.bytes()));
-        self.entry(hash)
+        input.map_or(0, |input| toeplitz::hash(&self.key, input.bytes()))
     }
 
     /// What the table says of a hash.

@@ -49,8 +49,10 @@ pub struct Latency {
 pub struct Run {
     /// its name
     pub nf: String,
-    /// `alone` on one core, `spread` on several
+    /// `alone` on one core; on several as the plan says
     pub strategy: &'static str,
+    /// where packets come from: `vnic`, or `memory`, each worker's own
+    pub port: &'static str,
     /// workers
     pub cores: usize,
     /// ns a packet charged on top of the dispatch: a simulation when it is not 0
@@ -75,6 +77,10 @@ pub struct Run {
     pub latency: Vec<Latency>,
     /// each worker's share of the packets
     pub load: Vec<f64>,
+    /// the busiest worker's packets over the mean
+    pub imbalance: f64,
+    /// the part of the packets that wrote shared state, where it was counted (`--memory`)
+    pub writes: Option<f64>,
 }
 
 /// Something that was asked for and not measured.
@@ -95,6 +101,8 @@ pub struct Conditions {
     pub processor: String,
     /// processors that could be used
     pub processors: Vec<usize>,
+    /// without a NIC: each worker had its packets in its own memory
+    pub memory: bool,
     /// the system
     pub system: String,
     /// this program's version
@@ -137,14 +145,15 @@ impl Document {
     /// A line each run, for tables of other programs.
     pub fn csv(&self) -> String {
         let mut text = String::from(
-            "nf,strategy,cores,charged_ns,mpps,mpps_low,mpps_high,of_limit,limited_by_nic,function_ns,fraction,latency_mpps,p50_ns,p99_ns,p999_ns,lost\n",
+            "nf,strategy,port,cores,charged_ns,mpps,mpps_low,mpps_high,of_limit,limited_by_nic,function_ns,fraction,latency_mpps,p50_ns,p99_ns,p999_ns,lost\n",
         );
         for run in self.all() {
             let of_limit = run.of_limit.map_or(String::new(), |r| format!("{r:.4}"));
             let head = format!(
-                "{},{},{},{},{:.4},{:.4},{:.4},{of_limit},{},{:.2}",
+                "{},{},{},{},{},{:.4},{:.4},{:.4},{of_limit},{},{:.2}",
                 quoted(&run.nf),
                 run.strategy,
+                run.port,
                 run.cores,
                 run.charged_ns,
                 run.mpps,

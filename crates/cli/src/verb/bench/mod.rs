@@ -1,6 +1,7 @@
 //! `millrace bench`: how fast functions are, measured as the field measures.
 
 mod figures;
+mod memory;
 mod page;
 mod plan;
 mod plot;
@@ -9,6 +10,7 @@ mod search;
 mod text;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
@@ -17,11 +19,12 @@ use millrace_dataplane::runner::BURST;
 use millrace_dataplane::signal;
 
 use self::figures::{Document, Latency, Run, Skipped, median};
-use self::plan::{Config, Machine};
+use self::plan::{Config, Machine, Subject, Wish};
 use self::rig::{Place, Rig};
 use self::search::search;
 use crate::failure::{DONE, Failure};
 use crate::function::{Function, Make};
+use crate::parallel::Strategy;
 use crate::{screen, wiring};
 
 /// The function that only forwards.
@@ -41,9 +44,19 @@ pub struct Bench {
     #[arg(long = "in", value_name = "FILE")]
     input: String,
 
-    /// On how many cores, one after the other; more than one only for functions that write no state
+    /// On how many cores, one after the other; on several as the plan says (docs/parallel.md)
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1")]
     cores: Vec<usize>,
+
+    /// How state lives on several cores
+    #[arg(long, value_name = "STRATEGY", value_enum, default_value_t)]
+    strategy: Strategy,
+
+    /// Without a software NIC: each worker has its packets in its own memory and takes a processor, none is left
+    /// for a NIC. The figure is the trace's second half over the time of the worker that is done last, copying
+    /// into buffers included; there is no loss and no latency
+    #[arg(long, conflicts_with_all = ["rate", "dispatch", "nic_threads"])]
+    memory: bool,
 
     /// Measure loss and latency at these rates (as in 2M or 500k) instead of looking for the highest
     #[arg(long, value_name = "RATE,…", value_delimiter = ',')]
@@ -139,6 +152,7 @@ struct Once {
     function_ns: f64,
     latency: Vec<Latency>,
     load: Vec<f64>,
+    writes: Option<f64>,
 }
 
 impl Bench {
@@ -170,7 +184,12 @@ impl Bench {
                 "each worker takes a processor, and each thread of the NIC: use fewer --cores";
             return Err(Failure::wrong(format!("nothing can be measured: {why}")).help(help));
         }
-        let dispatch_ns = self.dispatch_cost(&machine)?;
+        let dispatch_ns = if self.memory {
+            0.0
+        } else {
+            self.dispatch_cost(&machine)?
+        };
+        let frames = self.memory.then(|| memory::frames(&base)).transpose()?;
         let mut seen: Vec<Vec<Once>> = configs.iter().map(|_| Vec::new()).collect();
         for turn in 0..self.repeat {
             for (config, seen) in configs.iter().zip(&mut seen) {
@@ -190,16 +209,23 @@ impl Bench {
                         String::new()
                     }
                 ));
-                seen.push(self.once(config, &machine, &rates)?);
+                seen.push(match &frames {
+                    Some(frames) => memory::once(config, &machine, frames)?,
+                    None => self.once(config, &machine, &rates)?,
+                });
             }
         }
         let mut facts = base.facts();
         facts.retain(|f| !f.starts_with("SIMULATION"));
+        if self.memory {
+            facts = vec![memory::FACT.to_owned()];
+        }
         let document = Document {
             skipped,
             conditions: figures::Conditions {
                 processor: plan::processor(),
-                processors: machine.cpus.clone(),
+                processors: machine.cpus,
+                memory: self.memory,
                 system: plan::system(),
                 version: env!("CARGO_PKG_VERSION"),
                 trace: base.file,
@@ -210,7 +236,7 @@ impl Bench {
                 trial_seconds: self.trial.as_secs_f64(),
                 repetitions: self.repeat as usize,
             },
-            ..summary(&configs, &seen)
+            ..summary(&configs, &seen, if self.memory { "memory" } else { "vnic" })
         };
         self.tell(&document)?;
         Ok(DONE)
@@ -246,8 +272,8 @@ impl Bench {
         self.rate.iter().map(rate).collect()
     }
 
-    fn functions(&self) -> Result<Vec<Function>, Failure> {
-        let make = |word: &str, settings: bool| {
+    fn functions(&self) -> Result<Vec<Subject>, Failure> {
+        let make = |word: &str, settings: bool| -> Result<Subject, Failure> {
             let make = Make {
                 set: if settings {
                     self.set.clone()
@@ -261,7 +287,13 @@ impl Bench {
                 },
                 ..Make::default()
             };
-            Function::load(word, &make)
+            let function = Rc::new(Function::load(word, &make)?);
+            let word = word.to_owned();
+            Ok(Subject {
+                word,
+                make,
+                function,
+            })
         };
         let mut functions = Vec::new();
         if !self.no_limit && !self.nf.iter().any(|nf| nf == LIMIT) {
@@ -313,25 +345,27 @@ impl Bench {
     }
 
     /// What is measured, and what is not and why.
-    fn configs<'a>(
-        &self,
-        machine: &Machine,
-        functions: &'a [Function],
-    ) -> (Vec<Config<'a>>, Vec<Skipped>) {
+    fn configs(&self, machine: &Machine, functions: &[Subject]) -> (Vec<Config>, Vec<Skipped>) {
         let (mut configs, mut skipped) = (Vec::new(), Vec::new());
+        let wish = Wish {
+            strategy: self.strategy,
+            nic: self.nic.as_deref().unwrap_or("generic"),
+            memory: self.memory,
+        };
         for charge in &self.dispatch {
             for cores in &self.cores {
-                for function in functions {
-                    let limit = function.name == LIMIT;
-                    match plan::possible(function, *cores, machine) {
-                        Ok(()) => configs.push(Config {
+                for subject in functions {
+                    let limit = subject.function.name == LIMIT;
+                    match plan::possible(subject, *cores, machine, &wish) {
+                        Ok((function, arrangement)) => configs.push(Config {
                             function,
+                            arrangement,
                             cores: *cores,
                             charge: *charge,
                             limit,
                         }),
                         Err(why) => skipped.push(Skipped {
-                            nf: function.name.clone(),
+                            nf: subject.function.name.clone(),
                             cores: *cores,
                             why,
                         }),
@@ -347,15 +381,16 @@ impl Bench {
     }
 
     /// One repetition of a configuration.
-    fn once(&self, config: &Config<'_>, machine: &Machine, rates: &[f64]) -> Result<Once, Failure> {
+    fn once(&self, config: &Config, machine: &Machine, rates: &[f64]) -> Result<Once, Failure> {
         let (workers, nic) = machine.place(config.cores).unwrap_or_default();
         let settings = self.settings(config.cores, nic.len(), config.charge, &nic)?;
         let place = Place {
             workers: &workers,
             burst: self.burst,
             window: self.trial,
+            arrangement: config.arrangement.as_deref(),
         };
-        let rig = Rig::start(config.function, &settings, &place)?;
+        let rig = Rig::start(&config.function, &settings, &place)?;
         rig.window(Rate::Taken, WARM);
         let taken = rig.window(Rate::Taken, self.trial).offered();
         if rig.ended() {
@@ -405,17 +440,18 @@ impl Bench {
             function_ns: account.function.ns_per_packet,
             latency,
             load,
+            writes: None,
         })
     }
 }
 
 /// Medians over the repetitions.
-fn summary(configs: &[Config<'_>], seen: &[Vec<Once>]) -> Document {
+fn summary(configs: &[Config], seen: &[Vec<Once>], port: &'static str) -> Document {
     let (mut runs, mut limit) = (Vec::new(), Vec::new());
     for (config, turns) in configs.iter().zip(seen) {
         let of = |what: &dyn Fn(&Once) -> f64| median(&turns.iter().map(what).collect::<Vec<_>>());
         let (mpps, spread) = of(&|t| t.mpps);
-        let same = |(c, _): &(&Config<'_>, &Vec<Once>)| {
+        let same = |(c, _): &(&Config, &Vec<Once>)| {
             c.limit && c.cores == config.cores && c.charge.to_bits() == config.charge.to_bits()
         };
         let limits = configs.iter().zip(seen).find(same);
@@ -450,7 +486,11 @@ fn summary(configs: &[Config<'_>], seen: &[Vec<Once>]) -> Document {
             .max_by(|a, b| a.fraction.total_cmp(&b.fraction));
         let run = Run {
             nf: config.function.name.clone(),
-            strategy: if config.cores == 1 { "alone" } else { "spread" },
+            strategy: config
+                .arrangement
+                .as_ref()
+                .map_or("alone", |a| a.strategy()),
+            port,
             cores: config.cores,
             charged_ns: config.charge,
             mpps,
@@ -463,6 +503,11 @@ fn summary(configs: &[Config<'_>], seen: &[Vec<Once>]) -> Document {
             p99_ns: top.and_then(|l| l.p99_ns),
             latency,
             load: turns.first().map_or(Vec::new(), |t| t.load.clone()),
+            imbalance: of(&|t| {
+                t.load.iter().copied().fold(0.0, f64::max) * t.load.len().max(1) as f64
+            })
+            .0,
+            writes: turns.iter().find_map(|t| t.writes),
         };
         if config.limit { &mut limit } else { &mut runs }.push(run);
     }

@@ -1,14 +1,29 @@
 //! What can be measured on this machine, and on which processors.
 
+use std::rc::Rc;
+
 use millrace_dataplane::place;
 
 use crate::failure::Failure;
-use crate::function::Function;
+use crate::function::{Function, Make};
+use crate::parallel::{self, Arrangement, Asked, Strategy};
+
+/// A function, and how it was made.
+pub struct Subject {
+    /// the word that names it
+    pub word: String,
+    /// how it is made
+    pub make: Make,
+    /// as it is on one core
+    pub function: Rc<Function>,
+}
 
 /// A function on so many cores.
-pub struct Config<'a> {
-    /// the function
-    pub function: &'a Function,
+pub struct Config {
+    /// the function, with each worker's part of what is divided
+    pub function: Rc<Function>,
+    /// how it runs on several workers; none on one
+    pub arrangement: Option<Rc<Arrangement>>,
     /// workers
     pub cores: usize,
     /// ns a packet charged on top
@@ -60,23 +75,58 @@ impl Machine {
     }
 }
 
-/// Whether a function can run on so many cores here; if not, why.
-pub fn possible(function: &Function, cores: usize, machine: &Machine) -> Result<(), String> {
+/// How a function can run on several cores.
+pub struct Wish<'a> {
+    /// `--strategy`
+    pub strategy: Strategy,
+    /// the NIC that the plan is made for
+    pub nic: &'a str,
+    /// without a NIC: workers have their packets in their own memory
+    pub memory: bool,
+}
+
+/// A function as it runs on so many cores here; or why it cannot.
+pub fn possible(
+    subject: &Subject,
+    cores: usize,
+    machine: &Machine,
+    wish: &Wish<'_>,
+) -> Result<(Rc<Function>, Option<Rc<Arrangement>>), String> {
     if cores == 0 {
         return Err("a function needs at least one core".into());
     }
-    if machine.place(cores).is_none() {
-        let threads = machine.nic_threads.unwrap_or(1);
+    let processors = machine.cpus.len();
+    if wish.memory && cores > processors {
         return Err(format!(
-            "{cores} workers and {threads} threads of the NIC need {} processors, and there are {}",
-            cores + threads,
-            machine.cpus.len()
+            "{cores} workers need {cores} processors, and there are {processors}"
         ));
     }
-    if cores > 1 {
-        crate::parallel::allow_copies(function, cores).map_err(|refusal| refusal.what)?;
+    if !wish.memory && machine.place(cores).is_none() {
+        let threads = machine.nic_threads.unwrap_or(1);
+        return Err(format!(
+            "{cores} workers and {threads} threads of the NIC need {} processors, and there are {processors} \
+             (--memory needs none for the NIC)",
+            cores + threads,
+        ));
     }
-    Ok(())
+    if cores == 1 {
+        return Ok((subject.function.clone(), None));
+    }
+    if wish.strategy == Strategy::Sequential {
+        return Err("--strategy sequential runs on one core".into());
+    }
+    let asked = Asked {
+        cores,
+        strategy: wish.strategy,
+        steer: &[],
+        nic: wish.nic,
+        trace: None,
+    };
+    let arranged = parallel::arrange(&subject.word, &subject.make, &asked);
+    let arrangement = arranged.map_err(|refusal| refusal.what)?;
+    let function = Function::load(&subject.word, &arrangement.divided(&subject.make));
+    let function = function.map_err(|failure| failure.what)?;
+    Ok((Rc::new(function), Some(Rc::new(arrangement))))
 }
 
 /// The processor's name.

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::port::vnic::{Counts, Nic, Rate, Settings};
-use millrace_dataplane::port::{LiveOptions, PortError};
+use millrace_dataplane::port::{LiveOptions, LivePort, PortError, steered};
 use millrace_dataplane::worker::{Code, Link, ModuleCode, Serve, serve};
 use millrace_dataplane::{Config, signal};
 
 use super::search::Trial;
 use crate::failure::Failure;
 use crate::function::Function;
+use crate::parallel::Arrangement;
 use crate::{seed, wiring};
 
 /// After a change of the rate, before anything is counted: rings reach their usual filling.
@@ -61,7 +62,12 @@ pub struct Place<'a> {
     pub burst: usize,
     /// how long each trial takes
     pub window: Duration,
+    /// how the function runs on several workers
+    pub arrangement: Option<&'a Arrangement>,
 }
+
+/// Bursts of packets that a worker may have lent to others.
+const LENT: usize = 8;
 
 impl Rig {
     /// Starts the function on as many workers as the settings have queues.
@@ -70,17 +76,33 @@ impl Rig {
         settings: &Settings,
         place: &Place<'_>,
     ) -> Result<Self, Failure> {
+        let failed = |e: PortError| wiring::port_failure(e);
+        let ports = function.ports.len().max(2);
+        let steering = place.arrangement.and_then(|a| a.steering(ports));
+        let mut settings = settings.clone();
+        if let Some(steering) = &steering {
+            let told = steering.iter().map(|s| s.nic.clone()).collect();
+            settings.tell(told).map_err(failed)?;
+        }
         let options = LiveOptions {
             port: 0,
             queues: settings.queues,
-            burst: place.burst,
+            burst: place.burst * if steering.is_some() { LENT } else { 1 },
             loops: None,
             stop: signal::flag(),
-            steering: None,
+            steering: steering.as_deref(),
         };
-        let failed = |e: PortError| wiring::port_failure(e);
-        let (nic, queues) = Nic::open(settings, &options).map_err(failed)?;
+        let (nic, queues) = Nic::open(&settings, &options).map_err(failed)?;
         nic.set_rate(None);
+        let port = LivePort {
+            queues,
+            hold: None,
+            told: true,
+            facts: Vec::new(),
+        };
+        let queues = steered(&settings.word, port, &options)
+            .map_err(failed)?
+            .queues;
         let nic = Arc::new(nic);
         let ports = match function.ports.len() {
             0 => vec!["0".to_owned(), "1".to_owned()],
@@ -100,7 +122,9 @@ impl Rig {
                     prefetch: true,
                 }),
                 reasons: function.reasons.clone(),
-                shares: Vec::new(),
+                shares: place
+                    .arrangement
+                    .map_or_else(Vec::new, |a| a.shares(function)),
                 objects_bytes: function.objects_bytes,
             }],
             // One device is all ports: what leaves anywhere leaves through the queue it came from.

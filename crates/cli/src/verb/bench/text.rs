@@ -83,24 +83,31 @@ fn row(text: &mut String, run: &Run, width: usize) -> std::fmt::Result {
 
 /// Names and values of the conditions.
 pub fn conditions(c: &Conditions) -> Vec<(&'static str, String)> {
-    vec![
-        (
-            "machine",
-            format!(
-                "{}, processors {:?}, {}",
-                c.processor, c.processors, c.system
-            ),
-        ),
+    let machine = format!(
+        "{}, processors {:?}, {}",
+        c.processor, c.processors, c.system
+    );
+    let mut all = vec![
+        ("machine", machine),
         ("trace", c.trace.clone()),
         ("port", c.nic.join("; ")),
-        (
+    ];
+    if c.memory {
+        let method = format!(
+            "the trace's second half over the time of the worker that is done last, on fresh state; medians of {} \
+             repetitions in turns",
+            c.repetitions
+        );
+        all.push(("method", method));
+    } else {
+        all.push((
             "dispatch",
             format!(
                 "{:.1} ns a packet, measured at start (receive, transmit, buffers; nothing done to the packet)",
                 c.dispatch_ns
             ),
-        ),
-        (
+        ));
+        all.push((
             "method",
             format!(
                 "highest rate with at most {} % lost, by bisection to 1 %, trials of {} s, best of three where one loses; medians of {} repetitions in turns; bursts of {}",
@@ -109,7 +116,8 @@ pub fn conditions(c: &Conditions) -> Vec<(&'static str, String)> {
                 c.repetitions,
                 c.burst
             ),
-        ),
-        ("version", format!("millrace {}", c.version)),
-    ]
+        ));
+    }
+    all.push(("version", format!("millrace {}", c.version)));
+    all
 }

@@ -81,6 +81,11 @@ pub struct Run {
     #[arg(long, value_name = "[PORT:]OPTIONS")]
     steer: Vec<String>,
 
+    /// Balance the indirection table to this capture before anything runs, so that the busiest worker has as few
+    /// of its packets as can be; with --split as the inputs. For plans that shard
+    #[arg(long, value_name = "FILE", conflicts_with = "steer")]
+    trace: Option<String>,
+
     /// The processors that workers are pinned to, in order; without it the first that are allowed
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     cpus: Vec<usize>,
@@ -238,8 +243,22 @@ impl Run {
         .with_ports()
     }
 
+    /// The same on one core.
+    fn sequential(&self) -> Self {
+        Self {
+            cores: 1,
+            cpus: self.cpus.iter().copied().take(1).collect(),
+            strategy: Strategy::Best,
+            trace: None,
+            ..self.clone()
+        }
+    }
+
     fn with_ports(&self) -> Result<u8, Failure> {
         self.sane()?;
+        if self.strategy == Strategy::Sequential {
+            return self.sequential().with_ports();
+        }
         if self.sanitize {
             sanitize::ensure()?;
         }
@@ -367,8 +386,16 @@ impl Run {
 
     /// How a function runs on several cores, which the user is told.
     fn arrange(&self, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
+        let captures: Vec<String> = self.trace.iter().cloned().collect();
+        let words = Words {
+            inputs: &captures,
+            outputs: &[],
+            split: self.split.as_ref(),
+            pass: None,
+        };
         let asked = parallel::Asked {
             cores: self.cores,
+            trace: self.trace.is_some().then_some(words),
             strategy: if self.nfs.len() > 1 && self.strategy != Strategy::Lock {
                 // Nothing says yet what the steering of one would do to the next.
                 Strategy::Spread
@@ -445,6 +472,12 @@ impl Run {
             return Err(
                 Failure::wrong(format!("--cpus names {cpus}, --cores says {cores}"))
                     .help("name one processor for each worker"),
+            );
+        }
+        if self.trace.is_some() && (self.cores < 2 || self.nfs.len() > 1) {
+            return Err(
+                Failure::wrong("--trace is for one function on several cores")
+                    .help("give --cores, or leave --trace out"),
             );
         }
         if !self.steer.is_empty() && (self.cores < 2 || self.nfs.len() > 1) {

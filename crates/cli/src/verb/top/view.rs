@@ -20,6 +20,9 @@ pub struct View {
     pub packets_per_second: f64,
     /// packets dropped or aborted
     pub lost_per_second: f64,
+    /// the busiest worker's packets over the mean of all workers: 1 is even, their number is all on one; packets
+    /// that its ports lost count as its own
+    pub imbalance: f64,
     pub workers: Vec<Worker>,
     pub ports: Vec<Port>,
     pub functions: Vec<Function>,
@@ -36,6 +39,8 @@ pub struct Worker {
     pub lost_per_second: f64,
     /// lost by its ports before it saw them
     pub missed_per_second: f64,
+    /// its part of all packets that came, those included that its ports lost, 0 to 1
+    pub share: f64,
     pub ns_per_packet: f64,
     pub bursts_per_second: f64,
     pub packets_per_burst: f64,
@@ -93,13 +98,22 @@ impl View {
         let none = Account::default();
         let steps = steps(before, now, &none);
         let oldest = |of: fn(&Step<'_>) -> f64| steps.iter().map(of).fold(0.0, f64::max);
+        let came = sum(&steps, came);
+        let workers: Vec<Worker> = steps.iter().map(|s| worker(s, came)).collect();
+        let busiest = workers.iter().map(|w| w.share).fold(0.0, f64::max);
         Self {
+            // Before anything came nothing is uneven.
+            imbalance: if came > 0.0 {
+                busiest * workers.len() as f64
+            } else {
+                1.0
+            },
             name: now.name.clone(),
             seconds: oldest(|s| s.now.seconds),
             interval: oldest(|s| s.seconds()),
             packets_per_second: sum(&steps, |a| a.read),
             lost_per_second: sum(&steps, |a| a.dropped + a.aborted),
-            workers: steps.iter().map(worker).collect(),
+            workers,
             ports: ports(&steps),
             functions: functions(&now.name, &steps),
             reasons: reasons(&steps),
@@ -113,7 +127,12 @@ fn sum(steps: &[Step<'_>], count: impl Fn(&Account) -> u64) -> f64 {
     steps.iter().map(|s| s.rate(&count)).sum()
 }
 
-fn worker(step: &Step<'_>) -> Worker {
+/// Packets that came to a worker, whether it saw them or its ports lost them.
+fn came(account: &Account) -> u64 {
+    account.worker().packets + account.missed()
+}
+
+fn worker(step: &Step<'_>, all: f64) -> Worker {
     let inside = step.longer(|a| a.worker().seconds);
     let packets = step.more(|a| a.worker().packets) as f64;
     let bursts = step.more(|a| a.worker().bursts) as f64;
@@ -122,6 +141,7 @@ fn worker(step: &Step<'_>) -> Worker {
         packets_per_second: step.rate(|a| a.worker().packets),
         lost_per_second: step.rate(|a| a.dropped + a.aborted),
         missed_per_second: step.rate(Account::missed),
+        share: per(step.rate(came), all),
         ns_per_packet: per(inside * 1e9, packets),
         bursts_per_second: step.rate(|a| a.worker().bursts),
         packets_per_burst: per(packets, bursts),

@@ -50,6 +50,12 @@ fn rates_are_differences_by_worker_port_function_and_reason() {
     let view = &app.view;
     assert!((view.packets_per_second - 4e6).abs() < 1.0, "{view:?}");
     assert!((view.workers[1].ns_per_packet - 50.0).abs() < 1e-6);
+    // One and three million, and seven lost on the way to each.
+    let share = 3_000_007.0 / 4_000_014.0;
+    assert!((view.workers[1].share - share).abs() < 1e-9);
+    assert!((view.imbalance - 2.0 * share).abs() < 1e-9);
+    // Just below what is called uneven.
+    assert!(table::summary(view).contains("dropped/s, imbalance 1.50  (over"));
     assert!((view.functions[1].ns_per_packet - 30.0 / 0.9).abs() < 1e-6);
     assert!((view.queues[0].missed_per_second - 14.0).abs() < 1e-9);
 }

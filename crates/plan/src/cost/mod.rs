@@ -1,0 +1,133 @@
+//! How fast each strategy runs on how many cores: from what was measured on a machine, with a trace, to
+//! packets a second. Nothing is measured here; numbers go in, numbers come out.
+//!
+//! # The formula
+//!
+//! All packets of the trace are given to `n` workers, and the run is over when the busiest is done. With
+//!
+//! - `d`, what receiving and sending a packet costs its worker, ns ([`Measured::dispatch_ns`]),
+//! - `c`, what the function costs a packet on one worker, under its lock if it has one, ns ([`Work::packet_ns`]),
+//! - `b(n)`, the part of the packets that the busiest of `n` workers has, 1/n to 1 ([`Work::busiest`]),
+//! - `w`, the part of the packets that write shared state, 0 to 1 ([`Work::writes`]),
+//! - `x`, for how long a writer has the lock with nobody else at it, ns: `c` and [`LockCost::writer_ns`],
+//! - `s`, by how much longer for each further core, whose line it has to get, ns ([`LockCost::core_ns`]),
+//!
+//! the busiest worker needs, for each packet that all workers together receive,
+//!
+//! ```text
+//! T(n) = b(n) (d + c) + w ((1 - b(n)) x + (n - 1) s)      ns
+//! ```
+//!
+//! and the rate is `1000 / T(n)` million packets a second. The first term is its own packets. The second is
+//! time in which it waits: for the packets that others write (its own are in `c`, which was measured with
+//! them), and for lines to go from core to core, its own writes included. With `w = 0` this is `spread` and
+//! `shard`; with `b = 1/n` it is Amdahl's law (Validity of the single processor approach to achieving large
+//! scale computing capabilities, AFIPS 1967) with the writers as the serial part, and a serial part that grows
+//! with the cores. The limit of many cores is `1 / heaviest` times one core's rate for `shard`, and below
+//! `1000 / (w x)` for `lock`.
+//!
+//! # What it leaves out
+//!
+//! A core's part of the state fits its cache better than the whole does, and memory bandwidth is shared: both
+//! are as they were on one core. A worker that is in its driver while another writes does not wait, so `lock`
+//! is predicted too low where `d` is large beside `c`. What a writer changed is read again from its core's
+//! cache by the others: only what `s` has of it. Packets that go over a ring to their owner are not charged
+//! the ring.
+
+mod predict;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub use predict::{best, predict};
+pub use text::text;
+
+use crate::plan::Strategy;
+
+/// Numbers of cores that a table shows.
+pub const CORES: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// What the lock costs on a machine.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct LockCost {
+    /// a packet that writes beside one that only reads, one worker: the run that is broken off, and all
+    /// lines of the lock; ns
+    pub writer_ns: f64,
+    /// what each further core adds to the time for which a writer keeps all others out, ns; none where there
+    /// is no second processor to measure it with
+    pub core_ns: Option<f64>,
+    /// workers that it was measured with
+    pub cores: u32,
+}
+
+/// What one strategy makes of the trace on one worker, and how it divides it over several.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Work {
+    /// the strategy
+    pub strategy: Strategy,
+    /// time of a packet inside the function, the mean over the trace's second half, ns
+    pub packet_ns: f64,
+    /// the part of the packets that write shared state, over the same packets, 0 to 1; 0 where nothing is shared
+    pub writes: f64,
+    /// for numbers of cores, ascending, the part of the packets that the busiest worker has, 0 to 1, the
+    /// indirection table balanced to the trace
+    pub busiest: Vec<Share>,
+    /// the part of the packets that the heaviest entry of the indirection table has, 0 to 1: no table makes
+    /// the busiest worker's part smaller
+    pub heaviest: f64,
+}
+
+/// The busiest worker's part.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Share {
+    /// of so many workers
+    pub cores: u32,
+    /// 0 to 1
+    pub share: f64,
+}
+
+/// Why a strategy has no figures.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Unmeasured {
+    /// the strategy
+    pub strategy: Strategy,
+    /// why
+    pub why: String,
+}
+
+/// What was measured of a program, on a machine, with a trace.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measured {
+    /// the trace
+    pub trace: String,
+    /// its packets, or as many of them as were looked at
+    pub packets: u64,
+    /// processors of the machine: what is predicted for more of them is simulated
+    pub processors: u32,
+    /// what receiving and sending a packet costs a worker, ns
+    pub dispatch_ns: f64,
+    /// of which port
+    pub port: String,
+    /// what the lock costs; none where no strategy has one
+    pub lock: Option<LockCost>,
+    /// by strategy, in the order of preference where figures are alike
+    pub strategies: Vec<Work>,
+    /// strategies that could not be measured
+    pub unmeasured: Vec<Unmeasured>,
+}
+
+/// What is to be expected of a strategy on so many cores.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Prediction {
+    /// the strategy
+    pub strategy: Strategy,
+    /// workers
+    pub cores: u32,
+    /// million packets a second
+    pub mpps: f64,
+    /// more cores than the machine has on which it was measured: continued with the cost model
+    pub simulated: bool,
+}
