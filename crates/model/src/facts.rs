@@ -312,7 +312,8 @@ fn adds(entry: &Entry, access: &Access, name: &str, scratch: &mut Option<Arena>)
     };
     let bits = 8 * access.value.len() as u32;
     let before = |e: ExprId| was_there(a, access, name, e) && a.width(e) == bits;
-    if !((before(x) && !state(y)) || (before(y) && !state(x))) {
+    let more = |e: ExprId, by: ExprId| before(e) && !state(by);
+    if !more(x, y) && !more(y, x) {
         return false;
     }
     let scratch = scratch.get_or_insert_with(|| a.clone());

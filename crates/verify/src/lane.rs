@@ -114,7 +114,7 @@ impl<'a> Lane<'a> {
             queues: (0..workers).map(|_| VecDeque::new()).collect(),
             turn: 0,
             shares,
-            waits: schedule != Schedule::Ingress && !(shares && !start.rewrites),
+            waits: schedule != Schedule::Ingress && (!shares || start.rewrites),
         })
     }
 
