@@ -55,7 +55,7 @@ pub enum PlanError {
         name: String,
         /// what was asked for
         wanted: &'static str,
-        /// why not
+        /// why not, with the line
         reason: String,
     },
 }
@@ -258,9 +258,13 @@ fn asked_for(
                     || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
                     || found == Strategy::Spread
             });
-            let reason = barred
-                .or(objects.first())
-                .map_or_else(|| "it has no state".to_owned(), |o| o.reason.clone());
+            let reason = barred.or(objects.first()).map_or_else(
+                || "it has no state".to_owned(),
+                |o| match &o.line {
+                    Some(line) => format!("{line}: {}", o.reason),
+                    None => o.reason.clone(),
+                },
+            );
             return Err(PlanError::Strategy {
                 name: program.name.clone(),
                 wanted: wanted.name(),

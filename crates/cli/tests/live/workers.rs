@@ -59,7 +59,7 @@ fn workers_share_the_queues_of_afxdp() {
 }
 
 #[test]
-fn several_workers_are_refused_for_a_function_that_writes_state_with_the_line() {
+fn workers_with_parts_are_refused_for_a_function_that_no_key_parts_with_the_line() {
     let command = |nf: &str| {
         let mut command = millrace();
         command.args([
@@ -67,16 +67,21 @@ fn several_workers_are_refused_for_a_function_that_writes_state_with_the_line() 
             nf,
             "--cores",
             "2",
+            "--strategy",
+            "shard",
             "--ports",
             "afpacket:x,afpacket:y",
         ]);
         command
     };
     let text = refused(&mut command("nfs/bridge"), 1);
-    assert!(text.contains("bridge runs on one core: "), "{text}");
-    assert!(text.contains("bridge.c:"), "{text}");
+    assert!(
+        text.contains("bridge cannot run as `shard`: bridge.c:"),
+        "{text}"
+    );
+    assert!(text.contains("MAC address"), "{text}");
     let text = refused(&mut command(GATE), 1);
-    assert!(text.contains("--cores 2"), "{text}");
+    assert!(text.contains("cannot run as `shard`: "), "{text}");
 }
 
 /// Where a port cannot be told whose packets are whose, they are handed over: both directions of a flow
