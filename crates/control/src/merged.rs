@@ -85,7 +85,7 @@ mod tests {
             super::sum(&words, &[vec![1; 3], vec![1; 3]]),
             Some(vec![1; 3])
         );
-        assert_eq!(super::sum(&[], &[one.clone()]), Some(one));
+        assert_eq!(super::sum(&[], std::slice::from_ref(&one)), Some(one));
     }
 
     #[test]

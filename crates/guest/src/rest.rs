@@ -27,7 +27,7 @@ const AGAIN: Duration = Duration::from_millis(1);
 pub struct Parked {
     /// thread number, as the guest knows it
     pub number: i32,
-    /// as [`Context::clear`]
+    /// as `Context::clear`
     pub clear: usize,
     /// FS base
     pub fs: usize,

@@ -89,17 +89,17 @@ fn mac_addresses_are_hashed_by_none() {
 #[test]
 fn one_address() {
     behind_each("policer", Strategy::Shard, |plan, nic| {
-        by(plan, nic, "WAN", &[TO])
+        by(plan, nic, "WAN", &[TO]);
     });
     behind_each("psd", Strategy::Shard, |plan, nic| {
-        by(plan, nic, "WAN", &[FROM])
+        by(plan, nic, "WAN", &[FROM]);
     });
 }
 
 #[test]
 fn both_addresses() {
     behind_each("cl", Strategy::Shard, |plan, nic| {
-        by(plan, nic, "LAN", &[FROM, TO])
+        by(plan, nic, "LAN", &[FROM, TO]);
     });
 }
 
@@ -115,7 +115,7 @@ fn flows_of_two_ports_go_by_hosts() {
 #[test]
 fn whole_connections() {
     behind_each("conntrack", Strategy::Shard, |plan, nic| {
-        by(plan, nic, "*", &ALL)
+        by(plan, nic, "*", &ALL);
     });
 }
 
