@@ -52,7 +52,7 @@ pub struct Parallel {
     pub owners: Vec<Owners>,
     /// how each object stands on the workers, in the module's order; those that are missing are copies
     pub shares: Vec<Share>,
-    /// how far apart in the packets' time workers may be, ns; none: as far as [`AHEAD`] windows are. For
+    /// how far apart in the packets' time workers may be, ns; none: as far as `AHEAD` windows are. For
     /// workers that share state: what expires is decided by whoever is first
     pub apart: Option<u64>,
     /// how many workers, at least 1
