@@ -121,7 +121,7 @@ fn table(folder: &Path) -> String {
         100 * exhaustive / rows.len(),
         rows.len() - exhaustive,
     );
-    text.push_str("| object | program | instructions | model | time | questions to Z3 |\n| --- | --- | --- | --- | --- | --- |\n");
+    text.push_str("| object | program | instructions | model | time | questions to the solver |\n| --- | --- | --- | --- | --- | --- |\n");
     for r in &rows {
         writeln!(
             text,
