@@ -160,9 +160,11 @@ pub fn save(desk: &Arc<Desk>, file: &Path) -> Result<Report, SnapshotError> {
     let part = Path::new(&name);
     let saved = (|| {
         use std::os::unix::fs::OpenOptionsExt;
-        // What is in a guest's memory is its user's.
+        // What is in a guest's memory is its user's: neither a file of somebody else's nor one that a link leads to is
+        // written.
+        let _ = std::fs::remove_file(part);
         let mut options = File::options();
-        options.write(true).create(true).truncate(true).mode(0o600);
+        options.write(true).create_new(true).mode(0o600);
         let mut out = Counted(BufWriter::with_capacity(1 << 18, options.open(part)?), 0);
         let mut taker = Taker::begin(&guest, &mut out)?;
         while taker.again() {
