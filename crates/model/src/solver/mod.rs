@@ -44,9 +44,9 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub enum Said {
     /// it can hold, with these values of symbols and packet bytes
-    Holds(IdMap<ExprId, u64>),
+    Holds(Values),
     /// it could with these if products and quotients were any numbers
-    Roughly(IdMap<ExprId, u64>),
+    Roughly(Values),
     /// it cannot: not even these of them, if the solver knows that
     Fails(Option<Vec<ExprId>>),
     /// nothing was found within the time allowed, or there is no solver
@@ -109,6 +109,8 @@ const REMEMBERED: usize = 48;
 const ANSWERS: usize = 1 << 16;
 /// Most expressions that a walk evaluates.
 const LONG: usize = 20_000;
+/// Most parameters that are set to their extremes before a question is asked exactly.
+const PARAMETERS: usize = 8;
 /// How often a question is asked again with more lemmas.
 const ROUNDS: usize = 16;
 
@@ -351,9 +353,8 @@ impl Oracle {
             if exact {
                 break;
             }
-            let mut from = vec![made];
-            from.extend(under.into_iter().flat_map(|m| extremes(arena, all, m)));
-            for m in from {
+            let others = under.into_iter().flat_map(|m| extremes(arena, all, m));
+            for m in std::iter::once(made).chain(others) {
                 if let Some(m) = self.walk(arena, all, &m, fits) {
                     return Answer::Holds(m);
                 }
@@ -403,19 +404,24 @@ impl Oracle {
     }
 }
 
-/// The assignment with one parameter at an extreme, which is what decides whether a limit can be reached at all.
-fn extremes(arena: &Arena, all: &[ExprId], from: &Assignment) -> Vec<Rc<Assignment>> {
-    let mut out = Vec::new();
-    for id in cone(arena, all, |_| false) {
-        if let Node::Sym(s) = arena.node(id)
-            && arena.symbol(*s).origin == Origin::Param
-        {
-            for value in [0, 1, mask(arena.width(id))] {
-                let mut symbols = from.symbols.clone();
-                symbols.insert(*s, value);
-                out.push(Rc::new(Assignment::new(symbols, from.packet.clone())));
-            }
-        }
-    }
-    out
+/// The assignment with one parameter at an extreme, which is what decides whether a limit can be reached at all; for no
+/// more parameters than functions have.
+fn extremes<'a>(
+    arena: &'a Arena,
+    all: &[ExprId],
+    from: &'a Assignment,
+) -> impl Iterator<Item = Rc<Assignment>> + 'a {
+    let is_parameter = |id: ExprId| match arena.node(id) {
+        Node::Sym(s) if arena.symbol(*s).origin == Origin::Param => Some((*s, arena.width(id))),
+        _ => None,
+    };
+    let parameters = cone(arena, all, |_| false).into_iter();
+    let parameters = parameters.filter_map(is_parameter).take(PARAMETERS);
+    parameters.flat_map(move |(s, width)| {
+        [0, 1, mask(width)].into_iter().map(move |value| {
+            let mut symbols = from.symbols.clone();
+            symbols.insert(s, value);
+            Rc::new(Assignment::new(symbols, from.packet.clone()))
+        })
+    })
 }
