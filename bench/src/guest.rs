@@ -101,15 +101,7 @@ pub fn section(turns: usize) -> Result<Section> {
         guests.push(start(&program, "", "")?);
     }
     let mut buffers = vec![[1_u8; 64]; BURST];
-    let packet = |bytes: &mut [u8; 64]| Packet {
-        data: bytes.as_mut_ptr(),
-        time: 1,
-        length: 64,
-        wire: 64,
-        room: 64,
-        port: 0,
-        fate: 0,
-    };
+    let packet = |bytes: &mut [u8; 64]| Packet::of(bytes, 1, 64);
     let mut packets: Vec<Packet> = buffers.iter_mut().map(packet).collect();
     let counts = [1, 3, 8];
     let (mut alone, mut called, mut hosted) = (Vec::new(), Vec::new(), [const { Vec::new() }; 3]);

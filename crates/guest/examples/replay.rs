@@ -29,15 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             };
             frames.push((record.data.to_vec(), record.time_ns, record.original_length));
         }
-        let packet = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
-            data: data.as_mut_ptr(),
-            time: *time,
-            length: data.len() as u32,
-            wire: *wire,
-            room: data.len() as u32,
-            port: 0,
-            fate: 0,
-        };
+        let packet = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet::of(data, *time, *wire);
         let mut packets: Vec<Packet> = frames.iter_mut().map(packet).collect();
         // SAFETY: each packet lies in a buffer of its own in `frames`, which is not touched during the call.
         unsafe { guest.burst(&mut packets) };

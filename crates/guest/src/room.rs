@@ -120,15 +120,8 @@ mod tests {
     use super::*;
 
     fn packet(bytes: &mut [u8]) -> Packet {
-        Packet {
-            data: bytes.as_mut_ptr(),
-            time: 0,
-            length: bytes.len() as u32,
-            wire: bytes.len() as u32,
-            room: bytes.len() as u32,
-            port: 0,
-            fate: 0,
-        }
+        let wire = bytes.len() as u32;
+        Packet::of(bytes, 0, wire)
     }
 
     /// What the guest does to the copies comes back; what an earlier burst left is gone.

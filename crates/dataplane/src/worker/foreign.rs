@@ -26,6 +26,22 @@ pub struct Given {
     pub fate: u16,
 }
 
+impl Given {
+    /// One of these bytes, of which it takes no more room, that came in at port 0; it goes on.
+    #[must_use]
+    pub fn of(bytes: &mut [u8], time: u64, wire: u32) -> Self {
+        Self {
+            data: bytes.as_mut_ptr(),
+            time,
+            length: bytes.len() as u32,
+            wire,
+            room: bytes.len() as u32,
+            port: 0,
+            fate: ON,
+        }
+    }
+}
+
 /// It goes on: it leaves at the other port than the one that it came in at.
 pub const ON: u16 = 0;
 /// The element drops it.

@@ -131,15 +131,7 @@ impl Packets {
 
 fn each(packets: &mut [(Vec<u8>, u64, u32)], mut play: impl FnMut(&mut Vec<Packet>)) {
     for burst in packets.chunks_mut(BURST) {
-        let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet {
-            data: data.as_mut_ptr(),
-            time: *time,
-            length: data.len() as u32,
-            wire: *wire,
-            room: data.len() as u32,
-            port: 0,
-            fate: 0,
-        };
+        let given = |(data, time, wire): &mut (Vec<u8>, u64, u32)| Packet::of(data, *time, *wire);
         play(&mut burst.iter_mut().map(given).collect());
     }
 }
