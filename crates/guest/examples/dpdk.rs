@@ -16,6 +16,11 @@ const PROGRAM: &str = "dpdk-testpmd";
 const WORDS: &str =
     "-l 0-1 --log-level=error -- --forward-mode=macswap --total-num-mbufs=4096 --no-flush-rx";
 
+/// A packet's place, where a line of the cache begins, as a port's.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Buffer([u8; 2048]);
+
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
@@ -26,9 +31,9 @@ fn hosted(bursts: usize) -> Result<f64, Box<dyn std::error::Error>> {
     let mut spec = Spec::parse(&format!("{PROGRAM} {WORDS}"))?;
     spec.output = 2;
     let mut guest = Hosted::start(spec)?;
-    let mut buffers = vec![[0_u8; 2048]; BURST];
-    let packet = |b: &mut [u8; 2048]| Packet {
-        data: b.as_mut_ptr(),
+    let mut buffers = vec![Buffer([0; 2048]); BURST];
+    let packet = |b: &mut Buffer| Packet {
+        data: b.0.as_mut_ptr(),
         time: 1,
         length: 64,
         wire: 64,

@@ -140,7 +140,9 @@ impl Hosted {
         while let Some(polling) = &mut self.polling
             && index < polling.contexts.len()
         {
-            let context = polling.contexts.remove(index);
+            let Some(context) = polling.contexts.get(index).copied() else {
+                break;
+            };
             // SAFETY: the port is mapped as long as the slot is. No reference is made.
             unsafe { (&raw mut (*port).running).write(context.fs as u64) };
             self.shared.watch.enter(own_number());
@@ -152,10 +154,13 @@ impl Hosted {
             self.shared.watch.leave();
             // SAFETY: as above.
             unsafe { (&raw mut (*port).running).write(0) };
+            if !matches!(stop, Ok(Stop::Receive(_))) {
+                polling.contexts.remove(index);
+            }
             let ended = match stop {
                 Ok(Stop::Receive(context)) => {
-                    if let Some(polling) = &mut self.polling {
-                        polling.contexts.insert(index, context);
+                    if let Some(place) = polling.contexts.get_mut(index) {
+                        *place = context;
                     }
                     index += 1;
                     None
@@ -182,7 +187,8 @@ impl Hosted {
 
     /// Takes in threads that have asked for packets; where there is none, waits for one.
     fn adopt(&mut self) {
-        let deadline = Instant::now() + self.shared.spec.limit;
+        // A burst asks for the time only where there is something to wait for.
+        let mut deadline = None;
         loop {
             if self.shared.arrivals.count.load(Ordering::Acquire) > 0 {
                 let mut asking = lock(&self.shared.arrivals.asking);
@@ -196,7 +202,10 @@ impl Hosted {
             }
             if self.shared.living.load(Ordering::Acquire) == 0 {
                 self.shared.end(Over::Exit(0));
-            } else if Instant::now() >= deadline {
+                continue;
+            }
+            let limit = self.shared.spec.limit;
+            if Instant::now() >= *deadline.get_or_insert_with(|| Instant::now() + limit) {
                 self.shared.end(Over::Stuck(0));
             }
             // It is on its way from one thread to another, which takes some tens of microseconds.
@@ -277,44 +286,37 @@ impl Hosted {
         went
     }
 
-    /// What it has made of the packets. What it says is not trusted: lengths stay within their rooms.
+    /// What it has made of the packets. What it says is not trusted: lengths stay within their rooms. Threads of the
+    /// guest's may change what they say between two looks: there is one.
     fn take_back(&mut self, packets: &mut [Packet], count: usize) {
         let port = self.port();
         let Some(polling) = &mut self.polling else {
             return;
         };
-        let told = |index: usize| {
+        let packets = packets.get_mut(..count).unwrap_or(&mut []);
+        // As they were, which says where their copies lie.
+        let before = self.room.as_ref().map(|_| packets.to_vec());
+        // SAFETY: an address within the port, which is mapped as long as the slot is. No reference is made.
+        let places = unsafe { (&raw const (*port).packets).cast::<Packet>() };
+        for (index, packet) in packets.iter_mut().enumerate() {
             // SAFETY: as in `poll`; `index` is below the array's length.
-            unsafe {
-                (&raw const (*port).packets)
-                    .cast::<Packet>()
-                    .add(index)
-                    .read()
-            }
-        };
-        // Threads of the guest's may change what they say between two looks: there is one.
-        let told: Vec<Packet> = (0..count).map(told).collect();
-        let leaves =
-            |told: &Packet, most: u32| (OUT..OUT + 2).contains(&told.fate) && told.length <= most;
-        if let Some(room) = &self.room {
-            // SAFETY: the packets that were copied in.
-            unsafe {
-                room.back(packets, |index, packet| match told.get(index) {
-                    Some(told) if leaves(told, room.most(packet) as u32) => told.length,
-                    _ => 0,
-                });
-            }
-        }
-        for (packet, told) in packets.iter_mut().zip(&told) {
+            let (fate, length, wire) = unsafe {
+                let place = places.add(index);
+                (
+                    (&raw const (*place).fate).read_volatile(),
+                    (&raw const (*place).length).read_volatile(),
+                    (&raw const (*place).wire).read_volatile(),
+                )
+            };
             let most = match &self.room {
                 Some(room) => room.most(packet) as u32,
                 None => packet.room,
             };
-            packet.fate = match told.fate {
+            packet.fate = match fate {
                 KEEP => KEEP,
-                out if leaves(told, most) => {
-                    packet.length = told.length;
-                    packet.wire = told.wire.max(told.length);
+                out if (OUT..OUT + 2).contains(&out) && length <= most => {
+                    packet.length = length;
+                    packet.wire = wire.max(length);
                     out
                 }
                 // Nobody has received it: a device would have lost it.
@@ -324,6 +326,14 @@ impl Hosted {
                 }
                 _ => DROP,
             };
+        }
+        if let (Some(room), Some(before)) = (&self.room, before) {
+            let now = |index: usize, _: &Packet| match packets.get(index) {
+                Some(packet) if packet.fate >= OUT => packet.length,
+                _ => 0,
+            };
+            // SAFETY: the packets that were copied in.
+            unsafe { room.back(&before, now) };
         }
     }
 

@@ -11,7 +11,11 @@
 //! | 40, 48 | rbx, rbp |
 //! | 56 | where to go on |
 //!
-//! The guest's half of the way to the host stands in its preload (preload/yield.S); it finds the host
+//! The control words are loaded only where the two sides differ in them, exception flags aside, which no call
+//! preserves. The way in ends in a jump and not in a return, and the way out is a return to the caller of [`enter`]:
+//! with the guest's half, which calls nothing, the processor's stack of return addresses stays level.
+//!
+//! The guest's half of the way to the host stands in its preload (preload/yield.h); it finds the host
 //! through GS, so that no address of the host's lies on a guest's stack. GS names the [`Thread`] of the kernel
 //! thread; glibc does not use it on x86-64.
 //!
@@ -61,11 +65,18 @@ pub unsafe extern "C" fn enter(thread: *mut Thread) {
         "cmp dword ptr [rip + {keys}], 0",
         "jne 4f",
         "5:",
-        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        // Exception flags, the lower six bits, are not kept.
+        "mov rsi, [rdi + {host_rsp}]",
+        "mov eax, [rsi]", "xor eax, [rsp]", "test eax, 0xffffffc0", "jne 6f",
+        "movzx eax, word ptr [rsi + 4]", "cmp ax, [rsp + 4]", "jne 6f",
+        "7:",
+        "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "pop rcx",
         // A program's entry wants rdx = 0 (nothing to run at exit), a thread's wants rax = 0.
         "xor eax, eax", "xor edx, edx",
-        "ret",
+        "jmp rcx",
+        "6:",
+        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "jmp 7b",
         "2:",
         "mov r8, rdi",
         "mov rsi, rax", "mov edi, 0x1002", "mov eax, 158", // arch_prctl(ARCH_SET_FS)
@@ -119,6 +130,8 @@ pub unsafe extern "C" fn gate() {
         "xor eax, eax", "xor ecx, ecx", "xor edx, edx", "wrpkru",
         "4:",
         "mov gs:[{guest_rsp}], rsp",
+        // While a fault is still the guest's.
+        "mov r8d, [rsp]", "movzx r9d, word ptr [rsp + 4]",
         "cmp dword ptr [rip + {fsgsbase}], 0",
         "je 2f",
         "rdfsbase rax", "mov gs:[{guest_fs}], rax",
@@ -126,10 +139,14 @@ pub unsafe extern "C" fn gate() {
         "3:",
         "mov rsp, gs:[{host_rsp}]",
         "mov dword ptr gs:[{in_guest}], 0",
-        "cld",
-        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
+        "xor r8d, [rsp]", "test r8d, 0xffffffc0", "jne 5f",
+        "cmp r9w, [rsp + 4]", "jne 5f",
+        "6:",
+        "add rsp, 8",
         "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
         "ret",
+        "5:",
+        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "jmp 6b",
         // Without FSGSBASE the guest cannot change FS but by arch_prctl, which is seen: guest_fs is right.
         "2:",
         "mov rsi, gs:[{host_fs}]", "mov edi, 0x1002", "mov eax, 158",
