@@ -11,7 +11,7 @@ use crate::command::Spec;
 use crate::end::END;
 use crate::error::GuestError;
 use crate::hosted::Hosted;
-use crate::port::{BURST, DROP, KEEP, OUT, Packet, Port};
+use crate::port::{BURST, Packet, Port};
 use crate::protect;
 use crate::shared::{Over, describe, lock, over, own_number};
 use crate::thread::{self, Context, Running, Stop};
@@ -72,7 +72,7 @@ impl Hosted {
         held > 0
     }
 
-    fn port(&self) -> *mut Port {
+    pub(crate) fn port(&self) -> *mut Port {
         self.shared.port_address() as *mut Port
     }
 
@@ -133,6 +133,8 @@ impl Hosted {
     }
 
     /// Lets each of its threads that ask for packets run until it asks again. False when it does not run any more.
+    // As `thread::run`.
+    #[inline(always)]
     fn round(&mut self) -> bool {
         self.adopt();
         let port = self.port();
@@ -154,28 +156,17 @@ impl Hosted {
             self.shared.watch.leave();
             // SAFETY: as above.
             unsafe { (&raw mut (*port).running).write(0) };
-            if !matches!(stop, Ok(Stop::Receive(_))) {
-                polling.contexts.remove(index);
-            }
-            let ended = match stop {
+            match stop {
                 Ok(Stop::Receive(context)) => {
                     if let Some(place) = polling.contexts.get_mut(index) {
                         *place = context;
                     }
                     index += 1;
-                    None
                 }
-                Ok(Stop::Blocked(saved)) => self
-                    .shared
-                    .demote(saved)
-                    .err()
-                    .map(|error| Over::Host(error.to_string())),
-                Ok(Stop::Left(Left::Thread)) => None,
-                Ok(Stop::Left(left)) => Some(over(left)),
-                Err(error) => Some(Over::Host(error.to_string())),
-            };
-            if let Some(ended) = ended {
-                self.shared.end(ended);
+                stop => {
+                    polling.contexts.remove(index);
+                    self.gone_from(stop);
+                }
             }
             if self.shared.is_dead() {
                 self.settle();
@@ -183,6 +174,21 @@ impl Hosted {
             }
         }
         true
+    }
+
+    /// One of its threads does not ask for packets any more.
+    #[cold]
+    fn gone_from(&self, stop: Result<Stop, GuestError>) {
+        let ended = match stop {
+            Ok(Stop::Blocked(saved)) => match self.shared.demote(saved) {
+                Ok(()) => return,
+                Err(error) => Over::Host(error.to_string()),
+            },
+            Ok(Stop::Receive(_) | Stop::Left(Left::Thread)) => return,
+            Ok(Stop::Left(left)) => over(left),
+            Err(error) => Over::Host(error.to_string()),
+        };
+        self.shared.end(ended);
     }
 
     /// Takes in threads that have asked for packets; where there is none, waits for one.
@@ -284,57 +290,6 @@ impl Hosted {
             self.take_back(packets, count);
         }
         went
-    }
-
-    /// What it has made of the packets. What it says is not trusted: lengths stay within their rooms. Threads of the
-    /// guest's may change what they say between two looks: there is one.
-    fn take_back(&mut self, packets: &mut [Packet], count: usize) {
-        let port = self.port();
-        let Some(polling) = &mut self.polling else {
-            return;
-        };
-        let packets = packets.get_mut(..count).unwrap_or(&mut []);
-        // As they were, which says where their copies lie.
-        let before = self.room.as_ref().map(|_| packets.to_vec());
-        // SAFETY: an address within the port, which is mapped as long as the slot is. No reference is made.
-        let places = unsafe { (&raw const (*port).packets).cast::<Packet>() };
-        for (index, packet) in packets.iter_mut().enumerate() {
-            // SAFETY: as in `poll`; `index` is below the array's length.
-            let (fate, length, wire) = unsafe {
-                let place = places.add(index);
-                (
-                    (&raw const (*place).fate).read_volatile(),
-                    (&raw const (*place).length).read_volatile(),
-                    (&raw const (*place).wire).read_volatile(),
-                )
-            };
-            let most = match &self.room {
-                Some(room) => room.most(packet) as u32,
-                None => packet.room,
-            };
-            packet.fate = match fate {
-                KEEP => KEEP,
-                out if (OUT..OUT + 2).contains(&out) && length <= most => {
-                    packet.length = length;
-                    packet.wire = wire.max(length);
-                    out
-                }
-                // Nobody has received it: a device would have lost it.
-                0 => {
-                    polling.untaken += 1;
-                    DROP
-                }
-                _ => DROP,
-            };
-        }
-        if let (Some(room), Some(before)) = (&self.room, before) {
-            let now = |index: usize, _: &Packet| match packets.get(index) {
-                Some(packet) if packet.fate >= OUT => packet.length,
-                _ => 0,
-            };
-            // SAFETY: the packets that were copied in.
-            unsafe { room.back(&before, now) };
-        }
     }
 
     /// Lets it end: its threads run by themselves, its input ends, and if it does not mind that, it gets the

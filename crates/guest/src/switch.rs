@@ -12,8 +12,8 @@
 //! | 56 | where to go on |
 //!
 //! The control words are loaded only where the two sides differ in them, exception flags aside, which no call
-//! preserves. The way in ends in a jump and not in a return, and the way out is a return to the caller of [`enter`]:
-//! with the guest's half, which calls nothing, the processor's stack of return addresses stays level.
+//! preserves. Both ways end in jumps, and nothing is called: the processor predicts returns from a stack of its own, on
+//! which a call or return of the switch's would put all others out of step, on both sides.
 //!
 //! The guest's half of the way to the host stands in its preload (preload/yield.h); it finds the host
 //! through GS, so that no address of the host's lies on a guest's stack. GS names the [`Thread`] of the kernel
@@ -26,7 +26,7 @@
 //! Nothing here may touch the stack protector's canary or thread-local variables before FS is the host's
 //! again, which is why it is assembly and the rest is not.
 
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU32;
 
@@ -42,8 +42,29 @@ pub const CONTROL_WORDS: u64 = 0x0000_037f_0000_1f80;
 /// Whether user space may read and write FS and GS base (`AT_HWCAP2`, bit 1); set before any guest runs.
 pub static FSGSBASE: AtomicU32 = AtomicU32::new(0);
 
-/// Runs the guest whose context stands in the thread's [`Thread`] until it comes back through [`gate`] or a
-/// signal handler leaves through [`resume_host`].
+/// Leaves the host by one of [`enter`] and [`enter_saved`], and is back when the guest comes back through [`gate`] or
+/// a signal handler leaves through [`resume_host`]. It stands in for a call that pushes nothing to the processor's
+/// stack of return addresses.
+///
+/// # Safety
+/// As of `way`.
+#[inline(always)]
+pub unsafe fn through(way: unsafe extern "C" fn(*mut Thread), thread: *mut Thread) {
+    // SAFETY: as the caller promises; to the compiler it is a call by the C ABI, whose stack is aligned here and whose
+    // return address is pushed by hand.
+    unsafe {
+        asm!(
+            "lea rax, [rip + 2f]", "push rax",
+            "jmp rsi",
+            "2:",
+            in("rsi") way,
+            in("rdi") thread,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// Runs the guest whose context stands in the thread's [`Thread`]; for [`through`].
 ///
 /// # Safety
 /// `thread` is this kernel thread's own and GS names it; `guest_rsp` points to a frame as the table above.
@@ -143,8 +164,8 @@ pub unsafe extern "C" fn gate() {
         "cmp r9w, [rsp + 4]", "jne 5f",
         "6:",
         "add rsp, 8",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
-        "ret",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "pop rcx",
+        "jmp rcx",
         "5:",
         "ldmxcsr [rsp]", "fldcw [rsp + 4]", "jmp 6b",
         // Without FSGSBASE the guest cannot change FS but by arch_prctl, which is seen: guest_fs is right.
@@ -185,7 +206,8 @@ pub unsafe extern "C" fn resume_host() {
         "pop r12",
         "pop rbx",
         "pop rbp",
-        "ret",
+        "pop rcx",
+        "jmp rcx",
         keys = sym protect::IN_USE,
     )
 }
