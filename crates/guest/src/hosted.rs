@@ -24,6 +24,8 @@ pub struct Hosted {
     /// as its packets' thread is run
     pub(crate) running: Option<Running>,
     pub(crate) over: Option<Over>,
+    /// time from the first mapping until its first instruction
+    pub mapped: Duration,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
     /// where its packets are copied to, if they are

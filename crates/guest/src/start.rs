@@ -166,6 +166,7 @@ impl Hosted {
             context: None,
             running: None,
             over: None,
+            mapped: begin.elapsed(),
             took: Duration::ZERO,
             room,
             sent: Vec::new(),

@@ -23,7 +23,7 @@ static struct {
     struct mr_guest_port *port;
 } thread;
 
-static _Alignas(64) uint8_t bytes[BURST][2048 + 64]; /* as in dpdk.rs */
+static _Alignas(64) uint8_t bytes[BURST][2048 + 64]; /* as in the hosted ones */
 static struct mr_guest_packet fresh[BURST], packets[BURST];
 static uint64_t *took, before;
 static unsigned long rounds, round_now, quiet;
