@@ -102,7 +102,7 @@ impl Engine<'_> {
             let node = self.arena.node(e);
             let plain = matches!(
                 node,
-                Node::Byte { base: None, .. }
+                Node::Byte { .. }
                     | Node::Concat(_)
                     | Node::Extract { .. }
                     | Node::Const(_)
