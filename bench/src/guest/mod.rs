@@ -119,7 +119,7 @@ fn machine(turns: usize) -> Result<String> {
     let load = load.split(' ').take(3).collect::<Vec<_>>().join(" ");
     let has = |flag| fact("flags").split(' ').any(|f| f == flag);
     Ok(format!(
-        "{}, {} processors, {} GHz time stamp counter{}{}; load {load}; {turns} turns at most",
+        "{}, {} processors, {:.1} GHz time stamp counter{}{}; load {load}; {turns} turns at most",
         fact("model name"),
         crate::measure::processors()?,
         fact("cpu MHz").parse::<f64>().unwrap_or(0.0) / 1e3,
