@@ -33,6 +33,8 @@ pub struct Thread {
     pub(crate) host_fs: usize,
     pub(crate) guest_rsp: usize,
     pub(crate) guest_fs: usize,
+    /// mxcsr and the x87 control word as a guest has left them, for the switch
+    pub(crate) words: [u32; 2],
     /// PKRU while the guest runs, with protection keys
     pub(crate) rights: u32,
     /// the guest is running, or the host on its behalf in a signal handler
@@ -154,6 +156,7 @@ impl Own {
             host_fs: fs,
             guest_rsp: 0,
             guest_fs: 0,
+            words: [0; 2],
             rights: 0,
             in_guest: AtomicU32::new(0),
             in_trap: AtomicU32::new(0),
