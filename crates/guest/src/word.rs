@@ -30,6 +30,13 @@ impl<'a> Word<'a> {
         Some(Self { options, command })
     }
 
+    /// The word that names the program, as it was written.
+    #[must_use]
+    pub fn program(&self) -> Option<String> {
+        let words = shell_words::split(self.command).ok()?;
+        words.into_iter().next()
+    }
+
     /// The program, its arguments, and what the options ask for.
     ///
     /// # Errors
@@ -38,14 +45,32 @@ impl<'a> Word<'a> {
         let mut spec = Spec::parse(self.command)?;
         for option in self.options.split(',').filter(|o| !o.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            let done = set(&mut spec, name, value);
-            done.ok_or_else(|| GuestError::Command {
-                command: self.command.to_owned(),
-                what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, paths are absolute"),
-            })?;
+            option_of(&mut spec, self.command, name, value)?;
         }
         Ok(spec)
     }
+}
+
+/// Sets an option of docs/guests.md by its name; the value of a switch is empty. `command` is for the message.
+///
+/// # Errors
+/// [`GuestError::Command`] when it does not exist, or its value cannot be read.
+pub fn option_of(
+    spec: &mut Spec,
+    command: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), GuestError> {
+    set(spec, name, value).ok_or_else(|| {
+        let option = match value {
+            "" => name.to_owned(),
+            value => format!("{name}={value}"),
+        };
+        GuestError::Command {
+            command: command.to_owned(),
+            what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, paths are absolute"),
+        }
+    })
 }
 
 /// Sets an option; none when there is no such option, or its value is not one.

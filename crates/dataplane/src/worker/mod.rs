@@ -9,17 +9,20 @@
 
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod chain;
+pub mod change;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
 #[allow(unsafe_code, reason = "its packets are named by address")]
 pub mod foreign;
 mod limit;
+mod lives;
 mod pressure;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod stage;
+pub mod topology;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
@@ -32,6 +35,7 @@ use std::time::{Duration, Instant};
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub use shared::Shared;
+pub use topology::Topology;
 
 use crate::account::Account;
 use crate::clock::{Rate, now};
@@ -49,10 +53,15 @@ use turn::{Served, Worker};
 /// How often an observer is called.
 const OBSERVE: Duration = Duration::from_millis(100);
 
+/// How long the end of a run waits for elements that were taken out to end: as long as a guest may take.
+const LEAVE: Duration = Duration::from_secs(20);
+
 /// Everything that workers need.
 pub struct Serve {
-    /// the functions, in a row; at least one
+    /// the functions, in the order of the topology; at least one
     pub chain: Vec<Link>,
+    /// how they are connected; without it one has the ports, and several stand in a row
+    pub topology: Option<Topology>,
     /// names of the chain's ports
     pub ports: Vec<String>,
     /// a worker each: its queues, in the same order for all
@@ -80,7 +89,7 @@ pub struct Serve {
     pub time: Option<Duration>,
     /// never sleep, even when nothing comes
     pub busy: bool,
-    /// where requests from outside wait, one for each worker; they are about the first function
+    /// where requests from outside wait, one for each worker
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// what is done with the states of all workers when all is over
     pub at_end: Option<Job>,
@@ -144,6 +153,11 @@ pub fn serve(
     let mut account = shared.account(tick, seconds);
     let ordered = ended.iter().flatten().any(|w| w.ordered);
     account.interrupted = stop.load(Ordering::Relaxed) || ordered;
+    // What was taken out of the chain may still be writing what it found.
+    let patience = Instant::now() + LEAVE;
+    while shared.lives.leaving() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     report::complete(&mut account, &shared, &mut ended, &serve, tick);
     if let Some(job) = serve.at_end.take() {
         report::finally(job, &mut ended, &account);
@@ -177,11 +191,25 @@ fn worker(
     let stamps = queues.iter().filter_map(|q| q.next_stamp());
     let start = stamps.min().unwrap_or_else(now);
     let burst = serve.burst.clamp(1, MAX_BURST);
+    let topology = serve
+        .topology
+        .clone()
+        .unwrap_or_else(|| match serve.chain.len() {
+            0 | 1 => Topology::alone(serve.ports.len()),
+            several => Topology::line(several),
+        });
     Ok(Worker {
         number,
         workers: count,
         shared: shared.clone(),
-        chain: Chain::new(&serve.chain, common, number, start)?,
+        chain: Chain::new(
+            &serve.chain,
+            &shared.lives.present(),
+            &topology,
+            common,
+            number,
+            start,
+        )?,
         delivery: Delivery::new(queues.len()),
         queues: queues
             .into_iter()

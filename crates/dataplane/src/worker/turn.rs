@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
+use super::change::Live;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::pressure::Seen;
@@ -136,8 +137,14 @@ impl Worker {
             self.shared
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
+        let clock = self.clock.max(self.queues_time());
         let mut desk = Desk {
-            instance: self.chain.stages.first_mut().and_then(|s| s.instance()),
+            instance: None,
+            chain: Some(Live {
+                chain: &mut self.chain,
+                shared: &self.shared,
+                clock,
+            }),
             others: Vec::new(),
             now: self.clock,
             account: &account,
@@ -150,6 +157,7 @@ impl Worker {
 
     fn count(&self) -> Count<'_> {
         Count {
+            worker: self.number,
             counters: self.shared.counters(self.number),
             places: &self.shared.places,
         }
@@ -249,6 +257,7 @@ impl Worker {
     fn describe(&mut self, keeps_time: bool) {
         let counters = self.shared.counters(self.number);
         let count = Count {
+            worker: self.number,
             counters,
             places: &self.shared.places,
         };
@@ -295,11 +304,10 @@ impl Worker {
 
     fn account_work(&mut self) {
         let mut ticks = 0;
-        let (counters, places) = (self.shared.counters(self.number), &self.shared.places);
-        for (stage, work) in self.chain.work.iter().enumerate() {
-            counters.add(places.stage(stage, OfStage::Packets), work.packets);
-            counters.add(places.stage(stage, OfStage::Bursts), work.bursts);
-            counters.add(places.stage(stage, OfStage::Ticks), work.ticks);
+        for (stage, work) in self.chain.stages.iter().zip(&self.chain.work) {
+            stage.life.add(self.number, OfStage::Packets, work.packets);
+            stage.life.add(self.number, OfStage::Bursts, work.bursts);
+            stage.life.add(self.number, OfStage::Ticks, work.ticks);
             ticks += work.ticks;
         }
         let packets = self.frames.len() as u64;
@@ -312,6 +320,7 @@ impl Worker {
         // all workers share.
         let shared = &*self.shared;
         let count = Count {
+            worker: self.number,
             counters: shared.counters(self.number),
             places: &shared.places,
         };
@@ -321,6 +330,7 @@ impl Worker {
             &self.frames,
             &self.descriptors,
             &self.chain.ends,
+            &self.chain.stages,
             &count,
         );
         for (queue, served) in self.queues.iter_mut().enumerate() {
@@ -368,11 +378,10 @@ impl Worker {
             return;
         }
         self.clock = self.clock.max(time);
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+        for stage in &mut self.chain.stages {
             for (moment, timer) in stage.timers.take(time) {
                 stage.fire(timer, moment);
-                let place = self.shared.places.stage(index, OfStage::Timers);
-                self.shared.counters(self.number).add(place, 1);
+                stage.life.add(self.number, OfStage::Timers, 1);
             }
         }
     }
@@ -389,12 +398,11 @@ impl Worker {
     }
 
     fn count_alarms(&mut self) {
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+        for stage in &mut self.chain.stages {
             let fired = stage.alarms_fired();
             if fired != stage.alarms {
-                let place = self.shared.places.stage(index, OfStage::Timers);
                 let more = fired.saturating_sub(stage.alarms);
-                self.shared.counters(self.number).add(place, more);
+                stage.life.add(self.number, OfStage::Timers, more);
                 stage.alarms = fired;
             }
         }
@@ -409,11 +417,11 @@ impl Worker {
 
     /// Hands over the records of ring buffers.
     fn records(&mut self) {
-        if !self.shared.has_records {
+        if !self.shared.has_records.load(Ordering::Relaxed) {
             return;
         }
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
-            self.shared.records(index, stage, self.clock);
+        for stage in &mut self.chain.stages {
+            self.shared.records(stage, self.clock);
         }
     }
 
