@@ -38,7 +38,7 @@ fn once_prints_tables_and_json_one_document() {
     let (done, _) = output(&mut live.command(&["top", "--once", "--every", "0.1"]));
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success());
-    for part in ["blocklist", "Functions", "Ports", "Workers", "ns/packet"] {
+    for part in ["blocklist", "Elements", "Ports", "Workers", "ns/packet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // No terminal, no screen; nobody there, no figures.
@@ -225,7 +225,7 @@ fn on_a_terminal_keys_work_and_the_terminal_is_as_before() {
     terminal.attach(&mut command);
     let mut top = command.env("TERM", "xterm").spawn().unwrap();
     terminal.until("blocklist");
-    terminal.until("Functions");
+    terminal.until("Elements");
     terminal.until("Workers");
     assert_ne!(terminal.modes(), before, "raw mode");
     terminal.press("s");

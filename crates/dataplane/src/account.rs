@@ -187,7 +187,7 @@ pub struct WorkerAccount {
     pub seconds: f64,
 }
 
-/// The account of one function of a chain.
+/// The account of one element of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StageAccount {
@@ -199,6 +199,13 @@ pub struct StageAccount {
     pub bursts: u64,
     /// seconds inside it
     pub seconds: f64,
+    /// cycles of the time stamp counter that a packet spent in it
+    pub cycles_per_packet: f64,
+    /// of the time inside all elements, 0 to 1
+    pub share: f64,
+    /// it is not in the chain any more
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
 }
 
 /// What a queue counted of packets that no worker saw, or that did not leave; see

@@ -167,6 +167,13 @@ impl Module {
                 .is_some_and(|o| o.set.is_some())
     }
 
+    /// Whether the entries of an object can be listed ([`Instance::page`]).
+    #[must_use]
+    pub fn lists(&self, index: usize) -> bool {
+        let object = self.object_table().get(index);
+        object.is_some_and(|o| o.next.is_some())
+    }
+
     /// Whether an object is one for all workers ([`Shared`]), whichever instance is asked.
     #[must_use]
     pub fn is_shared(&self, index: usize) -> bool {

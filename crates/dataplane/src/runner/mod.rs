@@ -116,6 +116,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
                 instance: None,
+                chain: None,
                 others: Vec::new(),
                 now: 0,
                 account: &Account::default,
@@ -231,6 +232,7 @@ impl Worker {
         let (tally, reasons) = (&self.tally, &self.run.reasons);
         let mut desk = Desk {
             instance: Some(&mut self.instance),
+            chain: None,
             others: Vec::new(),
             now: self.clock,
             account: &|| tally.account(reasons, rate),

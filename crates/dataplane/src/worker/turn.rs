@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
+use super::change::Live;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::made::Made;
@@ -141,8 +142,14 @@ impl Worker {
             self.shared
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
+        let clock = self.clock.max(self.queues_time());
         let mut desk = Desk {
-            instance: self.chain.stages.first_mut().and_then(|s| s.instance()),
+            instance: None,
+            chain: Some(Live {
+                chain: &mut self.chain,
+                shared: &self.shared,
+                clock,
+            }),
             others: Vec::new(),
             now: self.clock,
             account: &account,
@@ -155,6 +162,7 @@ impl Worker {
 
     fn count(&self) -> Count<'_> {
         Count {
+            worker: Some(self.number),
             counters: self.shared.counters(self.number),
             places: &self.shared.places,
         }
@@ -220,8 +228,15 @@ impl Worker {
         let stamps = self.queues.iter().filter_map(|q| q.queue.next_stamp());
         match stamps.min() {
             Some(stamp) => stamp,
-            // At the end of a capture time stands still.
+            // At the end of a capture time stands still, and so it does until the next packet of a pipe tells it.
             None if self.queues.iter().all(|q| q.queue.ended()) => self.clock,
+            None if self
+                .queues
+                .iter()
+                .any(|q| q.queue.keeps_time() && !q.queue.ended()) =>
+            {
+                self.clock
+            }
             None => now(),
         }
     }
@@ -263,6 +278,7 @@ impl Worker {
     fn describe(&mut self, keeps_time: bool) {
         let counters = self.shared.counters(self.number);
         let count = Count {
+            worker: Some(self.number),
             counters,
             places: &self.shared.places,
         };
@@ -309,11 +325,10 @@ impl Worker {
 
     fn account_work(&mut self) {
         let mut ticks = 0;
-        let (counters, places) = (self.shared.counters(self.number), &self.shared.places);
-        for (stage, work) in self.chain.work.iter().enumerate() {
-            counters.add(places.stage(stage, OfStage::Packets), work.packets);
-            counters.add(places.stage(stage, OfStage::Bursts), work.bursts);
-            counters.add(places.stage(stage, OfStage::Ticks), work.ticks);
+        for (stage, work) in self.chain.stages.iter().zip(&self.chain.work) {
+            stage.life.add(self.number, OfStage::Packets, work.packets);
+            stage.life.add(self.number, OfStage::Bursts, work.bursts);
+            stage.life.add(self.number, OfStage::Ticks, work.ticks);
             ticks += work.ticks;
         }
         let packets = self.frames.len() as u64;
@@ -326,6 +341,7 @@ impl Worker {
         // all workers share.
         let shared = &*self.shared;
         let count = Count {
+            worker: Some(self.number),
             counters: shared.counters(self.number),
             places: &shared.places,
         };
@@ -335,6 +351,7 @@ impl Worker {
             &self.frames,
             &self.descriptors,
             &self.chain.ends,
+            &self.chain.stages,
             &count,
         );
         for (queue, served) in self.queues.iter_mut().enumerate() {
@@ -382,11 +399,10 @@ impl Worker {
             return;
         }
         self.clock = self.clock.max(time);
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+        for stage in &mut self.chain.stages {
             for (moment, timer) in stage.timers.take(time) {
                 let fired = u64::from(stage.fire(timer, moment));
-                let place = self.shared.places.stage(index, OfStage::Timers);
-                self.shared.counters(self.number).add(place, fired);
+                stage.life.add(self.number, OfStage::Timers, fired);
             }
         }
     }
@@ -403,12 +419,11 @@ impl Worker {
     }
 
     fn count_alarms(&mut self) {
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+        for stage in &mut self.chain.stages {
             let fired = stage.alarms_fired();
             if fired != stage.alarms {
-                let place = self.shared.places.stage(index, OfStage::Timers);
                 let more = fired.saturating_sub(stage.alarms);
-                self.shared.counters(self.number).add(place, more);
+                stage.life.add(self.number, OfStage::Timers, more);
                 stage.alarms = fired;
             }
         }
@@ -423,11 +438,11 @@ impl Worker {
 
     /// Hands over the records of ring buffers.
     fn records(&mut self) {
-        if !self.shared.has_records {
+        if !self.shared.has_records.load(Ordering::Relaxed) {
             return;
         }
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
-            self.shared.records(index, stage, self.clock);
+        for stage in &mut self.chain.stages {
+            self.shared.records(stage, self.clock);
         }
     }
 

@@ -35,7 +35,7 @@ impl Run {
         };
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
-        let mut opened = self.outside.open(&function.exposed, self.cores)?;
+        let mut opened = self.outside.open(&function.exposed, &[], self.cores)?;
         opened.entries.extend(routes);
         let run = millrace_dataplane::Run {
             module: function.module.clone(),

@@ -163,11 +163,13 @@ pub fn tables(view: &View, sort: Sort) -> Vec<Table> {
 
 fn functions(view: &View) -> Table {
     let mut table = Table::new(
-        "Functions",
+        "Elements",
         &[
-            ("function", Key::Order),
+            ("element", Key::Order),
             ("packets/s", Key::Packets),
             ("ns/packet", Key::Cost),
+            ("cycles", Key::Order),
+            ("share, %", Key::Order),
             ("bursts/s", Key::Bursts),
             ("a burst", Key::Order),
         ],
@@ -177,6 +179,8 @@ fn functions(view: &View) -> Table {
         let cells = vec![
             packets,
             ns(f.ns_per_packet),
+            f.cycles_per_packet.map_or((0.0, "-".into()), ns),
+            ns(f.share * 100.0),
             bursts,
             ns(f.packets_per_burst),
         ];

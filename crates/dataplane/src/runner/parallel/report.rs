@@ -47,6 +47,7 @@ impl Reader {
             let tally = &self.tally;
             let mut desk = Desk {
                 instance: Some(first),
+                chain: None,
                 others: others.iter_mut().collect(),
                 now: self.clock,
                 account: &|| tally.account(&reasons, rate),

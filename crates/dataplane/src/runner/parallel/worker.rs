@@ -170,6 +170,7 @@ impl Worker {
             let (tally, reasons, rate) = (&self.tally, &self.reasons, &self.rate);
             let mut desk = Desk {
                 instance: Some(&mut self.instance),
+                chain: None,
                 others: Vec::new(),
                 now: self.clock,
                 account: &|| tally.account(reasons, rate),
