@@ -1,7 +1,9 @@
 //! `millrace ctl`: statistics and orders for what runs, changes of its chain, and a shell for all of them.
 
 mod chain;
+mod complete;
 mod shell;
+mod terminal;
 mod text;
 
 use std::path::{Path, PathBuf};

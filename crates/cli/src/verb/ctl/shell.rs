@@ -1,4 +1,5 @@
-//! `millrace ctl` without a command: lines of the same commands, and those of `millrace map`.
+//! `millrace ctl` without a command: lines of the same commands, and those of `millrace map`. At a terminal with
+//! completion and a history; else lines are read as they come.
 
 use std::io::{BufRead, IsTerminal, Read};
 
@@ -6,7 +7,6 @@ use clap::{Parser, Subcommand};
 use millrace_control::client::request;
 
 use crate::failure::{DONE, Failure, WRONG};
-use crate::screen;
 use crate::target::Target;
 use crate::verb::map;
 
@@ -16,7 +16,7 @@ const MOST_LINE: u64 = 1 << 20;
 /// A line of the shell.
 #[derive(Parser)]
 #[command(name = "", no_binary_name = true, disable_help_flag = true)]
-struct Line {
+pub struct Line {
     #[command(subcommand)]
     what: Said,
 
@@ -45,17 +45,16 @@ pub fn run(target: &Target, json: bool) -> Result<u8, Failure> {
         .connect()?
         .ask(request("hello"))
         .map_err(Failure::control)?;
+    let name = hello["name"].as_str().unwrap_or("run").to_owned();
     if std::io::stdin().is_terminal() {
-        let name = hello["name"].as_str().unwrap_or("a run");
-        screen::out(&format!(
-            "{name}: help lists what there is, quit or ^D leaves"
-        ));
+        super::terminal::run(target, &name, json)
+    } else {
+        from_lines(target, json)
     }
-    from_lines(target, json)
 }
 
 /// Does what a line says; none when it says to leave.
-fn said(text: &str, target: &Target, json: bool) -> Option<u8> {
+pub fn said(text: &str, target: &Target, json: bool) -> Option<u8> {
     if text.trim().is_empty() || text.trim_start().starts_with('#') {
         return Some(DONE);
     }
