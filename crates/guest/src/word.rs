@@ -15,7 +15,7 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH, write=PATH and only, separated by commas";
 
 impl Word<'_> {
     /// The snapshot that it goes on from.
@@ -40,6 +40,10 @@ impl Word<'_> {
         }
         let mut spec = restore::spec(Path::new(file)).map_err(|e| wrong(e.to_string()))?;
         spec.restore = Some(file.into());
+        if self.options.split(',').any(|o| o == "only") {
+            // Nor what it might where it began.
+            (spec.read, spec.write) = (Vec::new(), Vec::new());
+        }
         Ok(spec)
     }
 }
@@ -109,6 +113,7 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
     match name {
         "jit" if value.is_empty() => spec.jit = true,
         "isolate" if value.is_empty() => spec.isolate = true,
+        "only" if value.is_empty() => spec.only = true,
         "memory" => {
             let mib: usize = value.parse().ok()?;
             spec.budget = (16..=4096).contains(&mib).then_some(mib << 20)?;
@@ -168,12 +173,12 @@ mod tests {
             assert_eq!(Word::of(other), None, "{other}");
         }
         let spec = Word::of(
-            "guest,jit,isolate,memory=64,heap=8,failing=drop,limit=0.5,slot=7,read=/srv:sh -c :",
+            "guest,jit,isolate,only,memory=64,heap=8,failing=drop,limit=0.5,slot=7,read=/srv:sh -c :",
         )
         .unwrap()
         .spec()
         .unwrap();
-        assert!(spec.jit && spec.isolate);
+        assert!(spec.jit && spec.isolate && spec.only);
         assert_eq!((spec.heap, spec.failing), (8 << 20, Failing::Drop));
         assert_eq!((spec.budget, spec.slot), (64 << 20, Some(7)));
         assert_eq!(spec.limit, Duration::from_millis(500));
