@@ -51,7 +51,7 @@ pub fn connect(
     }
     let entries = description.entries.iter().map(end);
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
-    let arranged = Topology::new(&counts, &joins, &entries)
+    let arranged = Topology::of(&counts, &joins, &entries)
         .map_err(|e| wrong(description, elements, &joins, &entries, &e))?;
     let name = |end: &End| match end {
         End::Element { element, port } => {
@@ -186,7 +186,7 @@ fn wrong(
         let all = pairs.chain(entries.iter().zip(&description.entries));
         all.filter(|(found, _)| *found == end)
             .filter_map(|(_, port)| port.line)
-            .last()
+            .next_back()
     };
     match error {
         TopologyError::Unconnected(end) => {

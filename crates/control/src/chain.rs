@@ -136,11 +136,19 @@ pub fn wrong(error: &TopologyError, list: &[Element]) -> Trouble {
     Trouble::new("refused", what).help(help)
 }
 
-/// Which objects of a function are kept by another that takes its place, as pairs of indexes; and of each of the rest
-/// why not.
+/// What a function keeps of the state of the one whose place it takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// objects that are kept: their index before and now
+    pub pairs: Vec<(usize, usize)>,
+    /// those that are not, and why not
+    pub lost: Vec<(String, String)>,
+}
+
+/// Which objects of a function are kept by another that takes its place.
 #[must_use]
-pub fn kept(old: &Exposed, new: &Exposed) -> (Vec<(usize, usize)>, Vec<(String, String)>) {
-    let (mut keep, mut lost) = (Vec::new(), Vec::new());
+pub fn kept(old: &Exposed, new: &Exposed) -> Kept {
+    let mut kept = Kept::default();
     for (index, (info, _)) in old.objects.iter().enumerate() {
         if info.kind == "global" && info.value_bytes == 0 {
             continue;
@@ -174,11 +182,11 @@ pub fn kept(old: &Exposed, new: &Exposed) -> (Vec<(usize, usize)>, Vec<(String, 
             Some(_) => None,
         };
         match (why, found) {
-            (None, Some(at)) => keep.push((index, at)),
-            (why, _) => lost.push((info.name.clone(), why.unwrap_or_default())),
+            (None, Some(at)) => kept.pairs.push((index, at)),
+            (why, _) => kept.lost.push((info.name.clone(), why.unwrap_or_default())),
         }
     }
-    (keep, lost)
+    kept
 }
 
 /// The chain as it is, as JSON.
@@ -277,8 +285,8 @@ mod tests {
             object("smaller", "hash", 8, 9),
             object("wider", "hash", 16, 10),
         ]);
-        let (keep, lost) = kept(&old, &new);
-        assert_eq!(keep, [(0, 1), (1, 2)]);
+        let Kept { pairs, lost } = kept(&old, &new);
+        assert_eq!(pairs, [(0, 1), (1, 2)]);
         let lost: Vec<_> = lost.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(lost, ["smaller", "wider", "other", "gone"]);
     }

@@ -134,7 +134,7 @@ impl Session {
         let before = seen.list.get(at).and_then(|e| e.exposed.as_deref());
         let keep = match (before, made.exposed.as_deref()) {
             (Some(before), Some(now)) if !wanted.anew => {
-                let (pairs, lost) = chain::kept(before, now);
+                let chain::Kept { pairs, lost } = chain::kept(before, now);
                 let name = |(old, _): &(usize, usize)| {
                     before
                         .info(*old)

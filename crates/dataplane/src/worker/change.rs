@@ -115,18 +115,18 @@ impl Live<'_> {
     ///
     /// # Errors
     /// The run has several workers, or a state that was to be kept cannot be; then nothing has changed.
-    pub fn change(&mut self, change: Change) -> Result<Changed, Refused> {
+    pub fn change(&mut self, change: Change) -> Result<Changed, Box<Refused>> {
         let Change {
             arranged,
             fresh,
             keep,
         } = change;
-        let refused = |what: &str, fresh| Refused {
-            why: ModuleError::Create {
+        let refused = |what: &str, fresh| {
+            let why = ModuleError::Create {
                 path: "the chain".into(),
                 what: what.into(),
-            },
-            fresh,
+            };
+            Box::new(Refused { why, fresh })
         };
         if self.shared.workers() > 1 {
             return Err(refused("that of several workers cannot be changed", fresh));
@@ -152,7 +152,7 @@ impl Live<'_> {
                     Ok(kept) => done.kept = kept,
                     Err(why) => {
                         let fresh = Some(fresh);
-                        return Err(Refused { why, fresh });
+                        return Err(Box::new(Refused { why, fresh }));
                     }
                 }
             }

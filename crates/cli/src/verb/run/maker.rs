@@ -132,7 +132,7 @@ impl Elements {
                 shares: Vec::new(),
             },
             ports: function.ports.clone(),
-            exposed: Some(function.exposed.clone()),
+            exposed: Some(function.exposed),
         })
     }
 }

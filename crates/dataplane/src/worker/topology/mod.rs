@@ -99,7 +99,7 @@ impl Topology {
     ///
     /// # Errors
     /// See [`TopologyError`]; elements have the numbers that they were given here.
-    pub fn new(
+    pub fn of(
         ports: &[usize],
         joins: &[(End, End)],
         entries: &[End],

@@ -77,7 +77,7 @@ fn what_does_not_fit_is_refused() {
 fn trees_are_built_in_the_order_they_are_run_in() {
     let joins = [(at(0, 1), at(2, 0)), (at(2, 1), at(1, 0))];
     let entries = [at(0, 0), at(1, 1), at(2, 2)];
-    let built = Topology::new(&[2, 2, 3], &joins, &entries).unwrap();
+    let built = Topology::of(&[2, 2, 3], &joins, &entries).unwrap();
     assert_eq!(built.was, [Some(0), Some(2), Some(1)]);
     sound(&built.topology);
     assert_eq!(built.topology.ports(1), [at(0, 1), at(2, 0), End::Out(2)]);
@@ -97,7 +97,7 @@ fn trees_are_built_in_the_order_they_are_run_in() {
 
 #[test]
 fn connections_are_checked() {
-    let new = Topology::new;
+    let new = Topology::of;
     let line = [(at(0, 1), at(1, 0))];
     let ends = [at(0, 0), at(1, 1)];
     assert_eq!(
