@@ -51,6 +51,8 @@ impl Engine<'_> {
             && a.borders == b.borders
             && a.loose == b.loose
             && a.tail_calls == b.tail_calls
+            && a.turns == b.turns
+            && a.turned == b.turned
             && a.undecided == b.undecided
             && a.frames.len() == b.frames.len();
         if !same {
@@ -100,7 +102,7 @@ impl Engine<'_> {
             let node = self.arena.node(e);
             let plain = matches!(
                 node,
-                Node::Byte { base: None, .. }
+                Node::Byte { .. }
                     | Node::Concat(_)
                     | Node::Extract { .. }
                     | Node::Const(_)
