@@ -208,7 +208,7 @@ impl<'a> Resolver<'a> {
         match self.whose {
             Whose::Own => {
                 let header = addresses(family, &self.view.network(), &place);
-                header.or_else(|| ports(&self.view.transport()?, &place))
+                header.or_else(|| self.ports(&self.view.transport()?, &place))
             }
             Whose::Answer => {
                 let carried = self.view.transport()?.plus(8);
@@ -216,10 +216,24 @@ impl<'a> Resolver<'a> {
                     Family::V6 => carried.plus(40),
                     Family::V4 => carried.behind_ipv4(),
                 };
-                let found = addresses(family, &carried, &place).or_else(|| ports(&behind, &place));
+                let found =
+                    addresses(family, &carried, &place).or_else(|| self.ports(&behind, &place));
                 let (field, byte) = found?;
                 Some((swapped(field), byte))
             }
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// In a transport header, or in that of an echo whose identifier counts as a port.
+    fn ports(&self, header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+        match self.view.echo {
+            None => ports(header, place),
+            Some(field) => match place.from(header)? {
+                byte @ (4 | 5) => Some((field, byte as u16 - 4)),
+                _ => None,
+            },
         }
     }
 }

@@ -15,8 +15,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::choose::{Choice, choose};
 use crate::plan::{
-    Assumption, By, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy, Treatment,
+    Assumption, By, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Rule, Strategy,
+    Treatment,
 };
+use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, slot, why};
 
 /// What a plan is made for.
@@ -100,12 +102,13 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         .collect();
     let found = strategy(&objects);
     let strategy = wanted.strategy.unwrap_or(found);
-    let mut solved = choice.solved.unwrap_or_else(|| spread.clone());
+    let mut solved = choice.solved.clone().unwrap_or_else(|| spread.clone());
     if strategy != found {
         asked_for(program, strategy, found, &mut objects)?;
         solved = spread;
     }
     let relaxations = relaxations(program, &objects);
+    let homes = homes(program, &objects, &choice.homes, &solved);
     Ok(Plan {
         name: program.name.clone(),
         strategy,
@@ -116,21 +119,23 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         },
         nic: wanted.nic.clone(),
         exhaustive: model.exhaustive(),
-        ports: ports(program, &solved, &choice.inside),
+        ports: ports(program, &solved, &choice),
         objects,
         relaxations,
+        homes,
         assumptions,
         took_ms: began.elapsed().as_secs_f64() * 1e3,
         device: nic,
         software,
         solved,
         inside: choice.inside,
+        echoes: choice.echoes,
     })
 }
 
 /// With the parameters as they are where that shards more, else whatever they are.
 fn decided(model: &mut Model, program: &Program, device: &Device<'_>) -> (Choice, Vec<Assumption>) {
-    let any = choose(model, program, device, &BTreeSet::new());
+    let any = best(model, program, device, &BTreeSet::new());
     if any.locked() == 0 || !model.exhaustive() {
         return (any, Vec::new());
     }
@@ -138,7 +143,7 @@ fn decided(model: &mut Model, program: &Program, device: &Device<'_>) -> (Choice
     if excluded.is_empty() {
         return (any, Vec::new());
     }
-    let set = choose(model, program, device, &excluded);
+    let set = best(model, program, device, &excluded);
     if set.locked() >= any.locked() {
         return (any, Vec::new());
     }
@@ -149,6 +154,25 @@ fn decided(model: &mut Model, program: &Program, device: &Device<'_>) -> (Choice
             .to_owned(),
     });
     (set, assumptions.collect())
+}
+
+/// Whoever steers looks for the identifiers of ICMP echoes only where that shards more.
+fn best(
+    model: &mut Model,
+    program: &Program,
+    device: &Device<'_>,
+    excluded: &BTreeSet<(usize, usize)>,
+) -> Choice {
+    let plain = choose(model, program, device, excluded, false);
+    if !plain.wants_echoes {
+        return plain;
+    }
+    let looked = choose(model, program, device, excluded, true);
+    if looked.locked() < plain.locked() {
+        looked
+    } else {
+        plain
+    }
 }
 
 /// Paths that the parameters' present values exclude, and these values.
@@ -283,7 +307,12 @@ fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
             "allocator" => {
                 add(
                     "capacity",
-                    "a core's share of the numbers can be used up while others have some",
+                    if o.rule == Rule::R6 {
+                        "the numbers of a table index can be used up while others have some: the flow that \
+                         needs one is refused as if none were left"
+                    } else {
+                        "a core's share of the numbers can be used up while others have some"
+                    },
                 );
                 add(
                     "lease",
@@ -304,8 +333,42 @@ fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
     out
 }
 
+/// Of which objects packets come home, and how many numbers each index has.
+fn homes(
+    program: &Program,
+    objects: &[ObjectPlan],
+    homes: &BTreeMap<usize, Home>,
+    solved: &Solved,
+) -> Vec<HomePlan> {
+    let sharded = objects
+        .iter()
+        .filter(|o| o.treatment == Treatment::Shard && o.rule == Rule::R6);
+    sharded
+        .filter_map(|o| {
+            let (home, declared) = (homes.get(&o.id.0)?, program.objects.get(o.id.0)?);
+            let bits = solved.space.index_bits();
+            let port = home.packets.port;
+            Some(HomePlan {
+                id: o.id,
+                object: o.name.clone(),
+                port: program
+                    .ports
+                    .get(port)
+                    .cloned()
+                    .unwrap_or_else(|| "*".to_owned()),
+                field: home.field.name().to_owned(),
+                indexes: 1_u32 << bits.min(31),
+                numbers: declared.capacity >> bits.min(63),
+                first: declared.first,
+                capacity: declared.capacity,
+                home: home.clone(),
+            })
+        })
+        .collect()
+}
+
 /// How the ports' packets are steered.
-fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<PortPlan> {
+fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
     // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
     let count = program.ports.len().max(1);
@@ -336,7 +399,8 @@ fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<Po
                 .cloned()
                 .unwrap_or_else(|| "*".to_owned()),
             kinds: kinds.collect(),
-            inside: inside.contains(&port),
+            inside: choice.inside.contains(&port),
+            echoes: choice.echoes,
             key_space: solved.space.port_dimension(slot(port, By::Nic)) as u32,
         }
     };

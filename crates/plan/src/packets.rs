@@ -8,7 +8,7 @@ use millrace_model::expr::sets::{Place, Set};
 use millrace_model::expr::walk::{Facts, cone, with_facts};
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 use millrace_model::known::{Known, Memory, Of};
-use millrace_steer::Kind;
+use millrace_steer::{Field, Kind};
 
 use crate::offset::Offset;
 
@@ -52,6 +52,8 @@ pub(crate) struct View {
     any: bool,
     /// the protocol of IPv4, or what follows the IPv6 header, may be an IPv6 extension header
     pub extended: bool,
+    /// they are ICMP echoes, or errors that carry one, and their identifier counts as this port of UDP
+    pub echo: Option<Field>,
 }
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -63,6 +65,8 @@ const MOST_TYPES: usize = 16;
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
 pub(crate) const TRANSPORTS: [u8; 3] = [6, 17, 132];
 const ICMP: u8 = 1;
+/// Echo request and reply (RFC 792), and the port of UDP that their identifier counts as.
+const ECHOES: [(u8, Field); 2] = [(8, Field::SourcePort), (0, Field::DestinationPort)];
 const ICMPV6: u8 = 58;
 /// Types of ICMP that carry the packet that they are about (RFC 792, RFC 4443).
 pub(crate) const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
@@ -223,6 +227,7 @@ impl Course<'_> {
             guard: Rc::new(self.guard.clone()),
             any: false,
             extended: false,
+            echo: None,
         }
     }
 
@@ -524,6 +529,56 @@ impl View {
             out.push(self.clone());
         }
         out
+    }
+
+    /// The ICMP echoes among these packets, whose header is there: requests, and replies.
+    pub fn echoes(&self, arena: &mut Arena, header: &Offset) -> Vec<View> {
+        let set = self.set(header);
+        let mut out = Vec::new();
+        if !self.is_icmp(header) {
+            return out;
+        }
+        for (number, field) in ECHOES {
+            let mut view = self.with(header, number);
+            view.echo = Some(field);
+            if set.values().any(|v| v == number) && view.possible(arena) {
+                out.push(view);
+            }
+        }
+        out
+    }
+
+    /// All others of them, if there are such.
+    pub fn no_echoes(&self, arena: &mut Arena, header: &Offset) -> Option<View> {
+        if !self.is_icmp(header) {
+            return Some(self.clone());
+        }
+        let is_echo = |v: u8| ECHOES.iter().any(|(number, _)| *number == v);
+        let set = self.set(header).filtered(|v| !is_echo(*v));
+        let mut view = self.clone();
+        for (place, _) in self.looked.iter().filter(|l| l.1 == *header) {
+            view.known.insert(Of::Byte(*place), set.clone());
+        }
+        let other = |arena: &mut Arena| {
+            let mut types = set.values();
+            view.unnamed(arena, header) || types.any(|t| view.with(header, t).possible(arena))
+        };
+        let any = set.values().next().is_some() && other(arena);
+        any.then_some(view)
+    }
+
+    /// Whether a transport header behind an IPv4 header of these packets, their own or that of a carried one, is that
+    /// of ICMP; [`Self::without_ports`] tells ICMP apart.
+    fn is_icmp(&self, header: &Offset) -> bool {
+        let Some(own) = self.transport() else {
+            return false;
+        };
+        let ip = if own == *header {
+            self.network()
+        } else {
+            own.plus(8)
+        };
+        self.set(&ip.plus(9)).only() == Some(ICMP)
     }
 
     /// Whether the guard leaves packets whose byte equals nothing that it is compared with.

@@ -27,21 +27,35 @@ pub fn program(name: &str) -> Option<Plan> {
     planned(&folder.join(name).with_extension("c"), "generic", 16)
 }
 
+/// A program of tests/programs with these settings.
+pub fn planned_with(name: &str, settings: &[(&str, &str)]) -> Option<Plan> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let mut program = compile(&folder.join(name).with_extension("c"))?;
+    for (name, value) in settings {
+        program.set_param(name, value).unwrap();
+    }
+    Some(of(&program, "generic", 16))
+}
+
 /// Compiles, proves, models and plans; none, and a line that says why, if clang or Z3 is not here.
 pub fn planned(source: &Path, nic: &str, cores: u32) -> Option<Plan> {
-    let program = compile(source)?;
-    let checked = check(&program, &Options::default()).unwrap();
+    Some(of(&compile(source)?, nic, cores))
+}
+
+/// Proves, models and plans.
+fn of(program: &Program, nic: &str, cores: u32) -> Plan {
+    let checked = check(program, &Options::default()).unwrap();
     let limits = Limits {
         time: Duration::from_secs(120),
         ..Limits::default()
     };
-    let mut model = model(&program, &checked, &limits);
+    let mut model = model(program, &checked, &limits);
     let wanted = Wanted {
         cores,
         nic: nic.to_owned(),
         strategy: None,
     };
-    Some(plan(&mut model, &program, &wanted).unwrap())
+    plan(&mut model, program, &wanted).unwrap()
 }
 
 fn compile(source: &Path) -> Option<Program> {
