@@ -49,7 +49,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            paths: 4096,
+            paths: 16384,
             steps: 2_000_000,
             expressions: 4_000_000,
             time: Duration::from_secs(20),

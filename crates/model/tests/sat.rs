@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel, mask};
-use millrace_model::solver::{Said, Sat, Solve};
+use millrace_model::solver::{Question, Said, Sat, Solve};
 use proptest::prelude::*;
 
 const WIDTHS: [u32; 7] = [1, 3, 8, 13, 16, 32, 64];
@@ -101,10 +101,11 @@ proptest! {
             let mut sat = Sat::new(Duration::from_secs(20));
             let mut ask = |last: ExprId| {
                 let all: Vec<ExprId> = pins.iter().copied().chain([last]).collect();
-                sat.solve(&arena, &all, &[], near)
+                let question = Question { near, ..Question::of(&all) };
+                sat.solve(&arena, &question)
             };
             prop_assert!(matches!(ask(same), Said::Holds(_)));
-            prop_assert!(matches!(ask(other), Said::Fails));
+            prop_assert!(matches!(ask(other), Said::Fails(_)));
         }
     }
 }
@@ -123,7 +124,7 @@ fn an_answer_satisfies_the_question() {
         .map(|e| a.compare(Rel::Less, one, *e))
         .collect();
     let mut sat = Sat::new(Duration::from_secs(20));
-    let Said::Holds(values) = sat.solve(&a, &[equal, proper[0], proper[1]], &[], None) else {
+    let Said::Holds(values) = sat.solve(&a, &Question::of(&[equal, proper[0], proper[1]])) else {
         panic!("the number has factors");
     };
     assert_eq!(values[&x].wrapping_mul(values[&y]), 0x1234_5678_9abc_def0);
@@ -139,12 +140,18 @@ fn bytes_at_one_offset_are_one_byte_when_a_lemma_says_so() {
     let other = a.not(same);
     let mut sat = Sat::new(Duration::from_secs(20));
     assert!(matches!(
-        sat.solve(&a, &[there, other], &[], None),
+        sat.solve(&a, &Question::of(&[there, other])),
         Said::Holds(_)
     ));
     assert!(matches!(
-        sat.solve(&a, &[there, other], &[(p, q)], None),
-        Said::Fails
+        sat.solve(
+            &a,
+            &Question {
+                lemmas: &[(p, q)],
+                ..Question::of(&[there, other])
+            }
+        ),
+        Said::Fails(_)
     ));
 }
 
@@ -168,12 +175,63 @@ fn a_question_too_hard_ends_in_time() {
         .collect();
     let mut sat = Sat::new(Duration::from_millis(200));
     let began = Instant::now();
-    let said = sat.solve(
-        &a,
-        &[equal, small[0], small[1], proper[0], proper[1]],
-        &[],
-        None,
-    );
-    assert!(!matches!(said, Said::Fails));
+    let all = [equal, small[0], small[1], proper[0], proper[1]];
+    let said = sat.solve(&a, &Question::of(&all));
+    assert!(!matches!(said, Said::Fails(_)));
     assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn what_products_and_quotients_come_to_may_be_left_open() {
+    let mut a = Arena::new();
+    let [x, y] = ["x", "y"].map(|n| a.sym(n, 64, Origin::Helper));
+    let [seven, five] = [7, 5].map(|n| a.number(n, 64));
+    let rest = a.binary(Bin::Rem, x, y);
+    let even = a.compare(Rel::Eq, rest, five);
+    let by_seven = a.compare(Rel::Eq, y, seven);
+    let all = [even, by_seven];
+    let roughly = Question {
+        rough: true,
+        ..Question::of(&all)
+    };
+    let mut sat = Sat::new(Duration::from_secs(20));
+    let said = sat.solve(&a, &roughly);
+    assert!(matches!(&said, Said::Roughly(v) if v[&y] == 7), "{said:?}");
+    let said = sat.solve(&a, &Question::of(&all));
+    assert!(
+        matches!(&said, Said::Holds(v) if v[&x] % 7 == 5),
+        "{said:?}"
+    );
+    // Nothing in it is a product: there is nothing to leave open.
+    let plain = Question {
+        rough: true,
+        ..Question::of(&all[1..])
+    };
+    assert!(matches!(sat.solve(&a, &plain), Said::Holds(_)));
+}
+
+#[test]
+fn a_question_too_large_ends_in_time() {
+    let mut a = Arena::new();
+    let x = a.sym("x", 64, Origin::Helper);
+    let mut e = x;
+    for i in 0..200 {
+        let y = a.sym(&format!("y{i}"), 64, Origin::Helper);
+        e = a.binary(Bin::Mul, e, y);
+    }
+    let want = a.number(12_345, 64);
+    let equal = a.compare(Rel::Eq, e, want);
+    let mut sat = Sat::new(Duration::from_millis(200));
+    let began = Instant::now();
+    assert!(matches!(
+        sat.solve(&a, &Question::of(&[equal])),
+        Said::Unknown(_)
+    ));
+    assert!(began.elapsed() < Duration::from_secs(5));
+    // What it kept of that does not stand in the way of the next.
+    let small = a.compare(Rel::Less, x, want);
+    assert!(matches!(
+        sat.solve(&a, &Question::of(&[small])),
+        Said::Holds(_)
+    ));
 }

@@ -136,7 +136,7 @@ impl<'a> Engine<'a> {
             let none = self.arena.compare(Rel::Eq, port, zero);
             guard.push(self.arena.not(none));
         }
-        let model = match self.oracle.holds(&mut self.arena, &guard) {
+        let model = match self.oracle.holds(&self.arena, &guard) {
             Answer::Holds(m) => Some(Rc::new(self.as_declared(&m))),
             _ => None,
         };
@@ -267,7 +267,7 @@ impl<'a> Engine<'a> {
             return Answer::Unknown("the time is over".to_owned());
         }
         self.oracle
-            .and(&mut self.arena, &s.guard, condition, s.model.as_ref())
+            .and(&self.arena, &s.guard, condition, s.model.as_ref())
     }
 
     /// Follows a path to the end of its block.

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::ids::IdMap;
-use super::walk::cone;
+use super::memo::Memo;
+use super::walk::each_child;
 use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
 
 /// Numbers for the symbols and bytes for the packet; what is not named is 0.
@@ -15,7 +16,7 @@ pub struct Assignment {
     /// by offset
     pub packet: BTreeMap<u64, u8>,
     /// what has been evaluated
-    known: RefCell<IdMap<ExprId, u64>>,
+    known: RefCell<Memo>,
 }
 
 impl Assignment {
@@ -32,24 +33,51 @@ impl Assignment {
     /// The value of an expression.
     #[must_use]
     pub fn value(&self, arena: &Arena, e: ExprId) -> u64 {
-        if let Some(v) = self.known.borrow().get(&e) {
-            return *v;
+        if let Some(v) = self.known.borrow().get(e) {
+            return v;
         }
         let mut known = self.known.borrow_mut();
-        for id in cone(arena, &[e], |id| known.contains_key(&id)) {
-            let get = |id: &ExprId| known.get(id).copied().unwrap_or(0);
+        let mut todo = vec![e];
+        while let Some(id) = todo.last().copied() {
+            if known.get(id).is_some() {
+                todo.pop();
+                continue;
+            }
+            let node = arena.node(id);
+            let waiting = todo.len();
+            // Of a choice only what is chosen is looked at.
+            match node {
+                Node::Ite(c, a, b) => match known.get(*c) {
+                    None => todo.push(*c),
+                    Some(c) => {
+                        let chosen = if c == 1 { *a } else { *b };
+                        if known.get(chosen).is_none() {
+                            todo.push(chosen);
+                        }
+                    }
+                },
+                _ => each_child(node, |c| {
+                    if known.get(c).is_none() {
+                        todo.push(c);
+                    }
+                }),
+            }
+            if todo.len() > waiting {
+                continue;
+            }
+            let get = |id: ExprId| known.get(id).unwrap_or(0);
             let width = arena.width(id);
-            let value = match arena.node(id) {
+            let value = match node {
                 Node::Sym(s) => self.symbols.get(s).copied().unwrap_or(0),
                 Node::Byte { base, at } => {
-                    let offset = base.as_ref().map_or(0, get).wrapping_add(*at as u64);
+                    let offset = base.map_or(0, get).wrapping_add(*at as u64);
                     u64::from(self.packet.get(&(offset & 0xffff)).copied().unwrap_or(0))
                 }
-                node => apply_node(arena, node, width, |x| get(&x)),
+                node => apply_node(arena, node, width, get),
             };
-            known.insert(id, value & mask(width));
+            known.set(id, value & mask(width));
         }
-        known.get(&e).copied().unwrap_or(0)
+        known.get(e).unwrap_or(0)
     }
 }
 

@@ -8,6 +8,7 @@
 mod build;
 pub mod eval;
 pub mod ids;
+pub mod memo;
 pub mod sets;
 pub mod walk;
 

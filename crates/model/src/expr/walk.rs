@@ -129,14 +129,8 @@ pub fn rename(
     })
 }
 
-/// The expression with each choice by this condition decided.
-pub fn given(arena: &mut Arena, e: ExprId, condition: ExprId, holds: bool) -> ExprId {
-    // What is older than the condition does not contain it.
-    let inside = cone(arena, &[e], |id| id <= condition);
-    decided(arena, e, &inside, condition, holds)
-}
-
-/// The same, but the expression as it is if there are more than `most` nodes in which to look.
+/// The expression with each choice by this condition decided; as it is if there are more than `most` nodes in
+/// which to look.
 pub(super) fn given_within(
     arena: &mut Arena,
     e: ExprId,

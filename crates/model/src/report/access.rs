@@ -205,12 +205,14 @@ impl Summaries {
         let printer = context.printer(&entry.arena, &layout, &keys);
         let nothing = Keys::new();
         let bare = context.printer(&entry.arena, &layout, &nothing);
-        let short: Vec<ExprId> = path
+        let short: BTreeSet<ExprId> = path
             .guard
             .iter()
             .copied()
             .filter(|e| state_condition(&entry.arena, *e))
             .collect();
+        // A path's accesses stand under the same conditions.
+        let mut said: BTreeMap<ExprId, String> = BTreeMap::new();
         for a in &path.accesses {
             let line = a.line.as_ref();
             let at = (
@@ -287,20 +289,23 @@ impl Summaries {
                 g.last = index;
                 s.paths += 1;
             }
-            let now: BTreeSet<ExprId> = short.iter().copied().collect();
-            g.when = Some(match g.when.take() {
-                None => now,
-                Some(before) => before.intersection(&now).copied().collect(),
-            });
-            for e in &short {
+            let when = match g.when.take() {
+                None => short.clone(),
+                Some(before) => before.intersection(&short).copied().collect(),
+            };
+            g.texts.retain(|e, _| when.contains(e));
+            for e in &when {
                 let texts = g.texts.entry(*e).or_default();
                 if texts.len() < 2 {
-                    texts.insert(printer.condition(*e, true));
+                    let text = said.entry(*e);
+                    let text = text.or_insert_with(|| printer.condition(*e, true));
+                    texts.insert(text.clone());
                 }
                 if texts.len() == 2 {
                     *texts = BTreeSet::from([bare.condition(*e, true)]);
                 }
             }
+            g.when = Some(when);
         }
     }
 

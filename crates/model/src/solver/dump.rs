@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::far::Lemma;
 use super::smt::query;
-use super::{Said, Solve};
-use crate::expr::eval::Assignment;
-use crate::expr::{Arena, ExprId};
+use super::{Question, Said, Solve};
+use crate::expr::Arena;
 
 /// A solver whose questions are kept.
 pub(super) struct Dump {
@@ -27,23 +25,18 @@ impl Dump {
 }
 
 impl Solve for Dump {
-    fn solve(
-        &mut self,
-        arena: &Arena,
-        all: &[ExprId],
-        lemmas: &[Lemma],
-        near: Option<&Assignment>,
-    ) -> Said {
+    fn solve(&mut self, arena: &Arena, question: &Question<'_>) -> Said {
         self.questions += 1;
         let file = self.folder.join(format!("{:05}.smt2", self.questions));
-        let text = query(arena, all, lemmas).text;
+        let text = query(arena, question.all, question.lemmas).text;
         let text = format!("(set-logic QF_BV)\n{text}(check-sat)\n");
         let began = Instant::now();
-        let said = self.solver.solve(arena, all, lemmas, near);
+        let said = self.solver.solve(arena, question);
         let ms = began.elapsed().as_secs_f64() * 1e3;
         let word = match &said {
             Said::Holds(_) => "sat",
-            Said::Fails => "unsat",
+            Said::Roughly(_) => "sat if products were any numbers",
+            Said::Fails(_) => "unsat",
             Said::Unknown(_) => "unknown",
         };
         match std::fs::write(&file, format!("{text}; {word} after {ms:.3} ms\n")) {

@@ -5,57 +5,69 @@
 
 use std::collections::BTreeMap;
 
+use super::repair;
 use crate::expr::eval::{Assignment, apply_node};
 use crate::expr::ids::IdMap;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, ExprId, Node, mask};
 
 /// Values of symbols and packet bytes, by their expressions.
-pub(super) type Values = IdMap<ExprId, u64>;
+pub type Values = IdMap<ExprId, u64>;
 
 /// Two bytes that are one if their offsets are equal.
-pub(super) type Lemma = (ExprId, ExprId);
+pub type Lemma = (ExprId, ExprId);
 
 /// An assignment made of a solver's values, and of an earlier one where it gave none; and the pairs of bytes
-/// that it holds for different although they are one.
+/// that it holds for different although they are one. Checksums are put right if that is wanted: before it is
+/// asked where bytes at computed offsets are, because only a header that is right is passed over.
 pub(super) fn assignment(
     arena: &Arena,
     values: &Values,
     earlier: Option<&Assignment>,
+    repair: bool,
 ) -> (Assignment, Vec<Lemma>) {
-    let mut symbols = earlier.map_or_else(IdMap::default, |a| a.symbols.clone());
-    let mut packet = earlier.map_or_else(BTreeMap::new, |a| a.packet.clone());
-    let mut by_offset: BTreeMap<u64, ExprId> = BTreeMap::new();
-    let mut clashes = Vec::new();
-    let mut leaves: Vec<ExprId> = values.keys().copied().collect();
-    // Bytes at constant offsets first, then operands before what is made of them.
-    let near = |e: &ExprId| !matches!(arena.node(*e), Node::Byte { base: Some(_), .. });
-    leaves.sort_unstable_by_key(|e| (!near(e), *e));
+    let mut made = earlier.map_or_else(Assignment::default, |a| {
+        Assignment::new(a.symbols.clone(), a.packet.clone())
+    });
     let mut known: IdMap<ExprId, u64> = values.clone();
-    for leaf in leaves {
-        let value = values.get(&leaf).copied().unwrap_or(0);
-        match arena.node(leaf) {
+    let (mut near, mut far) = (BTreeMap::new(), Vec::new());
+    for (leaf, value) in values {
+        match arena.node(*leaf) {
             Node::Sym(s) => {
-                symbols.insert(*s, value);
+                made.symbols.insert(*s, *value);
             }
-            Node::Byte { base, at } => {
-                let from = base.map_or(0, |b| abstracted(arena, b, &mut known));
-                let offset = from.wrapping_add(*at as u64) & 0xffff;
-                match by_offset.get(&offset) {
-                    Some(other) if values.get(other) != Some(&value) => {
-                        clashes.push((*other, leaf));
-                    }
-                    Some(_) => {}
-                    None => {
-                        by_offset.insert(offset, leaf);
-                        packet.insert(offset, value as u8);
-                    }
-                }
+            Node::Byte { base: None, at } => {
+                let offset = *at as u64 & 0xffff;
+                near.insert(offset, *leaf);
+                made.packet.insert(offset, *value as u8);
             }
+            Node::Byte { base: Some(b), at } => far.push((*leaf, *b, *at, *value)),
             _ => {}
         }
     }
-    (Assignment::new(symbols, packet), clashes)
+    if repair {
+        made = repair::checksums(&made);
+        for (offset, leaf) in &near {
+            let byte = made.packet.get(offset).copied().unwrap_or(0);
+            known.insert(*leaf, u64::from(byte));
+        }
+    }
+    // Operands before what is made of them.
+    far.sort_unstable();
+    let mut by_offset = near;
+    let mut clashes = Vec::new();
+    for (leaf, base, at, value) in far {
+        let offset = abstracted(arena, base, &mut known).wrapping_add(at as u64) & 0xffff;
+        match by_offset.get(&offset) {
+            Some(other) if known.get(other) != Some(&value) => clashes.push((*other, leaf)),
+            Some(_) => {}
+            None => {
+                by_offset.insert(offset, leaf);
+                made.packet.insert(offset, value as u8);
+            }
+        }
+    }
+    (Assignment::new(made.symbols, made.packet), clashes)
 }
 
 /// The value of an expression whose symbols and bytes, those at computed offsets too, are `known`.

@@ -19,10 +19,11 @@ use crate::Limits;
 use crate::expr::eval::Assignment;
 use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::cone;
-use crate::expr::{Arena, Bin, ExprId, Node};
+use crate::expr::{Arena, Bin, ExprId, Node, Origin, mask};
 
 use dump::Dump;
-use far::{Lemma, Values, assignment};
+use far::assignment;
+pub use far::{Lemma, Values};
 pub use sat::Sat;
 use slice::Leaves;
 pub(crate) use slice::conjuncts;
@@ -44,23 +45,44 @@ pub enum Answer {
 pub enum Said {
     /// it can hold, with these values of symbols and packet bytes
     Holds(IdMap<ExprId, u64>),
-    /// it cannot
-    Fails,
+    /// it could with these if products and quotients were any numbers
+    Roughly(IdMap<ExprId, u64>),
+    /// it cannot: not even these of them, if the solver knows that
+    Fails(Option<Vec<ExprId>>),
     /// nothing was found within the time allowed, or there is no solver
     Unknown(String),
+}
+
+/// Whether all of these can hold at once.
+pub struct Question<'a> {
+    /// expressions of width 1
+    pub all: &'a [ExprId],
+    /// bytes that are equal if their offsets are
+    pub lemmas: &'a [Lemma],
+    /// an assignment under which most of them hold
+    pub near: Option<&'a Assignment>,
+    /// values may do that take products and quotients for any numbers
+    pub rough: bool,
+}
+
+impl<'a> Question<'a> {
+    /// With nothing that helps.
+    #[must_use]
+    pub fn of(all: &'a [ExprId]) -> Self {
+        Question {
+            all,
+            lemmas: &[],
+            near: None,
+            rough: false,
+        }
+    }
 }
 
 /// A decision procedure for conjunctions of expressions of width 1 over symbols and packet bytes, all of them
 /// variables of their own; the two bytes of a lemma are equal if their offsets are.
 pub trait Solve {
-    /// Whether all can hold at once; an assignment under which most of them hold may help.
-    fn solve(
-        &mut self,
-        arena: &Arena,
-        all: &[ExprId],
-        lemmas: &[Lemma],
-        near: Option<&Assignment>,
-    ) -> Said;
+    /// Answers it.
+    fn solve(&mut self, arena: &Arena, question: &Question<'_>) -> Said;
 }
 
 /// The solver that these limits ask for.
@@ -99,6 +121,8 @@ pub struct Oracle {
     leaves: Leaves,
     answers: HashMap<Vec<ExprId>, Option<Values>>,
     lemmas: Vec<Lemma>,
+    /// what cannot hold at once, by the youngest of them
+    cores: IdMap<ExprId, Vec<Rc<[ExprId]>>>,
     /// questions that a remembered assignment or answer settled
     pub remembered: u64,
     /// questions that a walk from an earlier assignment settled
@@ -125,6 +149,7 @@ impl Oracle {
             leaves: Leaves::default(),
             answers: HashMap::new(),
             lemmas: Vec::new(),
+            cores: IdMap::default(),
             remembered: 0,
             found: 0,
             asked: 0,
@@ -156,14 +181,14 @@ impl Oracle {
     }
 
     /// Whether all can hold at once.
-    pub fn holds(&mut self, arena: &mut Arena, all: &[ExprId]) -> Answer {
+    pub fn holds(&mut self, arena: &Arena, all: &[ExprId]) -> Answer {
         self.decide(arena, all, None)
     }
 
     /// Whether a condition can hold beside a guard, which holds under the assignment, if there is one.
     pub fn and(
         &mut self,
-        arena: &mut Arena,
+        arena: &Arena,
         guard: &[ExprId],
         condition: ExprId,
         under: Option<&Rc<Assignment>>,
@@ -175,7 +200,7 @@ impl Oracle {
 
     fn decide(
         &mut self,
-        arena: &mut Arena,
+        arena: &Arena,
         all: &[ExprId],
         new: Option<(ExprId, Rc<Assignment>)>,
     ) -> Answer {
@@ -192,11 +217,15 @@ impl Oracle {
             return Answer::Holds(m);
         }
         let whole = conjuncts(arena, all);
+        if self.contradicts(&whole) {
+            self.remembered += 1;
+            return Answer::Fails;
+        }
         let mut why = None;
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
             if !self.answers.contains_key(&slice)
-                && let Some(m) = self.walk(arena, &whole, &under, &fits, LONG)
+                && let Some(m) = self.walk(arena, &whole, &under, &fits)
             {
                 return Answer::Holds(m);
             }
@@ -216,6 +245,14 @@ impl Oracle {
         }
     }
 
+    /// Whether some of them were found not to hold at once (Cadar, Dunbar, Engler, KLEE, OSDI 2008, section 3.3).
+    fn contradicts(&self, all: &[ExprId]) -> bool {
+        let set: IdSet<ExprId> = all.iter().copied().collect();
+        let inside = |core: &Rc<[ExprId]>| core.iter().all(|e| set.contains(e));
+        let cores = all.iter().filter_map(|e| self.cores.get(e));
+        cores.flatten().any(inside)
+    }
+
     /// A walk from an assignment that an earlier part of the path has.
     fn walk(
         &mut self,
@@ -223,7 +260,6 @@ impl Oracle {
         all: &[ExprId],
         under: &Rc<Assignment>,
         fits: Fits<'_>,
-        work: usize,
     ) -> Option<Rc<Assignment>> {
         let mut heavy: IdSet<ExprId> = IdSet::default();
         for e in all {
@@ -231,7 +267,7 @@ impl Oracle {
                 heavy.insert(*e);
             }
         }
-        let found = search::search(arena, all, (under, work), &|e| heavy.contains(&e), &|m| {
+        let found = search::search(arena, all, (under, LONG), &|e| heavy.contains(&e), &|m| {
             let candidates = [m.clone(), repair::checksums(m)];
             candidates.into_iter().find(|m| fits(arena, m))
         });
@@ -280,20 +316,25 @@ impl Oracle {
             .copied()
             .filter(|(a, b)| mine.contains(a) && mine.contains(b))
             .collect();
+        let under_it = under.map(|m| &**m);
+        // A packet with its checksum put right may do although what the solver took its sum for is not.
+        let mut rough = true;
         for _ in 0..ROUNDS {
-            let values = match self.answer(arena, all, &lemmas, under) {
-                Said::Holds(values) => values,
-                Said::Fails => return Answer::Fails,
+            let question = Question {
+                all,
+                lemmas: &lemmas,
+                near: under_it,
+                rough,
+            };
+            let (values, exact) = match self.answer(arena, &question) {
+                Said::Holds(values) => (values, true),
+                Said::Roughly(values) => (values, false),
+                Said::Fails(_) => return Answer::Fails,
                 Said::Unknown(why) => return Answer::Unknown(why),
             };
-            let (made, clashes) = assignment(arena, &values, under.map(|m| &**m));
-            let made = if repair {
-                repair::checksums(&made)
-            } else {
-                made
-            };
+            let (made, clashes) = assignment(arena, &values, under_it, repair || !exact);
+            let made = Rc::new(made);
             if fits(arena, &made) {
-                let made = Rc::new(made);
                 self.remember(made.clone());
                 return Answer::Holds(made);
             }
@@ -304,29 +345,34 @@ impl Oracle {
                     self.lemmas.push(clash);
                 }
             }
-            if lemmas.len() == before {
+            if lemmas.len() > before {
+                continue;
+            }
+            if exact {
                 break;
             }
+            let mut from = vec![made];
+            from.extend(under.into_iter().flat_map(|m| extremes(arena, all, m)));
+            for m in from {
+                if let Some(m) = self.walk(arena, all, &m, fits) {
+                    return Answer::Holds(m);
+                }
+            }
+            rough = false;
         }
         // An assignment is taken only if it is one: the solver is not trusted with that.
         Answer::Unknown("no assignment of the solver satisfies the guard".to_owned())
     }
 
-    fn answer(
-        &mut self,
-        arena: &Arena,
-        all: &[ExprId],
-        lemmas: &[Lemma],
-        near: Option<&Rc<Assignment>>,
-    ) -> Said {
-        let mut key = all.to_vec();
+    fn answer(&mut self, arena: &Arena, question: &Question<'_>) -> Said {
+        let mut key = question.all.to_vec();
         key.sort_unstable();
-        key.extend(lemmas.iter().flat_map(|l| [l.0, l.1]));
+        key.extend(question.lemmas.iter().flat_map(|l| [l.0, l.1]));
         if let Some(known) = self.answers.get(&key) {
             self.remembered += 1;
             return match known {
                 Some(values) => Said::Holds(values.clone()),
-                None => Said::Fails,
+                None => Said::Fails(None),
             };
         }
         if Instant::now() > self.until {
@@ -334,19 +380,42 @@ impl Oracle {
         }
         self.asked += 1;
         let began = Instant::now();
-        let said = self.solver.solve(arena, all, lemmas, near.map(|m| &**m));
+        let said = self.solver.solve(arena, question);
         self.solving += began.elapsed();
         if self.answers.len() < ANSWERS {
             match &said {
                 Said::Holds(values) => {
                     self.answers.insert(key, Some(values.clone()));
                 }
-                Said::Fails => {
+                Said::Fails(core) => {
                     self.answers.insert(key, None);
+                    if let Some(core) = core
+                        && let Some(youngest) = core.iter().max()
+                    {
+                        let others = self.cores.entry(*youngest).or_default();
+                        others.push(core.as_slice().into());
+                    }
                 }
-                Said::Unknown(_) => {}
+                Said::Roughly(_) | Said::Unknown(_) => {}
             }
         }
         said
     }
+}
+
+/// The assignment with one parameter at an extreme, which is what decides whether a limit can be reached at all.
+fn extremes(arena: &Arena, all: &[ExprId], from: &Assignment) -> Vec<Rc<Assignment>> {
+    let mut out = Vec::new();
+    for id in cone(arena, all, |_| false) {
+        if let Node::Sym(s) = arena.node(id)
+            && arena.symbol(*s).origin == Origin::Param
+        {
+            for value in [0, 1, mask(arena.width(id))] {
+                let mut symbols = from.symbols.clone();
+                symbols.insert(*s, value);
+                out.push(Rc::new(Assignment::new(symbols, from.packet.clone())));
+            }
+        }
+    }
+    out
 }

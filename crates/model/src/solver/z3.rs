@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use super::far::{Lemma, Values};
 use super::smt::{Query, query};
-use super::{Said, Solve};
-use crate::expr::eval::Assignment;
+use super::{Question, Said, Solve};
 use crate::expr::{Arena, ExprId};
 
 /// How long the first of two attempts may take.
@@ -133,7 +132,7 @@ impl Z3 {
         ))?;
         let first = match self.hear()?.trim() {
             "sat" => Some(self.values(&q)?),
-            "unsat" => Some(Said::Fails),
+            "unsat" => Some(Said::Fails(None)),
             _ => None,
         };
         self.tell("(pop)\n")?;
@@ -147,7 +146,7 @@ impl Z3 {
         ))?;
         let answer = match self.hear()?.trim() {
             "sat" => self.values(&q),
-            "unsat" => Ok(Said::Fails),
+            "unsat" => Ok(Said::Fails(None)),
             "unknown" | "timeout" => Err(format!("the solver found nothing within {timeout} ms")),
             other => {
                 self.running = None;
@@ -189,17 +188,11 @@ fn values(text: &str) -> Values {
 }
 
 impl Solve for Z3 {
-    fn solve(
-        &mut self,
-        arena: &Arena,
-        all: &[ExprId],
-        lemmas: &[Lemma],
-        _near: Option<&Assignment>,
-    ) -> Said {
+    fn solve(&mut self, arena: &Arena, question: &Question<'_>) -> Said {
         if let Some(why) = &self.missing {
             return Said::Unknown(why.clone());
         }
-        match self.ask(arena, all, lemmas) {
+        match self.ask(arena, question.all, question.lemmas) {
             Ok(answer) => answer,
             Err(why) => {
                 if self.running.is_none() && why.contains("cannot be started") {

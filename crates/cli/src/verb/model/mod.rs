@@ -31,7 +31,7 @@ pub struct Model {
     capacity: Vec<String>,
 
     /// Most paths, finished or waiting
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 16384)]
     paths: usize,
 
     /// Most time, in seconds

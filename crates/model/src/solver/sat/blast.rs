@@ -1,5 +1,7 @@
 //! Expressions as gates (bit-blasting: Kroening and Strichman, Decision Procedures, chapter 6).
 
+use std::time::Instant;
+
 use super::gates::{Bit, Gates};
 use super::words::Word;
 use crate::expr::eval::Assignment;
@@ -7,12 +9,18 @@ use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 
+/// Most terms of a sum that is taken apart.
+const TERMS: usize = 32;
+
+/// A factor of so many digits is there to mix bits.
+const MIXING: u32 = 12;
+
 /// The gates of expressions, each made once.
 pub(super) struct Circuit {
     pub(super) gates: Gates,
     words: IdMap<ExprId, Word>,
     quotients: IdMap<(ExprId, ExprId), (Word, Word)>,
-    /// the outputs of products of two unknowns
+    /// the outputs of products
     products: IdSet<u32>,
     /// what inputs stand for
     inputs: IdMap<u32, (Source, u32)>,
@@ -38,7 +46,7 @@ impl Circuit {
         }
     }
 
-    /// Whether this is a bit of a product of two unknowns.
+    /// Whether this is a bit of a product.
     pub(super) fn of_product(&self, n: usize) -> bool {
         self.products.contains(&(n as u32))
     }
@@ -79,10 +87,15 @@ impl Circuit {
         value >> at & 1 == 1
     }
 
-    /// The bits of an expression, if they can be had with less than so many gates in all.
-    pub(super) fn bits(&mut self, arena: &Arena, e: ExprId, most: usize) -> Option<Word> {
+    /// The bits of an expression, if they can be had with about so many gates in all, and in time.
+    pub(super) fn bits(
+        &mut self,
+        arena: &Arena,
+        e: ExprId,
+        (most, until): (usize, Instant),
+    ) -> Option<Word> {
         for id in cone(arena, &[e], |id| self.words.contains_key(&id)) {
-            if self.gates.len() > most {
+            if self.gates.len() > most || Instant::now() > until {
                 return None;
             }
             let mut word = self.made(arena, id);
@@ -169,15 +182,7 @@ impl Circuit {
             Bin::And => pairs(&mut self.gates, Gates::and),
             Bin::Or => pairs(&mut self.gates, Gates::or),
             Bin::Xor => pairs(&mut self.gates, Gates::xor),
-            Bin::Add => match *arena.node(y) {
-                // A term of a sum with its factor, which is -1 in a difference.
-                Node::Bin(Bin::Mul, t, c) if arena.constant(c).is_some() => {
-                    let t = self.word(t);
-                    let c = arena.constant(c).unwrap_or(1);
-                    self.gates.plus_times(&a, &t, c)
-                }
-                _ => self.gates.plus(&a, &b, Bit::ZERO),
-            },
+            Bin::Add => self.sum(arena, (x, y), width),
             Bin::Mul => match (arena.constant(x), arena.constant(y)) {
                 (_, Some(c)) => self.gates.plus_times(&Gates::number(0, width), &a, c),
                 (Some(c), _) => self.gates.plus_times(&Gates::number(0, width), &b, c),
@@ -214,6 +219,28 @@ impl Circuit {
         }
     }
 
+    /// A sum, its terms in the order of their bits: however many bits of it are wanted, its lower ones are the
+    /// same gates, so that nobody has to prove that they are equal.
+    fn sum(&mut self, arena: &Arena, (a, b): (ExprId, ExprId), width: usize) -> Word {
+        let (mut terms, mut constant) = arena.linear(a);
+        let (more, other) = arena.linear(b);
+        terms.extend(more);
+        constant = constant.wrapping_add(other);
+        if terms.len() > TERMS {
+            (terms, constant) = (vec![(a, 1), (b, 1)], 0);
+        }
+        // Operands have words before what is made of them.
+        let words = terms.iter().map(|(e, factor)| (self.word(*e), *factor));
+        let mut words: Vec<(Word, u64)> = words.collect();
+        words.sort();
+        let mut total = Gates::number(0, width);
+        for (word, factor) in words {
+            total = self.gates.plus_times(&total, &word, factor);
+        }
+        self.gates
+            .plus(&total, &Gates::number(constant, width), Bit::ZERO)
+    }
+
     /// A quotient is mostly wanted together with its remainder.
     fn divided(&mut self, key: (ExprId, ExprId), a: &[Bit], b: &[Bit]) -> (Word, Word) {
         if let Some(known) = self.quotients.get(&key) {
@@ -239,11 +266,16 @@ impl Circuit {
     }
 }
 
+/// Whether an expression is a product that a solver should leave for last: of two unknowns, or by a factor of so many
+/// digits that it is there to mix bits, as in a hash.
 fn is_product(arena: &Arena, e: ExprId) -> bool {
-    let unknown = |e: ExprId| arena.constant(e).is_none();
-    match *arena.node(e) {
-        Node::Bin(Bin::Mul, a, b) => unknown(a) && unknown(b),
-        Node::Bin(op, ..) => op == Bin::MulHigh,
+    let Node::Bin(op, a, b) = *arena.node(e) else {
+        return false;
+    };
+    match (op, arena.constant(a).or(arena.constant(b))) {
+        (Bin::MulHigh, _) | (Bin::Mul, None) => true,
+        // As many additions as the factor has digits in non-adjacent form.
+        (Bin::Mul, Some(c)) => (c ^ c.wrapping_mul(3)).count_ones() >= MIXING,
         _ => false,
     }
 }
