@@ -113,7 +113,7 @@ fn planned(name: &str) -> String {
 
 const CHURN: [&str; 2] = [
     "--generate",
-    "packets=20000,flows=300,churn=1500,rate=200,mix=tcp:4+udp:4+icmp:1",
+    "packets=20000,flows=300,churn=300,rate=200,mix=tcp:4+udp:4+icmp:1",
 ];
 
 #[test]

