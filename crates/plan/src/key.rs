@@ -215,7 +215,7 @@ impl<'a> Resolver<'a> {
         match self.whose {
             Whose::Own => {
                 let header = addresses(family, &self.view.network(), &place);
-                header.or_else(|| ports(&self.view.transport(arena)?, &place))
+                header.or_else(|| self.ports(&self.view.transport(arena)?, &place))
             }
             Whose::Answer => {
                 let carried = self.view.transport(arena)?.plus(8);
@@ -225,11 +225,24 @@ impl<'a> Resolver<'a> {
                 };
                 let found = addresses(family, &carried, &place).or_else(|| {
                     let plain = !self.view.carries_extended;
-                    plain.then(|| ports(&behind, &place)).flatten()
+                    plain.then(|| self.ports(&behind, &place)).flatten()
                 });
                 let (field, byte) = found?;
                 Some((swapped(field), byte))
             }
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// In a transport header, or in that of an echo whose identifier counts as a port.
+    fn ports(&self, header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+        match self.view.echo {
+            None => ports(header, place),
+            Some(field) => match place.from(header)? {
+                byte @ (4 | 5) => Some((field, byte as u16 - 4)),
+                _ => None,
+            },
         }
     }
 }
