@@ -9,9 +9,10 @@ use millrace_steer::keys::Unsolved;
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
 use crate::plan::{Rule, Treatment};
+use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Barred, Home};
 use crate::rules::{
-    Judged, derived, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
+    Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
 };
 use crate::solved::{Device, Solved, why};
 use crate::touch::{Source, Touch, Touches, touches};
@@ -96,8 +97,10 @@ pub(crate) fn choose(
     }
     let all = touches(model, program, &open, excluded, echoes);
     let (mut candidates, mut wants_echoes) = (Vec::new(), false);
+    let mut derived = Derived::default();
     for object in open {
-        let found = candidate(model, program, device, &all, (object, &mut wants_echoes));
+        let beside = (&mut derived, &mut wants_echoes);
+        let found = candidate(model, program, device, &all, object, beside);
         match found {
             Ok(c) => candidates.push(c),
             Err(j) => drop(judged.insert(object, j)),
@@ -163,7 +166,8 @@ fn candidate(
     program: &Program,
     device: &Device<'_>,
     all: &Touches,
-    (object, wants_echoes): (usize, &mut bool),
+    object: usize,
+    (derived, wants_echoes): (&mut Derived, &mut bool),
 ) -> Result<Candidate, Judged> {
     let name = program.objects.get(object).map_or("", |o| o.name.as_str());
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
@@ -178,7 +182,7 @@ fn candidate(
             Source::Value { object: from, .. }
                 if *held
                     .entry(t.at)
-                    .or_insert_with(|| derived::holds(model, program, t)) =>
+                    .or_insert_with(|| derived.holds(model, program, t)) =>
             {
                 needs.insert(*from);
             }

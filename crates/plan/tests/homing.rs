@@ -6,7 +6,7 @@ mod support;
 use millrace_plan::plan::{By, Rule};
 use millrace_plan::{Plan, Strategy, Treatment};
 use millrace_steer::Parsed;
-use support::{kind, object, port, program, program_with};
+use support::{function, kind, object, port, program, program_with};
 
 fn decided(plan: &Plan, name: &str) -> (Treatment, Rule) {
     let o = object(plan, name);
@@ -69,6 +69,26 @@ fn with_hairpin_it_does_not() {
     let o = object(&plan, "numbers");
     assert_eq!(o.treatment, Treatment::Lock, "{o:?}");
     assert!(plan.homes.is_empty());
+}
+
+#[test]
+fn einat_shards_by_what_it_leased() {
+    let Some(plan) = function("einat") else {
+        return;
+    };
+    assert_eq!(plan.strategy, Strategy::Shard, "{:?}", plan.objects);
+    for o in &plan.objects {
+        let expected = match o.name.as_str() {
+            ".rodata.params" => (Treatment::Spread, Rule::Nothing),
+            "udp_mappings" => (Treatment::Shard, Rule::R1),
+            "tcp_mappings" => (Treatment::Shard, Rule::R2),
+            _ => (Treatment::Shard, Rule::R6),
+        };
+        assert_eq!((o.treatment, o.rule), expected, "{o:?}");
+    }
+    for name in ["ipv4-tcp", "ipv4-udp"] {
+        assert_eq!(kind(port(&plan, "WAN"), name).fields, ["destination-port"]);
+    }
 }
 
 /// What the steering takes a frame for.

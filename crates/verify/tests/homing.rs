@@ -16,7 +16,7 @@ fn churning(packets: u64) -> Generated {
     Generated(Spec {
         packets,
         flows: 400,
-        churn: 50.0,
+        churn: packets as f64 / 400.0,
         rate: packets as f64 / 600.0,
         mix: Mix {
             tcp: 4.0,
