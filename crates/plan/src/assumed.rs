@@ -11,9 +11,39 @@ use millrace_object::program::Program;
 use crate::choose::{Choice, choose};
 use crate::plan::Assumption;
 use crate::solved::Device;
+use crate::touch::Gathered;
 
 /// Paths of a model's entries.
 type Paths = BTreeSet<(usize, usize)>;
+
+/// What is asked about one model: how much of it shards if this is excluded, and echoes are looked for.
+struct Asker<'a> {
+    model: &'a mut Model,
+    program: &'a Program,
+    device: &'a Device<'a>,
+    gathered: Gathered,
+}
+
+impl Asker<'_> {
+    fn choose(&mut self, excluded: &Paths, echoes: bool) -> Choice {
+        let gathered = (&mut self.gathered, echoes);
+        choose(self.model, self.program, self.device, excluded, gathered)
+    }
+
+    /// With echoes looked for where it asks for that.
+    fn best(&mut self, excluded: &Paths) -> Choice {
+        let plain = self.choose(excluded, false);
+        if !plain.wants_echoes {
+            return plain;
+        }
+        let looked = self.choose(excluded, true);
+        if looked.locked() < plain.locked() {
+            looked
+        } else {
+            plain
+        }
+    }
+}
 
 /// Decides with the parameters as they are where that shards more, else whatever they are. Of parameters it takes one
 /// for given if that does.
@@ -22,26 +52,34 @@ pub(crate) fn decided(
     program: &Program,
     device: &Device<'_>,
 ) -> (Choice, Vec<Assumption>) {
-    let any = best(model, program, device, &Paths::new());
-    if any.locked() == 0 || !model.exhaustive() {
+    let exhaustive = model.exhaustive();
+    let mut asker = Asker {
+        model,
+        program,
+        device,
+        gathered: Gathered::default(),
+    };
+    let any = asker.best(&Paths::new());
+    if any.locked() == 0 || !exhaustive {
         return (any, Vec::new());
     }
     let values = values(program);
-    let excluded = excluded(model, &values);
-    if excluded.is_empty() {
+    let all = excluded(asker.model, &values);
+    if all.is_empty() {
         return (any, Vec::new());
     }
-    let set = best(model, program, device, &excluded);
+    let set = asker.best(&all);
     if set.locked() >= any.locked() {
         return (any, Vec::new());
     }
     for (name, value) in &values {
         let one = BTreeMap::from([(name.clone(), *value)]);
-        let alone = self::excluded(model, &one);
+        let alone = excluded(asker.model, &one);
         if alone.is_empty() {
             continue;
         }
-        let choice = best(model, program, device, &alone);
+        // What looks for echoes has no need of a plan that does not.
+        let choice = asker.choose(&alone, set.echoes);
         if choice.locked() <= set.locked() {
             return (choice, assumptions(one));
         }
@@ -57,20 +95,6 @@ fn assumptions(held: BTreeMap<String, u64>) -> Vec<Assumption> {
             .to_owned(),
     };
     held.into_iter().map(of).collect()
-}
-
-/// Whoever steers looks for the identifiers of ICMP echoes only where that shards more.
-fn best(model: &mut Model, program: &Program, device: &Device<'_>, excluded: &Paths) -> Choice {
-    let plain = choose(model, program, device, excluded, false);
-    if !plain.wants_echoes {
-        return plain;
-    }
-    let looked = choose(model, program, device, excluded, true);
-    if looked.locked() < plain.locked() {
-        looked
-    } else {
-        plain
-    }
 }
 
 /// The parameters as they are set.

@@ -15,7 +15,7 @@ use crate::rules::{
     Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
 };
 use crate::solved::{Device, Solved, why};
-use crate::touch::{Source, Touch, Touches, touches};
+use crate::touch::{Gathered, Source, Touch, Touches, touches};
 use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
@@ -75,7 +75,7 @@ pub(crate) fn choose(
     program: &Program,
     device: &Device<'_>,
     excluded: &BTreeSet<(usize, usize)>,
-    echoes: bool,
+    (gathered, echoes): (&mut Gathered, bool),
 ) -> Choice {
     let mut judged = BTreeMap::new();
     let mut open = BTreeSet::new();
@@ -95,7 +95,7 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let all = touches(model, program, &open, excluded, echoes);
+    let all = touches(model, program, &open, excluded, (gathered, echoes));
     let (mut candidates, mut wants_echoes) = (Vec::new(), false);
     let mut derived = Derived::default();
     for object in open {

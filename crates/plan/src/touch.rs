@@ -264,12 +264,47 @@ fn kinds(arena: &mut Arena, view: &View, kind: Kind, header: &Offset) -> Vec<(Ki
     views.into_iter().map(|v| (kind, v)).collect()
 }
 
-/// Gathers them; with `echoes` whoever steers looks for the identifiers of ICMP echoes.
+/// What was gathered of all paths, without and with `echoes`: it is asked for with one and another path excluded.
+#[derive(Default)]
+pub(crate) struct Gathered([Option<Touches>; 2]);
+
+/// Gathers them of all paths but the excluded ones; with `echoes` whoever steers looks for the identifiers of ICMP
+/// echoes.
 pub(crate) fn touches(
     model: &mut Model,
     program: &Program,
     objects: &BTreeSet<usize>,
     excluded: &BTreeSet<(usize, usize)>,
+    (gathered, echoes): (&mut Gathered, bool),
+) -> Touches {
+    let [plain, looked] = &mut gathered.0;
+    let place = if echoes { looked } else { plain };
+    let all = place.get_or_insert_with(|| all(model, program, objects, echoes));
+    let taken = |at: &At| !excluded.contains(&(at.entry, at.path));
+    let mut out = Touches {
+        all: all.all.iter().filter(|t| taken(&t.at)).cloned().collect(),
+        others: all.others.iter().filter(|o| taken(&o.1)).copied().collect(),
+        inside: BTreeSet::new(),
+        views: all.views.clone(),
+    };
+    out.views.retain(|at, _| !excluded.contains(at));
+    let inside = out.all.iter().filter(|t| t.inside);
+    out.inside = inside.map(|t| t.packets.port).collect();
+    let inside = out.inside.clone();
+    // A packet is looked into or not.
+    out.all.retain(|t| match t.way {
+        Way::Plain => true,
+        Way::Answer | Way::Whole => inside.contains(&t.packets.port),
+        Way::Rough => !inside.contains(&t.packets.port),
+    });
+    out
+}
+
+/// Those of all paths, however packets are steered.
+fn all(
+    model: &mut Model,
+    program: &Program,
+    objects: &BTreeSet<usize>,
     echoes: bool,
 ) -> Touches {
     let (mut out, mut cache) = (Touches::default(), Cache::default());
@@ -282,9 +317,6 @@ pub(crate) fn touches(
         // What is remembered of expressions is of one entry's.
         let memo = Rc::new(Memo::default());
         for path in 0..paths {
-            if excluded.contains(&(entry, path)) {
-                continue;
-            }
             of_path(
                 model,
                 program,
@@ -295,15 +327,6 @@ pub(crate) fn touches(
             );
         }
     }
-    let inside = out.all.iter().filter(|t| t.inside);
-    out.inside = inside.map(|t| t.packets.port).collect();
-    let inside = out.inside.clone();
-    // A packet is looked into or not.
-    out.all.retain(|t| match t.way {
-        Way::Plain => true,
-        Way::Answer | Way::Whole => inside.contains(&t.packets.port),
-        Way::Rough => !inside.contains(&t.packets.port),
-    });
     out
 }
 

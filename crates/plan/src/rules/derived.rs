@@ -24,10 +24,20 @@ use crate::touch::{Source, Touch, value_byte};
 /// What is known of bits of a value: that they are these, or, with `false`, that they are not.
 type Condition = (BTreeMap<u32, bool>, bool);
 
-/// Answers, with what was found out of writers on the way.
+/// What decides over a question: the object that is touched, and the one whose value has the key; its bytes in the key,
+/// and the key's other bytes; what is said of the value.
+type Question = (
+    (usize, usize),
+    Vec<Option<u32>>,
+    Vec<Option<u64>>,
+    Vec<Condition>,
+);
+
+/// Answers, with what was found out on the way: many paths ask the same.
 #[derive(Default)]
 pub(crate) struct Derived {
     stored: HashMap<(usize, usize, usize), Rc<Vec<Condition>>>,
+    answers: HashMap<Question, bool>,
 }
 
 impl Derived {
@@ -61,6 +71,18 @@ impl Derived {
             let mut all = model.writers(ObjectId(*object), &span).into_iter();
             all.all(|w| w.bytes().contains(&first) && w.bytes().contains(&last))
         });
+        read.sort();
+        read.dedup();
+        let constants: Vec<Option<u64>> = own.iter().map(|e| own_arena.constant(*e)).collect();
+        let question = (
+            (touch.object, *object),
+            bytes.clone(),
+            constants.clone(),
+            read.clone(),
+        );
+        if let Some(answer) = self.answers.get(&question) {
+            return Some(*answer);
+        }
         let mut made = writers.iter().filter(|w| {
             let covers = |at: &u32| w.bytes().contains(&(at / 8));
             let known = |(bits, _): &&Condition| bits.keys().all(covers);
@@ -84,7 +106,7 @@ impl Derived {
                                 at.and_then(|at| w.value.get(at)) == Some(e)
                             }
                             None => {
-                                let mine = own.get(i).and_then(|e| own_arena.constant(*e));
+                                let mine = constants.get(i).copied().flatten();
                                 mine.is_some()
                                     && constant(program, &entry.arena, (touch.object, *e), i)
                                         == mine
@@ -92,7 +114,9 @@ impl Derived {
                         })
             })
         });
-        Some(!writers.is_empty() && together)
+        let answer = !writers.is_empty() && together;
+        self.answers.insert(question, answer);
+        Some(answer)
     }
 
     /// What a writer's path says of the value that it stores.
