@@ -12,7 +12,7 @@ use millrace_object::program::{ObjectId, Program, Role};
 use crate::exec::Access;
 use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node, Origin};
-use crate::model::{Effect, Entry, Object, Outcome, Touch, Use, Verdict};
+use crate::model::{Effect, Entry, Object, Touch, Use, Verdict};
 use crate::{kinds, writers};
 
 /// What may happen to an object.
@@ -189,7 +189,7 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
     let mut seen: BTreeMap<usize, (Seen, bool)> = BTreeMap::new();
     for (entry, running) in entries.iter().zip(checked.running(program)) {
         let start = entry.role == Role::OnStart;
-        if entry.outcome == Outcome::Exhaustive {
+        if entry.outcome.covers() {
             followed(program, entry, start, &mut seen);
             continue;
         }
@@ -283,10 +283,10 @@ fn followed(
                 &mut scratch,
             );
         let effect = if added { Effect::Add } else { access.effect };
-        seen.entry(access.object.0)
-            .or_default()
-            .0
-            .add(effect, start);
+        let (s, _) = seen.entry(access.object.0).or_default();
+        s.add(effect, start);
+        // What a loop leaves depends on all that it reads.
+        s.decisive |= access.repeated;
     }
 }
 /// Whether what is stored is what was there, at this very place, and something more that does not depend on state.

@@ -31,12 +31,26 @@ pub enum Effect {
 pub enum Outcome {
     /// these are all paths, and each is possible
     Exhaustive,
-    /// there may be others, or some of these may be impossible; the objects' accesses are those that the
-    /// proof of safety saw, which are all
+    /// every execution takes one of these paths, but some of them may be impossible, or several be one: what is
+    /// so on all of them is so
+    Covering {
+        /// what some of them take for possible
+        why: String,
+    },
+    /// there may be others, or the solver could not say of some whether they are possible; the objects' accesses are
+    /// those that the proof of safety saw, which are all
     Bounded {
         /// what stood in the way
         why: String,
     },
+}
+
+impl Outcome {
+    /// Whether every execution takes one of the paths.
+    #[must_use]
+    pub fn covers(&self) -> bool {
+        !matches!(self, Outcome::Bounded { .. })
+    }
 }
 
 /// What a path ends with.
@@ -184,5 +198,11 @@ impl Model {
         self.entries
             .iter()
             .all(|e| e.outcome == Outcome::Exhaustive)
+    }
+
+    /// Whether every execution takes one of the paths: what is so on all of them is so.
+    #[must_use]
+    pub fn covers(&self) -> bool {
+        self.entries.iter().all(|e| e.outcome.covers())
     }
 }

@@ -91,6 +91,10 @@ fn resolved(
     set("cpu".into(), 0, &mut values);
     for place in &path.places {
         // A key that nobody knows leads nowhere.
+        if place.turned {
+            // A loop may have changed it before the path came to it.
+            continue;
+        }
         let parts = cone(arena, &place.key, |_| false);
         let known = |e: &ExprId| match arena.node(*e) {
             Node::Sym(s) => values.contains_key(s),
@@ -370,6 +374,7 @@ fn what_happens_is_among_what_the_model_says() {
     let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let programs = [
         own.join("stateful.c"),
+        own.join("turns.c"),
         others.join("sequences.c"),
         others.join("routing.c"),
         others.join("nested.c"),
@@ -383,7 +388,7 @@ fn what_happens_is_among_what_the_model_says() {
         };
         for entry in &loaded.model().entries {
             let leaves = |p: &millrace_model::model::Path| matches!(p.verdict, Verdict::GoesOn(..));
-            if entry.outcome == Outcome::Exhaustive && !entry.paths.iter().any(leaves) {
+            if entry.outcome.covers() && !entry.paths.iter().any(leaves) {
                 among(&loaded, entry, 0x2545_f491_4f6c_dd1d + i as u64);
                 driven += 1;
             }

@@ -32,7 +32,7 @@ fn within(loaded: &Loaded, limits: &Limits) -> Model {
 fn why(model: &Model) -> String {
     match &model.entries[0].outcome {
         Outcome::Exhaustive => panic!("exhaustive"),
-        Outcome::Bounded { why } => why.clone(),
+        Outcome::Covering { why } | Outcome::Bounded { why } => why.clone(),
     }
 }
 

@@ -28,7 +28,7 @@ fn outcome<'m>(model: &'m Model, name: &str) -> &'m Outcome {
 fn bounded(model: &Model, name: &str) -> String {
     match outcome(model, name) {
         Outcome::Exhaustive => "exhaustive".to_owned(),
-        Outcome::Bounded { why } => why.clone(),
+        Outcome::Covering { why } | Outcome::Bounded { why } => why.clone(),
     }
 }
 

@@ -126,7 +126,7 @@ pub(crate) fn choose(
 fn bounded(model: &Model) -> Option<String> {
     use millrace_model::model::Outcome;
     model.entries.iter().find_map(|e| match &e.outcome {
-        Outcome::Exhaustive => None,
+        Outcome::Exhaustive | Outcome::Covering { .. } => None,
         Outcome::Bounded { why } => Some(format!("{}: {why}", e.function)),
     })
 }

@@ -18,6 +18,7 @@ use millrace_object::program::{ObjectId, Program};
 
 use crate::stands::{Stands, stand};
 use crate::trial::{Lookup, Trial, number};
+use crate::turns::{Settled, has_turns};
 
 /// A path and its symbols.
 pub(crate) struct Charted {
@@ -26,6 +27,8 @@ pub(crate) struct Charted {
     /// the others
     rest: Vec<ExprId>,
     pub(crate) symbols: Vec<(SymId, Stands)>,
+    /// of a path through loops that are taken for any number of turns: what an execution settles
+    pub(crate) settled: Option<Settled>,
 }
 
 /// The paths of one entry, ready to be looked up.
@@ -161,10 +164,15 @@ impl<'a> Chart<'a> {
             }
             let is_plain = |e: &ExprId| plain.get(e.0 as usize).copied().unwrap_or(false);
             let (on_packet, rest) = path.guard.iter().partition(|e| is_plain(e));
+            let symbols = stand(arena, path, &own);
+            let settled = has_turns(path).then(|| Settled::of(arena, path, &base, &symbols));
+            let holds = |e: &&ExprId| settled.as_ref().is_none_or(|s| s.all(arena, &[**e]));
+            let rest: Vec<ExprId> = rest;
             charted.push(Charted {
                 plain: on_packet,
-                rest,
-                symbols: stand(arena, path, &own),
+                rest: rest.iter().filter(holds).copied().collect(),
+                symbols,
+                settled,
             });
         }
         base.sort_unstable();

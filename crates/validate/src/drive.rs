@@ -27,6 +27,12 @@ impl Validation<'_> {
                 match why {
                     None => self.findings.driven += 1,
                     Some(why) => {
+                        let chart = self.charts.get(entry);
+                        let loose = chart.and_then(|c| c.entry.paths.get(path)?.loose);
+                        let why = match loose {
+                            Some(loose) => format!("it may be impossible ({loose}): {why}"),
+                            None => why,
+                        };
                         let rest = self.rest(entry, path, Some(why));
                         self.findings.not_driven.push(rest);
                     }
@@ -65,7 +71,7 @@ impl Validation<'_> {
             let again = attempt == 0 && took != Some(path) && lowered(&mut seeds, &happened);
             if !again {
                 self.tell("seeded", &case.trial, &judged);
-                if took == Some(path) {
+                if took == Some(path) || judged.others.contains(&path) {
                     return None;
                 }
                 last = Some(match took {

@@ -50,6 +50,8 @@ pub struct Findings {
     pub name: String,
     /// whether the paths are all
     pub exhaustive: bool,
+    /// whether every execution takes one of them
+    pub covers: bool,
     /// paths of all entries
     pub paths: usize,
     /// paths that an execution took from state that the solver named
@@ -113,6 +115,8 @@ pub fn text(f: &Findings) -> String {
     let mut out = String::new();
     let all = if f.exhaustive {
         ""
+    } else if f.covers {
+        ", some of which may be impossible"
     } else {
         " of a model that is not exhaustive"
     };

@@ -6,12 +6,15 @@ use crate::chart::{Before, Chart};
 use crate::pair::{Happened, Pair};
 use crate::predict::{Disagreement, Was, compare, predict};
 use crate::trial::Trial;
+use crate::turns::{fits, settle};
 
 /// What came of one execution.
 #[derive(Clone, Default, Debug)]
 pub struct Judged {
     /// the path that was taken; none if no guard holds, or several do
     pub path: Option<usize>,
+    /// others that the execution may be of as well: through loops that are taken for any number of turns
+    pub others: Vec<usize>,
     /// what is not as the path says
     pub disagreements: Vec<Disagreement>,
     /// no guard holds
@@ -33,7 +36,40 @@ pub fn judge(
         log: &happened.log,
     };
     let base = chart.base(program, trial);
+    let was = Was {
+        value: &|object, key| before.at(object, key),
+        values: &|object| pair.values(object),
+    };
+    let after = |object, key: &[u8]| pair.value(object, key);
     let holding = chart.holding(program, &base, &before);
+    let through_loops = |i: &usize| chart.charted.get(*i).is_some_and(|c| c.settled.is_some());
+    let (loops, holding): (Vec<_>, Vec<_>) =
+        holding.into_iter().partition(|(i, _)| through_loops(i));
+    if holding.is_empty() && !loops.is_empty() {
+        let mut judged = Judged::default();
+        for (i, under) in loops {
+            let (Some(path), Some(c)) = (chart.entry.paths.get(i), chart.charted.get(i)) else {
+                continue;
+            };
+            let Some(settled) = &c.settled else { continue };
+            let arena = &chart.entry.arena;
+            let mut predicted = predict(program, chart.entry, path, trial, &under, &was);
+            settle(arena, path, settled, &mut predicted, happened);
+            let mut all = compare(program, &predicted, happened, &after);
+            all.extend(fits(arena, path, settled, &under, &happened.log));
+            match (all.is_empty(), judged.path) {
+                (true, None) => {
+                    judged.path = Some(i);
+                    judged.disagreements.clear();
+                }
+                (true, Some(_)) => judged.others.push(i),
+                // What is nearest to it.
+                (false, None) if judged.disagreements.is_empty() => judged.disagreements = all,
+                (false, _) => {}
+            }
+        }
+        return judged;
+    }
     let ((path, under), others) = match holding.split_first() {
         Some((first, others)) => (first, others),
         None => {
@@ -58,15 +94,10 @@ pub fn judge(
     let Some(p) = chart.entry.paths.get(*path) else {
         return Judged::default();
     };
-    let was = Was {
-        value: &|object, key| before.at(object, key),
-        values: &|object| pair.values(object),
-    };
     let predicted = predict(program, chart.entry, p, trial, under, &was);
-    let after = |object, key: &[u8]| pair.value(object, key);
     Judged {
         path: Some(*path),
         disagreements: compare(program, &predicted, happened, &after),
-        outside: false,
+        ..Judged::default()
     }
 }

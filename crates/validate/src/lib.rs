@@ -22,6 +22,7 @@ pub mod predict;
 pub mod run;
 mod stands;
 pub mod trial;
+mod turns;
 pub mod witness;
 
 pub use findings::{Findings, text};

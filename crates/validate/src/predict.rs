@@ -6,9 +6,12 @@ use millrace_model::expr::eval::Assignment;
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{Dialect, ObjectId, Program};
 
+use std::collections::BTreeSet;
+
 use crate::chart::stored_key;
 use crate::pair::{self, Happened, hex, shown};
 use crate::trial::{Lookup, Trial, takes_packets};
+use crate::turns::has_turns;
 
 /// What was in state before.
 pub struct Was<'a> {
@@ -61,6 +64,10 @@ pub struct Prediction {
     pub packet: Option<Vec<u8>>,
     /// the path is all of the execution: no other program goes on with the packet
     pub whole: bool,
+    /// it goes through loops that are taken for any number of turns: accesses are no sequence
+    pub open: bool,
+    /// where it is open: objects that it may write to anywhere
+    pub written: BTreeSet<ObjectId>,
     /// accesses to state in order
     pub accesses: Vec<Access>,
     /// entries that it touches, as they are afterwards; none: absent
@@ -185,6 +192,8 @@ pub fn predict(
         goes_on,
         packet,
         whole,
+        open: has_turns(path),
+        written: BTreeSet::new(),
         accesses: accesses.collect(),
         entries,
     }
@@ -234,7 +243,8 @@ fn broadcast(values: &[Vec<u8>], trial: &Trial) -> Vec<Fate> {
 /// Where an object that evicts has other than the entries that it had, those added and not those deleted: one
 /// goes for one that is added when it is full, and none else.
 fn evictions(program: &Program, predicted: &Prediction, happened: &Happened) -> Vec<Disagreement> {
-    let counts = happened.counts.iter().filter(|_| predicted.whole);
+    let counts = happened.counts.iter();
+    let counts = counts.filter(|_| predicted.whole && !predicted.open);
     let differing = counts.filter_map(|(object, before, after)| {
         let capacity = program.objects.get(object.0).map_or(0, |o| o.capacity);
         let mut all = *before;
@@ -255,7 +265,7 @@ fn evictions(program: &Program, predicted: &Prediction, happened: &Happened) -> 
 }
 
 /// What came of an access, in the model's words.
-fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Option<&'static str> {
+pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Option<&'static str> {
     let found = |yes, no| Some(if result != 0 { yes } else { no });
     match helper {
         "map_put" if result == 0 => Some("full"),
@@ -336,7 +346,7 @@ pub fn compare(
         true => predicted.accesses.len().max(happened_accesses.len()),
         false => predicted.accesses.len(),
     };
-    let differing = (0..longest).find(|i| {
+    let differing = (0..if predicted.open { 0 } else { longest }).find(|i| {
         match (predicted.accesses.get(*i), happened_accesses.get(*i)) {
             (Some(p), Some(h)) => {
                 // An array says of an index beyond the last that it is that.
@@ -404,7 +414,7 @@ pub fn compare(
             .is_some_and(|o| o.kind.name == "sketch")
     };
     for ((object, key), before) in &happened.log.before {
-        if sketch(*object) || !predicted.whole {
+        if sketch(*object) || !predicted.whole || predicted.written.contains(object) {
             continue;
         }
         let foretold = predicted

@@ -61,6 +61,7 @@ pub fn validate(
         findings: Findings {
             name: program.name.clone(),
             exhaustive: model.exhaustive(),
+            covers: model.covers(),
             paths: model.entries.iter().map(|e| e.paths.len()).sum(),
             seed: options.seed,
             ..Findings::default()
@@ -175,6 +176,6 @@ impl Validation<'_> {
     /// Whether an entry's paths are all.
     fn all(&self, entry: usize) -> bool {
         let chart = self.charts.get(entry);
-        chart.is_some_and(|c| c.entry.outcome == millrace_model::model::Outcome::Exhaustive)
+        chart.is_some_and(|c| c.entry.outcome.covers())
     }
 }

@@ -256,7 +256,7 @@ impl Engine<'_> {
             0 => format!("{}.full", p.stem),
             n => format!("{}.full{n}", p.stem),
         };
-        let full = self.arena.sym(&name, 1, Origin::State(call.on.id.0));
+        let full = self.arena.sym(&name, 1, p.origin());
         self.split(s, full)
     }
 
@@ -273,9 +273,10 @@ impl Engine<'_> {
     /// The map in an entry of a map of maps: a number says which, the same under several keys if these have
     /// the same map.
     fn inner(&mut self, s: &State, place: usize, on: &On<'_>) -> Value {
-        let stem = s.places.get(place).map_or("", |p| &p.stem);
-        let name = format!("{stem}.map");
-        let number = self.arena.sym(&name, 32, Origin::State(on.id.0));
+        let place = s.places.get(place);
+        let name = format!("{}.map", place.map_or("", |p| &p.stem));
+        let origin = place.map_or(Origin::State(on.id.0), Place::origin);
+        let number = self.arena.sym(&name, 32, origin);
         match on.object.shape() {
             Some(shape) => Value::Inner(shape, number),
             None => Value::Unset,
@@ -289,9 +290,12 @@ impl Engine<'_> {
             let n = s.places.iter().filter(|p| p.object == id).count();
             format!("{}#{}", object.name, n + 1)
         };
-        let full = self
-            .arena
-            .sym(&format!("{stem}.full"), 1, Origin::State(id.0));
+        let origin = if s.turned.contains(&id) {
+            Origin::Turn
+        } else {
+            Origin::State(id.0)
+        };
+        let full = self.arena.sym(&format!("{stem}.full"), 1, origin);
         // A number that the path has given back is free.
         let room = self
             .live_places(&s, id)

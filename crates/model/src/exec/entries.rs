@@ -75,7 +75,14 @@ impl Engine<'_> {
     pub(super) fn add_place(&mut self, s: &mut State, object: ObjectId, key: Vec<ExprId>) -> usize {
         let before = s.places.iter().filter(|p| p.object == object).count();
         let stem = format!("{}#{}", self.object_name(object), before + 1);
-        s.places.push(Place::new(object, key, stem));
+        let turned = s
+            .turned
+            .iter()
+            .any(|o| *o == object || self.one_map(*o, object));
+        s.places.push(Place {
+            turned,
+            ..Place::new(object, key, stem)
+        });
         s.places.len() - 1
     }
 
@@ -172,7 +179,7 @@ impl Engine<'_> {
             0 => String::new(),
             n => n.to_string(),
         };
-        let origin = Origin::State(p.object.0);
+        let origin = p.origin();
         let present = format!("{}.present{doubts}", p.stem);
         if !indexed {
             return self.arena.sym(&present, 1, origin);

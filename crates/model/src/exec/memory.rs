@@ -38,6 +38,7 @@ impl Engine<'_> {
         let name = self.object_name(object);
         s.places.push(Place {
             presence: Presence::There,
+            turned: s.turned.contains(&object),
             ..Place::new(object, Vec::new(), name)
         });
         let at = s.places.len() - 1;
@@ -46,7 +47,7 @@ impl Engine<'_> {
     }
 
     /// What a place held before the path wrote to it.
-    fn initial(&mut self, place: &Place, offset: u32) -> ExprId {
+    pub(super) fn initial(&mut self, place: &Place, offset: u32) -> ExprId {
         if place.fresh {
             return self.arena.number(0, 8);
         }
@@ -66,7 +67,7 @@ impl Engine<'_> {
             let from = offset / 8 * 8;
             let to = (from + 8).min(object.value_bytes.max(offset + 1));
             let name = format!("{}[{from}..{to}]", place.stem);
-            let origin = Origin::State(place.object.0);
+            let origin = place.origin();
             let word = self.arena.sym(&name, 8 * (to - from), origin);
             return self.arena.extract(word, 8 * (offset - from), 8);
         }
@@ -331,6 +332,7 @@ impl Engine<'_> {
             offset: Some(from as u32),
             answer: None,
             outcome: None,
+            repeated: false,
             line: line.cloned(),
         });
         Ok(())

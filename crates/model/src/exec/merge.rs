@@ -51,6 +51,8 @@ impl Engine<'_> {
             && a.borders == b.borders
             && a.loose == b.loose
             && a.tail_calls == b.tail_calls
+            && a.turns == b.turns
+            && a.turned == b.turned
             && a.undecided == b.undecided
             && a.frames.len() == b.frames.len();
         if !same {

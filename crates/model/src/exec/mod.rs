@@ -9,11 +9,13 @@ mod answer;
 mod call;
 mod calls;
 mod entries;
+mod explore;
 mod memory;
 mod merge;
 mod order;
 mod state;
 mod step;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,6 +24,7 @@ use std::time::Instant;
 use millrace_check::facts::{Flow, FrameId};
 use millrace_check::flow::backward::{AtStart, Backward};
 use millrace_check::flow::graph::Blocks;
+use millrace_check::flow::loops::Loops;
 use millrace_check::flow::points::points;
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
@@ -34,7 +37,7 @@ use crate::{Limits, facts};
 use order::reach;
 
 pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
-use step::Next;
+use turns::Changes;
 
 /// Why a path cannot be followed.
 #[derive(Clone, Debug)]
@@ -59,6 +62,15 @@ pub struct Engine<'a> {
     /// paths that ended where another program goes on
     left: Vec<Path>,
     steps: u64,
+    loops: Loops,
+    /// heads of the loops that are taken for any number of turns
+    summed: BTreeMap<usize, Changes>,
+    /// how many states came to the head of a loop from outside it
+    entered: BTreeMap<usize, usize>,
+    /// heads of loops of which one turn has been followed to see how many ways go on
+    looked_at: BTreeSet<usize>,
+    /// the head of a loop whose turns each multiply the ways through it
+    widens: Option<usize>,
 }
 
 /// What an execution gave.
@@ -92,6 +104,7 @@ impl<'a> Engine<'a> {
         }
         .live();
         let reach = reach(&blocks);
+        let loops = Loops::of(&blocks);
         Engine {
             program,
             flow,
@@ -106,6 +119,11 @@ impl<'a> Engine<'a> {
             changed: facts::changed(program, flow),
             left: Vec::new(),
             steps: 0,
+            loops,
+            summed: BTreeMap::new(),
+            entered: BTreeMap::new(),
+            looked_at: BTreeSet::new(),
+            widens: None,
         }
     }
 
@@ -162,6 +180,8 @@ impl<'a> Engine<'a> {
             tail_calls: 0,
             steps: 0,
             draws: 0,
+            turns: 0,
+            turned: BTreeSet::new(),
         }
     }
 
@@ -176,70 +196,6 @@ impl<'a> Engine<'a> {
             }
         }
         Assignment::new(symbols, from.packet.clone())
-    }
-
-    /// Follows every path.
-    #[must_use]
-    pub fn run(&mut self) -> Executed {
-        let mut pending: BTreeMap<usize, Vec<State>> = BTreeMap::new();
-        let mut paths = Vec::new();
-        let first = self.begin();
-        let host = first.guard.len();
-        pending.entry(0).or_default().push(first);
-        let mut why: Option<String> = None;
-        while let Some(block) = self.next_block(&pending) {
-            let ready = match self.easiest(&mut pending) {
-                Some(s) => vec![s],
-                None => {
-                    let states = pending.remove(&block).unwrap_or_default();
-                    self.arrive(block, states)
-                }
-            };
-            for s in ready {
-                // One block may be left in many ways, each of which asks the solver.
-                if self.late() {
-                    break;
-                }
-                match self.block(s, &mut pending) {
-                    Ok(Some(path)) => paths.push(path),
-                    Ok(None) => {}
-                    Err(Gap(what)) => {
-                        why.get_or_insert(what);
-                    }
-                }
-            }
-            paths.append(&mut self.left);
-            let waiting: usize = pending.values().map(Vec::len).sum();
-            let spent = if paths.len() + waiting > self.limits.paths {
-                Some(format!("more than {} paths", self.limits.paths))
-            } else {
-                self.spent()
-            };
-            if let Some(spent) = spent {
-                let gap = why.map_or(String::new(), |gap| format!("; and {gap}"));
-                why = Some(format!("the budget is spent: {spent}{gap}"));
-                break;
-            }
-        }
-        if why.is_none()
-            && paths.iter().any(|p: &Path| p.undecided)
-            && let Some(reason) = &self.oracle.reason
-        {
-            why = Some(format!("some paths may be impossible: {reason}"));
-        }
-        if why.is_none()
-            && let Some(loose) = paths.iter().find_map(|p: &Path| p.loose)
-        {
-            why = Some(format!("some paths may be impossible: {loose}"));
-        }
-        for p in &mut paths {
-            p.guard.drain(..host.min(p.guard.len()));
-        }
-        Executed {
-            paths,
-            outcome: why.map_or(Outcome::Exhaustive, |why| Outcome::Bounded { why }),
-            steps: self.steps,
-        }
     }
 
     /// Whether the time is over.
@@ -268,50 +224,6 @@ impl<'a> Engine<'a> {
         }
         self.oracle
             .and(&self.arena, &s.guard, condition, s.model.as_ref())
-    }
-
-    /// Follows a path to the end of its block.
-    fn block(
-        &mut self,
-        first: State,
-        pending: &mut BTreeMap<usize, Vec<State>>,
-    ) -> Result<Option<Path>, Gap> {
-        // A helper may split a path in the middle of a block: each half goes on from there.
-        let mut here = vec![first];
-        let mut gap = None;
-        let mut ended = None;
-        while let Some(s) = here.pop() {
-            // All of a program may be one block.
-            if self.spent().is_some() {
-                break;
-            }
-            self.steps += 1;
-            let from = self.blocks.of.get(s.at).copied();
-            match self.step(s) {
-                Ok(Next::On(next)) => {
-                    for s in next {
-                        let inside = {
-                            let block = self.blocks.of.get(s.at).copied();
-                            block == from
-                                && from.and_then(|b| self.blocks.starts.get(b)) != Some(&s.at)
-                        };
-                        if inside && here.is_empty() {
-                            here.push(s);
-                        } else if let Some(b) = self.blocks.of.get(s.at) {
-                            pending.entry(*b).or_default().push(s);
-                        } else {
-                            gap = Some(Gap("ran off the program".to_owned()));
-                        }
-                    }
-                }
-                Ok(Next::End(s, verdict)) => ended = Some(self.path(*s, verdict)),
-                Err(g) => gap = Some(g),
-            }
-        }
-        match (gap, ended) {
-            (Some(g), _) => Err(g),
-            (None, ended) => Ok(ended),
-        }
     }
 
     pub(crate) fn path(&mut self, s: State, verdict: Value) -> Path {

@@ -1,14 +1,14 @@
 //! What is known of one way through the program so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_check::facts::FrameId;
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Line, ObjectId};
 
-use crate::expr::ExprId;
 use crate::expr::eval::Assignment;
+use crate::expr::{ExprId, Origin};
 use crate::model::Effect;
 
 /// What memory a pointer is into.
@@ -82,6 +82,8 @@ pub struct Place {
     pub room: bool,
     /// the slot of the object that it was found in
     pub slot: Option<u64>,
+    /// a loop of the path that was taken for any number of turns may have changed it before the path came to it
+    pub turned: bool,
 }
 
 /// Where a redirect leads.
@@ -128,6 +130,9 @@ pub struct Access {
     pub answer: Option<ExprId>,
     /// what came of it: `there`, `absent`, `stored`, `full` …
     pub outcome: Option<&'static str>,
+    /// it is one of the earlier turns of a loop that is taken for any number of turns: it happens as often as
+    /// it will, before, between and after the others of them that stand beside it
+    pub repeated: bool,
     /// where
     pub line: Option<Line>,
 }
@@ -178,6 +183,10 @@ pub struct State {
     pub steps: u64,
     /// helper calls that made a symbol of their own
     pub draws: u32,
+    /// loops that were taken for any number of turns
+    pub turns: u32,
+    /// objects that these may have written to
+    pub turned: BTreeSet<ObjectId>,
 }
 
 impl Place {
@@ -195,6 +204,17 @@ impl Place {
             doubts: 0,
             room: false,
             slot: None,
+            turned: false,
+        }
+    }
+
+    /// Where symbols of what was there before come from.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        if self.turned {
+            Origin::Turn
+        } else {
+            Origin::State(self.object.0)
         }
     }
 

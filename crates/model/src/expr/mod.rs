@@ -121,6 +121,8 @@ pub enum Origin {
     State(usize),
     /// what a helper said that has no meaning of its own here
     Helper,
+    /// what a loop leaves that is taken for any number of turns
+    Turn,
 }
 
 /// A symbol.
@@ -214,6 +216,19 @@ impl Arena {
     #[must_use]
     pub fn bits(&self, e: ExprId) -> Tnum {
         self.entry(e).bits
+    }
+
+    /// Whether there are symbols of this origin.
+    #[must_use]
+    pub fn has_symbols_of(&self, origin: Origin) -> bool {
+        self.symbols.iter().any(|s| s.origin == origin)
+    }
+
+    /// How many of its lowest bits may be set; those above are 0.
+    #[must_use]
+    pub fn significant(&self, e: ExprId) -> u32 {
+        let bits = self.bits(e);
+        64 - (bits.value | bits.mask).leading_zeros()
     }
 
     /// Its least and greatest unsigned value, as far as known bits and a remainder's divisor say.

@@ -148,7 +148,14 @@ pub(super) fn lines(
         }
         out.push(Line {
             object: a.object.0,
-            text: words(printer, a, agree.get(i).copied().unwrap_or(true)),
+            text: {
+                let text = words(printer, a, agree.get(i).copied().unwrap_or(true));
+                if a.repeated {
+                    format!("in each turn, perhaps: {text}")
+                } else {
+                    text
+                }
+            },
             line,
             source: source(a),
         });
@@ -170,6 +177,7 @@ pub(super) fn one(printer: &Printer<'_>, a: &Access) -> AccessReport {
         value: printer.bytes(&a.value, Order::Memory),
         offset: a.offset,
         outcome: a.outcome,
+        repeated: a.repeated,
         line: a.line.as_ref().map(place),
     }
 }
@@ -236,6 +244,7 @@ impl Summaries {
                     ports: Vec::new(),
                     when: Vec::new(),
                     paths: 0,
+                    repeated: false,
                 },
                 when: None,
                 texts: BTreeMap::new(),
@@ -250,6 +259,7 @@ impl Summaries {
                 }
             };
             s.effect = s.effect.max(a.effect);
+            s.repeated |= a.repeated;
             if let Some(part) = part(&printer, a) {
                 once(&mut s.parts, part);
             }

@@ -7,14 +7,14 @@ use millrace_object::program::ObjectId;
 use super::Context;
 use super::access::place;
 use super::document::AtMost;
-use crate::model::{Model, Outcome, Touch};
+use crate::model::{Model, Touch};
 
 /// Every access to an object in entries whose paths are not all; one line of the source once.
 pub(super) fn of(context: &Context<'_>, model: &Model, object: ObjectId) -> Vec<AtMost> {
     type At<'a> = (&'a str, u32, u32, u32, &'static str);
     let mut all: BTreeMap<At<'_>, AtMost> = BTreeMap::new();
     for entry in &model.entries {
-        if entry.outcome == Outcome::Exhaustive {
+        if entry.outcome.covers() {
             continue;
         }
         for touch in entry.at_most.iter().filter(|t| t.object == object) {

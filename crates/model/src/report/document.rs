@@ -15,7 +15,11 @@ pub struct Report {
     pub name: String,
     /// whether all entries' paths are all
     pub exhaustive: bool,
-    /// what stood in the way, by entry
+    /// whether every execution takes one of the paths: what is so on all of them is so
+    pub covers: bool,
+    /// why some paths may be impossible where every execution takes one of them, by entry
+    pub covering: Vec<String>,
+    /// what stood in the way of finding all paths, by entry
     pub bounded: Vec<String>,
     /// the objects
     pub objects: Vec<ObjectReport>,
@@ -101,6 +105,8 @@ pub struct Summary {
     pub when: Vec<String>,
     /// how many paths
     pub paths: usize,
+    /// it is in a loop that is taken for any number of turns
+    pub repeated: bool,
 }
 
 /// One access.
@@ -120,6 +126,8 @@ pub struct AccessReport {
     pub offset: Option<u32>,
     /// what came of it
     pub outcome: Option<&'static str>,
+    /// it happens any number of times: in the turns of a loop before its last
+    pub repeated: bool,
     /// FILE:LINE
     pub line: Option<String>,
 }

@@ -80,7 +80,7 @@ pub fn html(report: &Report) -> String {
         object(&mut out, i, o);
     }
     if !report.relations.is_empty() {
-        let of = if report.exhaustive {
+        let of = if report.covers {
             ""
         } else {
             " on the paths that were followed"

@@ -155,10 +155,17 @@ fn dependences(context: &Context<'_>, entry: &Entry, path: &Path) -> Dependences
         object.is_some_and(|o| o.expire_after > 0 || o.window > 0)
     });
     let of_others = |o: &Origin| matches!(o, Origin::State(id) if context.written.contains(id));
+    // What a loop leaves depends on what any of its turns may have come to.
+    let drawn = |origin: Origin| {
+        let turns = origins.contains(&Origin::Turn);
+        origins.contains(&origin) || (turns && a.has_symbols_of(origin))
+    };
+    let turns = path.accesses.iter().filter(|a| a.repeated);
+    let mut turns = turns.map(|a| Origin::State(a.object.0));
     Dependences {
-        time: expires || origins.contains(&Origin::Time),
-        random: origins.contains(&Origin::Random),
-        order: origins.iter().any(of_others),
+        time: expires || drawn(Origin::Time),
+        random: drawn(Origin::Random),
+        order: origins.iter().any(of_others) || turns.any(|o| of_others(&o)),
     }
 }
 
@@ -183,11 +190,13 @@ pub fn report(
     let mut keys: BTreeSet<(usize, String)> = BTreeSet::new();
     let mut summaries = Summaries::new();
     let mut trees = Vec::new();
-    let mut bounded = Vec::new();
+    let (mut covering, mut bounded) = (Vec::new(), Vec::new());
     let mut took = BTreeMap::new();
     for (number, entry) in model.entries.iter().enumerate() {
-        if let Outcome::Bounded { why } = &entry.outcome {
-            bounded.push(format!("{}: {why}", entry.function));
+        match &entry.outcome {
+            Outcome::Exhaustive => {}
+            Outcome::Covering { why } => covering.push(format!("{}: {why}", entry.function)),
+            Outcome::Bounded { why } => bounded.push(format!("{}: {why}", entry.function)),
         }
         took.insert(entry.function.clone(), entry.took);
         trees.push(tree::tree(&context, entry));
@@ -227,6 +236,8 @@ pub fn report(
     Report {
         name: model.name.clone(),
         exhaustive: model.exhaustive(),
+        covers: model.covers(),
+        covering,
         bounded,
         objects: objects.collect(),
         relations,

@@ -82,6 +82,9 @@ pub fn summary(s: &Summary) -> String {
     if !s.outcomes.is_empty() {
         let _ = write!(out, ": {}", s.outcomes.join(" or "));
     }
+    if s.repeated {
+        out.push_str("; in any turn of a loop");
+    }
     if !s.ports.is_empty() {
         let _ = write!(out, "; on {}", s.ports.join(", "));
     }
@@ -113,6 +116,8 @@ pub fn at_most(a: &AtMost) -> String {
 pub fn heading(report: &Report) -> String {
     let all = if report.exhaustive {
         "all of them"
+    } else if report.covers {
+        "every execution takes one of them"
     } else {
         "not all, or not all possible"
     };
@@ -136,6 +141,9 @@ pub fn text(report: &Report, colours: bool) -> String {
         colours,
     };
     let _ = writeln!(t.out, "{}", heading(report));
+    for why in &report.covering {
+        let _ = writeln!(t.out, "  not exhaustive: {}", clean(why));
+    }
     for why in &report.bounded {
         let _ = writeln!(t.out, "  not exhaustive: {}", clean(why));
         let _ = writeln!(
@@ -151,7 +159,7 @@ pub fn text(report: &Report, colours: bool) -> String {
         t.object(i, o);
     }
     if !report.relations.is_empty() {
-        let of = if report.exhaustive {
+        let of = if report.covers {
             ""
         } else {
             " on the paths that were followed"

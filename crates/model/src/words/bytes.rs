@@ -58,6 +58,9 @@ impl Printer<'_> {
     /// Bytes in memory order, as the parts that they are of.
     #[must_use]
     pub fn bytes(&self, bytes: &[ExprId], order: Order) -> Vec<String> {
+        if !bytes.is_empty() && bytes.iter().all(|e| self.is_any(*e)) {
+            return vec!["any".to_owned()];
+        }
         let mut terms = Vec::new();
         for e in bytes {
             match self.terms(*e) {
@@ -127,6 +130,11 @@ impl Printer<'_> {
     /// Bytes in memory order that are one number of the machine's.
     #[must_use]
     pub fn whole(&self, bytes: &[ExprId]) -> String {
+        let zero = |e: &ExprId| self.arena.constant(*e) == Some(0);
+        let any = |e: &ExprId| self.is_any(*e);
+        if bytes.iter().any(any) && bytes.iter().all(|e| any(e) || zero(e)) {
+            return "any".to_owned();
+        }
         if let Some(e) = self.joined(bytes) {
             return self.text(e);
         }

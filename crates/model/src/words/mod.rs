@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::expr::ids::IdMap;
 use crate::expr::sets::{self, Place, Set};
 use crate::expr::walk::{children, cone, each_child};
 use crate::expr::{Arena, ExprId, Node, Origin};
@@ -28,6 +29,8 @@ pub(crate) use compare::field_value;
 const MOST: usize = 96;
 /// Beyond so many nodes they are counted no further.
 const WEIGHED: usize = 1024;
+/// Beyond so many nodes, those that are shared counted each time, nobody looks for what an expression may be.
+const ENDLESS: u32 = 1 << 14;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
 /// Choices longer than this are shown by what they depend on.
@@ -100,6 +103,8 @@ pub struct Memory {
     pub(crate) landings: landing::Memory,
     /// the arena that `landings` is about
     arena: Cell<u64>,
+    /// nodes of each expression of an arena, those that are shared counted each time
+    sizes: RefCell<(u64, Vec<u32>)>,
     sets: RefCell<HashMap<(u64, ExprId), OneByte>>,
     /// whether it says that the header's checksum holds, or that it does not, by the header's offset
     checksums: RefCell<HashMap<(u64, ExprId, i64), Option<bool>>>,
@@ -183,6 +188,46 @@ impl Printer<'_> {
         all
     }
 
+    /// Whether nothing is known of a number but that a loop left it.
+    pub(super) fn is_any(&self, e: ExprId) -> bool {
+        let a = self.arena;
+        let any = |e: ExprId| {
+            let mut e = e;
+            while let Node::Extract { of, .. } = a.node(e) {
+                e = *of;
+            }
+            matches!(a.node(e), Node::Sym(s) if a.symbol(*s).origin == Origin::Turn)
+        };
+        match a.node(e) {
+            Node::Concat(parts) => {
+                let zero = |p: &ExprId| a.constant(*p) == Some(0);
+                parts.iter().any(|p| any(*p)) && parts.iter().all(|p| any(*p) || zero(p))
+            }
+            _ => any(e),
+        }
+    }
+
+    /// Whether an expression mixes what it is made of so often that its text has no end, as hashes do.
+    pub(super) fn is_endless(&self, e: ExprId) -> bool {
+        let arena = self.arena.identity();
+        let mut sizes = self.memory.sizes.borrow_mut();
+        if sizes.0 != arena {
+            *sizes = (arena, Vec::new());
+        }
+        // Operands have smaller numbers.
+        for id in sizes.1.len()..self.arena.len() {
+            let mut size = 1_u32;
+            each_child(self.arena.node(ExprId(id as u32)), |c| {
+                size = size.saturating_add(sizes.1.get(c.0 as usize).copied().unwrap_or(1));
+            });
+            sizes.1.push(size);
+        }
+        sizes
+            .1
+            .get(e.0 as usize)
+            .is_some_and(|size| *size > ENDLESS)
+    }
+
     /// Only what it depends on.
     pub(crate) fn elided(&self, e: &[ExprId]) -> String {
         let of = self.sources(e);
@@ -201,7 +246,7 @@ impl Printer<'_> {
         if !text.contains("f(") && !text.contains("one of {") {
             return 0;
         }
-        let mut all: HashMap<ExprId, u64> = HashMap::new();
+        let mut all: IdMap<ExprId, u64> = IdMap::default();
         let mut last = 0;
         for id in cone(self.arena, &[e], |_| false) {
             let mut h = DefaultHasher::new();
@@ -240,6 +285,9 @@ impl Printer<'_> {
                         (None, None) => format!("pkt[{}]", self.offset(*at)),
                         (None, Some(_)) => "pkt[…]".to_owned(),
                     });
+                }
+                Node::Sym(s) if self.arena.symbol(*s).origin == Origin::Turn => {
+                    names.push("any".to_owned());
                 }
                 Node::Sym(_) => names.push(self.symbol(id)),
                 _ => {}

@@ -34,6 +34,12 @@ impl Printer<'_> {
         if let Some(text) = self.along(e) {
             return text;
         }
+        if self.is_any(e) {
+            return "any".to_owned();
+        }
+        if self.is_endless(e) {
+            return self.elided(&[e]);
+        }
         match a.node(e) {
             Node::Const(c) => literal(*c, a.width(e)),
             Node::Sym(_) => self.symbol(e),
