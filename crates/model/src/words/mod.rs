@@ -30,7 +30,7 @@ const MOST: usize = 96;
 /// Beyond so many nodes they are counted no further.
 const WEIGHED: usize = 1024;
 /// Beyond so many nodes, those that are shared counted each time, nobody looks for what an expression may be.
-const ENDLESS: u32 = 1 << 14;
+const ENDLESS: u32 = 1 << 10;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
 /// Choices longer than this are shown by what they depend on.
