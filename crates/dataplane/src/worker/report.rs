@@ -44,6 +44,7 @@ pub fn complete(
             }
         }
     }
+    tidy(account);
     account.relaxations = shared.pressure.relaxations();
     let records = shared.finish_records(account);
     account.errors.extend(records);
@@ -102,6 +103,8 @@ fn objects(
         for (index, object) in link.objects().iter().enumerate() {
             let running = worker.chain.stages.get_mut(stage);
             let entries = running.and_then(|s| s.count(index, worker.clock));
+            let running = worker.chain.stages.get_mut(stage);
+            let full = running.and_then(|s| s.full(index)).unwrap_or(0);
             let whole = match link.shares.get(index) {
                 Some(Share::Divided { whole }) if several => Some(*whole),
                 _ => None,
@@ -114,6 +117,7 @@ fn objects(
                     capacity: whole.unwrap_or(object.capacity),
                     bytes: object.bytes,
                     by_worker: whole.map_or_else(Vec::new, |_| vec![entries]),
+                    full_by_worker: whole.map_or_else(Vec::new, |_| vec![full]),
                 });
             } else if let Some(seen) = account.objects.get_mut(at) {
                 // One for all workers is one.
@@ -123,9 +127,19 @@ fn objects(
                 if whole.is_some() {
                     seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
                     seen.by_worker.push(entries);
+                    seen.full_by_worker.push(full);
                 }
             }
             at += 1;
+        }
+    }
+}
+
+/// Leaves out whose parts have never been full.
+fn tidy(account: &mut Account) {
+    for object in &mut account.objects {
+        if object.full_by_worker.iter().all(|n| *n == 0) {
+            object.full_by_worker.clear();
         }
     }
 }
