@@ -52,7 +52,7 @@ pub(crate) fn decided(
     program: &Program,
     device: &Device<'_>,
 ) -> (Choice, Vec<Assumption>) {
-    let exhaustive = model.exhaustive();
+    let all_paths = model.covers();
     let mut asker = Asker {
         model,
         program,
@@ -60,7 +60,7 @@ pub(crate) fn decided(
         gathered: Gathered::default(),
     };
     let any = asker.best(&Paths::new());
-    if any.locked() == 0 || !exhaustive {
+    if any.locked() == 0 || !all_paths {
         return (any, Vec::new());
     }
     let values = values(program);

@@ -283,7 +283,7 @@ fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Solved, Unsolved> {
         let home = c.home.as_ref();
         home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
     };
-    if all.iter().any(|c| poor(&c)) {
+    if all.iter().any(poor) {
         return Err(Unsolved::NotFound);
     }
     Ok(solved)

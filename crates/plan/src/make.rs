@@ -132,6 +132,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         },
         nic: wanted.nic.clone(),
         exhaustive: model.exhaustive(),
+        covers: model.covers(),
         ports: ports(program, &solved, &choice),
         objects,
         relaxations,

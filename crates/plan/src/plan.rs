@@ -270,8 +270,10 @@ pub struct Plan {
     pub cores: u32,
     /// the NIC's model
     pub nic: String,
-    /// whether the paths that it was made from are all; if not, nothing is sharded
+    /// whether the paths that it was made from are all, and each is possible
     pub exhaustive: bool,
+    /// whether every execution takes one of them; if not, nothing is sharded
+    pub covers: bool,
     /// in the program's order
     pub objects: Vec<ObjectPlan>,
     /// in the program's order

@@ -164,7 +164,7 @@ mod tests {
         own_of(&mut leases, &end);
         assert_eq!(leases, [tcp, there]);
         // Nothing tells these apart.
-        let mut alike = vec![udp.clone(), udp.clone()];
+        let mut alike = vec![udp.clone(), udp];
         own_of(&mut alike, &end);
         assert_eq!(alike.len(), 2);
     }
