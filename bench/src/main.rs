@@ -39,7 +39,8 @@ struct Arguments {
     /// Only this function
     #[arg(long)]
     function: Option<String>,
-    /// Keep the counts of the section `model` in bench/model.txt, for later runs to be compared with
+    /// Keep the counts of the section `model` in bench/model.txt, for later runs to be compared with, and the figures
+    /// of the section `guest` in bench/guest.txt
     #[arg(long)]
     record: bool,
     /// Print the figures as one JSON document on stdout
@@ -111,7 +112,7 @@ fn run() -> Result<()> {
         ("model", |b| model::section(b.turns, b.record)),
         ("plan", |_| plan::section()),
         ("keys", |b| keys::section(b.turns)),
-        ("guest", |b| guest::section(b.turns)),
+        ("guest", |b| guest::section(b.turns, b.record)),
     ];
     for (name, measure) in all {
         if arguments.only.as_deref().is_none_or(|only| only == name) {

@@ -1,8 +1,11 @@
 //! Measuring several contenders in one run: in turns, over the same packets, so that a machine that
 //! slows down slows all of them.
 
+use std::sync::OnceLock;
+
 use anyhow::{Context, Result, bail};
 use millrace_dataplane::packet::Fate;
+use rustix::thread::CpuSet;
 use serde::Serialize;
 
 use crate::contender::{BURST, Contender, Function};
@@ -144,12 +147,36 @@ fn agree(function: &Function, contenders: &mut [Contender], frames: &[Frame]) ->
     Ok(())
 }
 
+/// The processors that this process might run on when it began.
+fn all() -> Result<CpuSet> {
+    static ALL: OnceLock<CpuSet> = OnceLock::new();
+    match ALL.get() {
+        Some(all) => Ok(*all),
+        None => {
+            let all = rustix::thread::sched_getaffinity(None).context("which processors?")?;
+            Ok(*ALL.get_or_init(|| all))
+        }
+    }
+}
+
+/// How many there are, this thread pinned or not.
+pub fn processors() -> Result<usize> {
+    Ok(all()?.count() as usize)
+}
+
 /// Pins this thread to the last processor: interrupts go to the first.
 pub fn pin() -> Result<usize> {
-    let last = std::thread::available_parallelism()?.get() - 1;
-    let mut set = rustix::thread::CpuSet::new();
+    let all = all()?;
+    let last = (0..CpuSet::MAX_CPU).rev().find(|n| all.is_set(*n));
+    let last = last.context("there is no processor")?;
+    let mut set = CpuSet::new();
     set.set(last);
     rustix::thread::sched_setaffinity(None, &set)
         .with_context(|| format!("cannot pin to processor {last}"))?;
     Ok(last)
+}
+
+/// Lets this thread run on all processors again.
+pub fn unpin() -> Result<()> {
+    rustix::thread::sched_setaffinity(None, &all()?).context("cannot run on all processors")
 }

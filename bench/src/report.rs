@@ -57,9 +57,14 @@ impl Section {
 
     /// As a table on stderr.
     pub fn print(&self) {
-        eprintln!("\n{}\n  {}", self.title, self.conditions);
+        eprint!("\n{}", self.table());
+    }
+
+    /// As a table.
+    pub fn table(&self) -> String {
+        let mut text = format!("{}\n  {}\n", self.title, self.conditions);
         if let Some(why) = &self.skipped {
-            eprintln!("  skipped: {why}");
+            text += &format!("  skipped: {why}\n");
         }
         for row in &self.rows {
             let ns: Vec<String> = row
@@ -67,8 +72,8 @@ impl Section {
                 .iter()
                 .map(|(who, f)| format!("{who} {:.1}", f.median))
                 .collect();
-            eprintln!(
-                "  {:<12} {:>8} {:<9} {:>5.2} ({:.2} to {:.2})  {}  [{}: {}]",
+            text += &format!(
+                "  {:<12} {:>8} {:<9} {:>5.2} ({:.2} to {:.2})  {}  [{}: {}]\n",
                 row.name,
                 row.flows,
                 row.skew,
@@ -80,5 +85,6 @@ impl Section {
                 if row.met { "met" } else { "MISSED" }
             );
         }
+        text
     }
 }

@@ -5,8 +5,7 @@ use std::process::Command;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const SOURCES: [&str; 6] = [
-    "yield.S",
+const SOURCES: [&str; 5] = [
     "receive.c",
     "send.c",
     "pcap_handle.c",
@@ -15,7 +14,7 @@ const SOURCES: [&str; 6] = [
 ];
 /// Those of programs of DPDK, which need its headers.
 const DPDK: [&str; 4] = ["dpdk_eal.c", "dpdk_pool.c", "dpdk_port.c", "dpdk_device.c"];
-const HEADERS: [&str; 4] = ["port.h", "receive.h", "pcap.h", "dpdk.h"];
+const HEADERS: [&str; 5] = ["port.h", "yield.h", "receive.h", "pcap.h", "dpdk.h"];
 /// What the DPDK preload calls; whatever else a program is linked with is its own affair.
 const LIBRARIES: [&str; 5] = [
     "-lrte_ethdev",
@@ -52,6 +51,8 @@ fn library(out: &Path, name: &str, sources: &[&str], words: &[String]) -> Outcom
     let compiler = cc::Build::new().cargo_metadata(false).try_get_compiler()?;
     let mut command = Command::new(compiler.path());
     command.args(["-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-Wall"]);
+    // yield.h pushes.
+    command.arg("-mno-red-zone");
     command.args(["-Wextra", "-Werror", "-Wl,-z,defs"]);
     command.arg(format!("-Wl,-soname,{name}"));
     command.args(sources.iter().map(|source| format!("preload/{source}")));

@@ -252,6 +252,14 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
         };
         write!(text, "\n  {name:<9} {} {what}", grouped(*times))?;
     }
+    for object in a.objects.iter().filter(|o| !o.full_by_worker.is_empty()) {
+        let workers = object.full_by_worker.iter().enumerate();
+        let full = workers
+            .filter(|(_, times)| **times > 0)
+            .map(|(worker, times)| format!("worker {worker} {} times", grouped(*times)));
+        let full: Vec<_> = full.collect();
+        write!(text, "\n  full      {}: {}", object.name, full.join(", "))?;
+    }
     if a.out_of_order > 0 {
         write!(
             text,

@@ -114,6 +114,42 @@ fn the_bundled_functions_are_planned_as_they_are_pinned() {
     }
 }
 
+/// Flows meet their packets on one core; backends and the table that spreads over them are changed by a timer.
+#[test]
+fn the_load_balancer_shards_its_flows_and_locks_its_backends() {
+    let d = planned("lb");
+    assert_eq!(d["strategy"], "mixed");
+    let flows = named(&d["objects"], "flows");
+    assert_eq!(
+        (&flows["treatment"], &flows["rule"]),
+        (&"shard".into(), &"R1".into())
+    );
+    for name in ["backends", "slots", "progress", "table", "walks"] {
+        let o = named(&d["objects"], name);
+        assert_eq!(
+            (&o["treatment"], &o["rule"]),
+            (&"lock".into(), &"R4".into()),
+            "{name}"
+        );
+        assert!(
+            o["reason"]
+                .as_str()
+                .unwrap()
+                .contains("which no packet starts"),
+            "{o}"
+        );
+    }
+    let (found, status) = json(millrace().args([
+        "verify",
+        "lb",
+        "--in",
+        "captures/talk.pcap",
+        "--cores",
+        "1,2,4",
+    ]));
+    assert_eq!(status, 0, "{found}");
+}
+
 #[test]
 fn the_document_has_the_fields_that_are_promised() {
     let d = planned("policer");

@@ -128,6 +128,9 @@ pub struct ObjectAccount {
     /// where each of several workers has its own part: the live entries of each
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_worker: Vec<Option<u64>>,
+    /// and the insertions of each that found its part full; empty where none did
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub full_by_worker: Vec<u64>,
 }
 
 impl Function {
@@ -185,6 +188,8 @@ pub struct WorkerAccount {
     pub bursts: u64,
     /// seconds inside the function
     pub seconds: f64,
+    /// insertions that found its part of a divided object full
+    pub full: u64,
 }
 
 /// The account of one element of a chain.

@@ -69,9 +69,6 @@ static inline struct mr_guest_port *mr_guest_port(void)
     return port;
 }
 
-/* Lets the host run until there are packets, a signal, nothing (an idle moment), or the end. */
-void mr_guest_yield(void);
-
 /* The interface for programs written for it: the next packet, NULL when there is none now; `*ended` is set once
  * none will come any more. A program may set the packet's fate until its next call.
  */

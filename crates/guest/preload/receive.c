@@ -1,5 +1,5 @@
-/* Receiving, for all libraries that are interposed: hands out a burst, yields when it is empty, and calls the
- * handlers of signals that have become due.
+/* What is rare in receiving, for all libraries that are interposed: handlers of signals that have become due. And the
+ * interface of programs that are written for it.
  */
 #include "receive.h"
 
@@ -10,8 +10,9 @@
 /* Handlers run here and not where the program happens to be: between two packets every lock of the program's that
  * a handler might want is free.
  */
-static void deliver(struct mr_guest_port *port)
+void mr_guest_deliver(void)
 {
+    struct mr_guest_port *port = mr_guest_port();
     int number = (int)port->signal;
     uint64_t handler = port->handler;
 
@@ -29,33 +30,6 @@ static void deliver(struct mr_guest_port *port)
     } else {
         ((void (*)(int))(uintptr_t)handler)(number);
     }
-}
-
-void mr_guest_pause(void)
-{
-    mr_guest_yield();
-    struct mr_guest_port *port = mr_guest_port();
-    if (port->signal)
-        deliver(port);
-}
-
-enum mr_guest_got mr_guest_wait(void)
-{
-    struct mr_guest_port *port = mr_guest_port();
-
-    port->begun = 1;
-    if (port->next < port->count)
-        return MR_GUEST_PACKETS;
-    mr_guest_yield();
-    /* Another thread may have gone on with this context: the port is asked for again. */
-    port = mr_guest_port();
-    if (port->signal) {
-        deliver(port);
-        return MR_GUEST_SIGNAL;
-    }
-    if (port->next < port->count)
-        return MR_GUEST_PACKETS;
-    return port->ended ? MR_GUEST_END : MR_GUEST_NOTHING;
 }
 
 /* Apart, so that the usual way through the function below saves no registers. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "port.h"
+#include "yield.h"
 
 enum mr_guest_got {
     MR_GUEST_PACKETS, /* there are some to take */
@@ -13,11 +14,28 @@ enum mr_guest_got {
     MR_GUEST_END,     /* none will come any more */
 };
 
-/* Not for programs: calls from here to here need no table. */
-#pragma GCC visibility push(hidden)
+/* Calls the handler of the signal that has become due. */
+void mr_guest_deliver(void);
 
 /* Makes packets be there, if need be by yielding once. */
-enum mr_guest_got mr_guest_wait(void);
+static inline enum mr_guest_got mr_guest_wait(void)
+{
+    struct mr_guest_port *port = mr_guest_port();
+
+    port->begun = 1;
+    if (port->next < port->count)
+        return MR_GUEST_PACKETS;
+    mr_guest_yield();
+    /* Another thread may have gone on with this context: the port is asked for again. */
+    port = mr_guest_port();
+    if (port->signal) {
+        mr_guest_deliver();
+        return MR_GUEST_SIGNAL;
+    }
+    if (port->next < port->count)
+        return MR_GUEST_PACKETS;
+    return port->ended ? MR_GUEST_END : MR_GUEST_NOTHING;
+}
 
 /* The next packet of the burst, NULL when it is empty. */
 static inline struct mr_guest_packet *mr_guest_take(void)
@@ -31,10 +49,13 @@ static inline struct mr_guest_packet *mr_guest_take(void)
     return &port->packet[next];
 }
 
-#pragma GCC visibility pop
-
 /* For libraries that poll: yields, and calls the handler of a signal that has become due. */
-void mr_guest_pause(void);
+static inline void mr_guest_pause(void)
+{
+    mr_guest_yield();
+    if (mr_guest_port()->signal)
+        mr_guest_deliver();
+}
 
 /* Bytes of a packet that is sent. */
 struct mr_guest_part {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::command::Spec;
 use crate::end::END;
+use crate::error::GuestError;
 use crate::polling::Polling;
 use crate::port::{BURST, DROP, ON, Packet, Port};
 use crate::protect::{self, Protection};
@@ -23,6 +24,8 @@ pub struct Hosted {
     /// as its packets' thread is run
     pub(crate) running: Option<Running>,
     pub(crate) over: Option<Over>,
+    /// time from the first mapping until its first instruction
+    pub mapped: Duration,
     /// time from the first mapping until it asked for packets
     pub took: Duration,
     /// where its packets are copied to, if they are
@@ -216,6 +219,8 @@ impl Hosted {
     }
 
     /// Runs it on this thread until it asks again. False when it does not run any more.
+    // As `thread::run`.
+    #[inline]
     pub(crate) fn resume(&mut self) -> bool {
         let Some(context) = self.context.take() else {
             return false;
@@ -229,8 +234,16 @@ impl Hosted {
         match stop {
             Ok(Stop::Receive(context)) if !self.shared.is_dead() => {
                 self.context = Some(context);
-                return true;
+                true
             }
+            stop => self.stopped(stop),
+        }
+    }
+
+    /// It does not run any more.
+    #[cold]
+    fn stopped(&mut self, stop: Result<Stop, GuestError>) -> bool {
+        match stop {
             Ok(Stop::Receive(_)) => {}
             Ok(Stop::Left(Left::Thread)) => {
                 // The others may have work left: what the packets' thread found is often told by the first.

@@ -19,6 +19,7 @@ pub mod command;
 pub mod element;
 mod end;
 pub mod error;
+mod fates;
 pub mod fault;
 mod filter;
 pub mod headers;

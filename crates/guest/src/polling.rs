@@ -11,7 +11,7 @@ use crate::command::Spec;
 use crate::end::END;
 use crate::error::GuestError;
 use crate::hosted::Hosted;
-use crate::port::{BURST, DROP, KEEP, OUT, Packet, Port};
+use crate::port::{BURST, Packet, Port};
 use crate::protect;
 use crate::shared::{Over, describe, lock, over, own_number};
 use crate::thread::{self, Context, Running, Stop};
@@ -72,7 +72,7 @@ impl Hosted {
         held > 0
     }
 
-    fn port(&self) -> *mut Port {
+    pub(crate) fn port(&self) -> *mut Port {
         self.shared.port_address() as *mut Port
     }
 
@@ -133,6 +133,8 @@ impl Hosted {
     }
 
     /// Lets each of its threads that ask for packets run until it asks again. False when it does not run any more.
+    // As `thread::run`.
+    #[inline(always)]
     fn round(&mut self) -> bool {
         self.adopt();
         let port = self.port();
@@ -140,7 +142,9 @@ impl Hosted {
         while let Some(polling) = &mut self.polling
             && index < polling.contexts.len()
         {
-            let context = polling.contexts.remove(index);
+            let Some(context) = polling.contexts.get(index).copied() else {
+                break;
+            };
             // SAFETY: the port is mapped as long as the slot is. No reference is made.
             unsafe { (&raw mut (*port).running).write(context.fs as u64) };
             self.shared.watch.enter(own_number());
@@ -152,25 +156,17 @@ impl Hosted {
             self.shared.watch.leave();
             // SAFETY: as above.
             unsafe { (&raw mut (*port).running).write(0) };
-            let ended = match stop {
+            match stop {
                 Ok(Stop::Receive(context)) => {
-                    if let Some(polling) = &mut self.polling {
-                        polling.contexts.insert(index, context);
+                    if let Some(place) = polling.contexts.get_mut(index) {
+                        *place = context;
                     }
                     index += 1;
-                    None
                 }
-                Ok(Stop::Blocked(saved)) => self
-                    .shared
-                    .demote(saved)
-                    .err()
-                    .map(|error| Over::Host(error.to_string())),
-                Ok(Stop::Left(Left::Thread)) => None,
-                Ok(Stop::Left(left)) => Some(over(left)),
-                Err(error) => Some(Over::Host(error.to_string())),
-            };
-            if let Some(ended) = ended {
-                self.shared.end(ended);
+                stop => {
+                    polling.contexts.remove(index);
+                    self.gone_from(stop);
+                }
             }
             if self.shared.is_dead() {
                 self.settle();
@@ -180,9 +176,25 @@ impl Hosted {
         true
     }
 
+    /// One of its threads does not ask for packets any more.
+    #[cold]
+    fn gone_from(&self, stop: Result<Stop, GuestError>) {
+        let ended = match stop {
+            Ok(Stop::Blocked(saved)) => match self.shared.demote(saved) {
+                Ok(()) => return,
+                Err(error) => Over::Host(error.to_string()),
+            },
+            Ok(Stop::Receive(_) | Stop::Left(Left::Thread)) => return,
+            Ok(Stop::Left(left)) => over(left),
+            Err(error) => Over::Host(error.to_string()),
+        };
+        self.shared.end(ended);
+    }
+
     /// Takes in threads that have asked for packets; where there is none, waits for one.
     fn adopt(&mut self) {
-        let deadline = Instant::now() + self.shared.spec.limit;
+        // A burst asks for the time only where there is something to wait for.
+        let mut deadline = None;
         loop {
             if self.shared.arrivals.count.load(Ordering::Acquire) > 0 {
                 let mut asking = lock(&self.shared.arrivals.asking);
@@ -196,7 +208,10 @@ impl Hosted {
             }
             if self.shared.living.load(Ordering::Acquire) == 0 {
                 self.shared.end(Over::Exit(0));
-            } else if Instant::now() >= deadline {
+                continue;
+            }
+            let limit = self.shared.spec.limit;
+            if Instant::now() >= *deadline.get_or_insert_with(|| Instant::now() + limit) {
                 self.shared.end(Over::Stuck(0));
             }
             // It is on its way from one thread to another, which takes some tens of microseconds.
@@ -275,56 +290,6 @@ impl Hosted {
             self.take_back(packets, count);
         }
         went
-    }
-
-    /// What it has made of the packets. What it says is not trusted: lengths stay within their rooms.
-    fn take_back(&mut self, packets: &mut [Packet], count: usize) {
-        let port = self.port();
-        let Some(polling) = &mut self.polling else {
-            return;
-        };
-        let told = |index: usize| {
-            // SAFETY: as in `poll`; `index` is below the array's length.
-            unsafe {
-                (&raw const (*port).packets)
-                    .cast::<Packet>()
-                    .add(index)
-                    .read()
-            }
-        };
-        // Threads of the guest's may change what they say between two looks: there is one.
-        let told: Vec<Packet> = (0..count).map(told).collect();
-        let leaves =
-            |told: &Packet, most: u32| (OUT..OUT + 2).contains(&told.fate) && told.length <= most;
-        if let Some(room) = &self.room {
-            // SAFETY: the packets that were copied in.
-            unsafe {
-                room.back(packets, |index, packet| match told.get(index) {
-                    Some(told) if leaves(told, room.most(packet) as u32) => told.length,
-                    _ => 0,
-                });
-            }
-        }
-        for (packet, told) in packets.iter_mut().zip(&told) {
-            let most = match &self.room {
-                Some(room) => room.most(packet) as u32,
-                None => packet.room,
-            };
-            packet.fate = match told.fate {
-                KEEP => KEEP,
-                out if leaves(told, most) => {
-                    packet.length = told.length;
-                    packet.wire = told.wire.max(told.length);
-                    out
-                }
-                // Nobody has received it: a device would have lost it.
-                0 => {
-                    polling.untaken += 1;
-                    DROP
-                }
-                _ => DROP,
-            };
-        }
     }
 
     /// Lets it end: its threads run by themselves, its input ends, and if it does not mind that, it gets the

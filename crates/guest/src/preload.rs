@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use object::Endianness;
 use object::elf::{self, FileHeader64};
+use object::read::ReadCache;
 use object::read::elf::FileHeader;
 
 use crate::error::GuestError;
@@ -82,10 +83,12 @@ impl Preloads {
 
 /// Libraries that a program says it needs; none when its file makes no sense, which the loader will say.
 fn needed(program: &Path) -> Vec<String> {
-    let Ok(bytes) = std::fs::read(program) else {
+    let Ok(file) = std::fs::File::open(program) else {
         return Vec::new();
     };
-    let data = bytes.as_slice();
+    // Of a file of megabytes it is a few pages.
+    let cache = ReadCache::new(file);
+    let data = &cache;
     let read = || -> object::Result<Vec<String>> {
         let header = FileHeader64::<Endianness>::parse(data)?;
         let endian = header.endian()?;

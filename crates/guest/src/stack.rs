@@ -23,7 +23,7 @@ pub struct Start<'a> {
 
 const PLATFORM: &str = "x86_64";
 
-/// The words and strings of a stack that ends at `top`, a multiple of pages: where it begins (the number of
+/// The words and strings of a stack that ends at `top`, a multiple of 16: where it begins (the number of
 /// arguments stands there, at a multiple of 16), and its bytes from there to `top`.
 #[must_use]
 pub fn image(start: &Start<'_>, top: usize) -> (usize, Vec<u8>) {

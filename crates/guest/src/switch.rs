@@ -11,7 +11,11 @@
 //! | 40, 48 | rbx, rbp |
 //! | 56 | where to go on |
 //!
-//! The guest's half of the way to the host stands in its preload (preload/yield.S); it finds the host
+//! The control words are loaded only where the two sides differ in them, exception flags aside, which no call
+//! preserves. Both ways end in jumps, and nothing is called: the processor predicts returns from a stack of its own, on
+//! which a call or return of the switch's would put all others out of step, on both sides.
+//!
+//! The guest's half of the way to the host stands in its preload (preload/yield.h); it finds the host
 //! through GS, so that no address of the host's lies on a guest's stack. GS names the [`Thread`] of the kernel
 //! thread; glibc does not use it on x86-64.
 //!
@@ -22,7 +26,7 @@
 //! Nothing here may touch the stack protector's canary or thread-local variables before FS is the host's
 //! again, which is why it is assembly and the rest is not.
 
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU32;
 
@@ -38,8 +42,29 @@ pub const CONTROL_WORDS: u64 = 0x0000_037f_0000_1f80;
 /// Whether user space may read and write FS and GS base (`AT_HWCAP2`, bit 1); set before any guest runs.
 pub static FSGSBASE: AtomicU32 = AtomicU32::new(0);
 
-/// Runs the guest whose context stands in the thread's [`Thread`] until it comes back through [`gate`] or a
-/// signal handler leaves through [`resume_host`].
+/// Leaves the host by one of [`enter`] and [`enter_saved`], and is back when the guest comes back through [`gate`] or
+/// a signal handler leaves through [`resume_host`]. It stands in for a call that pushes nothing to the processor's
+/// stack of return addresses.
+///
+/// # Safety
+/// As of `way`.
+#[inline(always)]
+pub unsafe fn through(way: unsafe extern "C" fn(*mut Thread), thread: *mut Thread) {
+    // SAFETY: as the caller promises; to the compiler it is a call by the C ABI, whose stack is aligned here and whose
+    // return address is pushed by hand.
+    unsafe {
+        asm!(
+            "lea rax, [rip + 2f]", "push rax",
+            "jmp rsi",
+            "2:",
+            in("rsi") way,
+            in("rdi") thread,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// Runs the guest whose context stands in the thread's [`Thread`]; for [`through`].
 ///
 /// # Safety
 /// `thread` is this kernel thread's own and GS names it; `guest_rsp` points to a frame as the table above.
@@ -61,11 +86,18 @@ pub unsafe extern "C" fn enter(thread: *mut Thread) {
         "cmp dword ptr [rip + {keys}], 0",
         "jne 4f",
         "5:",
-        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        // Exception flags, the lower six bits, are not kept.
+        "mov rsi, [rdi + {host_rsp}]",
+        "mov eax, [rsi]", "xor eax, [rsp]", "test eax, 0xffffffc0", "jne 6f",
+        "movzx eax, word ptr [rsi + 4]", "cmp ax, [rsp + 4]", "jne 6f",
+        "7:",
+        "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "pop rcx",
         // A program's entry wants rdx = 0 (nothing to run at exit), a thread's wants rax = 0.
         "xor eax, eax", "xor edx, edx",
-        "ret",
+        "jmp rcx",
+        "6:",
+        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "jmp 7b",
         "2:",
         "mov r8, rdi",
         "mov rsi, rax", "mov edi, 0x1002", "mov eax, 158", // arch_prctl(ARCH_SET_FS)
@@ -119,6 +151,8 @@ pub unsafe extern "C" fn gate() {
         "xor eax, eax", "xor ecx, ecx", "xor edx, edx", "wrpkru",
         "4:",
         "mov gs:[{guest_rsp}], rsp",
+        // While a fault is still the guest's.
+        "mov r8d, [rsp]", "movzx r9d, word ptr [rsp + 4]",
         "cmp dword ptr [rip + {fsgsbase}], 0",
         "je 2f",
         "rdfsbase rax", "mov gs:[{guest_fs}], rax",
@@ -126,10 +160,14 @@ pub unsafe extern "C" fn gate() {
         "3:",
         "mov rsp, gs:[{host_rsp}]",
         "mov dword ptr gs:[{in_guest}], 0",
-        "cld",
-        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "add rsp, 8",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
-        "ret",
+        "xor r8d, [rsp]", "test r8d, 0xffffffc0", "jne 5f",
+        "cmp r9w, [rsp + 4]", "jne 5f",
+        "6:",
+        "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "pop rcx",
+        "jmp rcx",
+        "5:",
+        "ldmxcsr [rsp]", "fldcw [rsp + 4]", "jmp 6b",
         // Without FSGSBASE the guest cannot change FS but by arch_prctl, which is seen: guest_fs is right.
         "2:",
         "mov rsi, gs:[{host_fs}]", "mov edi, 0x1002", "mov eax, 158",
@@ -168,7 +206,8 @@ pub unsafe extern "C" fn resume_host() {
         "pop r12",
         "pop rbx",
         "pop rbp",
-        "ret",
+        "pop rcx",
+        "jmp rcx",
         keys = sym protect::IN_USE,
     )
 }

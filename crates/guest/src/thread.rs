@@ -207,6 +207,8 @@ impl Running {
 ///
 /// # Errors
 /// [`GuestError::System`] when the thread cannot be made ready.
+// Each return between a switch and the next one is predicted wrong if the guest returns as often (switch.rs).
+#[inline(always)]
 pub fn run(running: &mut Running, context: &Context) -> Result<Stop, GuestError> {
     let thread = made()?;
     // SAFETY: `thread` is this thread's own; the context is a frame that `gate` or `stack` has left.
@@ -238,15 +240,19 @@ pub fn go_on(guest: &Arc<Shared>, parked: Box<Parked>) -> Result<Stop, GuestErro
 }
 
 /// This thread's [`Thread`], made ready at the first call.
+#[inline]
 fn made() -> Result<*mut Thread, GuestError> {
-    let mut thread = this();
-    if thread.is_null() {
-        thread = OWN.with_borrow_mut(|own| {
-            let made = Own::make()?;
-            Ok::<_, GuestError>(&raw mut *own.insert(made).0)
-        })?;
-        MADE.set(thread);
-    }
+    let thread = this();
+    if thread.is_null() { make() } else { Ok(thread) }
+}
+
+#[cold]
+fn make() -> Result<*mut Thread, GuestError> {
+    let thread = OWN.with_borrow_mut(|own| {
+        let made = Own::make()?;
+        Ok::<_, GuestError>(&raw mut *own.insert(made).0)
+    })?;
+    MADE.set(thread);
     Ok(thread)
 }
 
@@ -254,7 +260,7 @@ fn made() -> Result<*mut Thread, GuestError> {
 ///
 /// # Safety
 /// `thread` is this thread's own, with what that switch goes on with.
-#[inline]
+#[inline(always)]
 unsafe fn go(
     thread: *mut Thread,
     running: &mut Running,
@@ -268,7 +274,7 @@ unsafe fn go(
         (*thread).port = port;
         (*thread).rights = rights;
         (*thread).running = running;
-        by(thread);
+        switch::through(by, thread);
         (*thread).running = std::ptr::null_mut();
         if (*thread).left.is_some()
             && let Some(left) = (*thread).left.take()
@@ -288,6 +294,7 @@ unsafe fn go(
 }
 
 /// The [`Thread`] of this kernel thread; null when it never ran a guest. May be asked in a signal handler.
+#[inline]
 pub fn this() -> *mut Thread {
     MADE.get()
 }

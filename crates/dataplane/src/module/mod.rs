@@ -6,6 +6,7 @@
 
 pub mod abi;
 mod control;
+mod homes;
 mod instance;
 mod shared;
 
@@ -13,6 +14,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 pub use control::{KeyValue, Record};
+pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
 pub use shared::Shared;
 

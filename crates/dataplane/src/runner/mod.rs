@@ -280,6 +280,7 @@ impl Worker {
                 time,
                 stamp: record.time_ns,
                 wire: record.original_length,
+                home: 0,
             };
             self.tally.account.came(port, record.data.len());
             if !self.burst.push(record.data, arrival) {
@@ -354,6 +355,7 @@ impl Worker {
                 capacity: object.capacity,
                 bytes: object.bytes,
                 by_worker: Vec::new(),
+                full_by_worker: Vec::new(),
             });
         }
         let mut account = self.tally.account(&self.run.reasons, rate);

@@ -12,7 +12,7 @@ use super::foreign::Handed;
 use super::lives::Life;
 use super::stage::Stage;
 use super::topology::{self, Topology};
-use crate::module::{Config, Module, ModuleError, ObjectInfo, Shared, abi};
+use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
 use crate::share::Share;
 
@@ -32,6 +32,16 @@ pub struct Link {
     pub objects_bytes: u64,
     /// how each object stands on the workers, in the module's order; those that are missing are copies
     pub shares: Vec<Share>,
+}
+
+impl Link {
+    /// Where packets come home that carry numbers which it leased, if it goes by that.
+    pub(super) fn homes(&self) -> Option<Arc<Homes>> {
+        match &self.code {
+            Code::Module(code) => code.config.homes.clone(),
+            Code::Foreign(_) => None,
+        }
+    }
 }
 
 /// What an element runs.

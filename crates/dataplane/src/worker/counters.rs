@@ -135,8 +135,10 @@ pub enum Once {
     OutOfOrder,
     /// turns in which nothing came
     Idle,
+    /// insertions that found the worker's part of a divided object full
+    Full,
 }
-const ONCE: usize = 5;
+const ONCE: usize = 6;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -271,6 +271,7 @@ fn worker(
         busy: serve.busy,
         mailbox: serve.mailboxes.get(number).cloned(),
         seen: pressure::Seen::default(),
+        homes: serve.chain.first().and_then(chain::Link::homes),
         rate: Rate::start(),
         ordered: false,
     })

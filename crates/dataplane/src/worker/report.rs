@@ -47,6 +47,7 @@ pub fn complete(
             }
         }
     }
+    tidy(account);
     let (left, untold) = shared.lives.epilogues();
     for (name, epilogue) in left {
         // What it had was given back.
@@ -103,6 +104,7 @@ fn objects(account: &mut Account, shared: &Shared, worker: &mut Worker, first: b
         let objects = std::mem::take(&mut stage.objects);
         for (index, object) in objects.iter().enumerate() {
             let entries = stage.count(index, worker.clock);
+            let full = stage.full(index).unwrap_or(0);
             let whole = match stage.shares.get(index) {
                 Some(Share::Divided { whole }) if several => Some(*whole),
                 _ => None,
@@ -115,6 +117,7 @@ fn objects(account: &mut Account, shared: &Shared, worker: &mut Worker, first: b
                     capacity: whole.unwrap_or(object.capacity),
                     bytes: object.bytes,
                     by_worker: whole.map_or_else(Vec::new, |_| vec![entries]),
+                    full_by_worker: whole.map_or_else(Vec::new, |_| vec![full]),
                 });
             } else if let Some(seen) = account.objects.get_mut(at) {
                 // One for all workers is one.
@@ -124,10 +127,20 @@ fn objects(account: &mut Account, shared: &Shared, worker: &mut Worker, first: b
                 if whole.is_some() {
                     seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
                     seen.by_worker.push(entries);
+                    seen.full_by_worker.push(full);
                 }
             }
             at += 1;
         }
         stage.objects = objects;
+    }
+}
+
+/// Leaves out whose parts have never been full.
+fn tidy(account: &mut Account) {
+    for object in &mut account.objects {
+        if object.full_by_worker.iter().all(|n| *n == 0) {
+            object.full_by_worker.clear();
+        }
     }
 }

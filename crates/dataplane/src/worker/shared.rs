@@ -196,6 +196,7 @@ impl Shared {
                 packets: counters.get(self.places.once(Once::Packets)),
                 bursts: counters.get(self.places.once(Once::Bursts)),
                 seconds: ticks as f64 * ns_per_tick / 1e9,
+                full: counters.get(self.places.once(Once::Full)),
             });
             for (queue, word) in self.words.iter().enumerate() {
                 let of = |what| counters.get(self.places.queue(queue, what));

@@ -15,7 +15,7 @@ use crate::account::Failure;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Desk, Job, Mailbox};
-use crate::module::abi;
+use crate::module::{Homes, abi};
 use crate::port::{Frame, PortError, Queue};
 
 /// Turns without a packet before a worker sleeps until its ports have something: long enough that a
@@ -68,6 +68,8 @@ pub struct Worker {
     pub(super) mailbox: Option<Arc<Mailbox>>,
     /// what it knows of its parts of divided objects
     pub(super) seen: Seen,
+    /// where packets come home, if the first function goes by that
+    pub(super) homes: Option<Arc<Homes>>,
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
@@ -307,6 +309,7 @@ impl Worker {
                 queue: self.number as u32,
                 ports,
                 cpu: self.number as u32,
+                home: self.homes.as_ref().map_or(0, |h| home(h, frame)),
                 ..abi::Packet::empty()
             });
             self.received += 1;
@@ -487,6 +490,8 @@ impl Worker {
         let (number, now) = (self.number, self.clock);
         let pressure = &self.shared.pressure;
         pressure.look(number, &mut self.chain.stages, &mut self.seen, now, end);
+        let (counters, places) = (self.shared.counters(number), &self.shared.places);
+        counters.set(places.once(Once::Full), self.seen.full());
     }
 
     /// Copies the ports' own counts to where everybody reads them.
@@ -507,6 +512,16 @@ impl Worker {
             }
         }
     }
+}
+
+/// The index of the indirection table that brings a frame to its worker.
+fn home(homes: &Homes, frame: &Frame) -> u32 {
+    let length = frame.end.addr().saturating_sub(frame.data.addr());
+    // SAFETY: a queue lends the frame until it is given back: `length` bytes lie between its bounds, and nobody
+    // else has it.
+    homes.of(frame.port, unsafe {
+        std::slice::from_raw_parts(frame.data, length)
+    })
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.

@@ -189,10 +189,11 @@ impl Head {
         base..base + slot::SIZE
     }
 
-    /// The host's parts of its slot: addresses and lengths.
+    /// The host's parts of its slot: addresses of pages, and lengths. The port may begin within its first.
     pub fn parts(&self) -> impl Iterator<Item = (usize, usize)> {
         let Places { port, vdso, room } = self.places;
-        let fixed = [(port, size_of::<Port>()), (vdso, vdso::SIZE)];
+        let into = port % PAGE;
+        let fixed = [(port - into, into + size_of::<Port>()), (vdso, vdso::SIZE)];
         fixed.into_iter().chain(room.map(|room| (room, ROOM)))
     }
 
@@ -208,6 +209,10 @@ impl Head {
     /// What cannot be.
     pub fn check(&self) -> Result<(), SnapshotError> {
         must(self.slot < SLOTS, "there is no such slot")?;
+        must(
+            self.places.port.is_multiple_of(align_of::<Port>()),
+            "a port that is not aligned",
+        )?;
         for (start, length) in self.parts() {
             must(
                 self.holds(start, length),

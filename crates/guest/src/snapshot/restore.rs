@@ -234,6 +234,7 @@ impl Arrival {
             running: None,
             room,
             over: None,
+            mapped: self.begin.elapsed(),
             took: self.begin.elapsed(),
             sent: Vec::new(),
             polling: None,

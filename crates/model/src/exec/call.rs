@@ -242,6 +242,7 @@ impl<'a> Engine<'a> {
             offset: None,
             answer: None,
             outcome: None,
+            bytes: 0,
             repeated: false,
             line: self.flow.steps.get(s.at).and_then(|s| s.line.clone()),
         }

@@ -36,6 +36,8 @@ impl Engine<'_> {
                 Some(head) => {
                     self.summed.entry(head).or_default();
                     self.entered.clear();
+                    self.rounds.clear();
+                    self.gone.clear();
                     self.left.clear();
                 }
                 None => break (host, done),
@@ -140,6 +142,12 @@ impl Engine<'_> {
             let l = self.loops.at_head(head);
             l.is_some_and(|l| self.loops.contains(l, block))
         };
+        for l in &self.loops.all {
+            let is = |b: usize| l.body.binary_search(&b).is_ok();
+            if is(from) && !is(block) {
+                *self.gone.entry(l.head).or_default() += 1;
+            }
+        }
         let head = self.loops.at_head(block).is_some();
         if head && starts && !inside(block, from) {
             *self.entered.entry(block).or_default() += 1;

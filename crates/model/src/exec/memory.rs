@@ -261,7 +261,7 @@ impl Engine<'_> {
         }
         let mut parts = self.read(s, region, offset, bytes)?;
         if let Region::Place(p) = region {
-            self.note(s, p, offset, Effect::Read, "load", &[], line)?;
+            self.note(s, p, (offset, bytes), Effect::Read, "load", &[], line)?;
         }
         parts.reverse();
         let whole = self.arena.concat(&parts);
@@ -293,7 +293,7 @@ impl Engine<'_> {
             .collect();
         self.write(s, region, offset, &parts)?;
         if let Region::Place(p) = region {
-            self.note(s, p, offset, Effect::Write, "store", &parts, line)?;
+            self.note(s, p, (offset, bytes), Effect::Write, "store", &parts, line)?;
         }
         Ok(())
     }
@@ -304,7 +304,7 @@ impl Engine<'_> {
         &mut self,
         s: &mut State,
         place: usize,
-        offset: ExprId,
+        (offset, bytes): (ExprId, u32),
         effect: Effect,
         operation: &'static str,
         value: &[ExprId],
@@ -330,6 +330,7 @@ impl Engine<'_> {
             key: p.key.clone(),
             value: value.to_vec(),
             offset: Some(from as u32),
+            bytes,
             answer: None,
             outcome: None,
             repeated: false,

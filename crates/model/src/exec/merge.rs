@@ -102,10 +102,7 @@ impl Engine<'_> {
             let node = self.arena.node(e);
             let plain = matches!(
                 node,
-                Node::Byte { .. }
-                    | Node::Concat(_)
-                    | Node::Extract { .. }
-                    | Node::Const(_)
+                Node::Byte { .. } | Node::Concat(_) | Node::Extract { .. } | Node::Const(_)
             );
             if !plain || left == 0 {
                 return false;

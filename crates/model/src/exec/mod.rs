@@ -16,6 +16,7 @@ mod order;
 mod state;
 mod step;
 mod turns;
+mod wide;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -24,6 +25,7 @@ use std::time::Instant;
 use millrace_check::facts::{Flow, FrameId};
 use millrace_check::flow::backward::{AtStart, Backward};
 use millrace_check::flow::graph::Blocks;
+use millrace_check::flow::hints;
 use millrace_check::flow::loops::Loops;
 use millrace_check::flow::points::points;
 use millrace_object::insn::REGISTERS;
@@ -63,10 +65,16 @@ pub struct Engine<'a> {
     left: Vec<Path>,
     steps: u64,
     loops: Loops,
+    /// for each loop the registers that seem to count its turns, one bit each
+    counters: Vec<u16>,
     /// heads of the loops that are taken for any number of turns
     summed: BTreeMap<usize, Changes>,
     /// how many states came to the head of a loop from outside it
     entered: BTreeMap<usize, usize>,
+    /// how many states have left a loop turn by turn, by its head
+    gone: BTreeMap<usize, usize>,
+    /// how many states had come to the head of a loop from outside it, and how many turns were followed since
+    rounds: BTreeMap<usize, (usize, usize)>,
     /// heads of loops of which one turn has been followed to see how many ways go on
     looked_at: BTreeSet<usize>,
     /// the head of a loop whose turns each multiply the ways through it
@@ -105,6 +113,9 @@ impl<'a> Engine<'a> {
         .live();
         let reach = reach(&blocks);
         let loops = Loops::of(&blocks);
+        let counters = loops.all.iter();
+        let counters = counters.map(|l| hints::counters(flow, &blocks, &touches, l).0);
+        let counters = counters.collect();
         Engine {
             program,
             flow,
@@ -120,8 +131,11 @@ impl<'a> Engine<'a> {
             left: Vec::new(),
             steps: 0,
             loops,
+            counters,
             summed: BTreeMap::new(),
             entered: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            rounds: BTreeMap::new(),
             looked_at: BTreeSet::new(),
             widens: None,
         }

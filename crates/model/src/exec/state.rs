@@ -126,6 +126,8 @@ pub struct Access {
     pub value: Vec<ExprId>,
     /// first byte of the value that is touched, for loads and stores
     pub offset: Option<u32>,
+    /// how many bytes of the value are touched, for loads and stores
+    pub bytes: u32,
     /// the number that a call answered, where it is a symbol of its own
     pub answer: Option<ExprId>,
     /// what came of it: `there`, `absent`, `stored`, `full` …

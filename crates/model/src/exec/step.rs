@@ -311,7 +311,7 @@ impl Engine<'_> {
         if let Region::Place(p) = region {
             let adds = op == AtomicOp::Add && !fetch;
             let effect = if adds { Effect::Add } else { Effect::Write };
-            self.note(s, p, offset, effect, "atomic", &parts, line)?;
+            self.note(s, p, (offset, bytes), effect, "atomic", &parts, line)?;
         }
         let old = Value::Num(self.arena.resize(old, 64));
         if op == AtomicOp::CompareExchange {

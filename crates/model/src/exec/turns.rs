@@ -7,15 +7,12 @@
 //! is). The ways out of it are the ways out of the loop, and before the accesses of the last turn stand those of
 //! all turns, each as something that may happen any number of times ([`Access::repeated`]).
 //!
-//! So the paths cover every execution, and some of them may be impossible. Loops are taken so that come to state
-//! objects in each turn and have many turns, or more than a few that multiply the ways, going on in several that do
-//! not merge; and those at whose head very many states wait.
+//! So the paths cover every execution, and some of them may be impossible. Which loops are taken so is in wide.rs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use millrace_check::facts::{ArgFact, FrameId, Op};
-use millrace_object::insn::{Insn, Operand};
+use millrace_check::facts::FrameId;
 use millrace_object::program::ObjectId;
 
 use super::call::gap;
@@ -27,15 +24,6 @@ use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{ExprId, Node, Origin};
 use crate::model::Effect;
-
-/// Most turns of a loop that are followed one by one though each multiplies the ways.
-const FEW: i64 = 8;
-/// Most turns that are followed one by one through state objects.
-const MANY: i64 = 16;
-/// So many states wait at the head of a loop that each turn multiplies the ways, if it is also so many times as many
-/// as came to it from outside.
-const WIDE: usize = 128;
-const WIDER: usize = 16;
 
 /// Most turns that are followed until one changes nothing new.
 const ROUNDS: usize = 16;
@@ -67,52 +55,6 @@ pub(super) struct Changes {
 }
 
 impl Engine<'_> {
-    /// Looks whether the turns of a loop multiply the ways, at states that wait at its head.
-    pub(super) fn look_at(&mut self, head: usize, ready: &[State]) {
-        let Some(l) = self.loops.at_head(head) else {
-            return;
-        };
-        if self.summed.contains_key(&head) {
-            return;
-        }
-        let entered = self.entered.get(&head).copied().unwrap_or(0);
-        if ready.len() >= WIDE.max(WIDER * entered) {
-            self.widens = Some(head);
-        }
-        let (mut stateful, mut most) = (false, None);
-        for block in self.loops.all.get(l).map_or(&[][..], |l| &l.body) {
-            for step in self
-                .flow
-                .steps
-                .get(self.blocks.steps(*block))
-                .unwrap_or(&[])
-            {
-                let object = |a: &ArgFact| matches!(a, ArgFact::Object(_));
-                stateful |= step.args.iter().any(object);
-                if let Op::Branch { insn, .. } = step.op
-                    && let Insn::Branch { right, .. } = insn
-                    && let Operand::Imm(i) = right
-                {
-                    most = most.max(Some(i));
-                }
-            }
-        }
-        let few = most.is_some_and(|most| most <= FEW);
-        let Some(first) = ready.first() else { return };
-        if !stateful || few || !self.looked_at.insert(head) {
-            return;
-        }
-        // A loop that cannot be taken so is followed turn by turn.
-        let Ok((_, _, ways, _)) = self.one_turn(first.clone(), head) else {
-            self.summed.remove(&head);
-            return;
-        };
-        let many = most.is_none_or(|most| most > MANY);
-        if !many && self.arrive(head, ways.back).len() < 2 {
-            self.summed.remove(&head);
-        }
-    }
-
     /// Takes a state through the loop at whose head it is.
     pub(super) fn any_turns(&mut self, s: State, head: usize) -> Result<Followed, Gap> {
         let (s, from, turn, changes) = self.one_turn(s, head)?;
@@ -186,7 +128,7 @@ impl Engine<'_> {
 
     /// Follows one turn of a loop that stands for all: from the state with the globals that the loop comes to, and
     /// from the same as it is in any turn; with what turns change.
-    fn one_turn(
+    pub(super) fn one_turn(
         &mut self,
         mut s: State,
         head: usize,

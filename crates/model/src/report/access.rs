@@ -55,6 +55,23 @@ fn part(printer: &Printer<'_>, a: &Access) -> Option<String> {
     })
 }
 
+/// All parts of it, by their names.
+fn parts(printer: &Printer<'_>, a: &Access) -> Vec<String> {
+    let (Some(from), Some(names)) = (a.offset, printer.names.objects.get(a.object.0)) else {
+        return Vec::new();
+    };
+    let to = from.saturating_add(a.bytes);
+    let within = names
+        .value
+        .iter()
+        .filter(|m| m.from < to && from < m.from.saturating_add(m.bytes));
+    let all: Vec<String> = within.map(|m| m.name.clone()).collect();
+    match part(printer, a) {
+        Some(one) if all.is_empty() => vec![one],
+        _ => all,
+    }
+}
+
 /// What is written, member by member where the declaration names them.
 fn written(printer: &Printer<'_>, a: &Access) -> Vec<String> {
     let Some(parts) = printer.names.objects.get(a.object.0) else {
@@ -260,7 +277,7 @@ impl Summaries {
             };
             s.effect = s.effect.max(a.effect);
             s.repeated |= a.repeated;
-            if let Some(part) = part(&printer, a) {
+            for part in parts(&printer, a) {
                 once(&mut s.parts, part);
             }
             if !a.key.is_empty() {

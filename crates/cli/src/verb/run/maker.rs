@@ -117,6 +117,7 @@ impl Elements {
             time: 0,
             initial: function.initial.clone(),
             entries,
+            homes: None,
         };
         Ok(Made {
             link: Link {

@@ -431,6 +431,7 @@ impl Run {
             time: 0,
             initial: function.initial.clone(),
             entries,
+            homes: None,
         }
     }
 

@@ -97,11 +97,13 @@ impl Run {
             if let Some(arrangement) = arrangement {
                 arrangement.allow_contents(function, &entries, self.cores)?;
             }
+            let mut config = self.config(index, function, entries);
+            config.homes = arrangement.and_then(Arrangement::homes);
             chain.push(Link {
                 name: name.to_owned(),
                 code: Code::Module(ModuleCode {
                     module: function.module.clone(),
-                    config: self.config(index, function, entries),
+                    config,
                     program: function.entry,
                     prefetch: !self.no_prefetch,
                 }),

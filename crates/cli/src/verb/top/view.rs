@@ -46,6 +46,8 @@ pub struct Worker {
     pub packets_per_burst: f64,
     /// share of the time inside functions, 0 to 1
     pub inside: f64,
+    /// insertions that found its part of a divided object full
+    pub full_per_second: f64,
 }
 
 /// A port of the function.
@@ -150,6 +152,7 @@ fn worker(step: &Step<'_>, all: f64) -> Worker {
         bursts_per_second: step.rate(|a| a.worker().bursts),
         packets_per_burst: per(packets, bursts),
         inside: per(inside, step.seconds()),
+        full_per_second: step.rate(|a| a.worker().full),
     }
 }
 

@@ -122,8 +122,10 @@ impl Worker {
         self.clock = self.clock.max(batch.clock);
         for (object, seen) in &mut self.divided {
             let full = self.instance.full(*object).unwrap_or(0);
+            let more = full.saturating_sub(std::mem::replace(seen, full));
+            self.tally.worker.full += more;
             batch.parts.push(Part {
-                full: full - std::mem::replace(seen, full),
+                full: more,
                 entries: if batch.count {
                     self.instance.count(*object, self.clock)
                 } else {

@@ -93,7 +93,8 @@ impl Engine<'_> {
         if let Region::Place(p) = region {
             let line = self.flow.steps.get(s.at).and_then(|s| s.line.clone());
             let effect = crate::model::Effect::Write;
-            self.note(s, p, offset, effect, "store", bytes, line.as_ref())?;
+            let count = bytes.len() as u32;
+            self.note(s, p, (offset, count), effect, "store", bytes, line.as_ref())?;
         }
         Ok(())
     }

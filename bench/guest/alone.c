@@ -1,6 +1,7 @@
 /* Stands in for the host, so that a program of DPDK can be run by itself on the very port that guests have: its
- * preload yields to `gate`, which gives it the next burst without a switch. After ROUNDS bursts it tells the median
- * of what a burst took, in cycles of the time stamp counter, and ends. Loaded behind the two preloads.
+ * preload yields to `gate`, which does the port's work and nothing of the host's: it takes back what has become of a
+ * burst and puts the next one there, without a switch. After ROUNDS bursts it tells the median of what a burst took, in
+ * cycles of the time stamp counter, and ends. Loaded behind the two preloads.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +23,8 @@ static struct {
     struct mr_guest_port *port;
 } thread;
 
-static uint8_t bytes[BURST][2048];
-static struct mr_guest_packet packets[BURST];
+static _Alignas(64) uint8_t bytes[BURST][2048 + 64]; /* as in the hosted ones */
+static struct mr_guest_packet fresh[BURST], packets[BURST];
 static uint64_t *took, before;
 static unsigned long rounds, round_now, quiet;
 
@@ -34,10 +35,27 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What has become of the packets, as the host takes it back (src/polling.rs). */
+static void collect(const struct mr_guest_port *port)
+{
+    for (int i = 0; i < BURST; i++) {
+        const volatile struct mr_guest_packet *told = &port->packet[i];
+        uint16_t fate = told->fate;
+        uint32_t length = told->length, wire = told->wire;
+
+        if (fate < MR_GUEST_OUT || fate > MR_GUEST_OUT + 1 || length > packets[i].room) {
+            fprintf(stderr, "a packet was not forwarded\n");
+            _exit(1);
+        }
+        packets[i].fate = fate;
+        packets[i].length = length;
+        packets[i].wire = wire < length ? length : wire;
+    }
+}
+
 __attribute__((used)) static void refill(void)
 {
     struct mr_guest_port *port = thread.port;
-    uint64_t now = __rdtsc();
 
     /* Its threads look for packets a few times before they forward: as the host does, they are let settle. */
     if (quiet < 4096) {
@@ -48,31 +66,38 @@ __attribute__((used)) static void refill(void)
     /* Only full rounds count: a program of several ports may ask again before it is through. */
     if (port->next < port->count)
         return;
-    if (round_now)
-        took[round_now - 1] = now - before;
+    if (round_now) {
+        collect(port);
+        took[round_now - 1] = __rdtsc() - before;
+    }
     if (round_now++ == rounds) {
         qsort(took, rounds, sizeof *took, compare);
         fprintf(stderr, "alone %lu\n", (unsigned long)took[rounds / 2]);
         _exit(0);
     }
+    memcpy(packets, fresh, sizeof packets);
+    before = __rdtsc();
     memcpy(port->packet, packets, sizeof packets);
     port->next = port->kept = 0;
     port->cursor[0] = port->cursor[1] = 0;
     port->turn++;
     port->count = BURST;
     __asm__ volatile("movq %%fs:0, %0" : "=r"(port->running));
-    before = __rdtsc();
 }
 
-/* The frame that a yield leaves (preload/yield.S) is 64 bytes below a stack that was aligned for a call. */
+/* What a yield leaves (preload/yield.h) begins wherever its function's stack was. */
 __asm__(".text\n"
         "gate:\n"
+        "    movq %rsp, %rbx\n"
+        "    andq $-16, %rsp\n"
         "    call refill\n"
+        "    movq %rbx, %rsp\n"
         "    ldmxcsr (%rsp)\n"
         "    fldcw 4(%rsp)\n"
         "    addq $8, %rsp\n"
         "    popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n"
-        "    ret\n");
+        "    popq %rcx\n"
+        "    jmpq *%rcx\n");
 void gate(void);
 
 __attribute__((constructor)) static void start(void)
@@ -86,6 +111,6 @@ __attribute__((constructor)) static void start(void)
     if (!took || thread.port == MAP_FAILED)
         _exit(1);
     for (int i = 0; i < BURST; i++)
-        packets[i] = (struct mr_guest_packet){.data = bytes[i], .length = 64, .wire = 64, .room = 1500};
+        fresh[i] = (struct mr_guest_packet){.data = bytes[i], .length = 64, .wire = 64, .room = 1500};
     syscall(SYS_arch_prctl, SET_GS, &thread);
 }

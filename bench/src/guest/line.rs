@@ -1,18 +1,15 @@
-//! What hosting somebody else's program costs: the switch alone, a packet of a trivial program against a direct call,
-//! several guests in a row, and what a heap that is there before the program begins spares.
-
-#![allow(unsafe_code, reason = "packets cross to guests by address")]
+//! The switch alone, a packet of a trivial program against a direct call, several guests in a row, and what a heap that
+//! is there before the program begins spares.
 
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use millrace_dataplane::clock;
+use millrace_guest::Hosted;
 use millrace_guest::port::Packet;
 use millrace_guest::protect::Protection;
-use millrace_guest::{Hosted, Word};
 
+use super::{cycles, row, start};
 use crate::contender::BURST;
 use crate::measure::Figure;
 use crate::report::{Row, Section};
@@ -30,35 +27,6 @@ const LINEAR: f64 = 1.25;
 /// Packets of the program that keeps 16 KiB for each.
 const KEPT: usize = 2048;
 
-/// Compiles a program of the guests' tests.
-fn program(folder: &Path) -> Result<PathBuf> {
-    let room = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/guest");
-    let out = folder.join("trivial");
-    let built = Command::new("cc")
-        .args(["-O2", "-I"])
-        .arg(room.join("preload"))
-        .arg("-o")
-        .arg(&out)
-        .arg(room.join("tests/programs/trivial.c"))
-        .status()
-        .context("cc")?;
-    ensure!(built.success(), "cc of {}: {built}", out.display());
-    Ok(out)
-}
-
-fn start(program: &Path, options: &str, how: &str) -> Result<Hosted> {
-    let word = format!("guest{options}:{} {how}", program.display());
-    let spec = Word::of(&word).context("no guest")?.spec()?;
-    Ok(Hosted::start(spec)?)
-}
-
-/// Cycles of the time stamp counter that something takes.
-fn cycles(work: impl FnOnce()) -> f64 {
-    let begin = clock::ticks();
-    work();
-    clock::ticks().saturating_sub(begin) as f64
-}
-
 #[inline(never)]
 fn direct(packets: &mut [Packet], sum: &mut u64) {
     for packet in packets {
@@ -75,30 +43,17 @@ fn through(guests: &mut [Hosted], packets: &mut [Packet]) {
     }
 }
 
-fn row(name: &str, ns: Vec<(String, Figure)>, ratio: Figure, bar: String, most: f64) -> Row {
-    Row {
-        name: name.to_owned(),
-        flows: 0,
-        skew: String::new(),
-        ns,
-        ratio,
-        bar,
-        met: ratio.median <= most,
-    }
+/// Cycles a packet of a direct call and of one guest, turn by turn.
+pub struct Turns {
+    pub called: Vec<f64>,
+    pub hosted: Vec<f64>,
 }
 
 /// Measures all of it, in turns.
-pub fn section(turns: usize) -> Result<Section> {
-    let mut section = Section::new(
-        "guest",
-        "Hosted programs: cycles of the time stamp counter / what they may take",
-        "trivial program at burst 32; direct: the same in a function that is not inlined",
-    );
-    let folder = tempfile::tempdir()?;
-    let program = program(folder.path())?;
+pub fn rows(section: &mut Section, program: &Path, turns: usize) -> Result<Turns> {
     let mut guests = Vec::new();
     for _ in 0..8 {
-        guests.push(start(&program, "", "")?);
+        guests.push(start(program, "", "")?);
     }
     let mut buffers = vec![[1_u8; 64]; BURST];
     let packet = |bytes: &mut [u8; 64]| Packet::of(bytes, 1, 64);
@@ -164,8 +119,12 @@ pub fn section(turns: usize) -> Result<Section> {
     }
     section
         .rows
-        .push(heap(&program, turns.min(7), &mut packets)?);
-    Ok(section)
+        .push(heap(program, turns.min(7), &mut packets)?);
+    let [one, ..] = hosted;
+    Ok(Turns {
+        called,
+        hosted: one,
+    })
 }
 
 /// The program that keeps more and more, with a heap that grows and with one that is there.

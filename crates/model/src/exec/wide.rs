@@ -1,0 +1,82 @@
+//! Which loops are taken for any number of turns: those that come to state objects and are left in many turns, or have
+//! more than a few that multiply the ways, going on in several that do not merge; and those at whose head very many
+//! states wait.
+
+use millrace_check::facts::{ArgFact, Op};
+use millrace_check::flow::loops::LoopId;
+use millrace_object::insn::{Insn, Operand};
+
+use super::{Engine, State};
+
+/// Most turns of a loop that are followed one by one though each multiplies the ways.
+const FEW: i64 = 8;
+/// Most turns that are followed one by one through state objects.
+const MANY: usize = 16;
+/// So many states wait at the head of a loop that each turn multiplies the ways, if it is also so many times as many
+/// as came to it from outside.
+const WIDE: usize = 1024;
+const WIDER: usize = 16;
+
+impl Engine<'_> {
+    /// Looks whether the turns of a loop multiply the ways, at states that wait at its head.
+    pub(super) fn look_at(&mut self, head: usize, ready: &[State]) {
+        let Some(l) = self.loops.at_head(head) else {
+            return;
+        };
+        if self.summed.contains_key(&head) {
+            return;
+        }
+        let entered = self.entered.get(&head).copied().unwrap_or(0);
+        if ready.len() >= WIDE.max(WIDER * entered) {
+            self.widens = Some(head);
+        }
+        let (stateful, most) = self.of_loop(l);
+        let few = most.is_some_and(|most| most <= FEW);
+        let Some(first) = ready.first() else { return };
+        let turns = self.rounds.entry(head).or_default();
+        if turns.0 != entered {
+            *turns = (entered, 0);
+        }
+        turns.1 += 1;
+        let gone = self.gone.get(&head).copied().unwrap_or(0);
+        let many = turns.1 > MANY && gone > MANY;
+        if !stateful || few || (!self.looked_at.insert(head) && !many) {
+            return;
+        }
+        // A loop that cannot be taken so is followed turn by turn.
+        let Ok((_, _, ways, _)) = self.one_turn(first.clone(), head) else {
+            self.summed.remove(&head);
+            return;
+        };
+        if many {
+            self.widens = Some(head);
+        } else if self.arrive(head, ways.back).len() < 2 {
+            self.summed.remove(&head);
+        }
+    }
+
+    /// Whether a loop comes to state objects, and the greatest number that its counters are compared with.
+    fn of_loop(&self, l: LoopId) -> (bool, Option<i64>) {
+        let (mut stateful, mut most) = (false, None);
+        let counters = self.counters.get(l).copied().unwrap_or(0);
+        for block in self.loops.all.get(l).map_or(&[][..], |l| &l.body) {
+            for step in self
+                .flow
+                .steps
+                .get(self.blocks.steps(*block))
+                .unwrap_or(&[])
+            {
+                let object = |a: &ArgFact| matches!(a, ArgFact::Object(_));
+                stateful |= step.args.iter().any(object);
+                if let Op::Branch { insn, .. } = step.op
+                    && let Insn::Branch { left, right, .. } = insn
+                    && let Operand::Imm(i) = right
+                    && counters >> left.0 & 1 == 1
+                {
+                    most = most.max(Some(i));
+                }
+            }
+        }
+        (stateful, most)
+    }
+}
