@@ -301,12 +301,7 @@ pub(crate) fn touches(
 }
 
 /// Those of all paths, however packets are steered.
-fn all(
-    model: &mut Model,
-    program: &Program,
-    objects: &BTreeSet<usize>,
-    echoes: bool,
-) -> Touches {
+fn all(model: &mut Model, program: &Program, objects: &BTreeSet<usize>, echoes: bool) -> Touches {
     let (mut out, mut cache) = (Touches::default(), Cache::default());
     cache.echoes = echoes;
     for entry in 0..model.entries.len() {

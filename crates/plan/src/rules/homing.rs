@@ -70,7 +70,7 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
         match &t.source {
             Source::Leased => {}
             // What has no port has 0 for one: never leased.
-            Source::Fields if never(&t.key, declared.first, last) => {}
+            Source::Fields | Source::Constant if never(&t.key, declared.first, last) => {}
             Source::Fields => match home(t, declared.first, last) {
                 Some(home) => {
                     homes.push(home);
