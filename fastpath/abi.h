@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 5u
+#define MR_ABI 6u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -55,7 +55,7 @@ struct mr_packet {
     u64 commit; /* where workers share state: its place in the order of packets, see mr_shared */
     void *undo; /* scratch: where a reader keeps what it overwrites (sync/undo.h) */
     u32 core;   /* scratch: which of the workers that share state has it */
-    u32 unused;
+    u32 home;   /* the index of the indirection table that brought it to its worker; 0 where none did */
 };
 
 struct mr_instance; /* the state of one running copy, defined by the emitted module */
@@ -76,6 +76,9 @@ struct mr_config {
     struct mr_shared *shared;   /* made by `create_shared`; NULL for modules that share nothing */
     u32 workers;                /* how many instances share it, at least 1 */
     u32 worker;                 /* this instance, below `workers`; no other has the same number */
+    /* Per object, for allocators whose numbers come home (state/homes.h): of each number, in order, the
+     * `home` of packets that carry it. NULL for all others, and NULL where there are none. */
+    const u32 *const *homes;
 };
 
 /* One entry of a ring buffer or another record for the host. */

@@ -57,6 +57,13 @@ seed() {
             '{"v":1,"do":"entries","object":"flows","cursor":3,"limit":9}' '{"v":1,"do":"set","setting":"a=1"}' \
             '{"v":1,"do":"stop"}' >"fuzz/corpus/$target/requests"
         ;;
+    chain)
+        printf '%s\n' 'name = "edge"' 'connect = [["fw.1", "tap.0"], ["tap.1", "nat.0"]]' 'entry = ["fw.0", "nat.1"]' \
+            '[[element]]' 'nf = "fw"' 'capacity = { flows = 100_000 }' 'set = { timeout = 60 }' \
+            '[[element]]' 'nf = "nat"' 'map = { pool = "pool.csv" }' \
+            '[[element]]' 'name = "tap"' 'guest = ["tcpdump", "-i", "@"]' 'memory = 64' 'jit = true' \
+            'environment = { TZ = "UTC0" }' >"fuzz/corpus/$target/edge.toml"
+        ;;
     routes) cp crates/routes/tests/seeds/*.json "fuzz/corpus/$target/" ;;
     packet_language)
         # Functions name their cases alike, and cp refuses to put two files in one place.

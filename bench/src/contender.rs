@@ -185,6 +185,7 @@ impl Contender {
                     time,
                     stamp: time,
                     wire: frame.bytes.len() as u32,
+                    home: 0,
                 };
                 self.number += 1;
                 burst.push(&frame.bytes, arrival);
@@ -217,6 +218,7 @@ impl Contender {
                 time,
                 stamp: time,
                 wire: frame.len() as u32,
+                home: 0,
             };
             self.number += 1;
             burst.push(frame, arrival);

@@ -18,6 +18,10 @@
  *
  * Shared: these functions are for who has all lines of the lock; sync/allocator.h is for who has one.
  *
+ * Homes: where the shape has some, a lease takes the number that has been free the longest among those of the packet's own
+ * index (homes.h), and fails when none of these is free. What has expired is put on the lists before anything is leased or
+ * freed, O(log4 capacity) for each, so that the order on a list is the one above. Not shared.
+ *
  * Memory: bytes = mapped(stride * capacity + 4 * capacity + expiry), each rounded up to 64, expiry as in
  * expiry.h when `expire_after` > 0, else 0. stride: 8 + round_up(value_bytes, 8); up to 64 the next
  * power of two, above it the next multiple of 64. Shared and expiring: and that of stamps.h.
@@ -27,9 +31,10 @@
 
 #include "../sync/stamps.h"
 #include "expiry.h"
+#include "homes.h"
 
-#define ALLOCATOR_FREE 0x80000000u /* of a link: not leased; the rest names the next on the list */
-#define ALLOCATOR_NIL 0x7fffffffu
+#define ALLOCATOR_FREE HOMES_FREE /* of a link: not leased; the rest names the next on the list */
+#define ALLOCATOR_NIL HOMES_NIL
 
 struct allocator {
     u8 *slab;    /* entries { u64 stamp, or since when it is free; value } */
@@ -39,8 +44,10 @@ struct allocator {
     u32 fresh;   /* numbers from here on were never leased */
     u32 leased;  /* and not freed; some of these may have expired */
     u64 settled; /* the least bound, when it was last found to be exact */
+    u64 full;    /* leases so far that found no number */
     struct expiry expiry;
     struct stamps stamps; /* by index, of shared ones that expire */
+    struct homes homes;   /* where the shape has some; `first`, `last` and `fresh` then say nothing */
 };
 
 MR_INLINE u64 allocator_stride(const struct shape *s)
@@ -95,11 +102,21 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
     }
     if (s->expire_after)
         expiry_create(&a->expiry, s, a->link, &memory);
+    if (s->homes) {
+        error = s->shared ? -EINVAL : homes_create(&a->homes, s, config, a->link);
+        if (error) {
+            mr_unmap_memory(a->slab, allocator_part(s));
+            return error;
+        }
+        a->fresh = (u32)s->capacity;
+    }
     return 0;
 }
 
 static inline void allocator_destroy(struct allocator *a, const struct shape *s)
 {
+    if (s->homes)
+        homes_destroy(&a->homes, s);
     mr_unmap_memory(a->slab, allocator_part(s));
     if (s->shared && s->expire_after)
         stamps_destroy(&a->stamps);
@@ -208,6 +225,10 @@ MR_OUTLINE u32 allocator_claim(struct allocator *a, const struct shape *s, u64 n
 MR_INLINE void allocator_append(struct allocator *a, const struct shape *s, u32 index, u64 now)
 {
     *allocator_stamp(a, s, index) = now;
+    if (s->homes) {
+        homes_append(&a->homes, a->link, index);
+        return;
+    }
     a->link[index] = ALLOCATOR_FREE | ALLOCATOR_NIL;
     if (a->last == ALLOCATOR_NIL)
         a->first = index;
@@ -216,8 +237,45 @@ MR_INLINE void allocator_append(struct allocator *a, const struct shape *s, u32 
     a->last = index;
 }
 
+/* Puts all that has expired on the lists of their homes, in the order in which it did. */
+MR_OUTLINE void allocator_reclaim(struct allocator *a, const struct shape *s, u64 now)
+{
+    if (!s->expire_after)
+        return;
+    for (;;) {
+        struct expiry_item least;
+
+        allocator_mend(a, s, now, UINT64_MAX);
+        if (!expiry_any(&a->expiry, now))
+            break;
+        least = a->expiry.item[0];
+        expiry_remove(&a->expiry, least.index);
+        a->leased--;
+        allocator_append(a, s, least.index, least.due);
+    }
+}
+
+/* A number to lease to a packet of this home, or MR_NONE. */
+MR_OUTLINE u32 allocator_claim_home(struct allocator *a, const struct shape *s, u64 now, u32 home)
+{
+    u32 index;
+
+    allocator_reclaim(a, s, now);
+    index = homes_take(&a->homes, s, a->link, home);
+    if (index == MR_NONE)
+        return MR_NONE;
+    a->link[index] = 0;
+    a->leased++;
+    allocator_begin(a, s, index, now);
+    if (s->expire_after)
+        expiry_push(&a->expiry, index, expiry_due(now, s->expire_after));
+    return index;
+}
+
 MR_OUTLINE void allocator_return(struct allocator *a, const struct shape *s, u32 index, u64 now)
 {
+    if (s->homes)
+        allocator_reclaim(a, s, now);
     if (s->expire_after)
         expiry_remove(&a->expiry, index);
     allocator_append(a, s, index, now);
@@ -272,10 +330,13 @@ MR_INLINE void allocator_age(struct allocator *a, const struct shape *s, u64 now
 MR_INLINE u64 allocator_allocator_lease(struct allocator *a, const struct shape *s, const u8 *value,
                                         struct mr_packet *pkt)
 {
-    u32 index = allocator_claim(a, s, pkt->time);
+    u32 index = s->homes ? allocator_claim_home(a, s, pkt->time, pkt->home) :
+                           allocator_claim(a, s, pkt->time);
 
-    if (mr_unlikely(index == MR_NONE))
+    if (mr_unlikely(index == MR_NONE)) {
+        a->full++;
         return UINT64_MAX;
+    }
     memcpy(allocator_entry(a, s, index) + 8, value, s->value_bytes);
     return s->first + index;
 }
@@ -321,6 +382,14 @@ static inline u64 allocator_count(struct allocator *a, const struct shape *s, u6
     return count;
 }
 
+/* Leases so far that found no number: of their home, where there are homes. */
+static inline u64 allocator_full(struct allocator *a, const struct shape *s, u64 now)
+{
+    (void)s;
+    (void)now;
+    return a->full;
+}
+
 static inline int allocator_get(struct allocator *a, const struct shape *s, const u8 *key, u8 *value,
                                 u64 now)
 {
@@ -341,6 +410,8 @@ static inline void allocator_take(struct allocator *a, const struct shape *s, u3
         for (; a->fresh < index; a->fresh++)
             allocator_append(a, s, a->fresh, now);
         a->fresh++;
+    } else if (a->link[index] & ALLOCATOR_FREE && s->homes) {
+        homes_unlink(&a->homes, a->link, index);
     } else if (a->link[index] & ALLOCATOR_FREE) {
         for (u32 i = a->first; i != index; i = a->link[i] & ~ALLOCATOR_FREE)
             before = i;

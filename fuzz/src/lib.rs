@@ -4,6 +4,7 @@
 //!     cargo +nightly fuzz run elf -- -max_total_time=60
 
 pub mod btf;
+pub mod chain;
 pub mod check;
 pub mod control;
 pub mod elf;

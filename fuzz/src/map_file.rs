@@ -68,6 +68,7 @@ pub fn exposed() -> Exposed {
     };
     Exposed {
         name: "fuzz".into(),
+        lists: vec![true; 6],
         objects: vec![
             object("flows", "hash", 24, 8),
             object("routes", "lpm_trie", 8, 24),

@@ -48,6 +48,7 @@ impl Way {
                 time: 1_700_000_000_000_000_000 + number * 1_000_000,
                 stamp: 0,
                 wire: frame.len() as u32,
+                home: 0,
             };
             assert!(self.burst.push(frame, arrival));
         }

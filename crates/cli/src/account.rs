@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use millrace_dataplane::account::Account;
+use millrace_dataplane::account::{Account, StageAccount};
 
 use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
@@ -142,31 +142,31 @@ fn queues(text: &mut String, a: &Account) -> std::fmt::Result {
     Ok(())
 }
 
-/// What each element of a chain saw and took.
+/// What each element of a chain saw and took. A cycle is one of the time stamp counter.
 fn elements(text: &mut String, a: &Account) -> std::fmt::Result {
     if a.stages.len() < 2 {
         return Ok(());
     }
-    let width = a
-        .stages
-        .iter()
-        .map(|s| s.name.len())
-        .max()
-        .unwrap_or(0)
-        .max(7);
+    let name = |s: &StageAccount| match s.left {
+        true => format!("{} (left)", s.name),
+        false => s.name.clone(),
+    };
+    let widths = a.stages.iter().map(|s| name(s).chars().count());
+    let width = widths.max().unwrap_or(0).max(7);
     let head = "element";
     writeln!(
         text,
-        "\n  {head:<width$}{:>14}{:>14}{:>14}",
-        "packets", "bursts", "ns a packet"
+        "\n  {head:<width$}{:>14}{:>14}{:>14}{:>16}{:>9}",
+        "packets", "bursts", "ns a packet", "cycles a packet", "share"
     )?;
     for stage in &a.stages {
         let (packets, bursts) = (grouped(stage.packets), grouped(stage.bursts));
         let ns = stage.seconds * 1e9 / (stage.packets.max(1) as f64);
+        let (cycles, share) = (stage.cycles_per_packet, stage.share * 100.0);
+        let name = name(stage);
         writeln!(
             text,
-            "  {:<width$}{packets:>14}{bursts:>14}{ns:>14.1}",
-            stage.name
+            "  {name:<width$}{packets:>14}{bursts:>14}{ns:>14.1}{cycles:>16.1}{share:>7.1} %"
         )?;
     }
     Ok(())
@@ -251,6 +251,14 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
             _ => "times",
         };
         write!(text, "\n  {name:<9} {} {what}", grouped(*times))?;
+    }
+    for object in a.objects.iter().filter(|o| !o.full_by_worker.is_empty()) {
+        let workers = object.full_by_worker.iter().enumerate();
+        let full = workers
+            .filter(|(_, times)| **times > 0)
+            .map(|(worker, times)| format!("worker {worker} {} times", grouped(*times)));
+        let full: Vec<_> = full.collect();
+        write!(text, "\n  full      {}: {}", object.name, full.join(", "))?;
     }
     if a.out_of_order > 0 {
         write!(

@@ -64,6 +64,8 @@ pub struct Make {
     pub shared: Vec<String>,
     /// threads are switched where they touch those, at places that this seed chooses: for verification
     pub yields: Option<u64>,
+    /// allocators whose numbers come home, and over how many indexes of the indirection table
+    pub homes: Vec<(String, u32)>,
 }
 
 impl Make {
@@ -201,6 +203,7 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
             seed,
             dropped: false,
         }),
+        homes: make.homes.clone(),
         ..Default::default()
     };
     let mut stages = Stages::new();

@@ -148,8 +148,7 @@ fn so_far(kernel: &Kernel, began: Instant) -> Result<Account, PortError> {
     account.workers.push(WorkerAccount {
         worker: 0,
         packets: account.read,
-        bursts: 0,
-        seconds: 0.0,
+        ..WorkerAccount::default()
     });
     Ok(account)
 }

@@ -1,12 +1,12 @@
 //! What a run has to do with the world besides packets: its control socket and its pinned maps.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use millrace_control::elements::Element;
 use millrace_control::server::{Limits, Server};
-use millrace_control::{Exposed, Trouble, contents, pins::Pins, socket};
+use millrace_control::{Elements, Exposed, Trouble, contents, pins::Pins, socket};
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::account::{self as accounts, Account};
 use millrace_dataplane::mailbox::Job;
@@ -48,6 +48,8 @@ pub struct Opened {
     pub entries: Vec<Entry>,
     /// where requests wait, one for each worker; none where nobody listens
     pub mailboxes: Vec<Arc<Mailbox>>,
+    /// what requests see
+    pub elements: Option<Arc<Elements>>,
     /// what is to be done at the end
     pub at_end: Option<Job>,
     /// what went wrong there
@@ -76,7 +78,12 @@ impl Outside {
     ///
     /// # Errors
     /// A file or folder is wrong, or a socket that was asked for cannot be made.
-    pub fn open(&self, exposed: &Arc<Exposed>, workers: usize) -> Result<Opened, Failure> {
+    pub fn open(
+        &self,
+        exposed: &Arc<Exposed>,
+        ports: &[String],
+        workers: usize,
+    ) -> Result<Opened, Failure> {
         let failures = Arc::new(Mutex::new(Vec::new()));
         let (mut entries, mut at_end) = (Vec::new(), None);
         if let Some(folder) = &self.pin {
@@ -86,10 +93,20 @@ impl Outside {
         }
         // After what is pinned: what is named now counts.
         entries.extend(Self::entries(&self.maps, exposed)?);
-        let (server, mailboxes) = self.listen(exposed, workers)?;
+        let elements = Arc::new(Elements::new(
+            &exposed.name,
+            vec![Element {
+                id: 0,
+                name: exposed.name.clone(),
+                ports: ports.to_vec(),
+                exposed: Some(exposed.clone()),
+            }],
+        ));
+        let (server, mailboxes) = self.listen(&elements, workers)?;
         Ok(Opened {
             entries,
             mailboxes,
+            elements: Some(elements),
             at_end,
             failures,
             server,
@@ -113,7 +130,11 @@ impl Outside {
         let kept = pins.as_ref().map(|p| p.entries(exposed)).transpose();
         let mut entries = kept.map_err(Failure::control)?.unwrap_or_default();
         entries.extend(Self::entries(&self.maps, exposed)?);
-        Ok((entries, pins, self.open_row(&exposed.name, 1)?))
+        Ok((
+            entries,
+            pins,
+            self.open_row(Elements::none(&exposed.name), 1)?,
+        ))
     }
 
     /// What `--map` says.
@@ -129,25 +150,16 @@ impl Outside {
         contents::entries(words, exposed).map_err(Failure::control)
     }
 
-    /// Opens a socket for counts and orders alone: of several functions in a row, where it is not said which
-    /// one's objects a request would mean, and of one that the kernel runs.
+    /// Opens a socket for a chain of elements; of one that the kernel runs, for counts and orders alone.
     ///
     /// # Errors
     /// A socket that was asked for cannot be made.
-    pub fn open_row(&self, name: &str, workers: usize) -> Result<Opened, Failure> {
-        let exposed = Arc::new(Exposed {
-            name: name.to_owned(),
-            objects: Vec::new(),
-            types: BTreeMap::new(),
-            programs: Vec::new(),
-            params: Vec::new(),
-            divided: BTreeMap::new(),
-            merged: BTreeMap::new(),
-            shared: BTreeSet::new(),
-        });
-        let (server, mailboxes) = self.listen(&exposed, workers)?;
+    pub fn open_row(&self, elements: Elements, workers: usize) -> Result<Opened, Failure> {
+        let elements = Arc::new(elements);
+        let (server, mailboxes) = self.listen(&elements, workers)?;
         Ok(Opened {
             mailboxes,
+            elements: Some(elements),
             server,
             ..Opened::default()
         })
@@ -160,7 +172,7 @@ impl Outside {
 
     fn listen(
         &self,
-        exposed: &Arc<Exposed>,
+        elements: &Arc<Elements>,
         workers: usize,
     ) -> Result<(Option<Server>, Vec<Arc<Mailbox>>), Failure> {
         if self
@@ -173,13 +185,18 @@ impl Outside {
         let path = match (&self.control, &self.name) {
             (Some(path), _) => Ok(path.clone()),
             (None, Some(name)) => socket::in_folder(name),
-            (None, None) => socket::in_folder(&socket::run_name(&exposed.name)).inspect(|_| {
+            (None, None) => socket::in_folder(&socket::run_name(&elements.name)).inspect(|_| {
                 socket::sweep();
             }),
         };
         let mailboxes: Vec<_> = (0..workers).map(|_| Arc::new(Mailbox::default())).collect();
         let server = path.and_then(|path| {
-            Server::start(&path, exposed.clone(), mailboxes.clone(), Limits::default())
+            Server::start(
+                &path,
+                elements.clone(),
+                mailboxes.clone(),
+                Limits::default(),
+            )
         });
         match server {
             Ok(server) => Ok((Some(server), mailboxes)),

@@ -223,24 +223,3 @@ fn one_core(asked: &Asked<'_>, word: &str) -> Result<(), Failure> {
     ))
     .help("use --cores 1, or live ports, which have a queue for each worker"))
 }
-
-/// The ports of a row of functions: those of the only one, or the two ends of the line.
-pub fn ends(functions: &[(&str, &[String])]) -> Result<Option<Vec<String>>, Failure> {
-    let [_, _, ..] = functions else {
-        return Ok(None);
-    };
-    for (name, ports) in functions {
-        if !ports.is_empty() && ports.len() != 2 {
-            return Err(Failure::wrong(format!(
-                "{name} has {} ports ({}); functions in a row have two each",
-                ports.len(),
-                ports.join(", ")
-            ))
-            .help("run it alone"));
-        }
-    }
-    let first = functions.first().and_then(|(_, p)| p.first());
-    let last = functions.last().and_then(|(_, p)| p.get(1));
-    let name = |port: Option<&String>, number: &str| port.map_or(number.to_owned(), Clone::clone);
-    Ok(Some(vec![name(first, "0"), name(last, "1")]))
-}

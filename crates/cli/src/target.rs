@@ -27,11 +27,18 @@ impl Target {
     /// # Errors
     /// There is no such run, or several, or it does not answer.
     pub fn connect(&self) -> Result<Client, Failure> {
-        let path = match &self.control {
-            Some(path) => path.clone(),
-            None => socket::find(self.run.as_deref()).map_err(Failure::control)?,
-        };
-        Client::connect(&path).map_err(Failure::control)
+        Client::connect(&self.path()?).map_err(Failure::control)
+    }
+
+    /// Its socket.
+    ///
+    /// # Errors
+    /// There is no such run, or several.
+    pub fn path(&self) -> Result<PathBuf, Failure> {
+        match &self.control {
+            Some(path) => Ok(path.clone()),
+            None => socket::find(self.run.as_deref()).map_err(Failure::control),
+        }
     }
 }
 

@@ -160,10 +160,19 @@ fn a_part_that_is_full_while_others_have_room_is_counted() {
     let full = account["reasons"]["table_full"].as_u64().unwrap();
     assert!(full > 0, "{account}");
     assert_eq!(account["relaxations"]["capacity"].as_u64(), Some(full));
+    // Which worker it was.
+    let of_each: Vec<_> = state["full_by_worker"].as_array().unwrap().clone();
+    let owner = parts.iter().position(|n| n.as_u64() > Some(0)).unwrap();
+    for (worker, times) in of_each.iter().enumerate() {
+        let expected = if worker == owner { full } else { 0 };
+        assert_eq!(times.as_u64(), Some(expected), "{state}");
+        assert_eq!(account["workers"][worker]["full"].as_u64(), Some(expected));
+    }
     // A table that is as full on one core is no difference.
     let (account, _) = json(&mut firewall(&out, &["--capacity", "flows=60"]));
     assert!(account["reasons"]["table_full"].as_u64() > Some(0));
     assert_eq!(account.get("relaxations"), None);
+    assert_eq!(flows(&account).get("full_by_worker"), None);
 }
 
 #[test]

@@ -4,18 +4,16 @@
 mod common;
 #[path = "common/live.rs"]
 mod live;
+#[path = "common/terminal.rs"]
+mod terminal;
 
-use std::io::Read;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Stdio;
 use std::time::Instant;
 
 use common::{capture, millrace, output, refused};
 use live::{LONG, Live, from};
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::OpenptFlags;
-use rustix::termios::Winsize;
 use serde_json::{Value, json};
+use terminal::Terminal;
 
 #[test]
 fn once_prints_tables_and_json_one_document() {
@@ -38,7 +36,7 @@ fn once_prints_tables_and_json_one_document() {
     let (done, _) = output(&mut live.command(&["top", "--once", "--every", "0.1"]));
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success());
-    for part in ["blocklist", "Functions", "Ports", "Workers", "ns/packet"] {
+    for part in ["blocklist", "Elements", "Ports", "Workers", "ns/packet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // No terminal, no screen; nobody there, no figures.
@@ -146,75 +144,6 @@ fn workers_answer_for_themselves_also_those_of_a_row() {
     assert_eq!((status, &account["interrupted"]), (0, &json!(true)));
 }
 
-/// A terminal of the test's own: what was written to it, and the other end to type at.
-struct Terminal {
-    typed: std::fs::File,
-    seen: Arc<Mutex<String>>,
-    theirs: std::fs::File,
-}
-
-impl Terminal {
-    fn open() -> Self {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = rustix::pty::openpt(flags).unwrap();
-        rustix::pty::grantpt(&ours).unwrap();
-        rustix::pty::unlockpt(&ours).unwrap();
-        let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let theirs = rustix::fs::open(&name, flags, Mode::empty()).unwrap();
-        let size = Winsize {
-            ws_row: 40,
-            ws_col: 120,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        rustix::termios::tcsetwinsize(&theirs, size).unwrap();
-        let mut reader = std::fs::File::from(ours.try_clone().unwrap());
-        let seen = Arc::new(Mutex::new(String::new()));
-        let to = seen.clone();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(n @ 1..) = reader.read(&mut bytes) {
-                let text = String::from_utf8_lossy(bytes.get(..n).unwrap_or(&[])).into_owned();
-                to.lock().unwrap().push_str(&text);
-            }
-        });
-        Self {
-            typed: ours.into(),
-            seen,
-            theirs: theirs.into(),
-        }
-    }
-
-    fn attach(&self, command: &mut Command) {
-        let end = || Stdio::from(self.theirs.try_clone().unwrap());
-        command.stdin(end()).stdout(end()).stderr(end());
-    }
-
-    fn press(&self, keys: &str) {
-        rustix::io::write(&self.typed, keys.as_bytes()).unwrap();
-    }
-
-    /// Waits until this is on the terminal, written after the last wait.
-    fn until(&self, part: &str) {
-        let began = Instant::now();
-        loop {
-            let mut seen = self.seen.lock().unwrap();
-            if let Some(at) = seen.find(part) {
-                seen.drain(..at + part.len());
-                return;
-            }
-            assert!(began.elapsed() < LONG, "no {part:?} in {seen:?}");
-            drop(seen);
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-    }
-
-    fn modes(&self) -> String {
-        format!("{:?}", rustix::termios::tcgetattr(&self.theirs).unwrap())
-    }
-}
-
 #[test]
 fn on_a_terminal_keys_work_and_the_terminal_is_as_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -225,7 +154,7 @@ fn on_a_terminal_keys_work_and_the_terminal_is_as_before() {
     terminal.attach(&mut command);
     let mut top = command.env("TERM", "xterm").spawn().unwrap();
     terminal.until("blocklist");
-    terminal.until("Functions");
+    terminal.until("Elements");
     terminal.until("Workers");
     assert_ne!(terminal.modes(), before, "raw mode");
     terminal.press("s");

@@ -105,3 +105,52 @@ fn wrong_use_is_explained() {
         );
     }
 }
+
+/// A program of crates/plan's tests.
+fn planned(name: &str) -> String {
+    format!("crates/plan/tests/programs/{name}.c")
+}
+
+const CHURN: [&str; 2] = [
+    "--generate",
+    "packets=20000,flows=300,churn=300,rate=200,mix=tcp:4+udp:4+icmp:1",
+];
+
+#[test]
+fn numbers_come_home_as_the_plan_says() {
+    let cone = planned("cone");
+    for traffic in [
+        &CHURN[..],
+        &["--in", "captures/talk.pcap", "--split", SPLIT],
+    ] {
+        let mut command = verify(&cone, traffic);
+        let (found, status) = json(command.args(["--cores", "1,2,4,8"]));
+        assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+        for run in found["runs"].as_array().unwrap().iter().skip(1) {
+            assert_eq!(run["strategy"], "shard");
+            assert!(run["redirected"].as_u64().unwrap() > 100, "{run}");
+            let names = run["relaxations"].as_array().unwrap();
+            assert!(names.iter().all(|r| r["name"] == "lease"), "{run}");
+        }
+    }
+    // So few numbers that an index runs out while others have some: counted.
+    let mut command = verify(&cone, &CHURN);
+    let few = ["--cores", "4", "--capacity", "numbers=384"];
+    let (found, status) = json(command.args(few));
+    assert_eq!(status, 0, "{found}");
+    let names = found["runs"][0]["relaxations"].as_array().unwrap();
+    let full = names.iter().find(|r| r["name"] == "capacity");
+    assert!(full.unwrap()["packets"].as_u64().unwrap() > 0, "{found}");
+}
+
+#[test]
+fn what_separates_is_sharded_and_only_the_rest_locked() {
+    for name in ["balancer", "two_counters"] {
+        let mut command = verify(&planned(name), &CHURN);
+        let (found, status) = json(command.args(["--cores", "1,2,4,8"]));
+        assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+        for run in found["runs"].as_array().unwrap().iter().skip(1) {
+            assert_eq!(run["strategy"], "mixed", "{name}");
+        }
+    }
+}

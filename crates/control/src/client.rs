@@ -48,6 +48,15 @@ impl Client {
         })
     }
 
+    /// Waits so long for answers from now on. A new element of a chain may take minutes to make.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn patience(&mut self, patience: Duration) -> Result<(), Trouble> {
+        let set = self.stream.get_ref().set_read_timeout(Some(patience));
+        set.map_err(|e| Trouble::new("unreachable", e))
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors

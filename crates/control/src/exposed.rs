@@ -19,6 +19,8 @@ pub struct Exposed {
     pub name: String,
     /// its state objects, in the module's order, and whether entries can be set in them
     pub objects: Vec<(ObjectInfo, bool)>,
+    /// by object, whether its entries can be listed
+    pub lists: Vec<bool>,
     /// types of entries, by object; empty for a module alone
     pub types: BTreeMap<String, EntryTypes>,
     /// names of the packet entries, in order; a program array holds their numbers from 1
@@ -56,6 +58,9 @@ impl Exposed {
             objects: objects
                 .map(|(index, info)| (info.clone(), module.settable(index)))
                 .collect(),
+            lists: (0..module.objects().len())
+                .map(|o| module.lists(o))
+                .collect(),
             types,
             programs,
             params,
@@ -77,6 +82,12 @@ impl Exposed {
     #[must_use]
     pub fn takes_entries(&self, object: usize) -> bool {
         self.objects.get(object).is_some_and(|(_, takes)| *takes)
+    }
+
+    /// Whether the entries of an object can be listed.
+    #[must_use]
+    pub fn lists(&self, object: usize) -> bool {
+        self.lists.get(object).copied().unwrap_or(false)
     }
 
     /// An object by its name.

@@ -5,8 +5,10 @@
 //! Nothing here touches a packet. What works on state is handed to the worker, which does it between two
 //! bursts ([`millrace_dataplane::mailbox`]).
 
+pub mod chain;
 pub mod client;
 pub mod contents;
+pub mod elements;
 pub mod exposed;
 pub mod guests;
 pub mod literal;
@@ -21,6 +23,8 @@ pub mod value;
 mod answer;
 mod edit;
 mod nested;
+mod pending;
 
+pub use elements::Elements;
 pub use exposed::Exposed;
 pub use trouble::Trouble;

@@ -51,9 +51,53 @@ pub struct Request {
     /// what to change
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,
+    /// of a chain: what is to be done with it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<ChainRequest>,
     /// further edits follow, and all of them are one
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
+}
+
+/// What is to be done with a chain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainRequest {
+    /// `show`, `attach`, `detach`, `replace`, `move` or `reorder`
+    pub op: String,
+    /// the element that is detached, replaced or moved
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<String>,
+    /// what is attached, or put in the place of another: a function or a guest, as `run` takes it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
+    /// what it is to be called
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// in front of this element or `ELEMENT.PORT`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// behind this one
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// all elements, in the order that they are to have
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
+    /// settings of a function, `NAME=VALUE`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// capacities, `OBJECT=N`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capacity: Vec<String>,
+    /// entries from files, `OBJECT=FILE`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<String>,
+    /// where relative paths begin, and a guest works; without it where the run was started
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// of a replacement: nothing of the state is kept
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
 }
 
 /// A change of one object.

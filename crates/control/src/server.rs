@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use crate::answer::{Context, Session};
+use crate::elements::Elements;
 use crate::exposed::Exposed;
 use crate::protocol::{self, Answer, MOST_REQUEST};
 use crate::socket::{self, Listening};
@@ -67,13 +68,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `path` for what is to be done with a function, by the workers of these mailboxes.
+    /// Listens at `path` for what is to be done with what runs, by the workers of these mailboxes.
     ///
     /// # Errors
     /// The socket cannot be made there, or the system gives no thread.
     pub fn start(
         path: &Path,
-        exposed: Arc<Exposed>,
+        elements: Arc<Elements>,
         mailboxes: Vec<Arc<Mailbox>>,
         limits: Limits,
     ) -> Result<Self, Trouble> {
@@ -83,7 +84,7 @@ impl Server {
         let woken = wake.try_clone().map_err(failed)?;
         let shared = Arc::new(Shared {
             context: Arc::new(Context {
-                exposed,
+                elements,
                 mailboxes,
                 staged: AtomicUsize::new(0),
             }),
@@ -232,7 +233,7 @@ impl Conversation {
     pub fn new(exposed: Arc<Exposed>, mailboxes: Vec<Arc<Mailbox>>) -> Self {
         Self {
             session: Session::new(Arc::new(Context {
-                exposed,
+                elements: Arc::new(Elements::one(exposed)),
                 mailboxes,
                 staged: AtomicUsize::new(0),
             })),

@@ -128,6 +128,9 @@ pub struct ObjectAccount {
     /// where each of several workers has its own part: the live entries of each
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_worker: Vec<Option<u64>>,
+    /// and the insertions of each that found its part full; empty where none did
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub full_by_worker: Vec<u64>,
 }
 
 impl Function {
@@ -185,9 +188,11 @@ pub struct WorkerAccount {
     pub bursts: u64,
     /// seconds inside the function
     pub seconds: f64,
+    /// insertions that found its part of a divided object full
+    pub full: u64,
 }
 
-/// The account of one function of a chain.
+/// The account of one element of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StageAccount {
@@ -199,6 +204,13 @@ pub struct StageAccount {
     pub bursts: u64,
     /// seconds inside it
     pub seconds: f64,
+    /// cycles of the time stamp counter that a packet spent in it
+    pub cycles_per_packet: f64,
+    /// of the time inside all elements, 0 to 1
+    pub share: f64,
+    /// it is not in the chain any more
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
 }
 
 /// What a queue counted of packets that no worker saw, or that did not leave; see

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::account::Account;
 use crate::module::Instance;
+use crate::worker::change::Live;
 
 /// Something to do between two bursts. Packets wait while it runs.
 pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
@@ -18,6 +19,8 @@ pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
 pub struct Desk<'a> {
     /// the state; none before the first packet, whose time the state begins with
     pub instance: Option<&'a mut Instance>,
+    /// the elements of a run by workers, which have the states then
+    pub chain: Option<Live<'a>>,
     /// the states of the other workers, at the end of a run
     pub others: Vec<&'a mut Instance>,
     /// ns since the epoch: the latest stamp so far
@@ -27,6 +30,15 @@ pub struct Desk<'a> {
 }
 
 impl Desk<'_> {
+    /// The state of an element of a run by workers; of any other run there is one state. None when there is no
+    /// such element, or it is no function, or before the first packet.
+    pub fn state(&mut self, element: u64) -> Option<&mut Instance> {
+        match &mut self.chain {
+            Some(chain) => chain.state(element),
+            None => self.instance.as_deref_mut(),
+        }
+    }
+
     /// What has happened so far. Counts what was delivered; a packet inside of a port is not read yet.
     #[must_use]
     pub fn account(&self) -> Account {
@@ -96,6 +108,7 @@ impl Mailbox {
     pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
         let mut desk = Desk {
             instance: None,
+            chain: None,
             others: Vec::new(),
             now: crate::clock::now(),
             account,
@@ -147,6 +160,7 @@ mod tests {
         let account = Account::default;
         let mut desk = Desk {
             instance: None,
+            chain: None,
             others: Vec::new(),
             now: 0,
             account: &account,

@@ -49,6 +49,8 @@ pub struct Arrival {
     pub stamp: u64,
     /// length on the wire, bytes; more than the frame has when a capture cut it
     pub wire: u32,
+    /// the index of the indirection table that brings it to its worker; 0 where nobody asks
+    pub home: u32,
 }
 
 impl Slot {
@@ -112,6 +114,7 @@ impl Slot {
             queue: worker,
             ports,
             cpu: worker,
+            home: self.arrival.home,
             ..abi::Packet::empty()
         }
     }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use millrace_check::Checked;
 use millrace_object::Program;
+use millrace_object::program::StateObject;
 
 use crate::cache::{Cache, key};
 use crate::error::Error;
@@ -52,6 +53,9 @@ pub struct Options {
     /// state objects by name that all workers have in common, under the lock ([`lock`]); each worker has its
     /// own of the others
     pub shared: Vec<String>,
+    /// allocators by name whose numbers come home, and over how many indexes of the indirection table
+    /// ([`lock::Treatment::Home`])
+    pub homes: Vec<(String, u32)>,
     /// how a test has the lock behave; nothing else sets it
     pub test: Option<lock::Test>,
 }
@@ -203,19 +207,26 @@ pub fn build(
 /// Which objects are to be shared.
 fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error> {
     let there = |name: &&String| program.objects.iter().any(|o| o.name == **name);
-    if let Some(missing) = options.shared.iter().find(|name| !there(name)) {
+    let homes = options.homes.iter().map(|(name, _)| name);
+    if let Some(missing) = options.shared.iter().chain(homes).find(|name| !there(name)) {
         let known: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
         return Err(Error::Shared {
             object: missing.clone(),
             known: known.join(", "),
         });
     }
-    let treatment = |name: &String| match options.shared.contains(name) {
-        true => lock::Treatment::Lock,
-        false => lock::Treatment::Own,
+    let treatment = |object: &StateObject| {
+        let homes = options.homes.iter().find(|(name, _)| *name == object.name);
+        match homes {
+            Some((_, indexes)) if object.kind.name == "allocator" => {
+                lock::Treatment::Home(*indexes)
+            }
+            _ if options.shared.contains(&object.name) => lock::Treatment::Lock,
+            _ => lock::Treatment::Own,
+        }
     };
     Ok(lock::Sharing {
-        treatments: program.objects.iter().map(|o| treatment(&o.name)).collect(),
+        treatments: program.objects.iter().map(treatment).collect(),
         test: options.test,
     })
 }
@@ -313,8 +324,13 @@ fn module_key(
     }
     let flags: Vec<&str> = options.module.flags().collect();
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?}",
-        options.check, options.capacities, options.program, options.shared, options.test
+        "{:?} {:?} {:?} {:?} {:?} {:?}",
+        options.check,
+        options.capacities,
+        options.program,
+        options.shared,
+        options.homes,
+        options.test
     );
     key(&[
         env!("MILLRACE_EMITTER").as_bytes(),

@@ -60,6 +60,9 @@ pub struct Spec {
     pub read: Vec<PathBuf>,
     /// what else it may read and write
     pub write: Vec<PathBuf>,
+    /// whether it may open nothing but these and what every program needs: not its working directory, and not what its
+    /// command line names
+    pub only: bool,
     /// whether memory may be both writable and executable, for programs that compile at run time
     pub jit: bool,
     /// whether it gets copies of the packets, and so sees those of the current burst alone
@@ -112,6 +115,7 @@ impl Spec {
             slot: None,
             read: Vec::new(),
             write: Vec::new(),
+            only: false,
             jit: false,
             isolate: false,
             heap: 0,

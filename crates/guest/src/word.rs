@@ -15,13 +15,18 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH and write=PATH, separated by commas";
+const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH, write=PATH and only, separated by commas";
 
 impl Word<'_> {
+    /// The snapshot that it goes on from.
+    fn snapshot(&self) -> Option<&str> {
+        let mut options = self.options.split(',');
+        options.find_map(|o| o.strip_prefix("restore="))
+    }
+
     /// From its command, or from its snapshot.
     fn begun(&self) -> Result<Spec, GuestError> {
-        let mut options = self.options.split(',');
-        let Some(file) = options.find_map(|o| o.strip_prefix("restore=")) else {
+        let Some(file) = self.snapshot() else {
             return Spec::parse(self.command);
         };
         let wrong = |what: String| GuestError::Command {
@@ -35,6 +40,10 @@ impl Word<'_> {
         }
         let mut spec = restore::spec(Path::new(file)).map_err(|e| wrong(e.to_string()))?;
         spec.restore = Some(file.into());
+        if self.options.split(',').any(|o| o == "only") {
+            // Nor what it might where it began.
+            (spec.read, spec.write) = (Vec::new(), Vec::new());
+        }
         Ok(spec)
     }
 }
@@ -53,6 +62,16 @@ impl<'a> Word<'a> {
         Some(Self { options, command })
     }
 
+    /// The word that names the program, as it was written; what the program of a snapshot is called.
+    #[must_use]
+    pub fn program(&self) -> Option<String> {
+        if let Some(file) = self.snapshot() {
+            return restore::spec(Path::new(file)).ok().map(|spec| spec.name);
+        }
+        let words = shell_words::split(self.command).ok()?;
+        words.into_iter().next()
+    }
+
     /// The program, its arguments, and what the options ask for.
     ///
     /// # Errors
@@ -61,14 +80,32 @@ impl<'a> Word<'a> {
         let mut spec = self.begun()?;
         for option in self.options.split(',').filter(|o| !o.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            let done = set(&mut spec, name, value);
-            done.ok_or_else(|| GuestError::Command {
-                command: self.command.to_owned(),
-                what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, heap 1 to 1024, paths are absolute"),
-            })?;
+            option_of(&mut spec, self.command, name, value)?;
         }
         Ok(spec)
     }
+}
+
+/// Sets an option of docs/guests.md by its name; the value of a switch is empty. `command` is for the message.
+///
+/// # Errors
+/// [`GuestError::Command`] when it does not exist, or its value cannot be read.
+pub fn option_of(
+    spec: &mut Spec,
+    command: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), GuestError> {
+    set(spec, name, value).ok_or_else(|| {
+        let option = match value {
+            "" => name.to_owned(),
+            value => format!("{name}={value}"),
+        };
+        GuestError::Command {
+            command: command.to_owned(),
+            what: format!("option `{option}`: there are {OPTIONS}; memory is 16 to 4096 MiB, heap 1 to 1024, paths are absolute"),
+        }
+    })
 }
 
 /// Sets an option; none when there is no such option, or its value is not one.
@@ -76,6 +113,7 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
     match name {
         "jit" if value.is_empty() => spec.jit = true,
         "isolate" if value.is_empty() => spec.isolate = true,
+        "only" if value.is_empty() => spec.only = true,
         "memory" => {
             let mib: usize = value.parse().ok()?;
             spec.budget = (16..=4096).contains(&mib).then_some(mib << 20)?;
@@ -135,12 +173,12 @@ mod tests {
             assert_eq!(Word::of(other), None, "{other}");
         }
         let spec = Word::of(
-            "guest,jit,isolate,memory=64,heap=8,failing=drop,limit=0.5,slot=7,read=/srv:sh -c :",
+            "guest,jit,isolate,only,memory=64,heap=8,failing=drop,limit=0.5,slot=7,read=/srv:sh -c :",
         )
         .unwrap()
         .spec()
         .unwrap();
-        assert!(spec.jit && spec.isolate);
+        assert!(spec.jit && spec.isolate && spec.only);
         assert_eq!((spec.heap, spec.failing), (8 << 20, Failing::Drop));
         assert_eq!((spec.budget, spec.slot), (64 << 20, Some(7)));
         assert_eq!(spec.limit, Duration::from_millis(500));

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +15,7 @@ use common::{BURST, Packets, capture, compile, installed, native};
 use millrace_dataplane::worker::foreign::Foreign;
 use millrace_guest::migrate::desk::{self, Desk};
 use millrace_guest::migrate::{self, Report};
+use millrace_guest::snapshot::format::VERSION;
 use millrace_guest::{Element, Hosted, Word};
 
 /// Another process: this test's program, as [`receiver`], which takes one guest at this socket.
@@ -70,7 +72,7 @@ fn receiver() {
     };
     let listener = UnixListener::bind(socket).unwrap();
     let (stream, _) = listener.accept().unwrap();
-    match migrate::receive(&stream, 1, &mut |_| {}) {
+    match migrate::receive(&stream, 1, None, &mut |_| {}) {
         Ok((name, packets, told)) => println!("received {name}: {packets} packets, {told:?}"),
         Err(error) => println!("not received: {error}"),
     }
@@ -210,7 +212,7 @@ fn a_move_that_fails_changes_nothing() {
     // In this process its slot is taken.
     let (near, far) = UnixStream::pair().unwrap();
     let receiver =
-        std::thread::spawn(move || migrate::receive(&far, 2, &mut |_| {}).err().unwrap());
+        std::thread::spawn(move || migrate::receive(&far, 2, None, &mut |_| {}).err().unwrap());
     let error = migrate::migrate(&found, near, "here")
         .unwrap_err()
         .to_string();
@@ -232,6 +234,33 @@ fn a_move_that_fails_changes_nothing() {
         error.to_string().contains("has ended")
             || matches!(error, millrace_guest::snapshot::SnapshotError::Io(_)),
         "{error}"
+    );
+}
+
+/// A sender of another release is told so before anything is made of what it sends.
+#[test]
+fn another_version_is_refused() {
+    let (mut near, far) = UnixStream::pair().unwrap();
+    let receiver =
+        std::thread::spawn(move || migrate::receive(&far, 2, None, &mut |_| {}).err().unwrap());
+    let mut bytes = b"MRGUEST\0".to_vec();
+    bytes.extend((VERSION + 1).to_le_bytes());
+    bytes.extend([0; 4]);
+    near.write_all(&bytes).unwrap();
+    let error = receiver.join().unwrap();
+    let what = format!("version {} of the format", VERSION + 1);
+    assert!(error.to_string().contains(&what), "{error}");
+    assert!(
+        error.help().contains("the same release"),
+        "{}",
+        error.help()
+    );
+    let mut reply = Vec::new();
+    near.read_to_end(&mut reply).unwrap();
+    let reply = String::from_utf8_lossy(&reply);
+    assert!(
+        reply.contains(&what) && reply.contains("same release"),
+        "{reply}"
     );
 }
 

@@ -115,6 +115,43 @@ fn descriptors_are_as_they_were() {
     assert_eq!(log, "before\nbehind\n");
 }
 
+/// What may be opened is said anew where a guest goes on, also of files that it had open.
+#[test]
+fn a_guest_goes_on_with_the_files_that_it_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().canonicalize().unwrap();
+    let program = compile(&folder, "receiver", &[]);
+    let mut packets = Packets::read();
+    let word = format!("guest,slot=107:{} files", program.display());
+    let mut caught = Caught::start(&folder, &word).unwrap();
+    packets.part(0..BURST, &mut [&mut caught.guest]);
+    let file = folder.join("files.snapshot");
+    caught
+        .guest
+        .snapshot(&mut std::fs::File::create(&file).unwrap())
+        .unwrap();
+    drop(caught);
+    let go_on = |options: &str| {
+        Caught::start(
+            &folder,
+            &format!("guest,restore={}{options}:", file.display()),
+        )
+    };
+    for options in [",only", ",only,read=/srv", ",only,write=/srv"] {
+        let error = go_on(options).err().unwrap();
+        let text = error.to_string();
+        assert!(
+            text.contains("files.log") && text.contains("may not open"),
+            "{options}: {text}"
+        );
+    }
+    let mut caught = go_on(&format!(",only,write={}", folder.display())).unwrap();
+    packets.part(BURST..packets.len(), &mut [&mut caught.guest]);
+    let (over, printed) = caught.finish();
+    assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+    assert_eq!(printed, "all as it was, process the same\n");
+}
+
 /// Each byte that is changed or missing is noticed, and no slot is lost by it.
 #[test]
 fn what_is_damaged_is_refused() {

@@ -127,6 +127,7 @@ impl Kernel {
             capacity: u64::from(map.max_entries()),
             bytes: map.query_fdinfo().ok().and_then(|i| i.memlock).unwrap_or(0),
             by_worker: Vec::new(),
+            full_by_worker: Vec::new(),
         })
         .collect()
     }

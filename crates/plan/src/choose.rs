@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::Model;
 use millrace_object::program::Program;
+use millrace_steer::keys::Unsolved;
 
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
 use crate::plan::{Rule, Treatment};
+use crate::rules::derived::Derived;
+use crate::rules::homing::{self, Barred, Home};
 use crate::rules::{
-    Judged, derived, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
+    Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
 };
 use crate::solved::{Device, Solved, why};
-use crate::touch::{Source, Touch, Touches, touches};
+use crate::touch::{Gathered, Source, Touch, Touches, touches};
 use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
@@ -35,6 +38,10 @@ struct Candidate {
     meetings: Vec<Meeting>,
     /// objects on which it relies to be sharded, too
     needs: BTreeSet<usize>,
+    /// how packets with its numbers come home, if they do by R6
+    home: Option<Home>,
+    /// entries, all cores together
+    capacity: u64,
     judged: Judged,
     /// how much is lost if it is locked
     weight: usize,
@@ -45,6 +52,12 @@ pub(crate) struct Choice {
     pub judged: BTreeMap<usize, Judged>,
     pub solved: Option<Solved>,
     pub inside: BTreeSet<usize>,
+    /// by object that is sharded by R6
+    pub homes: BTreeMap<usize, Home>,
+    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
+    pub wants_echoes: bool,
+    /// whoever steers looks for them
+    pub echoes: bool,
 }
 
 impl Choice {
@@ -55,12 +68,14 @@ impl Choice {
     }
 }
 
-/// Decides; paths that are `excluded` are taken for impossible.
+/// Decides; paths that are `excluded` are taken for impossible. With `echoes` whoever steers looks for the
+/// identifiers of ICMP echoes.
 pub(crate) fn choose(
     model: &mut Model,
     program: &Program,
     device: &Device<'_>,
     excluded: &BTreeSet<(usize, usize)>,
+    (gathered, echoes): (&mut Gathered, bool),
 ) -> Choice {
     let mut judged = BTreeMap::new();
     let mut open = BTreeSet::new();
@@ -80,22 +95,30 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let all = touches(model, program, &open, excluded);
-    let mut candidates = Vec::new();
+    let all = touches(model, program, &open, excluded, (gathered, echoes));
+    let (mut candidates, mut wants_echoes) = (Vec::new(), false);
+    let mut derived = Derived::default();
     for object in open {
-        match candidate(model, program, device, &all, object) {
+        let beside = (&mut derived, &mut wants_echoes);
+        let found = candidate(model, program, device, &all, object, beside);
+        match found {
             Ok(c) => candidates.push(c),
             Err(j) => drop(judged.insert(object, j)),
         }
     }
     let solved = together(program, device, &mut candidates, &mut judged);
+    let mut homes = BTreeMap::new();
     for c in candidates {
+        homes.extend(c.home.map(|home| (c.object, home)));
         judged.insert(c.object, c.judged);
     }
     Choice {
         judged,
         solved,
         inside: all.inside,
+        homes,
+        wants_echoes,
+        echoes,
     }
 }
 
@@ -144,6 +167,7 @@ fn candidate(
     device: &Device<'_>,
     all: &Touches,
     object: usize,
+    (derived, wants_echoes): (&mut Derived, &mut bool),
 ) -> Result<Candidate, Judged> {
     let name = program.objects.get(object).map_or("", |o| o.name.as_str());
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
@@ -158,7 +182,7 @@ fn candidate(
             Source::Value { object: from, .. }
                 if *held
                     .entry(t.at)
-                    .or_insert_with(|| derived::holds(model, program, t)) =>
+                    .or_insert_with(|| derived.holds(model, program, t)) =>
             {
                 needs.insert(*from);
             }
@@ -168,6 +192,7 @@ fn candidate(
     let weight = mine.iter().filter(|t| t.writes).count();
     let leased = own.iter().any(|t| t.source == Source::Leased);
     let reached = own.iter().any(|t| t.source != Source::Leased);
+    let mut home = None;
     let (meetings, judged) = if leased && reached {
         match interchangeable::exchanged(model, program, object, all) {
             Some(found) => {
@@ -186,10 +211,18 @@ fn candidate(
                 };
                 (found.meetings, judged)
             }
-            None => {
-                let refused = incompatible::access(model, program, name, &own);
-                return Err(refused.unwrap_or_else(|| incompatible::kind(name, "allocator")));
-            }
+            None => match homing::homed(program, object, &own) {
+                Ok(homed) => {
+                    let judged = homing::judge(model, name, &own, &homed.home, &program.ports);
+                    home = Some(homed.home);
+                    (homed.meetings, judged)
+                }
+                Err(barred) => {
+                    *wants_echoes |= matches!(barred, Barred::Echoes);
+                    let refused = incompatible::access(model, program, name, &own);
+                    return Err(refused.unwrap_or_else(|| incompatible::kind(name, "allocator")));
+                }
+            },
         }
     } else {
         let constant = own.iter().any(|t| t.source == Source::Constant && t.writes)
@@ -205,7 +238,19 @@ fn candidate(
             equality::judge(model, name, &own, &program.ports),
         )
     };
-    if let Err(e) = device.solve(&meetings) {
+    let capacity = program.objects.get(object).map_or(0, |o| o.capacity);
+    let fits = |solved: &Solved| {
+        home.as_ref()
+            .is_none_or(|h: &Home| h.reaches_all(solved, capacity))
+    };
+    let solved = device.solve(&meetings);
+    if let (Ok(solved), Some(home)) = (&solved, &home)
+        && !fits(solved)
+    {
+        let bits = solved.space.index_bits();
+        return Err(homing::poor(name, home, capacity, bits, judged.line));
+    }
+    if let Err(e) = solved {
         let (proved, why) = why(&e);
         if let Some(mut j) = incompatible::access(model, program, name, &own) {
             j.infeasible = proved;
@@ -224,9 +269,24 @@ fn candidate(
         object,
         meetings,
         needs,
+        home,
+        capacity,
         judged,
         weight,
     })
+}
+
+/// Keys for all of these together, under which every index has numbers of those that come home.
+fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Solved, Unsolved> {
+    let solved = device.solve(&meetings(all))?;
+    let poor = |c: &&Candidate| {
+        let home = c.home.as_ref();
+        home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
+    };
+    if all.iter().any(poor) {
+        return Err(Unsolved::NotFound);
+    }
+    Ok(solved)
 }
 
 fn meetings(of: &[&Candidate]) -> Vec<Meeting> {
@@ -251,7 +311,7 @@ fn together(
     if candidates.is_empty() {
         return None;
     }
-    let first = device.solve(&meetings(&candidates.iter().collect::<Vec<_>>()));
+    let first = solve(device, &candidates.iter().collect::<Vec<_>>());
     let solved = match first {
         Ok(solved) => Some(solved),
         Err(e) => {
@@ -344,7 +404,7 @@ fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, O
         if !closed(&chosen) {
             continue;
         }
-        if let Ok(solved) = device.solve(&meetings(&chosen)) {
+        if let Ok(solved) = solve(device, &chosen) {
             return (chosen.iter().map(|c| c.object).collect(), Some(solved));
         }
     }

@@ -36,7 +36,7 @@ pub(crate) type Key = Vec<Bit>;
 /// Choices that are followed to both sides.
 const CHOICES: usize = 3;
 /// Operands that a bit is followed through.
-const DEEPEST: usize = 64;
+pub(crate) const DEEPEST: usize = 64;
 
 /// Looks bits up for one view.
 pub(crate) struct Resolver<'a> {
@@ -124,67 +124,34 @@ impl<'a> Resolver<'a> {
     fn bit(
         &self,
         arena: &Arena,
-        mut e: ExprId,
-        mut i: u32,
+        e: ExprId,
+        i: u32,
         decided: &BTreeMap<ExprId, bool>,
         open: &mut BTreeSet<ExprId>,
         depth: usize,
     ) -> Bit {
-        for left in (0..depth).rev() {
-            let known = arena.bits(e);
-            if known.mask >> i & 1 == 0 {
-                return Bit::Const(known.value >> i & 1 == 1);
-            }
-            match arena.node(e) {
-                Node::Concat(parts) => {
-                    let mut below = 0;
-                    let mut hit = None;
-                    for p in parts.iter().rev() {
-                        let width = arena.width(*p);
-                        if i < below + width {
-                            hit = Some((*p, i - below));
-                            break;
-                        }
-                        below += width;
+        let (e, i) = match followed(arena, e, i, depth) {
+            Ok(constant) => return Bit::Const(constant),
+            Err(place) => place,
+        };
+        match arena.node(e) {
+            Node::Byte { base, at } => return self.byte(arena, e, (*base, *at), i),
+            Node::Ite(c, a, b) if depth > 1 => match decided.get(c) {
+                Some(true) => return self.bit(arena, *a, i, decided, open, depth - 1),
+                Some(false) => return self.bit(arena, *b, i, decided, open, depth - 1),
+                None => {
+                    let half = depth / 2;
+                    let mut inner = BTreeSet::new();
+                    let x = self.bit(arena, *a, i, decided, &mut inner, half);
+                    let y = self.bit(arena, *b, i, decided, &mut inner, half);
+                    if x == y {
+                        return x;
                     }
-                    let Some((part, bit)) = hit else { break };
-                    (e, i) = (part, bit);
+                    open.insert(*c);
+                    open.extend(inner);
                 }
-                Node::Extract { of, low } => (e, i) = (*of, i + low),
-                Node::SignExtend(of) => (e, i) = (*of, i.min(arena.width(*of) - 1)),
-                Node::Byte { base, at } => return self.byte(arena, e, (*base, *at), i),
-                Node::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) => {
-                    let constant = |x: ExprId| {
-                        let known = arena.bits(x);
-                        (known.mask >> i & 1 == 0).then_some(known.value >> i & 1 == 1)
-                    };
-                    let neutral = *op == Bin::And;
-                    if constant(*a) == Some(neutral) {
-                        e = *b;
-                    } else if constant(*b) == Some(neutral) {
-                        e = *a;
-                    } else {
-                        break;
-                    }
-                }
-                Node::Ite(c, a, b) => match decided.get(c) {
-                    Some(true) => e = *a,
-                    Some(false) => e = *b,
-                    None => {
-                        let half = left / 2;
-                        let mut inner = BTreeSet::new();
-                        let x = self.bit(arena, *a, i, decided, &mut inner, half);
-                        let y = self.bit(arena, *b, i, decided, &mut inner, half);
-                        if x == y {
-                            return x;
-                        }
-                        open.insert(*c);
-                        open.extend(inner);
-                        break;
-                    }
-                },
-                _ => break,
-            }
+            },
+            _ => {}
         }
         Bit::Foreign(e, u8::try_from(i).unwrap_or(u8::MAX))
     }
@@ -215,7 +182,7 @@ impl<'a> Resolver<'a> {
         match self.whose {
             Whose::Own => {
                 let header = addresses(family, &self.view.network(), &place);
-                header.or_else(|| ports(&self.view.transport(arena)?, &place))
+                header.or_else(|| self.ports(&self.view.transport(arena)?, &place))
             }
             Whose::Answer => {
                 let carried = self.view.transport(arena)?.plus(8);
@@ -225,13 +192,76 @@ impl<'a> Resolver<'a> {
                 };
                 let found = addresses(family, &carried, &place).or_else(|| {
                     let plain = !self.view.carries_extended;
-                    plain.then(|| ports(&behind, &place)).flatten()
+                    plain.then(|| self.ports(&behind, &place)).flatten()
                 });
                 let (field, byte) = found?;
                 Some((swapped(field), byte))
             }
         }
     }
+}
+
+impl Resolver<'_> {
+    /// In a transport header, or in that of an echo whose identifier counts as a port.
+    fn ports(&self, header: &Offset, place: &Offset) -> Option<(Field, u16)> {
+        match self.view.echo {
+            None => ports(header, place),
+            Some(field) => match place.from(header)? {
+                byte @ (4 | 5) => Some((field, byte as u16 - 4)),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Where a bit of an expression, 0 the least significant, comes from: its value, or an expression that is no mere
+/// rearrangement of others, and which of its bits.
+pub(crate) fn followed(
+    arena: &Arena,
+    mut e: ExprId,
+    mut i: u32,
+    depth: usize,
+) -> Result<bool, (ExprId, u32)> {
+    for _ in 0..depth {
+        let known = arena.bits(e);
+        if known.mask >> i & 1 == 0 {
+            return Ok(known.value >> i & 1 == 1);
+        }
+        match arena.node(e) {
+            Node::Concat(parts) => {
+                let mut below = 0;
+                let mut hit = None;
+                for p in parts.iter().rev() {
+                    let width = arena.width(*p);
+                    if i < below + width {
+                        hit = Some((*p, i - below));
+                        break;
+                    }
+                    below += width;
+                }
+                let Some((part, bit)) = hit else { break };
+                (e, i) = (part, bit);
+            }
+            Node::Extract { of, low } => (e, i) = (*of, i + low),
+            Node::SignExtend(of) => (e, i) = (*of, i.min(arena.width(*of) - 1)),
+            Node::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) => {
+                let constant = |x: ExprId| {
+                    let known = arena.bits(x);
+                    (known.mask >> i & 1 == 0).then_some(known.value >> i & 1 == 1)
+                };
+                let neutral = *op == Bin::And;
+                if constant(*a) == Some(neutral) {
+                    e = *b;
+                } else if constant(*b) == Some(neutral) {
+                    e = *a;
+                } else {
+                    break;
+                }
+            }
+            _ => break,
+        }
+    }
+    Err((e, i))
 }
 
 /// Whether a key has bits of the packet that an ICMP error carries.

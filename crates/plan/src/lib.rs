@@ -2,6 +2,7 @@
 //! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
 //! in terms of the author's source lines.
 
+mod assumed;
 mod balance;
 mod choose;
 mod constraints;

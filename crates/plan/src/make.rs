@@ -1,24 +1,23 @@
 //! From a model to a plan.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use millrace_model::Model;
-use millrace_model::expr::eval::Assignment;
-use millrace_model::expr::walk::cone;
-use millrace_model::expr::{Arena, ExprId, Node, Origin};
 use millrace_object::program::{ObjectId, Program};
 use millrace_steer::keys::Unsolved;
 use millrace_steer::nic::{NicError, named};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::choose::{Choice, choose};
+use crate::assumed::decided;
+use crate::choose::Choice;
 use crate::plan::{
-    Assumption, By, Grounds, Guess, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Strategy,
+    By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Rule, Strategy,
     Treatment,
 };
+use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, slot, why};
 
 /// What a plan is made for.
@@ -110,12 +109,13 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         .collect();
     let found = strategy(&objects);
     let strategy = wanted.strategy.unwrap_or(found);
-    let mut solved = choice.solved.unwrap_or_else(|| spread.clone());
+    let mut solved = choice.solved.clone().unwrap_or_else(|| spread.clone());
     if strategy != found {
         asked_for(program, strategy, found, &mut objects)?;
         solved = spread;
     }
     let relaxations = relaxations(program, &objects);
+    let homes = homes(program, &objects, &choice.homes, &solved);
     Ok(Plan {
         name: program.name.clone(),
         strategy,
@@ -132,100 +132,19 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         },
         nic: wanted.nic.clone(),
         exhaustive: model.exhaustive(),
-        ports: ports(program, &solved, &choice.inside),
+        covers: model.covers(),
+        ports: ports(program, &solved, &choice),
         objects,
         relaxations,
+        homes,
         assumptions,
         took_ms: began.elapsed().as_secs_f64() * 1e3,
         device: nic,
         software,
         solved,
         inside: choice.inside,
+        echoes: choice.echoes,
     })
-}
-
-/// With the parameters as they are where that shards more, else whatever they are.
-fn decided(model: &mut Model, program: &Program, device: &Device<'_>) -> (Choice, Vec<Assumption>) {
-    let any = choose(model, program, device, &BTreeSet::new());
-    if any.locked() == 0 || !model.exhaustive() {
-        return (any, Vec::new());
-    }
-    let (excluded, held) = by_parameters(model, program);
-    if excluded.is_empty() {
-        return (any, Vec::new());
-    }
-    let set = choose(model, program, device, &excluded);
-    if set.locked() >= any.locked() {
-        return (any, Vec::new());
-    }
-    let assumptions = held.into_iter().map(|(parameter, value)| Assumption {
-        parameter,
-        value,
-        because: "with other values packets reach state that this steering does not bring them to"
-            .to_owned(),
-    });
-    (set, assumptions.collect())
-}
-
-/// Paths that the parameters' present values exclude, and these values.
-fn by_parameters(
-    model: &Model,
-    program: &Program,
-) -> (BTreeSet<(usize, usize)>, BTreeMap<String, u64>) {
-    let mut values = BTreeMap::new();
-    for p in &program.params {
-        let object = program.objects.get(p.object.0);
-        let bytes = object.and_then(|o| o.initial.as_ref()).and_then(|initial| {
-            let at = p.offset as usize;
-            initial.get(at..at + p.bytes as usize)
-        });
-        let number = |b: &[u8]| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-        values.insert(p.name.clone(), bytes.map_or(0, number));
-    }
-    let (mut excluded, mut held) = (BTreeSet::new(), BTreeMap::new());
-    for (entry, e) in model.entries.iter().enumerate() {
-        for (path, p) in e.paths.iter().enumerate() {
-            for condition in crate::packets::conjuncts(&e.arena, &p.guard) {
-                let Some(names) = parameters(&e.arena, condition) else {
-                    continue;
-                };
-                let symbols = names
-                    .iter()
-                    .filter_map(|(s, name)| Some((*s, *values.get(name)?)));
-                let assignment = Assignment::new(symbols.collect(), BTreeMap::new());
-                if assignment.value(&e.arena, condition) == 0 {
-                    excluded.insert((entry, path));
-                    let known = names
-                        .into_iter()
-                        .filter_map(|(_, n)| Some((n.clone(), *values.get(&n)?)));
-                    held.extend(known);
-                }
-            }
-        }
-    }
-    (excluded, held)
-}
-
-/// The parameters of a condition on nothing else.
-fn parameters(
-    arena: &Arena,
-    condition: ExprId,
-) -> Option<Vec<(millrace_model::expr::SymId, String)>> {
-    let mut out = Vec::new();
-    for id in cone(arena, &[condition], |_| false) {
-        match arena.node(id) {
-            Node::Byte { .. } => return None,
-            Node::Sym(s) => {
-                let symbol = arena.symbol(*s);
-                if symbol.origin != Origin::Param {
-                    return None;
-                }
-                out.push((*s, symbol.name.clone()));
-            }
-            _ => {}
-        }
-    }
-    (!out.is_empty()).then_some(out)
 }
 
 /// What the treatments come to.
@@ -304,7 +223,12 @@ fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
             "allocator" => {
                 add(
                     "capacity",
-                    "a core's share of the numbers can be used up while others have some",
+                    if o.rule == Rule::R6 {
+                        "the numbers of a table index can be used up while others have some: the flow that \
+                         needs one is refused as if none were left"
+                    } else {
+                        "a core's share of the numbers can be used up while others have some"
+                    },
                 );
                 add(
                     "lease",
@@ -343,8 +267,42 @@ fn guesses(solved: &Solved) -> BTreeMap<usize, Guess> {
     out
 }
 
+/// Of which objects packets come home, and how many numbers each index has.
+fn homes(
+    program: &Program,
+    objects: &[ObjectPlan],
+    homes: &BTreeMap<usize, Home>,
+    solved: &Solved,
+) -> Vec<HomePlan> {
+    let sharded = objects
+        .iter()
+        .filter(|o| o.treatment == Treatment::Shard && o.rule == Rule::R6);
+    sharded
+        .filter_map(|o| {
+            let (home, declared) = (homes.get(&o.id.0)?, program.objects.get(o.id.0)?);
+            let bits = solved.space.index_bits();
+            let port = home.packets.port;
+            Some(HomePlan {
+                id: o.id,
+                object: o.name.clone(),
+                port: program
+                    .ports
+                    .get(port)
+                    .cloned()
+                    .unwrap_or_else(|| "*".to_owned()),
+                field: home.field.name().to_owned(),
+                indexes: 1_u32 << bits.min(31),
+                numbers: declared.capacity >> bits.min(63),
+                first: declared.first,
+                capacity: declared.capacity,
+                home: home.clone(),
+            })
+        })
+        .collect()
+}
+
 /// How the ports' packets are steered.
-fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<PortPlan> {
+fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
     // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
     let guessed = guesses(solved);
@@ -377,7 +335,8 @@ fn ports(program: &Program, solved: &Solved, inside: &BTreeSet<usize>) -> Vec<Po
                 .cloned()
                 .unwrap_or_else(|| "*".to_owned()),
             kinds: kinds.collect(),
-            inside: inside.contains(&port),
+            inside: choice.inside.contains(&port),
+            echoes: choice.echoes,
             key_space: solved.space.port_dimension(slot(port, By::Nic)) as u32,
         }
     };

@@ -233,7 +233,7 @@ impl Memo {
             e,
             Facts {
                 bytes: matter,
-                conditions: BTreeMap::new(),
+                ..Facts::default()
             },
         )
     }
@@ -254,8 +254,8 @@ impl Memo {
             return roots.to_vec();
         }
         let facts = Facts {
-            bytes: BTreeMap::new(),
             conditions: conditions.clone(),
+            ..Facts::default()
         };
         let mut all = self.given.borrow_mut();
         let given = all

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 use millrace_model::known::{Known, Of};
-use millrace_steer::Kind;
+use millrace_steer::{Field, Kind};
 
 use crate::memo::{Bytes, Memo, furthest};
 use crate::offset::Offset;
@@ -52,6 +52,8 @@ pub(crate) struct View {
     pub extended: bool,
     /// the same of the packet that an ICMPv6 error carries
     pub carries_extended: bool,
+    /// they are ICMP echoes, or errors that carry one, and their identifier counts as this port of UDP
+    pub echo: Option<Field>,
 }
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -63,6 +65,8 @@ const MOST_TYPES: usize = 16;
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
 pub(crate) const TRANSPORTS: [u8; 3] = [6, 17, 132];
 const ICMP: u8 = 1;
+/// Echo request and reply (RFC 792), and the port of UDP that their identifier counts as.
+const ECHOES: [(u8, Field); 2] = [(8, Field::SourcePort), (0, Field::DestinationPort)];
 const ICMPV6: u8 = 58;
 /// Types of ICMP that carry the packet that they are about (RFC 792, RFC 4443).
 pub(crate) const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
@@ -190,6 +194,7 @@ impl Course {
             any: false,
             extended: false,
             carries_extended: false,
+            echo: None,
         }
     }
 
@@ -511,6 +516,55 @@ impl View {
             out.push(self.clone());
         }
         out
+    }
+
+    /// The ICMP echoes among these packets, whose header is there: requests, and replies.
+    pub fn echoes(&self, arena: &mut Arena, header: &Offset) -> Vec<View> {
+        let set = self.set(arena, header);
+        let mut out = Vec::new();
+        if !self.is_icmp(arena, header) {
+            return out;
+        }
+        for (number, field) in ECHOES {
+            let mut view = self.with(arena, header, number);
+            view.echo = Some(field);
+            if set.values().any(|v| v == number) && view.possible(arena) {
+                out.push(view);
+            }
+        }
+        out
+    }
+
+    /// All others of them, if there are such.
+    pub fn no_echoes(&self, arena: &mut Arena, header: &Offset) -> Option<View> {
+        if !self.is_icmp(arena, header) {
+            return Some(self.clone());
+        }
+        let is_echo = |v: u8| ECHOES.iter().any(|(number, _)| *number == v);
+        let set = self.set(arena, header).filtered(|v| !is_echo(*v));
+        let mut view = self.clone();
+        for place in self.memo.places(arena, header) {
+            view.known.insert(Of::Byte(place), set.clone());
+        }
+        // One by one: compilers turn "0 or 8" into a mask, of which nothing else is read off.
+        let any = set
+            .values()
+            .any(|t| view.with(arena, header, t).possible(arena));
+        any.then_some(view)
+    }
+
+    /// Whether a transport header behind an IPv4 header of these packets, their own or that of a carried one, is that
+    /// of ICMP; [`Self::without_ports`] tells ICMP apart.
+    fn is_icmp(&self, arena: &Arena, header: &Offset) -> bool {
+        let Some(own) = self.transport(arena) else {
+            return false;
+        };
+        let ip = if own == *header {
+            self.network()
+        } else {
+            own.plus(8)
+        };
+        self.set(arena, &ip.plus(9)).only() == Some(ICMP)
     }
 
     /// Whether the guard leaves packets whose byte equals nothing that it is compared with.

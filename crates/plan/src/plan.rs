@@ -1,5 +1,6 @@
 //! The value that this stage gives.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_object::program::ObjectId;
@@ -11,6 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
 use crate::cost::{Measured, Prediction};
+use crate::rules::homing::{Home, spread};
 use crate::solved::{Solved, slot};
 
 /// How the whole runs: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
@@ -120,6 +122,8 @@ pub enum Rule {
     R4,
     /// interchangeable constraints: a mismatch behaves as a miss, so the fields that are compared separate it
     R5,
+    /// homing: its numbers are leased so that packets which carry one come home by it
+    R6,
 }
 
 /// What is done with an object, and why.
@@ -198,6 +202,10 @@ pub struct PortPlan {
     /// software looks inside packets: ICMP errors go where the answer to the packet that they carry would go,
     /// and first fragments where the whole packet would
     pub inside: bool,
+    /// software looks for the identifiers of ICMP echoes: a request goes where a UDP packet from that port would, a
+    /// reply where one to that port would
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub echoes: bool,
     /// dimension of the space from which this port's key is drawn, bits
     pub key_space: u32,
 }
@@ -211,6 +219,31 @@ pub struct Relaxation {
     pub object: String,
     /// what it means here
     pub meaning: String,
+}
+
+/// An allocator whose numbers come home.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HomePlan {
+    /// index into `Program::objects`
+    #[serde(skip)]
+    pub id: ObjectId,
+    /// the author's name for it
+    pub object: String,
+    /// the port where packets come in that carry its numbers
+    pub port: String,
+    /// the field that the number stands in
+    pub field: String,
+    /// indexes of the indirection table over which the numbers are told apart
+    pub indexes: u32,
+    /// numbers that each index has, on average, rounded down; when they run out a flow is refused although others
+    /// are free, which is counted as `capacity`
+    pub numbers: u64,
+    #[serde(skip)]
+    pub(crate) first: u64,
+    #[serde(skip)]
+    pub(crate) capacity: u64,
+    #[serde(skip)]
+    pub(crate) home: Home,
 }
 
 /// A parameter that the plan takes to have this value.
@@ -237,14 +270,19 @@ pub struct Plan {
     pub cores: u32,
     /// the NIC's model
     pub nic: String,
-    /// whether the paths that it was made from are all; if not, nothing is sharded
+    /// whether the paths that it was made from are all, and each is possible
     pub exhaustive: bool,
+    /// whether every execution takes one of them; if not, nothing is sharded
+    pub covers: bool,
     /// in the program's order
     pub objects: Vec<ObjectPlan>,
     /// in the program's order
     pub ports: Vec<PortPlan>,
     /// what may differ
     pub relaxations: Vec<Relaxation>,
+    /// allocators whose numbers come home
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub homes: Vec<HomePlan>,
     /// parameters that must have these values
     pub assumptions: Vec<Assumption>,
     /// what is to be expected of each strategy at each number of cores; empty where nothing was measured
@@ -262,7 +300,12 @@ pub struct Plan {
     pub(crate) solved: Solved,
     #[serde(skip)]
     pub(crate) inside: BTreeSet<usize>,
+    #[serde(skip)]
+    pub(crate) echoes: bool,
 }
+
+/// Keys that are tried until every index of the table has numbers that come home.
+const DRAWS: usize = 64;
 
 impl Plan {
     /// What is done with an object; objects that the plan does not know are on one core.
@@ -279,7 +322,48 @@ impl Plan {
     /// [`RssError`] when the device cannot take what was planned for it: more cores than its table has
     /// entries.
     pub fn steering(&self, ports: usize, secret: [u8; 32]) -> Result<Vec<Steering>, RssError> {
-        let keys = self.solved.space.draw(&mut ChaCha20Rng::from_seed(secret));
+        let mut secret = ChaCha20Rng::from_seed(secret);
+        let mut steering = self.drawn(ports, &mut secret)?;
+        for _ in 1..DRAWS {
+            if self.homes.is_empty() || self.poorest(&steering) > 0 {
+                break;
+            }
+            steering = self.drawn(ports, &mut secret)?;
+        }
+        Ok(steering)
+    }
+
+    /// For each allocator whose numbers come home, the index of each of its numbers, from the first on, under a
+    /// steering that [`Self::steering`] gave.
+    #[must_use]
+    pub fn home_tables(&self, steering: &[Steering]) -> Vec<(ObjectId, Vec<u32>)> {
+        let mut known: BTreeMap<(&Home, u64, u64), Vec<u32>> = BTreeMap::new();
+        let tables = self.homes.iter().filter_map(|h| {
+            let table = match known.entry((&h.home, h.first, h.capacity)) {
+                Entry::Occupied(there) => there.get().clone(),
+                Entry::Vacant(place) => {
+                    let table = h.home.table(steering, h.indexes, h.first, h.capacity)?;
+                    place.insert(table).clone()
+                }
+            };
+            Some((h.id, table))
+        });
+        tables.collect()
+    }
+
+    /// How many numbers the index has that has the fewest.
+    fn poorest(&self, steering: &[Steering]) -> u64 {
+        let tables = self.home_tables(steering);
+        let least = self.homes.iter().map(|h| {
+            let table = tables.iter().find(|t| t.0 == h.id);
+            table.map_or(0, |t| spread(&t.1, h.indexes).0)
+        });
+        least.min().unwrap_or(0)
+    }
+
+    /// One draw.
+    fn drawn(&self, ports: usize, secret: &mut ChaCha20Rng) -> Result<Vec<Steering>, RssError> {
+        let keys = self.solved.space.draw(secret);
         let count = self.ports.len().max(1);
         let one = |port: usize| {
             // A program without ports has one key for all of them.
@@ -295,6 +379,7 @@ impl Plan {
                 nic: self.rss(&self.device, &keys, port, By::Nic)?,
                 software,
                 inside: self.inside.contains(&port),
+                echoes: self.echoes,
             })
         };
         (0..ports).map(one).collect()

@@ -42,12 +42,29 @@ pub fn text(plan: &Plan) -> String {
         for k in &port.kinds {
             let _ = writeln!(out, "  {:width$}  {}", k.kind, kind(k));
         }
+        if port.echoes {
+            out.push_str(
+                "  ICMP echoes go by their identifier, a request as UDP from that port, a reply as UDP to it: the \
+                 core that receives them looks inside\n",
+            );
+        }
         if port.inside {
             out.push_str(
                 "  ICMP errors go where the answer to the packet that they carry would go, and first fragments \
                  where the whole packet would: the core that receives them looks inside\n",
             );
         }
+    }
+    for h in &plan.homes {
+        let _ = writeln!(
+            out,
+            "\n{}: packets on {} come home by their {}: {} numbers for each of {} indexes of the table",
+            h.object,
+            h.port,
+            h.field.replace('-', " "),
+            h.numbers,
+            h.indexes
+        );
     }
     if !plan.relaxations.is_empty() {
         out.push_str("\nmay differ from the sequential program, counted when it does\n");

@@ -139,7 +139,7 @@ fn ports(model: &Model, program: &Program, memo: &Memo, at: At) -> Vec<usize> {
 }
 
 /// The classes of packets that take a path.
-fn seen(arena: &mut Arena, path: &Course, ports: &[usize]) -> Vec<Seen> {
+fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bool) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
     for view in views(arena, path) {
         for (kind, way) in view.kinds(arena) {
@@ -157,9 +157,11 @@ fn seen(arena: &mut Arena, path: &Course, ports: &[usize]) -> Vec<Seen> {
             let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short(arena);
             if way == Way::Answer {
                 for error in view.errors(arena, path) {
-                    carried(arena, &error)
-                        .into_iter()
-                        .for_each(|(k, v)| add(k, v));
+                    let header = error.transport(arena).map(|t| t.plus(8).behind_ipv4());
+                    for (k, v) in carried(arena, &error) {
+                        let all = identified(arena, k, v, header.as_ref().filter(|_| echoes));
+                        all.into_iter().for_each(|(k, v)| add(k, v));
+                    }
                 }
             } else {
                 // A transport header that is cut short is none, whatever the protocol says.
@@ -167,7 +169,12 @@ fn seen(arena: &mut Arena, path: &Course, ports: &[usize]) -> Vec<Seen> {
                     Way::Plain | Way::Whole if short => vec![(kind, view.clone())],
                     _ => kinds(arena, &view, kind, &view.network()),
                 };
-                own.into_iter().for_each(|(k, v)| add(k, v));
+                let looked = echoes && !short && matches!(way, Way::Plain | Way::Whole);
+                for (k, v) in own {
+                    let header = v.transport(arena).filter(|_| looked);
+                    let all = identified(arena, k, v, header.as_ref());
+                    all.into_iter().for_each(|(k, v)| add(k, v));
+                }
             }
         }
     }
@@ -228,6 +235,25 @@ fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
     out
 }
 
+/// ICMP echoes apart, whose header begins there, as whoever looks for their identifiers takes them: for packets of UDP
+/// (crates/steer, carried.rs). Without a header all stay together.
+fn identified(
+    arena: &mut Arena,
+    kind: Kind,
+    view: View,
+    header: Option<&Offset>,
+) -> Vec<(Kind, View)> {
+    let (Kind::Ipv4, Some(header)) = (kind, header) else {
+        return vec![(kind, view)];
+    };
+    let mut out: Vec<(Kind, View)> = Vec::new();
+    for echo in view.echoes(arena, header) {
+        out.push((Kind::Ipv4Udp, echo));
+    }
+    out.extend(view.no_echoes(arena, header).map(|v| (kind, v)));
+    out
+}
+
 /// The views of one kind: what has no ports is taken apart by protocol.
 fn kinds(arena: &mut Arena, view: &View, kind: Kind, header: &Offset) -> Vec<(Kind, View)> {
     let protocol = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
@@ -238,14 +264,46 @@ fn kinds(arena: &mut Arena, view: &View, kind: Kind, header: &Offset) -> Vec<(Ki
     views.into_iter().map(|v| (kind, v)).collect()
 }
 
-/// Gathers them.
+/// What was gathered of all paths, without and with `echoes`: it is asked for with one and another path excluded.
+#[derive(Default)]
+pub(crate) struct Gathered([Option<Touches>; 2]);
+
+/// Gathers them of all paths but the excluded ones; with `echoes` whoever steers looks for the identifiers of ICMP
+/// echoes.
 pub(crate) fn touches(
     model: &mut Model,
     program: &Program,
     objects: &BTreeSet<usize>,
     excluded: &BTreeSet<(usize, usize)>,
+    (gathered, echoes): (&mut Gathered, bool),
 ) -> Touches {
+    let [plain, looked] = &mut gathered.0;
+    let place = if echoes { looked } else { plain };
+    let all = place.get_or_insert_with(|| all(model, program, objects, echoes));
+    let taken = |at: &At| !excluded.contains(&(at.entry, at.path));
+    let mut out = Touches {
+        all: all.all.iter().filter(|t| taken(&t.at)).cloned().collect(),
+        others: all.others.iter().filter(|o| taken(&o.1)).copied().collect(),
+        inside: BTreeSet::new(),
+        views: all.views.clone(),
+    };
+    out.views.retain(|at, _| !excluded.contains(at));
+    let inside = out.all.iter().filter(|t| t.inside);
+    out.inside = inside.map(|t| t.packets.port).collect();
+    let inside = out.inside.clone();
+    // A packet is looked into or not.
+    out.all.retain(|t| match t.way {
+        Way::Plain => true,
+        Way::Answer | Way::Whole => inside.contains(&t.packets.port),
+        Way::Rough => !inside.contains(&t.packets.port),
+    });
+    out
+}
+
+/// Those of all paths, however packets are steered.
+fn all(model: &mut Model, program: &Program, objects: &BTreeSet<usize>, echoes: bool) -> Touches {
     let (mut out, mut cache) = (Touches::default(), Cache::default());
+    cache.echoes = echoes;
     for entry in 0..model.entries.len() {
         let Some(e) = model.entries.get(entry) else {
             continue;
@@ -254,9 +312,6 @@ pub(crate) fn touches(
         // What is remembered of expressions is of one entry's.
         let memo = Rc::new(Memo::default());
         for path in 0..paths {
-            if excluded.contains(&(entry, path)) {
-                continue;
-            }
             of_path(
                 model,
                 program,
@@ -267,15 +322,6 @@ pub(crate) fn touches(
             );
         }
     }
-    let inside = out.all.iter().filter(|t| t.inside);
-    out.inside = inside.map(|t| t.packets.port).collect();
-    let inside = out.inside.clone();
-    // A packet is looked into or not.
-    out.all.retain(|t| match t.way {
-        Way::Plain => true,
-        Way::Answer | Way::Whole => inside.contains(&t.packets.port),
-        Way::Rough => !inside.contains(&t.packets.port),
-    });
     out
 }
 
@@ -330,7 +376,7 @@ fn of_path(
     let number = match cache.courses.get(&same) {
         Some(n) => *n,
         None => {
-            let all = Rc::new(seen(&mut e.arena, &course, &ports));
+            let all = Rc::new(seen(&mut e.arena, &course, &ports, cache.echoes));
             cache.views.push(all);
             cache.courses.insert(same, cache.views.len() - 1);
             cache.views.len() - 1
@@ -429,6 +475,8 @@ fn found(
 /// What was worked out before.
 #[derive(Default)]
 struct Cache {
+    /// whoever steers looks for the identifiers of ICMP echoes
+    echoes: bool,
     /// which of the views are those of an entry's paths with this guard, these keys and these ports
     courses: HashMap<Same, usize>,
     views: Vec<Rc<Vec<Seen>>>,

@@ -14,8 +14,10 @@ const ICMPV6: u8 = 58;
 
 /// For a frame that is an ICMP error: the packet that would have answered the one that it carries. A first
 /// fragment, here and inside, counts as the whole packet: what is looked at is there. Of ICMPv6 only an error right behind the IPv6 header is one here.
+///
+/// With `echoes` an ICMP echo inside is taken as [`echo`] takes one.
 #[must_use]
-pub fn answered(frame: &[u8]) -> Option<Parsed> {
+pub fn answered(frame: &[u8], echoes: bool) -> Option<Parsed> {
     let (kind, packet) = network(frame)?;
     let inner = if kind == IPV4 {
         if ipv4(packet, LATER).kind != Kind::Ipv4 || *packet.get(9)? != ICMP {
@@ -25,7 +27,14 @@ pub fn answered(frame: &[u8]) -> Option<Parsed> {
         if !ERRORS.contains(message.first()?) {
             return None;
         }
-        ipv4(message.get(HEADER..)?, LATER)
+        let carried = message.get(HEADER..)?;
+        let inner = ipv4(carried, LATER);
+        let as_udp = if echoes {
+            identified(carried, inner)
+        } else {
+            None
+        };
+        as_udp.unwrap_or(inner)
     } else {
         if ipv6(packet).kind != Kind::Ipv6 || *packet.get(6)? != ICMPV6 {
             return None;
@@ -38,6 +47,32 @@ pub fn answered(frame: &[u8]) -> Option<Parsed> {
         ipv6(message.get(HEADER..)?)
     };
     (inner.kind != Kind::NotIp).then(|| inner.answer())
+}
+
+/// For a frame that is an ICMP echo over IPv4 (RFC 792), read as `own`: the packet that it is taken for, a UDP packet
+/// between the same hosts. The identifier stands in for the source port of a request and the
+/// destination port of a reply, so that the reply is the answer; the other port is 0.
+#[must_use]
+pub fn echo(frame: &[u8], own: Parsed) -> Option<Parsed> {
+    let (kind, packet) = network(frame)?;
+    (kind == IPV4).then(|| identified(packet, own)).flatten()
+}
+
+/// Echo request and echo reply.
+const REQUEST: u8 = 8;
+const REPLY: u8 = 0;
+
+fn identified(packet: &[u8], own: Parsed) -> Option<Parsed> {
+    if own.kind != Kind::Ipv4 || *packet.get(9)? != ICMP {
+        return None;
+    }
+    let message = packet.get(usize::from(packet.first()? & 0xf) * 4..)?;
+    let [kind, _, _, _, high, low] = *message.first_chunk::<6>()?;
+    match kind {
+        REQUEST => Some(own.as_udp([high, low, 0, 0])),
+        REPLY => Some(own.as_udp([0, 0, high, low])),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -75,13 +110,41 @@ mod tests {
             Icmpv4Type::DestinationUnreachable(unreachable),
             &sent[14..42],
         );
-        assert_eq!(answered(&error), Some(parse(&answer)));
-        assert_eq!(answered(&sent), None);
+        assert_eq!(answered(&error, false), Some(parse(&answer)));
+        assert_eq!(answered(&sent, false), None);
         let echo = IcmpEchoHeader { id: 3, seq: 5 };
         assert_eq!(
-            answered(&icmp(Icmpv4Type::EchoRequest(echo), &sent[14..])),
+            answered(&icmp(Icmpv4Type::EchoRequest(echo), &sent[14..]), true),
             None
         );
+    }
+
+    #[test]
+    fn an_echo_counts_as_udp_with_its_identifier() {
+        let id = IcmpEchoHeader { id: 777, seq: 5 };
+        let ask = |kind, from, to| {
+            let mut frame = Vec::new();
+            let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from, to, 64);
+            builder.icmpv4(kind).write(&mut frame, b"").unwrap();
+            frame
+        };
+        let (here, there) = ([10, 0, 0, 1], [8, 8, 8, 8]);
+        let request = ask(Icmpv4Type::EchoRequest(id), here, there);
+        let reply = ask(Icmpv4Type::EchoReply(id), there, here);
+        let taken = |frame: &[u8]| echo(frame, parse(frame));
+        assert_eq!(taken(&request), Some(parse(&udp(here, there, (777, 0)))));
+        assert_eq!(taken(&reply), taken(&request).map(Parsed::answer));
+        // An error about a request comes as the reply would; other packets are what they are.
+        let unreachable = etherparse::icmpv4::DestUnreachableHeader::Host;
+        let error = icmp(
+            Icmpv4Type::DestinationUnreachable(unreachable),
+            &request[14..],
+        );
+        assert_eq!(answered(&error, true), taken(&reply));
+        assert_ne!(answered(&error, false), taken(&reply));
+        assert_eq!(taken(&error), None);
+        assert_eq!(taken(&udp(here, there, (777, 0))), None);
+        assert_eq!(taken(&request[..38]), None);
     }
 
     proptest::proptest! {
@@ -89,7 +152,8 @@ mod tests {
         fn nothing_makes_it_panic(cut in 0_usize..80, mut frame in proptest::collection::vec(0_u8.., 80), six: bool) {
             frame[12..15].copy_from_slice(if six { &[0x86, 0xdd, 0x60] } else { &[8, 0, 0x45] });
             frame[20..24].copy_from_slice(if six { &[58, 9, 9, 9] } else { &[0, 0, 9, 1] });
-            let _ = answered(&frame[..cut]);
+            let _ = answered(&frame[..cut], true);
+            let _ = echo(&frame[..cut], parse(&frame[..cut]));
         }
     }
 }

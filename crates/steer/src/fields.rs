@@ -175,6 +175,36 @@ impl Parsed {
         }
     }
 
+    /// A packet of a kind of which nothing but this field is known; all else of it is zero. Bytes beyond the field's
+    /// are left out.
+    #[must_use]
+    pub fn with_only(kind: Kind, field: Field, bytes: &[u8]) -> Self {
+        let mut parsed = Self {
+            kind,
+            address_bytes: Field::SourceAddress.bits(kind) / 8,
+            ..Self::other()
+        };
+        let place: &mut [u8] = match field {
+            Field::SourceAddress => &mut parsed.source,
+            Field::DestinationAddress => &mut parsed.destination,
+            Field::SourcePort => &mut parsed.ports[..2],
+            Field::DestinationPort => &mut parsed.ports[2..],
+        };
+        for (to, from) in place.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        parsed
+    }
+
+    /// The same hosts' packet of UDP over IPv4, with both ports.
+    pub(crate) fn as_udp(self, ports: [u8; 4]) -> Self {
+        Self {
+            kind: Kind::Ipv4Udp,
+            ports,
+            ..self
+        }
+    }
+
     fn has_ports(&self) -> bool {
         use Kind::{Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
         matches!(

@@ -11,6 +11,7 @@ pub struct Owners {
     /// in the order of [`Kind::ALL`], which is that of its values
     software: Vec<Option<Lookup>>,
     inside: bool,
+    echoes: bool,
 }
 
 impl Owners {
@@ -18,7 +19,16 @@ impl Owners {
     #[inline]
     #[must_use]
     pub fn owner(&self, frame: &[u8]) -> u32 {
-        self.queue_of(&taken_for(frame, self.inside))
+        self.queue_of(&taken_for(frame, self.inside, self.echoes))
+    }
+
+    /// The place in the indirection table under which a frame comes to its worker.
+    #[inline]
+    #[must_use]
+    pub fn index(&self, frame: &[u8]) -> u32 {
+        let parsed = taken_for(frame, self.inside, self.echoes);
+        let lookup = self.software_of(&parsed).unwrap_or(&self.nic);
+        lookup.index_of(&parsed)
     }
 
     /// The worker that owns a frame which a NIC may have brought elsewhere; none where the NIC has brought it
@@ -27,8 +37,8 @@ impl Owners {
     #[must_use]
     pub fn exception(&self, frame: &[u8]) -> Option<u32> {
         let own = parse(frame);
-        let taken = if self.inside {
-            taken_for(frame, true)
+        let taken = if self.inside || self.echoes {
+            taken_for(frame, self.inside, self.echoes)
         } else {
             own
         };
@@ -55,13 +65,14 @@ impl Steering {
             nic: self.nic.lookup(),
             software: software.into(),
             inside: self.inside,
+            echoes: self.echoes,
         }
     }
 
     /// Whether a NIC that is told [`Self::nic`] does all of it.
     #[must_use]
     pub fn by_nic_alone(&self) -> bool {
-        self.software.is_empty() && !self.inside
+        self.software.is_empty() && !self.inside && !self.echoes
     }
 
     /// The largest number of a queue that packets go to.
@@ -115,6 +126,7 @@ mod tests {
             nic: rss(queues),
             software: std::collections::BTreeMap::new(),
             inside,
+            echoes: false,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::carried::answered;
+use crate::carried::{answered, echo};
 use crate::fields::{Kind, Parsed, parse, parse_whole};
 use crate::rss::Rss;
 
@@ -17,13 +17,15 @@ pub struct Steering {
     /// the receiving core looks inside: ICMP errors go where the answer to the packet that they carry would
     /// go, and first fragments of IPv4 where the whole packet would
     pub inside: bool,
+    /// the receiving core looks for the identifiers of ICMP echoes over IPv4, see [`crate::carried::echo`]
+    pub echoes: bool,
 }
 
 impl Steering {
     /// The core that a frame belongs to.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let parsed = taken_for(frame, self.inside);
+        let parsed = taken_for(frame, self.inside, self.echoes);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.queue_of(&parsed)
     }
@@ -32,29 +34,40 @@ impl Steering {
     /// hashed.
     #[must_use]
     pub fn hash(&self, frame: &[u8]) -> u32 {
-        let parsed = taken_for(frame, self.inside);
+        let parsed = taken_for(frame, self.inside, self.echoes);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.hash_of(&parsed)
+    }
+
+    /// The place in the indirection table of a packet that was read before.
+    #[must_use]
+    pub fn index_of(&self, parsed: &Parsed) -> u32 {
+        let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
+        rss.index_of(parsed)
     }
 
     /// Whether the NIC may have brought a frame to another core than the one that it belongs to.
     #[must_use]
     pub fn in_software(&self, frame: &[u8]) -> bool {
-        if self.software.is_empty() && !self.inside {
+        if self.by_nic_alone() {
             return false;
         }
         let own = parse(frame);
-        self.software.contains_key(&own.kind) || (self.inside && taken_for(frame, true) != own)
+        self.software.contains_key(&own.kind) || taken_for(frame, self.inside, self.echoes) != own
     }
 }
 
-/// The fields that decide about a frame; `inside` as in [`Steering::inside`].
-pub(crate) fn taken_for(frame: &[u8], inside: bool) -> Parsed {
-    if !inside {
-        return parse(frame);
+/// The fields that decide about a frame; `inside` and `echoes` as in [`Steering`].
+pub(crate) fn taken_for(frame: &[u8], inside: bool, echoes: bool) -> Parsed {
+    let own = if inside {
+        parse_whole(frame)
+    } else {
+        parse(frame)
+    };
+    if !matches!(own.kind, Kind::Ipv4 | Kind::Ipv6) {
+        return own;
     }
-    let whole = parse_whole(frame);
-    let other = matches!(whole.kind, Kind::Ipv4 | Kind::Ipv6);
-    let answer = if other { answered(frame) } else { None };
-    answer.unwrap_or(whole)
+    let answer = inside.then(|| answered(frame, echoes)).flatten();
+    let taken = answer.or_else(|| echoes.then(|| echo(frame, own)).flatten());
+    taken.unwrap_or(own)
 }

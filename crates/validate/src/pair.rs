@@ -52,6 +52,7 @@ impl<'a> Pair<'a> {
             time: now,
             initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
             entries: Vec::new(),
+            homes: None,
         };
         let instance = Instance::create(module.clone(), &config).map_err(|e| e.to_string())?;
         let mut pair = Self {
@@ -327,6 +328,7 @@ impl<'a> Pair<'a> {
             time: trial.time,
             stamp: trial.time,
             wire: trial.packet.len() as u32,
+            home: 0,
         };
         if !burst.push(&trial.packet, arrival) {
             return Err(format!("{} bytes are too long", trial.packet.len()));

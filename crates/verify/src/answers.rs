@@ -12,7 +12,7 @@ use millrace_dataplane::packet::Fate;
 
 use crate::outcome::{Outcome, Written};
 use crate::trace::Packet;
-use crate::tuple::{Places, Tuple};
+use crate::tuple::{End, Places, Tuple};
 
 /// Flows that are remembered; answers to others stay as they are, on every side alike.
 const MOST: usize = 1 << 22;
@@ -44,6 +44,25 @@ pub struct Addressed {
     pub packet: Packet,
     /// whether it differs from the trace's
     pub anew: bool,
+}
+
+/// Of leases of one number by several allocators those that keep the most of the end that was rewritten: the others are
+/// other flows', and live and end with those.
+fn own_of(leases: &mut Vec<Written>, end: &End) {
+    let port = end.port.to_be_bytes();
+    let kept = |l: &Written| {
+        let has = |part: &[u8]| l.value.windows(part.len().max(1)).any(|w| w == part);
+        [has(&end.address), has(&port)]
+            .into_iter()
+            .filter(|h| *h)
+            .count()
+    };
+    let mut most: HashMap<usize, usize> = HashMap::new();
+    for l in leases.iter() {
+        let place = most.entry(l.at).or_default();
+        *place = kept(l).max(*place);
+    }
+    leases.retain(|l| most.get(&l.at) == Some(&kept(l)));
 }
 
 impl Answers {
@@ -105,6 +124,7 @@ impl Answers {
         if leases.iter().any(|l| l.changed) {
             leases.retain(|l| l.changed);
         }
+        own_of(&mut leases, &before.source);
         let kept = Kept {
             answer: after.reversed(),
             port: to,
@@ -112,5 +132,40 @@ impl Answers {
             worker: outcome.worker,
         };
         self.flows.insert(key, kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_two_allocators_is_of_the_flow_whose_end_it_keeps() {
+        let lease = |object, value: &[u8]| Written {
+            at: 34,
+            bytes: 2,
+            object,
+            number: 2000,
+            value: value.to_vec(),
+            changed: true,
+        };
+        // Address and port, as einat keeps them; another flow's of the same host; one at another place.
+        let tcp = lease(0, &[10, 0, 0, 1, 0x13, 0x88, 6, 0]);
+        let udp = lease(1, &[10, 0, 0, 1, 0x27, 0x10, 17, 0]);
+        let there = Written {
+            at: 36,
+            ..lease(2, &[1])
+        };
+        let end = End {
+            address: vec![10, 0, 0, 1],
+            port: 5000,
+        };
+        let mut leases = vec![udp.clone(), tcp.clone(), there.clone()];
+        own_of(&mut leases, &end);
+        assert_eq!(leases, [tcp, there]);
+        // Nothing tells these apart.
+        let mut alike = vec![udp.clone(), udp];
+        own_of(&mut alike, &end);
+        assert_eq!(alike.len(), 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millrace_dataplane::module::{Config, Instance, KeyValue, Module, ModuleError, Shared};
+use millrace_dataplane::module::{Config, Homes, Instance, KeyValue, Module, ModuleError, Shared};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
 use crate::outcome::{Outcome, Written};
@@ -20,6 +20,8 @@ pub struct Copy {
     /// some of its state is other copies', too
     shares: bool,
     given: u64,
+    /// where packets come home, for allocators that go by it
+    homes: Option<Arc<Homes>>,
 }
 
 impl Copy {
@@ -48,6 +50,7 @@ impl Copy {
             records: objects().any(|(i, o)| o.records && !module.is_shared(i)),
             shares: shared.is_some() && module.shares(),
             given: 0,
+            homes: config.homes.clone(),
         })
     }
 
@@ -136,6 +139,10 @@ impl Copy {
                 time: packet.time,
                 stamp: packet.time,
                 wire: packet.wire,
+                home: self
+                    .homes
+                    .as_ref()
+                    .map_or(0, |h| h.of(packet.port, &packet.frame)),
             };
             if burst.push(&packet.frame, arrival) {
                 pushed.push(i);
@@ -238,6 +245,11 @@ impl Copy {
     /// It has none to list.
     pub fn entries(&mut self, object: usize, now: u64) -> Result<Vec<KeyValue>, ModuleError> {
         self.instance.entries(object, usize::MAX, now)
+    }
+
+    /// How often an insertion or a lease found no place.
+    pub fn full(&mut self, object: usize) -> Option<u64> {
+        self.instance.full(object)
     }
 
     /// How many live entries an object has.

@@ -66,6 +66,9 @@ pub struct Deal<'a> {
     pub held: Vec<Held>,
     /// objects by name, and the capacity of each worker's part where that is not the declared one
     pub parts: Vec<(String, u64)>,
+    /// allocators by name whose numbers come home, and over how many indexes of the indirection table; what they go by
+    /// stands in the configuration
+    pub homes: Vec<(String, u32)>,
 }
 
 /// The part of a capacity that each of so many workers has.
@@ -114,8 +117,15 @@ impl<'a> Deal<'a> {
             workers,
             dispatch,
             parts: parts.collect(),
+            homes: Vec::new(),
             held,
         }
+    }
+
+    /// The same with allocators whose numbers come home.
+    #[must_use]
+    pub fn with_homes(self, homes: Vec<(String, u32)>) -> Self {
+        Self { homes, ..self }
     }
 
     /// The capacity that each worker's part of an object has.

@@ -21,6 +21,8 @@ pub struct Wanted<'a> {
     pub capacities: &'a [(String, u64)],
     /// objects that are one for all workers, under the lock
     pub shared: &'a [String],
+    /// allocators that lease only what comes home, and over how many indexes (`Options::homes` of crates/emit)
+    pub homes: &'a [(String, u32)],
     /// threads are to be switched where they touch shared state, at places that this seed chooses
     pub yields: Option<u64>,
 }

@@ -124,6 +124,14 @@ impl Fullness {
                 full
             };
             let part = deal.part(object);
+            // Of numbers that come home those of one index run out, whatever is left under others.
+            if deal.homes.iter().any(|(name, _)| *name == object.name) {
+                let copy = sides.parallel.copies.get_mut(worker as usize);
+                if copy.and_then(|c| c.full(index)).is_some_and(|n| n > 0) {
+                    names.insert("capacity");
+                }
+                continue;
+            }
             let here = is(None, sides.sequential.copies.first_mut(), object.capacity);
             let copy = sides.parallel.copies.get_mut(worker as usize);
             if is(Some(worker), copy, part) || here {

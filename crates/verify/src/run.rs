@@ -72,10 +72,12 @@ pub fn verify(
     observe: Observe<'_>,
 ) -> Result<Findings, VerifyError> {
     let shared = case.deal.shared(case.program);
-    let mut module = |capacities: &[(String, u64)], shared: &[String]| {
+    let homes = &case.deal.homes;
+    let mut module = |capacities: &[(String, u64)], shared: &[String], homes: &[(String, u32)]| {
         let wanted = Wanted {
             capacities,
             shared,
+            homes,
             yields: match case.schedule {
                 Schedule::Seeded(seed) if !shared.is_empty() => Some(seed),
                 _ => None,
@@ -84,8 +86,8 @@ pub fn verify(
         build.module(&wanted).map_err(VerifyError::Build)
     };
     let plain = Modules {
-        sequential: module(&[], &[])?,
-        parallel: module(&case.deal.parts, &shared)?,
+        sequential: module(&[], &[], &[])?,
+        parallel: module(&case.deal.parts, &shared, homes)?,
         rewrites: writes_packets(case.program),
     };
     let relaxable = relax::may_differ(case.program, case.deal);
@@ -113,8 +115,9 @@ pub fn verify(
         }
     };
     let ample = Modules {
-        sequential: module(&capacities, &[])?,
-        parallel: module(&capacities, &shared)?,
+        // Which numbers a packet may have is memory, too: here both sides have it divided.
+        sequential: module(&capacities, &[], homes)?,
+        parallel: module(&capacities, &shared, homes)?,
         rewrites: plain.rewrites,
     };
     let mut both = Going::new(case, &plain, Some(&ample))?;

@@ -115,6 +115,7 @@ impl Frames {
             time: entry.time,
             stamp: entry.time,
             wire: entry.wire,
+            home: 0,
         };
         burst.push(frame, arrival)
     }

@@ -123,6 +123,7 @@ impl<'a> Bench<'a> {
             time: START,
             initial,
             entries: entries.to_vec(),
+            homes: None,
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
@@ -162,6 +163,7 @@ impl<'a> Bench<'a> {
                     time: now,
                     stamp: now,
                     wire: bytes.len() as u32,
+                    home: 0,
                 };
                 if !self.burst.push(&bytes, arrival) {
                     let n = bytes.len();

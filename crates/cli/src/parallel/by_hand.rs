@@ -63,5 +63,6 @@ fn one(port: &str, options: &str, cores: usize) -> Result<Steering, Failure> {
         nic,
         software: BTreeMap::new(),
         inside,
+        echoes: false,
     })
 }

@@ -3,13 +3,17 @@
 
 mod balance;
 pub mod by_hand;
+pub mod homes;
 pub mod planned;
 mod words;
 pub mod writes;
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use millrace_check::Checked;
 use millrace_control::merged::Word;
+use millrace_dataplane::module::Homes;
 use millrace_dataplane::share::{self, Share};
 use millrace_object::program::{ObjectId, Program};
 use millrace_steer::{Owners, Rss, Steering, nic};
@@ -19,6 +23,7 @@ use crate::function::{self, Function, Make};
 use crate::trouble;
 use crate::wiring::Words;
 use crate::word::{self, Source};
+use homes::ComingHome;
 use planned::Planned;
 pub use planned::secret;
 
@@ -96,6 +101,8 @@ pub struct Arrangement {
     pub apart: Option<u64>,
     /// a port each, the last one for those behind it; none: any packet anywhere
     steering: Vec<Steering>,
+    /// allocators whose numbers come home
+    home: Option<ComingHome>,
     /// why, in a few lines
     pub reasons: Vec<String>,
 }
@@ -109,6 +116,11 @@ impl Arrangement {
         } else {
             "spread"
         }
+    }
+
+    /// Where packets come home that carry leased numbers.
+    pub fn homes(&self) -> Option<Arc<Homes>> {
+        self.home.as_ref().map(|h| h.homes.clone())
     }
 
     /// Who owns the packets of each of `ports` ports.
@@ -175,6 +187,7 @@ impl Arrangement {
         Make {
             capacity,
             shared: self.shared.clone(),
+            homes: self.home.iter().flat_map(|h| h.names.clone()).collect(),
             ..make.clone()
         }
     }
@@ -241,7 +254,7 @@ pub fn arrange(word: &str, make: &Make, asked: &Asked<'_>) -> Result<Arrangement
         });
     }
     let planned = planned::plan(&program, &checked, asked)?;
-    if bundle && !planned.locked.is_empty() {
+    if bundle && (!planned.locked.is_empty() || planned.home.is_some()) {
         return Err(refused(&program.name, cores, BUILT));
     }
     Ok(arranged(&program, &checked, planned, cores, bundle))
@@ -306,6 +319,7 @@ fn arranged(
         merged,
         apart: planned.apart,
         steering: planned.steering,
+        home: planned.home,
         reasons,
     }
 }
@@ -321,6 +335,7 @@ fn anywhere(cores: usize) -> Result<Steering, Failure> {
         nic: Rss::new(&device, cores as u32),
         software: std::collections::BTreeMap::new(),
         inside: false,
+        echoes: false,
     })
 }
 

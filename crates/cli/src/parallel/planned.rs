@@ -11,6 +11,7 @@ use millrace_plan::plan::ObjectPlan;
 use millrace_plan::{Plan, PlanError, Treatment, Wanted};
 use millrace_steer::Steering;
 
+use super::homes::ComingHome;
 use super::{Asked, LITTLE, MOST_PORTS, Strategy, balance};
 use crate::failure::{Failure, NO};
 use crate::{screen, seed};
@@ -31,6 +32,8 @@ pub struct Planned {
     pub apart: Option<u64>,
     /// a port each
     pub steering: Vec<Steering>,
+    /// allocators whose numbers come home
+    pub home: Option<ComingHome>,
     /// why, in a few lines
     pub reasons: Vec<String>,
 }
@@ -78,6 +81,12 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
         .filter(|o| o.treatment != Treatment::Spread)
         .map(reason)
         .collect();
+    for home in &plan.homes {
+        reasons.push(format!(
+            "{}: {} numbers for each of {} indexes of the table; when they run out a flow is refused, and counted as `capacity`",
+            home.object, home.numbers, home.indexes
+        ));
+    }
     for relaxation in &plan.relaxations {
         reasons.push(format!(
             "may differ from one core: {} of {}: {}",
@@ -98,6 +107,7 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
         merged: of(Treatment::Merge),
         locked: locked.iter().map(|id| named(program, *id)).collect(),
         apart: lock::apart(program, checked, &locked),
+        home: ComingHome::of(&plan, program, &steering),
         steering,
         reasons,
     })

@@ -34,8 +34,9 @@ pub struct Map {
     json: bool,
 }
 
+/// What can be done with maps.
 #[derive(Subcommand)]
-enum What {
+pub enum What {
     /// The maps there are, with what is in them
     List,
     /// One map: its sizes and types
@@ -102,38 +103,44 @@ impl Map {
 
     /// Asks the run, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let mut client = self.target.connect()?;
+        self.what.perform(&mut self.target.connect()?, self.json)
+    }
+}
+
+impl What {
+    /// Asks the run, and gives the exit status; with `json` the answer is one document.
+    pub fn perform(&self, client: &mut Client, json: bool) -> Result<u8, Failure> {
         let ask = |client: &mut Client, request| client.ask(request).map_err(Failure::control);
-        match &self.what {
+        match self {
             What::List => {
-                let answer = ask(&mut client, request("objects"))?;
-                self.tell(&answer, || table(&answer));
+                let answer = ask(client, request("objects"))?;
+                tell(json, &answer, || table(&answer));
             }
             What::Show { name } => {
-                let answer = ask(&mut client, of("object", name))?;
-                self.tell(&answer, || shown(&answer));
+                let answer = ask(client, of("object", name))?;
+                tell(json, &answer, || shown(&answer));
             }
             What::Get { name, key } => {
                 let wanted = Request {
                     key: Some(written(key)),
                     ..of("get", name)
                 };
-                let answer = ask(&mut client, wanted)?;
-                self.tell(&answer, || text(&answer["value"]));
+                let answer = ask(client, wanted)?;
+                tell(json, &answer, || text(&answer["value"]));
             }
             What::Set { name, key, value } => {
                 let edit = edit(name, "set", Some(key), Some(value));
-                self.edit(&mut client, vec![edit])?;
+                edit_all(json, client, vec![edit])?;
             }
             What::Delete { name, key } => {
                 let edit = edit(name, "delete", Some(key), None);
-                let answer = self.edit(&mut client, vec![edit])?;
+                let answer = edit_all(json, client, vec![edit])?;
                 if answer["deleted"] == 0 {
                     return Ok(crate::failure::NO);
                 }
             }
             What::Clear { name } => {
-                self.edit(&mut client, vec![edit(name, "clear", None, None)])?;
+                edit_all(json, client, vec![edit(name, "clear", None, None)])?;
             }
             What::Import {
                 name,
@@ -145,47 +152,47 @@ impl Map {
                     edits.push(edit(name, "clear", None, None));
                 }
                 edits.extend(imported(name, file)?);
-                self.edit(&mut client, edits)?;
+                edit_all(json, client, edits)?;
             }
-            What::Export { name, csv } => export(&mut client, name, *csv)?,
+            What::Export { name, csv } => export(client, name, *csv)?,
         }
         Ok(DONE)
     }
+}
 
-    /// Makes edits together.
-    fn edit(&self, client: &mut Client, edits: Vec<Edit>) -> Result<Value, Failure> {
-        let mut rest = edits.into_iter().peekable();
-        loop {
-            let (mut part, mut size) = (Vec::new(), 0);
-            while size < EDIT_BYTES
-                && let Some(edit) = rest.next()
-            {
-                size += serde_json::to_string(&edit).map_or(0, |text| text.len());
-                part.push(edit);
-            }
-            let more = rest.peek().is_some();
-            let request = Request {
-                edits: part,
-                more,
-                ..request("edit")
-            };
-            let answer = client.ask(request).map_err(Failure::control)?;
-            if !more {
-                self.tell(&answer, || {
-                    let count = |name: &str| grouped(answer[name].as_u64().unwrap_or(0));
-                    format!("{} set, {} deleted", count("set"), count("deleted"))
-                });
-                return Ok(answer);
-            }
+/// Makes edits together.
+fn edit_all(json: bool, client: &mut Client, edits: Vec<Edit>) -> Result<Value, Failure> {
+    let mut rest = edits.into_iter().peekable();
+    loop {
+        let (mut part, mut size) = (Vec::new(), 0);
+        while size < EDIT_BYTES
+            && let Some(edit) = rest.next()
+        {
+            size += serde_json::to_string(&edit).map_or(0, |text| text.len());
+            part.push(edit);
+        }
+        let more = rest.peek().is_some();
+        let request = Request {
+            edits: part,
+            more,
+            ..request("edit")
+        };
+        let answer = client.ask(request).map_err(Failure::control)?;
+        if !more {
+            tell(json, &answer, || {
+                let count = |name: &str| grouped(answer[name].as_u64().unwrap_or(0));
+                format!("{} set, {} deleted", count("set"), count("deleted"))
+            });
+            return Ok(answer);
         }
     }
+}
 
-    fn tell(&self, answer: &Value, text: impl FnOnce() -> String) {
-        if self.json {
-            screen::document(answer);
-        } else {
-            screen::out(&text());
-        }
+fn tell(json: bool, answer: &Value, text: impl FnOnce() -> String) {
+    if json {
+        screen::document(answer);
+    } else {
+        screen::out(&text());
     }
 }
 

@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use millrace_control::socket;
 use millrace_dataplane::signal;
-use millrace_guest::migrate::{self, receive::Event};
+use millrace_guest::migrate::{
+    self,
+    receive::{Event, Only},
+};
 use millrace_guest::snapshot::SnapshotError;
 use serde_json::json;
 
@@ -32,6 +35,18 @@ pub struct Receive {
     /// Give up when none has come after so many seconds
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
+
+    /// Let it open nothing but what --read and --write name, whatever it might where it began
+    #[arg(long)]
+    only: bool,
+
+    /// With --only: what it may read, and what is below it
+    #[arg(long, value_name = "PATH", requires = "only")]
+    read: Vec<PathBuf>,
+
+    /// With --only: what it may read and write, and what is below it
+    #[arg(long, value_name = "PATH", requires = "only")]
+    write: Vec<PathBuf>,
 
     /// Print one JSON document
     #[arg(long)]
@@ -77,10 +92,11 @@ impl Receive {
         drop(listening);
         stream.set_nonblocking(false).map_err(Failure::wrong)?;
         let output = if self.json { 2 } else { 1 };
+        let only = self.only()?;
         // A thread that runs guests takes no signals: this one looks whether it is to end.
         let received = std::thread::scope(|scope| {
             let host = scope.spawn(|| {
-                migrate::receive(&stream, output, &mut |event| match event {
+                migrate::receive(&stream, output, only.as_ref(), &mut |event| match event {
                     Event::Arrives(head) => {
                         let (name, slot) = (&head.spec.name, head.slot);
                         screen::err(&format!("{name} arrives in slot {slot}"));
@@ -118,6 +134,23 @@ impl Receive {
                 Ok(WRONG)
             }
         }
+    }
+}
+
+impl Receive {
+    /// What the guest may open, if that is said here.
+    fn only(&self) -> Result<Option<Only>, Failure> {
+        let full = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Failure> {
+            let all = paths.iter().map(std::path::absolute);
+            all.collect::<Result<_, _>>().map_err(Failure::wrong)
+        };
+        Ok(match self.only {
+            true => Some(Only {
+                read: full(&self.read)?,
+                write: full(&self.write)?,
+            }),
+            false => None,
+        })
     }
 }
 

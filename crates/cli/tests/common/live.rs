@@ -23,11 +23,15 @@ pub struct Live {
 impl Live {
     /// Runs tests/programs/blocklist.c with these further words, and waits until its socket is there.
     pub fn start(folder: &Path, words: &[&str]) -> Self {
+        let function = root().join("tests/programs/blocklist.c");
+        Self::of(folder, &[function.to_str().unwrap()], words)
+    }
+
+    /// Runs these elements.
+    pub fn of(folder: &Path, elements: &[&str], words: &[&str]) -> Self {
         let socket = folder.join("control.sock");
         let mut command = millrace();
-        command
-            .arg("run")
-            .arg(root().join("tests/programs/blocklist.c"));
+        command.arg("run").args(elements);
         command
             .arg("--json")
             .arg("--control")

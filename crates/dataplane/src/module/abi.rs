@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 5;
+pub const ABI: u32 = 6;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -67,8 +67,8 @@ pub struct Packet {
     pub undo: *mut c_void,
     /// the module's scratch
     pub core: u32,
-    /// nothing
-    pub unused: u32,
+    /// the index of the indirection table that brought it to its worker
+    pub home: u32,
 }
 
 impl Packet {
@@ -94,7 +94,7 @@ impl Packet {
             commit: 0,
             undo: std::ptr::null_mut(),
             core: 0,
-            unused: 0,
+            home: 0,
         }
     }
 }
@@ -128,6 +128,8 @@ pub struct Config {
     pub workers: u32,
     /// this one, below `workers`
     pub worker: u32,
+    /// per object: of each number of an allocator the `home` of packets that carry it, or null; or null for all
+    pub homes: *const *const u32,
 }
 
 /// `mr_record_fn`.
@@ -294,7 +296,7 @@ mod tests {
             commit,
             undo,
             core,
-            unused
+            home
         );
         layout!(
             "mr_config",
@@ -305,7 +307,8 @@ mod tests {
             initial,
             shared,
             workers,
-            worker
+            worker,
+            homes
         );
         layout!(
             "mr_object",

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Module, ModuleError, Shared, abi};
+use super::{Homes, Module, ModuleError, Shared, abi};
 use crate::clock;
 use crate::packet::Burst;
 
@@ -21,6 +21,8 @@ pub struct Config {
     pub initial: Vec<Option<Vec<u8>>>,
     /// entries that are there before anything runs, in this order
     pub entries: Vec<Entry>,
+    /// where packets that carry leased numbers come home, for modules whose allocators go by it
+    pub homes: Option<Arc<Homes>>,
 }
 
 /// An entry of an object, set from outside.
@@ -92,6 +94,8 @@ impl Instance {
             path: module.path.clone(),
             what,
         };
+        let homes = config.homes.as_ref().map(|h| h.pointers(&module));
+        let homes = homes.transpose().map_err(failed)?;
         let table = module.table();
         let layout = Layout::from_size_align(
             table.instance_bytes.max(1) as usize,
@@ -107,12 +111,13 @@ impl Instance {
             shared: shared.as_ref().map_or(std::ptr::null_mut(), |s| s.memory()),
             workers: shared.as_ref().map_or(1, |s| s.workers()),
             worker,
+            homes: homes.as_ref().map_or(std::ptr::null(), |h| h.as_ptr()),
             ..seen(config, &initial)
         };
         let result = table.create.map_or(0, |create| {
             // SAFETY: `memory` is zeroed, of the size and alignment the module asked for; `seen` and
-            // the contents it points to (one entry an object, of its value's length) outlive the
-            // call, which copies what it needs (abi.h).
+            // the contents it points to (one entry an object, of its value's length; of allocators one
+            // number's home each, `Homes::pointers`) outlive the call, which copies what it needs (abi.h).
             unsafe { create(memory.as_ptr(), &raw const seen) }
         });
         if result != 0 {
@@ -283,6 +288,7 @@ pub(super) fn seen(config: &Config, initial: &[*const u8]) -> abi::Config {
         shared: std::ptr::null_mut(),
         workers: 1,
         worker: 0,
+        homes: std::ptr::null(),
     }
 }
 

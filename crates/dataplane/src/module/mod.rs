@@ -6,6 +6,7 @@
 
 pub mod abi;
 mod control;
+mod homes;
 mod instance;
 mod shared;
 
@@ -13,6 +14,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 pub use control::{KeyValue, Record};
+pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
 pub use shared::Shared;
 
@@ -165,6 +167,13 @@ impl Module {
                 .object_table()
                 .get(index)
                 .is_some_and(|o| o.set.is_some())
+    }
+
+    /// Whether the entries of an object can be listed ([`Instance::page`]).
+    #[must_use]
+    pub fn lists(&self, index: usize) -> bool {
+        let object = self.object_table().get(index);
+        object.is_some_and(|o| o.next.is_some())
     }
 
     /// Whether an object is one for all workers ([`Shared`]), whichever instance is asked.

@@ -1,7 +1,9 @@
 //! Capture files as queues, so that workers serve them as they serve any port.
 
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use millrace_traffic::capture::Written;
 
@@ -15,7 +17,6 @@ pub struct CaptureIn {
     sources: Sources,
     buffers: Buffers,
     counts: QueueCounts,
-    closed: bool,
 }
 
 impl CaptureIn {
@@ -26,7 +27,6 @@ impl CaptureIn {
             sources,
             buffers: Buffers::new(burst, 0, layout),
             counts: QueueCounts::default(),
-            closed: false,
         }
     }
 }
@@ -40,7 +40,11 @@ unsafe impl Queue for CaptureIn {
         before: u64,
     ) -> Result<usize, PortError> {
         let start = into.len();
-        while into.len() - start < most && !self.closed && self.buffers.free() > 0 {
+        while into.len() - start < most && self.buffers.free() > 0 {
+            // A pipe's sender may not have sent it yet.
+            if !self.sources.ready(Duration::ZERO) {
+                break;
+            }
             let Some((record, port)) = self.sources.next() else {
                 break;
             };
@@ -71,15 +75,23 @@ unsafe impl Queue for CaptureIn {
     }
 
     fn close(&mut self) {
-        self.closed = true;
+        self.sources.drain();
     }
 
     fn ended(&self) -> bool {
-        self.closed || self.sources.next().is_none()
+        self.sources.is_known() && self.sources.next().is_none()
     }
 
     fn keeps_time(&self) -> bool {
         true
+    }
+
+    fn ready(&mut self, patience: Duration) -> bool {
+        self.sources.ready(patience)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        self.sources.descriptor()
     }
 
     fn next_stamp(&self) -> Option<u64> {
@@ -103,6 +115,19 @@ unsafe impl Queue for CaptureIn {
 pub struct CaptureOut {
     output: Option<Box<dyn Output>>,
     kept: Written,
+    /// how it stands with what the output has gathered
+    gathered: Gathered,
+}
+
+/// What an output has gathered must not wait for more when no more comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gathered {
+    /// all has been handed on
+    Nothing,
+    /// something since the last turn
+    Now,
+    /// nothing in the last turn
+    Before,
 }
 
 impl CaptureOut {
@@ -112,6 +137,7 @@ impl CaptureOut {
         Self {
             output: Some(output),
             kept: Written::default(),
+            gathered: Gathered::Nothing,
         }
     }
 }
@@ -128,8 +154,21 @@ unsafe impl Queue for CaptureOut {
         };
         for packet in &*packets {
             output.write(packet.port, packet.stamp, packet.wire, packet.bytes())?;
+            self.gathered = Gathered::Now;
         }
         Ok(packets.len())
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        match (self.gathered, &mut self.output) {
+            (Gathered::Now, _) => self.gathered = Gathered::Before,
+            (Gathered::Before, Some(output)) => {
+                self.gathered = Gathered::Nothing;
+                output.flush()?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn release(&mut self, _frames: &[Frame]) {}
@@ -201,6 +240,14 @@ unsafe impl Queue for SharedOut {
             return Ok(0);
         }
         self.locked().transmit(packets)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        // Another worker is at it: then it has more to write than to hand on.
+        match self.output.try_lock() {
+            Ok(mut output) => output.flush(),
+            Err(_) => Ok(()),
+        }
     }
 
     fn release(&mut self, _frames: &[Frame]) {}

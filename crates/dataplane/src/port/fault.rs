@@ -320,6 +320,10 @@ unsafe impl Queue for Faulty {
         self.queue.keeps_time()
     }
 
+    fn ready(&mut self, patience: Duration) -> bool {
+        self.queue.ready(patience)
+    }
+
     fn next_stamp(&self) -> Option<u64> {
         self.queue.next_stamp()
     }

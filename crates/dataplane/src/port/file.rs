@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -121,6 +121,10 @@ impl Input for File {
             self.ahead = Some(step).filter(|step| !waits(step));
         }
         self.ahead.is_some()
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.pipe.as_ref()?.fd().as_raw_fd())
     }
 
     fn drain(&mut self) -> bool {

@@ -43,6 +43,7 @@ pub use query::Query;
 pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
 pub use rss::RssOptions;
 
+use std::os::fd::RawFd;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -191,6 +192,11 @@ pub trait Input: Send {
     /// it up to `patience`. Ends the loan of the packet that it stands on.
     fn ready(&mut self, _patience: Duration) -> bool {
         true
+    }
+
+    /// What becomes readable when more of a live input may be there; none where nothing tells.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
     }
 
     /// From here on nothing more is taken from outside; false where nothing taken from there is left.

@@ -18,6 +18,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use millrace_steer::Steering;
 
@@ -170,6 +171,13 @@ pub unsafe trait Queue: Send {
     /// came, and functions see the worker's clock, which may be later.
     fn keeps_time(&self) -> bool {
         false
+    }
+
+    /// Whether the next packet, or that there is none, is known, for ports whose packets carry their own time; waits
+    /// for it up to `patience`. A run begins with the time of its first packet.
+    fn ready(&mut self, patience: Duration) -> bool {
+        let _ = patience;
+        true
     }
 
     /// The stamp of the packet that the next `receive` would lend, for ports whose packets carry their

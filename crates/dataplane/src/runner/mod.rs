@@ -116,6 +116,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
                 instance: None,
+                chain: None,
                 others: Vec::new(),
                 now: 0,
                 account: &Account::default,
@@ -231,6 +232,7 @@ impl Worker {
         let (tally, reasons) = (&self.tally, &self.run.reasons);
         let mut desk = Desk {
             instance: Some(&mut self.instance),
+            chain: None,
             others: Vec::new(),
             now: self.clock,
             account: &|| tally.account(reasons, rate),
@@ -278,6 +280,7 @@ impl Worker {
                 time,
                 stamp: record.time_ns,
                 wire: record.original_length,
+                home: 0,
             };
             self.tally.account.came(port, record.data.len());
             if !self.burst.push(record.data, arrival) {
@@ -352,6 +355,7 @@ impl Worker {
                 capacity: object.capacity,
                 bytes: object.bytes,
                 by_worker: Vec::new(),
+                full_by_worker: Vec::new(),
             });
         }
         let mut account = self.tally.account(&self.run.reasons, rate);

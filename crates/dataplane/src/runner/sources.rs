@@ -1,5 +1,6 @@
 //! The inputs of a run, merged by time stamp, each packet with the port that it enters at.
 
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use millrace_traffic::capture::Record;
@@ -77,6 +78,20 @@ impl Sources {
     #[inline]
     pub fn ready(&mut self, patience: Duration) -> bool {
         self.behind.is_empty() || self.catch_up(patience)
+    }
+
+    /// Whether the next packet, or that there is none, is known without a wait.
+    #[inline]
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.behind.is_empty()
+    }
+
+    /// What becomes readable when more may be there of the input that is waited for; none where nothing tells.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<RawFd> {
+        let (input, _) = self.inputs.get(*self.behind.last()?)?;
+        input.descriptor()
     }
 
     fn catch_up(&mut self, patience: Duration) -> bool {

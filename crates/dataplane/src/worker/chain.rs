@@ -1,23 +1,23 @@
-//! Functions in a row on one worker.
+//! Connected functions on one worker.
 //!
-//! A chain of one function has its ports. A chain of several is a line of functions of two ports
-//! each: port 0 of the chain is port 0 of the first, port 1 of each leads to port 0 of the next and
-//! back, and port 1 of the last is port 1 of the chain. A burst goes through function by function, so
-//! that each runs over as many packets at once as there are; packets stay in order at every function.
-//! A packet that keeps being sent back and forth is aborted after [`SWEEPS`] times through the line.
+//! A chain of one function has its ports. Of a chain of several, `topology.rs` says which port leads where. A burst
+//! goes through function by function, in the order of their numbers and back, so that each runs over as many packets
+//! at once as there are; packets that came the same way stay in order at every function. A packet that keeps being
+//! sent back and forth is aborted after [`SWEEPS`] times through the chain. Packets are not copied within it: one that
+//! a function floods to more than one port is aborted, unless the function is the only one.
 
 use std::sync::Arc;
 
 use super::foreign::Handed;
+use super::lives::Life;
 use super::stage::Stage;
-use crate::module::{Config, Module, ModuleError, ObjectInfo, Shared, abi};
+use super::topology::{self, Topology};
+use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
 use crate::share::Share;
 
-/// How often a packet may go through the whole line, once in each direction.
+/// How often a packet may go through the whole chain, once in each direction.
 pub const SWEEPS: usize = 4;
-/// The ports of a function in a line.
-const LINE_PORTS: u32 = 2;
 
 /// An element of a chain, as every worker gets it.
 #[derive(Clone)]
@@ -32,6 +32,16 @@ pub struct Link {
     pub objects_bytes: u64,
     /// how each object stands on the workers, in the module's order; those that are missing are copies
     pub shares: Vec<Share>,
+}
+
+impl Link {
+    /// Where packets come home that carry numbers which it leased, if it goes by that.
+    pub(super) fn homes(&self) -> Option<Arc<Homes>> {
+        match &self.code {
+            Code::Module(code) => code.config.homes.clone(),
+            Code::Foreign(_) => None,
+        }
+    }
 }
 
 /// What an element runs.
@@ -67,27 +77,6 @@ impl Link {
     }
 }
 
-impl Link {
-    fn module(&self) -> Option<&Module> {
-        match &self.code {
-            Code::Module(code) => Some(&code.module),
-            Code::Foreign(_) => None,
-        }
-    }
-
-    /// Whether all workers have one object in common.
-    #[must_use]
-    pub fn is_shared(&self, object: usize) -> bool {
-        self.module().is_some_and(|m| m.is_shared(object))
-    }
-
-    /// Bytes of the objects that all workers have in common.
-    #[must_use]
-    pub fn common_bytes(&self) -> u64 {
-        self.module().map_or(0, Module::common_bytes)
-    }
-}
-
 /// What a stage has done with a burst.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
@@ -106,6 +95,8 @@ pub struct End {
     pub stage: u32,
     /// it went round and was aborted
     pub looped: bool,
+    /// it was to go to several ports and was aborted
+    pub flooded: bool,
 }
 
 /// What so many workers have in common of each element: of a foreign one nothing.
@@ -126,6 +117,10 @@ pub fn common(links: &[Link], workers: usize) -> Result<Vec<Option<Arc<Shared>>>
 pub struct Chain {
     /// in their order
     pub stages: Vec<Stage>,
+    /// where their ports lead
+    pub topology: Topology,
+    /// whether packets need no way through it: one function has the chain's ports
+    alone: bool,
     /// what each did with the last burst
     pub work: Vec<Work>,
     /// for each packet of the burst, the function that it waits at; none when it is through
@@ -147,13 +142,18 @@ impl Chain {
     /// As `Stage::new`.
     pub fn new(
         links: &[Link],
+        lives: &[Arc<Life>],
+        topology: &Topology,
         shared: &[Option<Arc<Shared>>],
         worker: usize,
         start: u64,
     ) -> Result<Self, ModuleError> {
-        let parts = links.iter().zip(shared);
-        let stages = parts.map(|(link, shared)| Stage::new(link, shared.as_ref(), worker, start));
+        let parts = links.iter().zip(lives).zip(shared);
+        let stages = parts
+            .map(|((link, life), shared)| Stage::new(link, life, shared.as_ref(), worker, start));
         Ok(Self {
+            alone: topology.is_alone(),
+            topology: topology.clone(),
             stages: stages.collect::<Result<_, _>>()?,
             work: vec![Work::default(); links.len()],
             at: Vec::new(),
@@ -172,7 +172,7 @@ impl Chain {
         self.work.fill(Work::default());
         self.ends.clear();
         self.ends.resize(packets.len(), End::default());
-        if self.stages.len() == 1 {
+        if self.alone {
             self.chosen.clear();
             self.chosen.extend(0..packets.len());
             // SAFETY: as the caller promises.
@@ -182,15 +182,16 @@ impl Chain {
         let last = self.stages.len().saturating_sub(1);
         self.at.clear();
         for packet in &mut *packets {
-            self.at.push(Some(if packet.port == 0 { 0 } else { last }));
-            packet.ports = LINE_PORTS;
+            let entry = self.topology.entries().get(packet.port as usize);
+            self.at
+                .push(entry.and_then(|end| enter(&self.topology, *end, packet)));
         }
         // SAFETY: as the caller promises.
         unsafe { self.sweep(last, packets, frames) };
     }
 
-    /// Sends packets that a function has made itself on along the line, out of the port that `out` of each names.
-    /// Of a line of one they leave at once. After it each descriptor says what becomes of its packet, as after
+    /// Sends packets that a function has made itself on along the chain, out of the port that `out` of each names.
+    /// Of a function that is alone they leave at once. After it each descriptor says what becomes of its packet, as after
     /// [`Chain::run`].
     ///
     /// # Safety
@@ -209,15 +210,15 @@ impl Chain {
         self.at.resize(packets.len(), None);
         self.chosen.clear();
         self.chosen.extend(0..packets.len());
-        if last == 0 {
+        if self.alone {
             return;
         }
-        self.route(stage, last, packets);
+        self.route(stage, packets);
         // SAFETY: as the caller promises.
         unsafe { self.sweep(last, packets, frames) };
     }
 
-    /// Takes packets through the line until each is through.
+    /// Takes packets through the chain until each is through.
     ///
     /// # Safety
     /// As [`Chain::run`].
@@ -234,7 +235,7 @@ impl Chain {
                 // SAFETY: as the caller promises; bounds that a function moved are the packet's new
                 // ones, and still within its room.
                 unsafe { self.call(stage, packets, frames) };
-                self.route(stage, last, packets);
+                self.route(stage, packets);
             }
             if self.at.iter().all(Option::is_none) {
                 return;
@@ -272,38 +273,77 @@ impl Chain {
         work.packets += self.pointers.len() as u64;
     }
 
-    /// Sends the chosen packets on along the line, or out of it.
-    fn route(&mut self, stage: usize, last: usize, packets: &mut [abi::Packet]) {
+    /// Sends the chosen packets on to where the ports lead that the function sent them to.
+    fn route(&mut self, stage: usize, packets: &mut [abi::Packet]) {
+        let leads = self.topology.ports(stage);
         for index in &self.chosen {
             let (Some(packet), Some(at)) = (packets.get_mut(*index), self.at.get_mut(*index))
             else {
                 continue;
             };
+            *at = None;
             let out = match packet.fate {
-                abi::fate::FORWARD => packet.out,
+                abi::fate::FORWARD => packet.out as usize,
                 // With two ports, every port but the ingress port is the other one.
-                abi::fate::FLOOD => 1 - packet.port.min(1),
-                _ => {
-                    *at = None;
+                abi::fate::FLOOD if leads.len() == 2 => 1 - packet.port.min(1) as usize,
+                abi::fate::FLOOD => {
+                    packet.fate = abi::fate::ABORTED;
+                    if let Some(end) = self.ends.get_mut(*index) {
+                        end.flooded = true;
+                    }
                     continue;
                 }
+                _ => continue,
             };
-            let (next, enters) = match out {
-                0 if stage > 0 => (Some(stage - 1), 1),
-                1 if stage < last => (Some(stage + 1), 0),
-                _ => (None, 0),
-            };
-            *at = next;
-            if next.is_some() {
-                packet.port = enters;
-                packet.meta = packet.data;
-                packet.fate = abi::fate::ABORTED;
-                packet.redirect = 0;
-                packet.draws = 0;
-            } else {
-                packet.fate = abi::fate::FORWARD;
+            match leads.get(out) {
+                Some(topology::End::Out(port)) => {
+                    packet.fate = abi::fate::FORWARD;
+                    packet.out = *port;
+                }
+                Some(end) => {
+                    *at = enter(&self.topology, *end, packet);
+                    packet.meta = packet.data;
+                    packet.fate = abi::fate::ABORTED;
+                    packet.redirect = 0;
+                    packet.draws = 0;
+                }
+                // No port of the chain has this number, so that the packet is accounted as sent to none.
+                None => packet.out = u32::MAX,
             }
-            packet.out = out;
         }
     }
+
+    /// Has other elements from now on: `was` says which of the present ones each of them is, none for `fresh`, and
+    /// there is one such or none. Gives those that are not in it any more.
+    pub(super) fn rearrange(
+        &mut self,
+        topology: Topology,
+        was: &[Option<usize>],
+        fresh: Option<Stage>,
+    ) -> Vec<Stage> {
+        let mut before: Vec<_> = self.stages.drain(..).map(Some).collect();
+        let mut fresh = fresh;
+        for place in was {
+            let stage = match place {
+                Some(index) => before.get_mut(*index).and_then(Option::take),
+                None => fresh.take(),
+            };
+            self.stages.extend(stage);
+        }
+        self.work = vec![Work::default(); self.stages.len()];
+        self.ends.clear();
+        self.alone = topology.is_alone();
+        self.topology = topology;
+        before.into_iter().flatten().chain(fresh).collect()
+    }
+}
+
+/// Lets a packet come to where a port leads; the element, if it is one.
+fn enter(topology: &Topology, end: topology::End, packet: &mut abi::Packet) -> Option<usize> {
+    let topology::End::Element { element, port } = end else {
+        return None;
+    };
+    packet.port = port;
+    packet.ports = topology.ports(element).len() as u32;
+    Some(element)
 }

@@ -116,7 +116,11 @@ pub enum OfStage {
     /// times that its timers fired
     Timers,
 }
-const OF_STAGE: usize = 4;
+
+impl OfStage {
+    /// How many of these counts an element has; those of its drop reasons stand behind them (`lives.rs`).
+    pub const COUNT: usize = 4;
+}
 
 /// What is counted once.
 #[derive(Clone, Copy)]
@@ -131,8 +135,10 @@ pub enum Once {
     OutOfOrder,
     /// turns in which nothing came
     Idle,
+    /// insertions that found the worker's part of a divided object full
+    Full,
 }
-const ONCE: usize = 5;
+const ONCE: usize = 6;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,18 +155,21 @@ pub enum Host {
     PortFailed,
     /// it went round in the chain
     ChainLoop,
+    /// flooded within the chain, to more than one port
+    ChainFlood,
     /// a reason that the program did not declare
     Undeclared,
 }
 
 /// Their names in an account.
-pub const HOST_REASONS: [&str; 7] = [
+pub const HOST_REASONS: [&str; 8] = [
     crate::account::ABORTED,
     crate::account::NO_SUCH_PORT,
     crate::account::NO_OTHER_PORT,
     "tx_full",
     "port_failed",
     "chain_loop",
+    "chain_flood",
     "undeclared_reason",
 ];
 
@@ -169,25 +178,19 @@ pub const HOST_REASONS: [&str; 7] = [
 pub struct Places {
     ports: usize,
     queues: usize,
-    /// drop reasons of each function
-    reasons: Vec<usize>,
 }
 
 impl Places {
-    /// For this many ports and queues, and functions with this many reasons each.
+    /// For this many ports and queues.
     #[must_use]
-    pub fn new(ports: usize, queues: usize, reasons: Vec<usize>) -> Self {
-        Self {
-            ports,
-            queues,
-            reasons,
-        }
+    pub fn new(ports: usize, queues: usize) -> Self {
+        Self { ports, queues }
     }
 
     /// How many counters there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.reason(self.reasons.len(), 0)
+        self.queue(self.queues, OfQueue::Missed)
     }
 
     /// The place of a count of a port.
@@ -200,25 +203,6 @@ impl Places {
     #[must_use]
     pub fn queue(&self, queue: usize, what: OfQueue) -> usize {
         self.port(self.ports, OfPort::Read) + queue * OF_QUEUE + what as usize
-    }
-
-    /// The place of a count of a function.
-    #[must_use]
-    pub fn stage(&self, stage: usize, what: OfStage) -> usize {
-        self.queue(self.queues, OfQueue::Missed) + stage * OF_STAGE + what as usize
-    }
-
-    /// The place of the count of packets that a function dropped for a reason.
-    #[must_use]
-    pub fn reason(&self, stage: usize, reason: usize) -> usize {
-        let before: usize = self.reasons.iter().take(stage).sum();
-        self.stage(self.reasons.len(), OfStage::Packets) + before + reason
-    }
-
-    /// How many reasons a function has.
-    #[must_use]
-    pub fn reasons(&self, stage: usize) -> usize {
-        self.reasons.get(stage).copied().unwrap_or(0)
     }
 
     /// The place of a count that there is once.
@@ -241,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_count_has_a_place_of_its_own() {
-        let places = Places::new(3, 2, vec![2, 0, 4]);
+        let places = Places::new(3, 2);
         let mut all = vec![
             places.once(Once::Created),
             places.once(Once::Idle),
@@ -259,13 +243,6 @@ mod tests {
                 places.queue(queue, OfQueue::Missed),
                 places.queue(queue, OfQueue::Altered),
             ]);
-        }
-        for (stage, reasons) in [2, 0, 4].into_iter().enumerate() {
-            all.extend([
-                places.stage(stage, OfStage::Packets),
-                places.stage(stage, OfStage::Timers),
-            ]);
-            all.extend((0..reasons).map(|r| places.reason(stage, r)));
         }
         let unique: HashSet<_> = all.iter().collect();
         assert_eq!(unique.len(), all.len());

@@ -2,6 +2,7 @@
 
 use super::chain::End;
 use super::counters::{Counters, Host, OfPort, Once, Places};
+use super::stage::Stage;
 use super::turn::Served;
 use crate::module::abi;
 use crate::port::{Departure, Frame, PortError};
@@ -58,6 +59,8 @@ pub struct Wiring {
 
 /// The counters of a worker and where each stands.
 pub struct Count<'a> {
+    /// its number; none where drops are on nobody's account
+    pub worker: Option<usize>,
     /// the counters
     pub counters: &'a Counters,
     /// their places
@@ -110,6 +113,7 @@ impl Delivery {
         entered: &[Frame],
         packets: &[abi::Packet],
         ends: &[End],
+        stages: &[Stage],
         count: &Count<'_>,
     ) {
         let ports = wiring.of_port.len() as u32;
@@ -143,9 +147,9 @@ impl Delivery {
                     }
                 }
                 abi::fate::DROP => {
-                    let (stage, reason) = (end.stage as usize, packet.out as usize);
-                    if reason < count.places.reasons(stage) {
-                        count.counters.add(count.places.reason(stage, reason), 1);
+                    let stage = stages.get(end.stage as usize);
+                    let reason = packet.out as usize;
+                    if stage.is_some_and(|s| s.life.dropped(count.worker, reason)) {
                         count.port(from, OfPort::Dropped, 1);
                     } else {
                         count.dropped(from, Host::Undeclared);
@@ -159,6 +163,7 @@ impl Delivery {
                     }
                 }
                 abi::fate::CONSUME => count.port(from, OfPort::Consumed, 1),
+                _ if end.flooded => count.aborted(from, Host::ChainFlood),
                 _ if end.looped => count.aborted(from, Host::ChainLoop),
                 _ => count.aborted(from, Host::Aborted),
             }

@@ -122,17 +122,16 @@ impl Worker {
         unsafe {
             self.chain.emit(*stage, &mut made.descriptors, &made.frames);
         }
-        let own = self.shared.counters(self.number);
-        let places = &self.shared.places;
-        for (stage, work) in self.chain.work.iter().enumerate() {
-            own.add(places.stage(stage, OfStage::Packets), work.packets);
-            own.add(places.stage(stage, OfStage::Bursts), work.bursts);
-            own.add(places.stage(stage, OfStage::Ticks), work.ticks);
+        for (stage, work) in self.chain.stages.iter().zip(&self.chain.work) {
+            stage.life.add(self.number, OfStage::Packets, work.packets);
+            stage.life.add(self.number, OfStage::Bursts, work.bursts);
+            stage.life.add(self.number, OfStage::Ticks, work.ticks);
         }
         self.deliver_made();
         // What left is told; what did not is nobody's packet.
         let shared = &*self.shared;
         let count = Count {
+            worker: Some(self.number),
             counters: shared.counters(self.number),
             places: &shared.places,
         };
@@ -151,6 +150,7 @@ impl Worker {
         let shared = &*self.shared;
         let made = &self.made;
         let count = Count {
+            worker: None,
             counters: &made.counters,
             places: &shared.places,
         };
@@ -160,6 +160,7 @@ impl Worker {
             &made.frames,
             &made.descriptors,
             &self.chain.ends,
+            &self.chain.stages,
             &count,
         );
         for (queue, served) in self.queues.iter_mut().enumerate() {

@@ -9,12 +9,14 @@
 
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod chain;
+pub mod change;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
 #[allow(unsafe_code, reason = "its packets are named by address")]
 pub mod foreign;
 mod limit;
+mod lives;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod made;
 mod pressure;
@@ -22,6 +24,7 @@ mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod stage;
+pub mod topology;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
@@ -34,11 +37,12 @@ use std::time::{Duration, Instant};
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub use shared::Shared;
+pub use topology::Topology;
 
 use crate::account::Account;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
-use crate::mailbox::{Job, Mailbox};
+use crate::mailbox::{Desk, Job, Mailbox};
 use crate::module::{self, ModuleError};
 use crate::packet::MAX_BURST;
 use crate::place::{Stay, pin};
@@ -49,13 +53,21 @@ use deliver::{Delivery, Wiring};
 use made::Made;
 use turn::{Served, Worker};
 
+/// How long the first packet is waited for before requests are looked at again.
+const AWAIT: Duration = Duration::from_millis(10);
+
 /// How often an observer is called.
 const OBSERVE: Duration = Duration::from_millis(100);
 
+/// How long the end of a run waits for elements that were taken out to end: as long as a guest may take.
+const LEAVE: Duration = Duration::from_secs(20);
+
 /// Everything that workers need.
 pub struct Serve {
-    /// the functions, in a row; at least one
+    /// the functions, in the order of the topology; at least one
     pub chain: Vec<Link>,
+    /// how they are connected; without it one has the ports, and several stand in a row
+    pub topology: Option<Topology>,
     /// names of the chain's ports
     pub ports: Vec<String>,
     /// a worker each: its queues, in the same order for all
@@ -83,7 +95,7 @@ pub struct Serve {
     pub time: Option<Duration>,
     /// never sleep, even when nothing comes
     pub busy: bool,
-    /// where requests from outside wait, one for each worker; they are about the first function
+    /// where requests from outside wait, one for each worker
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// what is done with the states of all workers when all is over
     pub at_end: Option<Job>,
@@ -103,6 +115,7 @@ pub fn serve(
 ) -> Result<Account, ModuleError> {
     let count = serve.workers.len();
     let shared = Arc::new(Shared::new(&mut serve));
+    let ended_before = await_first(&mut serve, &shared, stop);
     let common = chain::common(&serve.chain, count)?;
     let mut workers = Vec::new();
     for (number, queues) in std::mem::take(&mut serve.workers).into_iter().enumerate() {
@@ -145,8 +158,13 @@ pub fn serve(
     let seconds = rate.elapsed().as_secs_f64();
     let tick = rate.ns_per_tick();
     let mut account = shared.account(tick, seconds);
-    let ordered = ended.iter().flatten().any(|w| w.ordered);
+    let ordered = ended_before || ended.iter().flatten().any(|w| w.ordered);
     account.interrupted = stop.load(Ordering::Relaxed) || ordered;
+    // What was taken out of the chain may still be writing what it found.
+    let patience = Instant::now() + LEAVE;
+    while shared.lives.leaving() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     report::complete(&mut account, &shared, &mut ended, &serve, tick);
     if let Some(job) = serve.at_end.take() {
         report::finally(job, &mut ended, &account);
@@ -155,6 +173,35 @@ pub fn serve(
     drop(ended);
     serve.holds.clear();
     Ok(account)
+}
+
+/// Waits for the first packet of a pipe, whose time the state begins with. Requests are answered all the same, without
+/// a state; true when one of them ends the run.
+fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
+    let mut ordered = false;
+    let deadline = serve.time.and_then(|t| Instant::now().checked_add(t));
+    for queue in serve.workers.iter_mut().flatten() {
+        while !queue.ready(AWAIT) {
+            let mut over = stop.load(Ordering::Relaxed);
+            over |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            for job in serve.mailboxes.iter().flat_map(|m| m.take()) {
+                let mut desk = Desk {
+                    instance: None,
+                    chain: None,
+                    others: Vec::new(),
+                    now: 0,
+                    account: &|| shared.account(1.0, 0.0),
+                    order: None,
+                };
+                job(&mut desk);
+                ordered |= desk.order.is_some();
+            }
+            if over || ordered {
+                queue.close();
+            }
+        }
+    }
+    ordered
 }
 
 /// Counts a thread as ended, also when it panics; then the others drain and end too.
@@ -180,11 +227,25 @@ fn worker(
     let stamps = queues.iter().filter_map(|q| q.next_stamp());
     let start = stamps.min().unwrap_or_else(now);
     let burst = serve.burst.clamp(1, MAX_BURST);
+    let topology = serve
+        .topology
+        .clone()
+        .unwrap_or_else(|| match serve.chain.len() {
+            0 | 1 => Topology::alone(serve.ports.len()),
+            several => Topology::line(several),
+        });
     Ok(Worker {
         number,
         workers: count,
         shared: shared.clone(),
-        chain: Chain::new(&serve.chain, common, number, start)?,
+        chain: Chain::new(
+            &serve.chain,
+            &shared.lives.present(),
+            &topology,
+            common,
+            number,
+            start,
+        )?,
         delivery: Delivery::new(queues.len()),
         made: Made::new(shared),
         queues: queues
@@ -210,6 +271,7 @@ fn worker(
         busy: serve.busy,
         mailbox: serve.mailboxes.get(number).cloned(),
         seen: pressure::Seen::default(),
+        homes: serve.chain.first().and_then(chain::Link::homes),
         rate: Rate::start(),
         ordered: false,
     })

@@ -44,6 +44,13 @@ pub struct Seen {
     last: Option<Instant>,
 }
 
+impl Seen {
+    /// Insertions so far that found one of its parts full.
+    pub fn full(&self) -> u64 {
+        self.full.iter().sum()
+    }
+}
+
 impl Pressure {
     /// For these functions on so many workers.
     pub fn new(chain: &[Link], workers: usize) -> Self {

@@ -16,7 +16,7 @@ pub fn complete(
     ns_per_tick: f64,
 ) {
     let mut each = Histogram::default();
-    let (mut memory, mut foreign) = (0, 0);
+    let (mut memory, mut foreign, mut state) = (0, 0, 0_u64);
     account.facts.clone_from(&serve.facts);
     for (number, worker) in ended.iter_mut().enumerate() {
         let Some(worker) = worker else {
@@ -37,25 +37,32 @@ pub fn complete(
             let error = served.failed.then(|| "see the errors".to_owned());
             account.outputs.push(OutputAccount::new(word, kept, error));
         }
-        objects(account, shared, worker, serve, number == 0);
-        for (stage, link) in worker.chain.stages.iter_mut().zip(&serve.chain) {
+        objects(account, shared, worker, number == 0);
+        for stage in &mut worker.chain.stages {
+            // What all workers have in common is there once.
+            let common = stage.common_bytes().saturating_mul(u64::from(number > 0));
+            state = state.saturating_add(stage.objects_bytes.saturating_sub(common));
             if let Some(epilogue) = stage.epilogue.take() {
-                told(account, &link.name, epilogue, &mut foreign);
+                told(account, &stage.life.name, epilogue, &mut foreign);
             }
         }
+    }
+    tidy(account);
+    let (left, untold) = shared.lives.epilogues();
+    for (name, epilogue) in left {
+        // What it had was given back.
+        told(account, &format!("{name}, taken out"), epilogue, &mut 0);
+    }
+    if untold > 0 {
+        account
+            .facts
+            .push(format!("{untold} more elements were taken out"));
     }
     account.relaxations = shared.pressure.relaxations();
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
     account.function = Function::over(account.read, ns, &each, ns_per_tick);
-    let workers = ended.len() as u64;
-    let all = serve.chain.iter().map(|l| {
-        let common = l.common_bytes().saturating_mul(workers.saturating_sub(1));
-        let each = l.objects_bytes.saturating_mul(workers);
-        each.saturating_sub(common)
-    });
-    let state: u64 = all.sum();
     account.memory = Memory::predict(state.saturating_add(foreign), memory).measured();
 }
 
@@ -80,6 +87,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     let mut instances = stages.filter_map(|w| w.chain.stages.first_mut()?.instance());
     let mut desk = Desk {
         instance: instances.next(),
+        chain: None,
         others: instances.collect(),
         now,
         account: &|| account.clone(),
@@ -89,43 +97,50 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
 }
 
 /// The state objects at the end: of those that are divided the entries of all workers.
-fn objects(
-    account: &mut Account,
-    shared: &Shared,
-    worker: &mut Worker,
-    serve: &Serve,
-    first: bool,
-) {
+fn objects(account: &mut Account, shared: &Shared, worker: &mut Worker, first: bool) {
     let several = shared.workers() > 1;
     let mut at = 0;
-    for (stage, link) in serve.chain.iter().enumerate() {
-        for (index, object) in link.objects().iter().enumerate() {
-            let running = worker.chain.stages.get_mut(stage);
-            let entries = running.and_then(|s| s.count(index, worker.clock));
-            let whole = match link.shares.get(index) {
+    for stage in &mut worker.chain.stages {
+        let objects = std::mem::take(&mut stage.objects);
+        for (index, object) in objects.iter().enumerate() {
+            let entries = stage.count(index, worker.clock);
+            let full = stage.full(index).unwrap_or(0);
+            let whole = match stage.shares.get(index) {
                 Some(Share::Divided { whole }) if several => Some(*whole),
                 _ => None,
             };
             if first {
                 account.objects.push(ObjectAccount {
-                    name: shared.named(stage, &object.name),
+                    name: shared.lives.named(&stage.life.name, &object.name),
                     kind: object.kind.clone(),
                     entries,
                     capacity: whole.unwrap_or(object.capacity),
                     bytes: object.bytes,
                     by_worker: whole.map_or_else(Vec::new, |_| vec![entries]),
+                    full_by_worker: whole.map_or_else(Vec::new, |_| vec![full]),
                 });
             } else if let Some(seen) = account.objects.get_mut(at) {
                 // One for all workers is one.
-                if !link.is_shared(index) {
+                if !stage.is_shared(index) {
                     seen.bytes += object.bytes;
                 }
                 if whole.is_some() {
                     seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
                     seen.by_worker.push(entries);
+                    seen.full_by_worker.push(full);
                 }
             }
             at += 1;
+        }
+        stage.objects = objects;
+    }
+}
+
+/// Leaves out whose parts have never been full.
+fn tidy(account: &mut Account) {
+    for object in &mut account.objects {
+        if object.full_by_worker.iter().all(|n| *n == 0) {
+            object.full_by_worker.clear();
         }
     }
 }

@@ -1,16 +1,15 @@
 //! What the workers of a run share, and what anybody may read while they work.
 
-use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::Serve;
-use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, OfStage, Once, Places};
+use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, Once, Places};
 use super::limit::Limit;
+use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
-use crate::account::{
-    Account, Failure, Function, PortAccount, QueueAccount, StageAccount, WorkerAccount,
-};
+use crate::account::{Account, Failure, Function, PortAccount, QueueAccount, WorkerAccount};
 use crate::histogram::Histogram;
 use crate::runner::RecordWriter;
 
@@ -22,6 +21,7 @@ const HOST: [Host; HOST_REASONS.len()] = [
     Host::TxFull,
     Host::PortFailed,
     Host::ChainLoop,
+    Host::ChainFlood,
     Host::Undeclared,
 ];
 
@@ -31,12 +31,12 @@ pub struct Shared {
     pub(super) places: Places,
     /// a port failed: all workers end
     pub(super) failed: AtomicBool,
-    pub(super) has_records: bool,
+    pub(super) has_records: AtomicBool,
+    pub(super) lives: Lives,
     pub(super) limit: Limit,
     pub(super) pressure: Pressure,
     ports: Vec<String>,
     words: Vec<String>,
-    stages: Vec<(String, Vec<String>)>,
     records: Mutex<Records>,
 }
 
@@ -49,8 +49,12 @@ struct Records {
 
 impl Shared {
     pub(super) fn new(serve: &mut Serve) -> Self {
-        let reasons = serve.chain.iter().map(|l| l.reasons.len()).collect();
-        let places = Places::new(serve.ports.len(), serve.words.len(), reasons);
+        let places = Places::new(serve.ports.len(), serve.words.len());
+        let lives = Lives::default();
+        let count = serve.workers.len();
+        let made = serve.chain.iter();
+        let made = made.map(|l| Arc::new(Life::new(lives.number(), &l.name, &l.reasons, count)));
+        lives.now(made.collect(), count);
         let workers = (0..serve.workers.len()).map(|_| Counters::new(places.count()));
         let objects = serve.chain.iter().flat_map(super::chain::Link::objects);
         Self {
@@ -58,14 +62,10 @@ impl Shared {
             failed: AtomicBool::new(false),
             limit: Limit::default(),
             pressure: Pressure::new(&serve.chain, serve.workers.len()),
-            has_records: objects.into_iter().any(|o| o.records),
+            has_records: AtomicBool::new(objects.into_iter().any(|o| o.records)),
+            lives,
             ports: serve.ports.clone(),
             words: serve.words.clone(),
-            stages: serve
-                .chain
-                .iter()
-                .map(|l| (l.name.clone(), l.reasons.clone()))
-                .collect(),
             records: Mutex::new(Records {
                 writer: serve.records.take(),
                 counts: std::collections::BTreeMap::new(),
@@ -86,18 +86,10 @@ impl Shared {
         self.workers.len()
     }
 
-    /// The name of an object or a reason: with that of its function where there are several.
-    pub(super) fn named(&self, stage: usize, name: &str) -> String {
-        match self.stages.get(stage) {
-            Some((function, _)) if self.stages.len() > 1 => format!("{function}:{name}"),
-            _ => name.to_owned(),
-        }
-    }
-
     /// Takes the records of a function.
-    pub(super) fn records(&self, index: usize, stage: &mut Stage, clock: u64) {
+    pub(super) fn records(&self, stage: &mut Stage, clock: u64) {
         // The records are read while the stage is lent out.
-        let names = std::mem::take(&mut stage.names);
+        let (objects, life) = (std::mem::take(&mut stage.objects), stage.life.clone());
         // Locked by the first record: most turns have none.
         let mut locked = None;
         stage.drain(|record| {
@@ -105,17 +97,16 @@ impl Shared {
                 return;
             };
             let records = &mut **records;
-            let name = names.get(record.object).map_or("", String::as_str);
-            let name = self.named(index, name);
+            let name = objects.get(record.object).map_or("", |o| o.name.as_str());
+            let name = self.lives.named(&life.name, name);
             if let Some(writer) = &mut records.writer {
                 records.whole &= writer.write(&name, clock, &record);
             }
             *records.counts.entry(name).or_default() += 1;
         });
-        stage.names = names;
+        stage.objects = objects;
         if locked.flatten().is_some_and(|records| !records.whole) {
-            self.failed
-                .store(true, std::sync::atomic::Ordering::Relaxed);
+            self.failed.store(true, Ordering::Relaxed);
         }
     }
 
@@ -190,33 +181,22 @@ impl Shared {
         let mut reasons: Vec<(String, u64)> = host
             .map(|(reason, name)| (name.to_owned(), sum(self.places.host(*reason))))
             .collect();
-        for (stage, (function, names)) in self.stages.iter().enumerate() {
-            let of = |what| sum(self.places.stage(stage, what));
-            account.stages.push(StageAccount {
-                name: function.clone(),
-                packets: of(OfStage::Packets),
-                bursts: of(OfStage::Bursts),
-                seconds: of(OfStage::Ticks) as f64 * ns_per_tick / 1e9,
-            });
-            account.timers_fired += of(OfStage::Timers);
-            for (index, name) in names.iter().enumerate() {
-                let packets = sum(self.places.reason(stage, index));
-                reasons.push((self.named(stage, name), packets));
-            }
-        }
+        let numbers: Vec<_> = (first..first + workers.len()).collect();
+        let told = self.lives.told(&numbers, ns_per_tick);
+        account.stages = told.stages;
+        account.timers_fired += told.timers;
+        reasons.extend(told.reasons);
         for (name, packets) in reasons.into_iter().filter(|(_, n)| *n > 0) {
             *account.reasons.entry(name).or_default() += packets;
         }
         for (number, counters) in (first..).zip(workers) {
-            let stages = 0..self.stages.len();
-            let ticks: u64 = stages
-                .map(|s| counters.get(self.places.stage(s, OfStage::Ticks)))
-                .sum();
+            let ticks = self.lives.ticks(number, self.workers.len());
             account.workers.push(WorkerAccount {
                 worker: number as u32,
                 packets: counters.get(self.places.once(Once::Packets)),
                 bursts: counters.get(self.places.once(Once::Bursts)),
                 seconds: ticks as f64 * ns_per_tick / 1e9,
+                full: counters.get(self.places.once(Once::Full)),
             });
             for (queue, word) in self.words.iter().enumerate() {
                 let of = |what| counters.get(self.places.queue(queue, what));

@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use super::chain::{Code, Link};
 use super::foreign::{self, Epilogue, Foreign, Given};
+use super::lives::Life;
 use crate::clock;
-use crate::module::{Instance, ModuleError, Record, Shared, abi};
+use crate::module::{Instance, ModuleError, ObjectInfo, Record, Shared, abi};
 use crate::port::Frame;
 use crate::runner::Timers;
-use crate::share;
+use crate::share::{self, Share};
 
 /// An element, running.
 pub struct Stage {
-    /// what its objects are called
-    pub names: Vec<String>,
+    /// what it is called, and its counts
+    pub life: Arc<Life>,
+    /// its objects
+    pub objects: Vec<ObjectInfo>,
+    /// how each stands on the workers; those that are missing are copies
+    pub shares: Vec<Share>,
+    /// memory that they take, as predicted from their declarations, bytes
+    pub objects_bytes: u64,
     /// how many firings of its maps' timers have been counted
     pub alarms: u64,
     /// its timers; none of a foreign element
@@ -48,6 +55,7 @@ impl Stage {
     /// As [`Instance::join`]; or there are fewer foreign elements than workers.
     pub fn new(
         link: &Link,
+        life: &Arc<Life>,
         shared: Option<&Arc<Shared>>,
         worker: usize,
         start: u64,
@@ -80,7 +88,10 @@ impl Stage {
             }
         };
         Ok(Self {
-            names: link.objects().iter().map(|o| o.name.clone()).collect(),
+            life: life.clone(),
+            objects: link.objects().to_vec(),
+            shares: link.shares.clone(),
+            objects_bytes: link.objects_bytes,
             alarms: 0,
             merged: share::merged(&link.shares),
             timers,
@@ -95,6 +106,24 @@ impl Stage {
             Running::Module { instance, .. } => Some(instance),
             Running::Foreign { .. } => None,
         }
+    }
+
+    /// Whether all workers have one object in common.
+    pub fn is_shared(&self, object: usize) -> bool {
+        self.seen().is_some_and(|i| i.module().is_shared(object))
+    }
+
+    /// Bytes of the objects that all workers have in common.
+    pub fn common_bytes(&self) -> u64 {
+        self.seen().map_or(0, |i| i.module().common_bytes())
+    }
+
+    /// Begins again with the time: timers are due from `time` on, as if the state had been made now.
+    pub fn begin(&mut self, time: u64) {
+        if let Running::Module { instance, .. } = &self.running {
+            self.timers = Timers::new(instance.module().timers(), time);
+        }
+        self.start(time);
     }
 
     fn seen(&self) -> Option<&Instance> {

@@ -70,6 +70,7 @@ impl Case {
         }
         Serve {
             chain: self.chain.clone(),
+            topology: None,
             ports: (0..self.ports).map(|p| p.to_string()).collect(),
             words: (0..=self.ports).map(|q| format!("queue {q}")).collect(),
             workers: vec![queues],

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
+use super::change::Live;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::made::Made;
@@ -14,7 +15,7 @@ use crate::account::Failure;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Desk, Job, Mailbox};
-use crate::module::abi;
+use crate::module::{Homes, abi};
 use crate::port::{Frame, PortError, Queue};
 
 /// Turns without a packet before a worker sleeps until its ports have something: long enough that a
@@ -67,6 +68,8 @@ pub struct Worker {
     pub(super) mailbox: Option<Arc<Mailbox>>,
     /// what it knows of its parts of divided objects
     pub(super) seen: Seen,
+    /// where packets come home, if the first function goes by that
+    pub(super) homes: Option<Arc<Homes>>,
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
@@ -141,8 +144,14 @@ impl Worker {
             self.shared
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
+        let clock = self.clock.max(self.queues_time());
         let mut desk = Desk {
-            instance: self.chain.stages.first_mut().and_then(|s| s.instance()),
+            instance: None,
+            chain: Some(Live {
+                chain: &mut self.chain,
+                shared: &self.shared,
+                clock,
+            }),
             others: Vec::new(),
             now: self.clock,
             account: &account,
@@ -155,6 +164,7 @@ impl Worker {
 
     fn count(&self) -> Count<'_> {
         Count {
+            worker: Some(self.number),
             counters: self.shared.counters(self.number),
             places: &self.shared.places,
         }
@@ -220,8 +230,15 @@ impl Worker {
         let stamps = self.queues.iter().filter_map(|q| q.queue.next_stamp());
         match stamps.min() {
             Some(stamp) => stamp,
-            // At the end of a capture time stands still.
+            // At the end of a capture time stands still, and so it does until the next packet of a pipe tells it.
             None if self.queues.iter().all(|q| q.queue.ended()) => self.clock,
+            None if self
+                .queues
+                .iter()
+                .any(|q| q.queue.keeps_time() && !q.queue.ended()) =>
+            {
+                self.clock
+            }
             None => now(),
         }
     }
@@ -263,6 +280,7 @@ impl Worker {
     fn describe(&mut self, keeps_time: bool) {
         let counters = self.shared.counters(self.number);
         let count = Count {
+            worker: Some(self.number),
             counters,
             places: &self.shared.places,
         };
@@ -291,6 +309,7 @@ impl Worker {
                 queue: self.number as u32,
                 ports,
                 cpu: self.number as u32,
+                home: self.homes.as_ref().map_or(0, |h| home(h, frame)),
                 ..abi::Packet::empty()
             });
             self.received += 1;
@@ -309,11 +328,10 @@ impl Worker {
 
     fn account_work(&mut self) {
         let mut ticks = 0;
-        let (counters, places) = (self.shared.counters(self.number), &self.shared.places);
-        for (stage, work) in self.chain.work.iter().enumerate() {
-            counters.add(places.stage(stage, OfStage::Packets), work.packets);
-            counters.add(places.stage(stage, OfStage::Bursts), work.bursts);
-            counters.add(places.stage(stage, OfStage::Ticks), work.ticks);
+        for (stage, work) in self.chain.stages.iter().zip(&self.chain.work) {
+            stage.life.add(self.number, OfStage::Packets, work.packets);
+            stage.life.add(self.number, OfStage::Bursts, work.bursts);
+            stage.life.add(self.number, OfStage::Ticks, work.ticks);
             ticks += work.ticks;
         }
         let packets = self.frames.len() as u64;
@@ -326,6 +344,7 @@ impl Worker {
         // all workers share.
         let shared = &*self.shared;
         let count = Count {
+            worker: Some(self.number),
             counters: shared.counters(self.number),
             places: &shared.places,
         };
@@ -335,6 +354,7 @@ impl Worker {
             &self.frames,
             &self.descriptors,
             &self.chain.ends,
+            &self.chain.stages,
             &count,
         );
         for (queue, served) in self.queues.iter_mut().enumerate() {
@@ -382,11 +402,10 @@ impl Worker {
             return;
         }
         self.clock = self.clock.max(time);
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+        for stage in &mut self.chain.stages {
             for (moment, timer) in stage.timers.take(time) {
                 let fired = u64::from(stage.fire(timer, moment));
-                let place = self.shared.places.stage(index, OfStage::Timers);
-                self.shared.counters(self.number).add(place, fired);
+                stage.life.add(self.number, OfStage::Timers, fired);
             }
         }
     }
@@ -403,12 +422,11 @@ impl Worker {
     }
 
     fn count_alarms(&mut self) {
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
+        for stage in &mut self.chain.stages {
             let fired = stage.alarms_fired();
             if fired != stage.alarms {
-                let place = self.shared.places.stage(index, OfStage::Timers);
                 let more = fired.saturating_sub(stage.alarms);
-                self.shared.counters(self.number).add(place, more);
+                stage.life.add(self.number, OfStage::Timers, more);
                 stage.alarms = fired;
             }
         }
@@ -423,11 +441,11 @@ impl Worker {
 
     /// Hands over the records of ring buffers.
     fn records(&mut self) {
-        if !self.shared.has_records {
+        if !self.shared.has_records.load(Ordering::Relaxed) {
             return;
         }
-        for (index, stage) in self.chain.stages.iter_mut().enumerate() {
-            self.shared.records(index, stage, self.clock);
+        for stage in &mut self.chain.stages {
+            self.shared.records(stage, self.clock);
         }
     }
 
@@ -472,6 +490,8 @@ impl Worker {
         let (number, now) = (self.number, self.clock);
         let pressure = &self.shared.pressure;
         pressure.look(number, &mut self.chain.stages, &mut self.seen, now, end);
+        let (counters, places) = (self.shared.counters(number), &self.shared.places);
+        counters.set(places.once(Once::Full), self.seen.full());
     }
 
     /// Copies the ports' own counts to where everybody reads them.
@@ -492,6 +512,16 @@ impl Worker {
             }
         }
     }
+}
+
+/// The index of the indirection table that brings a frame to its worker.
+fn home(homes: &Homes, frame: &Frame) -> u32 {
+    let length = frame.end.addr().saturating_sub(frame.data.addr());
+    // SAFETY: a queue lends the frame until it is given back: `length` bytes lie between its bounds, and nobody
+    // else has it.
+    homes.of(frame.port, unsafe {
+        std::slice::from_raw_parts(frame.data, length)
+    })
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.

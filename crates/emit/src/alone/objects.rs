@@ -152,8 +152,7 @@ pub fn declarations(program: &Program, names: &Names, random: bool, tails: bool)
         if names.is_constant(ObjectId(index)) {
             constant(&mut out, names.tag(index), object);
         } else {
-            let shared = names.is_shared(ObjectId(index));
-            shape(&mut out, names.tag(index), object, shared);
+            shape(&mut out, names, index, object);
         }
     }
     out.push_str(&lock::text::shared(program, names));
@@ -212,7 +211,9 @@ fn describe(object: &StateObject) -> String {
     text
 }
 
-fn shape(out: &mut String, tag: &str, object: &StateObject, shared: bool) {
+fn shape(out: &mut String, names: &Names, index: usize, object: &StateObject) {
+    let (tag, shared) = (names.tag(index), names.is_shared(ObjectId(index)));
+    let homes = names.sharing.homes(ObjectId(index));
     let fields = [
         ("key_bytes", u64::from(object.key_bytes)),
         ("value_bytes", u64::from(object.value_bytes)),
@@ -224,6 +225,8 @@ fn shape(out: &mut String, tag: &str, object: &StateObject, shared: bool) {
         ("flags", u64::from(object.flags)),
         ("timer", object.timer.map_or(0, |at| u64::from(at) + 1)),
         ("shared", u64::from(shared)),
+        ("homes", u64::from(homes)),
+        ("object", if homes > 0 { index as u64 } else { 0 }),
     ];
     let set: Vec<String> = fields
         .iter()
@@ -245,6 +248,15 @@ fn shape(out: &mut String, tag: &str, object: &StateObject, shared: bool) {
         set.join(", ")
     };
     let _ = writeln!(out, "static const struct shape shape{tag} = {{ {set} }};");
+}
+
+/// Memory that `state/homes.h` maps: of each number its index, of each index a list.
+fn homes_bytes(capacity: u64, homes: u32) -> u64 {
+    const HUGE: u64 = 2 << 20;
+    let lists = (4 * u64::from(homes)).next_multiple_of(64);
+    let bytes = capacity.saturating_mul(4).div_ceil(64).saturating_mul(64) + 2 * lists;
+    let page = if bytes < HUGE { 4096 } else { HUGE };
+    bytes.div_ceil(page).saturating_mul(page)
 }
 
 fn constant(out: &mut String, tag: &str, object: &StateObject) {
@@ -272,7 +284,11 @@ pub fn control(program: &Program, names: &Names) -> String {
     for (index, object) in program.objects.iter().enumerate() {
         let (tag, c) = (names.tag(index), object.kind.c);
         let constant = names.is_constant(ObjectId(index));
-        let bytes = if constant { 0 } else { object.bytes() };
+        let bytes = match names.sharing.homes(ObjectId(index)) {
+            _ if constant => 0,
+            0 => object.bytes(),
+            homes => object.bytes() + homes_bytes(object.capacity, homes),
+        };
         let (key_bytes, capacity) = super::nested::composite(program, object);
         let _ = write!(
             table,

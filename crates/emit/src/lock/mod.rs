@@ -51,6 +51,9 @@ pub enum Treatment {
     Own,
     /// one for all workers, under the lock
     Lock,
+    /// each worker has one of its own, an allocator that leases to a packet only numbers which come home under the
+    /// packet's own index of the indirection table, of so many (fastpath/state/homes.h)
+    Home(u32),
 }
 
 /// What is made of a program for workers that share state.
@@ -77,6 +80,15 @@ impl Sharing {
     #[must_use]
     pub fn any(&self) -> bool {
         self.treatments.contains(&Treatment::Lock)
+    }
+
+    /// Over how many indexes an allocator's numbers are told apart; 0: a lease takes any.
+    #[must_use]
+    pub fn homes(&self, object: ObjectId) -> u32 {
+        match self.treatments.get(object.0) {
+            Some(Treatment::Home(indexes)) => *indexes,
+            _ => 0,
+        }
     }
 
     /// Whether workers share this object.

@@ -1,7 +1,7 @@
 //! Names of files: what a guest may read and write.
 //!
 //! It may read what programs need to start (libraries, /usr, /etc), and read and write below its working directory
-//! and what its own command line names. Nothing else is opened; that a file exists is no secret.
+//! and what its own command line names, unless it was told to open only what it was told. Nothing else is opened; that a file exists is no secret.
 
 use std::ffi::CString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -108,8 +108,9 @@ impl Rights {
     #[must_use]
     pub fn new(spec: &Spec, preloads: Preloads) -> Self {
         let mut own = spec.write.clone();
-        own.push(spec.directory.clone());
-        for word in spec.arguments.iter().skip(1) {
+        let named = if spec.only { 0 } else { spec.arguments.len() };
+        own.extend((!spec.only).then(|| spec.directory.clone()));
+        for word in spec.arguments.iter().take(named).skip(1) {
             // As in -w/tmp/x and --log=/tmp/x, the path begins at the first slash; others are below the directory.
             let Some(at) = word.find('/') else { continue };
             let path = match word.get(at..) {

@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use millrace_dataplane::packet::MAX_BURST;
@@ -42,8 +43,17 @@ pub enum Event<'a> {
     There,
 }
 
+/// What a guest that arrives may open here, instead of what it might where it began: see [`crate::command::Spec::only`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    /// may be read
+    pub read: Vec<PathBuf>,
+    /// may be read and written
+    pub write: Vec<PathBuf>,
+}
+
 /// Takes a guest from a connection, whose other end is known to be the user's own, and runs it until its packets end.
-/// Its standard output goes to the host's descriptor `output`. Gives its name, how many packets came, and what
+/// Its standard output goes to the host's descriptor `output`; with `only` it may open nothing else. Gives its name, how many packets came, and what
 /// became of it.
 ///
 /// # Errors
@@ -51,6 +61,7 @@ pub enum Event<'a> {
 pub fn receive(
     stream: &UnixStream,
     output: i32,
+    only: Option<&Only>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(String, u64, Told), SnapshotError> {
     stream.set_read_timeout(Some(SILENCE))?;
@@ -62,7 +73,12 @@ pub fn receive(
         if format::take(&mut input, &mut body)? != Kind::Head {
             return Err(SnapshotError::broken("it does not begin with who it is"));
         }
-        let head: Head = format::document(&body)?;
+        let mut head: Head = format::document(&body)?;
+        if let Some(only) = only {
+            head.spec.read.clone_from(&only.read);
+            head.spec.write.clone_from(&only.write);
+            head.spec.only = true;
+        }
         tell(Event::Arrives(&head));
         Arrival::new(head, output)
     })();

@@ -23,8 +23,9 @@ use sha2::{Digest, Sha256};
 use super::SnapshotError;
 use crate::slot::PAGE;
 
-/// The version that this program writes and reads.
-pub const VERSION: u32 = 1;
+/// The version that this program writes and reads: of these sections, of the documents in them, and of what follows them
+/// on a connection ([`crate::migrate`]). Whoever changes one of these counts on.
+pub const VERSION: u32 = 2;
 const MAGIC: &[u8; 8] = b"MRGUEST\0";
 /// The most pages in one section.
 pub const RUN: usize = 256;
@@ -118,10 +119,14 @@ pub fn begins(input: &mut dyn Read) -> Result<(), SnapshotError> {
         return Err(SnapshotError::broken("no snapshot of a guest"));
     }
     let version = u32::from_le_bytes([v0, v1, v2, v3]);
-    if version != VERSION || zero != [0; 4] {
-        return Err(SnapshotError::broken(format!(
-            "version {version} of the format, not {VERSION}: made by another release"
-        )));
+    if version != VERSION {
+        return Err(SnapshotError::Release {
+            theirs: version,
+            ours: VERSION,
+        });
+    }
+    if zero != [0; 4] {
+        return Err(SnapshotError::broken("no snapshot of a guest"));
     }
     Ok(())
 }

@@ -28,6 +28,16 @@ pub enum SnapshotError {
     /// The input is not one, or damaged.
     #[error("{0}")]
     Broken(String),
+    /// It was made by a release that writes another version of the format.
+    #[error(
+        "version {theirs} of the format of guests' snapshots, not {ours}: made by another release"
+    )]
+    Release {
+        /// the version that it has
+        theirs: u32,
+        /// the version that this program reads
+        ours: u32,
+    },
     /// It cannot be gone on with here.
     #[error("{what}")]
     Here {
@@ -57,6 +67,10 @@ impl SnapshotError {
     pub fn help(&self) -> String {
         match self {
             Self::Broken(_) => "take the snapshot again, with this release of millrace".into(),
+            Self::Release { .. } => {
+                "run the same release of millrace where it was taken and where it is gone on with"
+                    .into()
+            }
             Self::Here { help, .. } => (*help).into(),
             Self::Guest(_) => "docs/guests.md says which guests can be moved".into(),
             Self::Io(_) => "is there room, and may it be read and written?".into(),

@@ -332,7 +332,8 @@ pub fn spec(file: &Path) -> Result<Spec, SnapshotError> {
     Ok(head(&mut input, &mut body)?.spec)
 }
 
-/// Goes on from a file. What `spec` says of times and restarts counts, and not what the snapshot says.
+/// Goes on from a file. What `spec` says of times, restarts, failing and files that may be opened counts, and not what the
+/// snapshot says.
 ///
 /// # Errors
 /// As [`read`].
@@ -344,6 +345,10 @@ pub fn file(file: &Path, spec: &Spec) -> Result<Hosted, SnapshotError> {
     head.spec.restarts = spec.restarts;
     head.spec.snapshot.clone_from(&spec.snapshot);
     head.spec.every = spec.every;
+    head.spec.read.clone_from(&spec.read);
+    head.spec.write.clone_from(&spec.write);
+    head.spec.only = spec.only;
+    head.spec.failing = spec.failing;
     Arrival::new(head, spec.output)?.fill(&mut input, &mut body)
 }
 

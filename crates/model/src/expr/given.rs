@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::ids::IdMap;
 use super::sets::Place;
 use super::walk::{again, cone, each_child};
-use super::{Arena, ExprId, Node};
+use super::{Arena, ExprId, Node, SymId};
 
 /// What is known of some packets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Facts {
     pub bytes: BTreeMap<Place, u8>,
     /// conditions, as they are once the bytes are known, and whether they hold
     pub conditions: BTreeMap<ExprId, bool>,
+    /// what symbols stand for, parameters for instance
+    pub symbols: BTreeMap<SymId, u64>,
 }
 
 /// Puts what is known in place of what expressions are made of, each expression once: what many share, as the
@@ -58,6 +60,7 @@ impl Given {
         };
         let known = match arena.node(made) {
             Node::Byte { base, at } => self.facts.bytes.get(&(*base, *at)).map(|v| u64::from(*v)),
+            Node::Sym(s) if !self.facts.symbols.is_empty() => self.facts.symbols.get(s).copied(),
             _ if self.facts.conditions.is_empty() => None,
             _ => self.facts.conditions.get(&made).map(|v| u64::from(*v)),
         };
@@ -100,6 +103,29 @@ mod tests {
         let mut given = Given::new(facts(&[((None, 0), 6), ((None, 10), 9)]));
         let known = given.of(&mut a, &[byte]);
         assert_eq!(a.constant(known[0]), Some(9));
+    }
+
+    #[test]
+    fn a_symbol_that_is_a_number_decides_over_what_is_made_of_it() {
+        let mut a = Arena::new();
+        let count = a.sym("count", 8, super::super::Origin::Param);
+        let four = a.number(4, 8);
+        let many = a.compare(Rel::Eq, count, four);
+        let byte = behind(&mut a);
+        let chosen = a.ite(many, four, byte);
+        let Node::Sym(symbol) = *a.node(count) else {
+            unreachable!()
+        };
+        let facts = |value| Facts {
+            symbols: [(symbol, value)].into(),
+            ..Facts::default()
+        };
+        let made = Given::new(facts(4)).of(&mut a, &[chosen, many]);
+        assert_eq!(
+            made.iter().map(|e| a.constant(*e)).collect::<Vec<_>>(),
+            [Some(4), Some(1)]
+        );
+        assert_eq!(Given::new(facts(3)).of(&mut a, &[chosen]), [byte]);
     }
 
     #[test]

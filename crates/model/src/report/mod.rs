@@ -11,7 +11,8 @@ pub mod text;
 pub mod tree;
 pub(crate) mod verdict;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use millrace_object::program::{Program, Role};
 use millrace_object::types::EntryTypes;
@@ -37,7 +38,15 @@ pub(crate) struct Context<'a> {
     pub(crate) memory: Memory,
     /// objects that packets write, other than by adding
     pub(crate) written: BTreeSet<usize>,
+    /// conditions in words, by what was asked
+    said: RefCell<HashMap<Asked, Vec<(Keys, Said)>>>,
 }
+
+/// An arena, the conditions before, and those that are put into words.
+type Asked = (u64, Vec<ExprId>, Vec<ExprId>);
+
+/// The words, if there is something to say, and what tells them from those of others that read alike.
+type Said = (Option<String>, u64);
 
 impl Context<'_> {
     pub(crate) fn printer<'b>(
@@ -78,6 +87,7 @@ pub fn guard(program: &Program, entry: &Entry, path: &Path) -> Vec<String> {
         letters: Letters::default(),
         written: BTreeSet::new(),
         memory: Memory::default(),
+        said: RefCell::default(),
     };
     let layout = Layout::of(&entry.arena, &path.guard, &memory);
     let keys = context.keys(path);
@@ -184,6 +194,7 @@ pub fn report(
         letters: Letters::default(),
         memory: Memory::default(),
         written: written.map(|o| o.id.0).collect(),
+        said: RefCell::default(),
     };
     let relations = relation::all(&context, model);
     let mut paths = Vec::new();

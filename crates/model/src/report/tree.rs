@@ -325,6 +325,29 @@ impl Context<'_> {
         e: &[ExprId],
         keys: &Keys,
     ) -> (Option<String>, u64) {
+        // Paths that begin alike say the same, and a path says it in the tree and in its own guard.
+        let asked = (entry.arena.identity(), before.to_vec(), e.to_vec());
+        let said = self.said.borrow().get(&asked).and_then(|all| {
+            let same = all.iter().find(|(of, _)| of == keys);
+            same.map(|(_, said)| said.clone())
+        });
+        if let Some(said) = said {
+            return said;
+        }
+        let said = self.worded(entry, before, e, keys);
+        let mut all = self.said.borrow_mut();
+        let of = all.entry(asked).or_default();
+        of.push((keys.clone(), said.clone()));
+        said
+    }
+
+    fn worded(
+        &self,
+        entry: &Entry,
+        before: &[ExprId],
+        e: &[ExprId],
+        keys: &Keys,
+    ) -> (Option<String>, u64) {
         let layout = Layout::of(&entry.arena, before, &self.memory);
         let printer = self.printer(&entry.arena, &layout, keys);
         let all = self.memory.known.all(&entry.arena, before);

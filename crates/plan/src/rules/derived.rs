@@ -4,40 +4,92 @@
 //! Let a path find entry `e` of object A by a key that the steering knows, read bytes of its value, and look
 //! object B up with them. If every write to those bytes of A stands on a path that touches B under the very
 //! bytes that it writes, then B's entry is of the core of the packet that wrote, which is that of `e`.
+//!
+//! Where several objects take turns (the ports of several addresses), the value says which of them it is, and the
+//! path goes on with B only for one such value. A write that stores another one has not made `e`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use millrace_model::Model;
+use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
+use millrace_model::names::{self, What};
+use millrace_model::writers::Writer;
 use millrace_object::program::{ObjectId, Program};
 
-use crate::touch::{Source, Touch};
+use crate::key::{DEEPEST, followed};
+use crate::packets::{conjuncts, negated};
+use crate::touch::{Source, Touch, value_byte};
 
-/// Whether that holds of an access; then it depends on A being sharded, too.
-pub(crate) fn holds(model: &Model, program: &Program, touch: &Touch) -> bool {
-    let Source::Value { object, bytes } = &touch.source else {
-        return false;
-    };
-    // Elements of arrays are there without having been written.
-    let entries = program
-        .objects
-        .get(*object)
-        .is_some_and(|o| matches!(o.kind.name, "map" | "hash" | "lru_hash" | "allocator"));
-    if !entries {
-        return false;
+/// What is known of bits of a value: that they are these, or, with `false`, that they are not.
+type Condition = (BTreeMap<u32, bool>, bool);
+
+/// What decides over a question: the object that is touched, and the one whose value has the key; its bytes in the key,
+/// and the key's other bytes; what is said of the value.
+type Question = (
+    (usize, usize),
+    Vec<Option<u32>>,
+    Vec<Option<u64>>,
+    Vec<Condition>,
+);
+
+/// Answers, with what was found out on the way: many paths ask the same.
+#[derive(Default)]
+pub(crate) struct Derived {
+    stored: HashMap<(usize, usize, usize), Rc<Vec<Condition>>>,
+    answers: HashMap<Question, bool>,
+}
+
+impl Derived {
+    /// Whether that holds of an access; then it depends on A being sharded, too.
+    pub fn holds(&mut self, model: &Model, program: &Program, touch: &Touch) -> bool {
+        self.found(model, program, touch).unwrap_or(false)
     }
-    let own = touch
-        .at
-        .access_of(model)
-        .map(|a| a.key.clone())
-        .unwrap_or_default();
-    let own_arena = model.entries.get(touch.at.entry).map(|e| &e.arena);
-    let (Some(first), Some(last)) = (
-        bytes.iter().flatten().min().copied(),
-        bytes.iter().flatten().max().copied(),
-    ) else {
-        return false;
-    };
-    let writers = model.writers(ObjectId(*object), &(first..last + 1));
-    !writers.is_empty()
-        && writers.iter().all(|w| {
+
+    fn found(&mut self, model: &Model, program: &Program, touch: &Touch) -> Option<bool> {
+        let Source::Value { object, bytes } = &touch.source else {
+            return None;
+        };
+        // Elements of arrays are there without having been written.
+        let declared = program.objects.get(*object)?;
+        if !matches!(
+            declared.kind.name,
+            "map" | "hash" | "lru_hash" | "allocator"
+        ) {
+            return None;
+        }
+        let own = &touch.at.access_of(model)?.key;
+        let own_arena = &model.entries.get(touch.at.entry)?.arena;
+        let first = bytes.iter().flatten().min().copied()?;
+        let last = bytes.iter().flatten().max().copied()?;
+        let writers = model.writers(ObjectId(*object), &(first..last + 1));
+        let mut read = read(model, program, touch, *object);
+        // What is said of a value holds of the write of the key's bytes only if nobody writes the one without the other.
+        read.retain(|(bits, _)| {
+            let bytes = bits.keys().map(|at| at / 8);
+            let span = bytes.clone().min().unwrap_or(0)..bytes.max().unwrap_or(0) + 1;
+            let mut all = model.writers(ObjectId(*object), &span).into_iter();
+            all.all(|w| w.bytes().contains(&first) && w.bytes().contains(&last))
+        });
+        read.sort();
+        read.dedup();
+        let constants: Vec<Option<u64>> = own.iter().map(|e| own_arena.constant(*e)).collect();
+        let question = (
+            (touch.object, *object),
+            bytes.clone(),
+            constants.clone(),
+            read.clone(),
+        );
+        if let Some(answer) = self.answers.get(&question) {
+            return Some(*answer);
+        }
+        let mut made = writers.iter().filter(|w| {
+            let covers = |at: &u32| w.bytes().contains(&(at / 8));
+            let known = |(bits, _): &&Condition| bits.keys().all(covers);
+            let read: Vec<&Condition> = read.iter().filter(known).collect();
+            read.is_empty() || !contradict(&read, &self.stored(model, w))
+        });
+        let together = made.all(|w| {
             let Some((entry, path)) = w.path_of(model) else {
                 return false;
             };
@@ -54,11 +106,143 @@ pub(crate) fn holds(model: &Model, program: &Program, touch: &Touch) -> bool {
                                 at.and_then(|at| w.value.get(at)) == Some(e)
                             }
                             None => {
-                                let mine = own.get(i).zip(own_arena);
-                                let mine = mine.and_then(|(e, arena)| arena.constant(*e));
-                                mine.is_some() && entry.arena.constant(*e) == mine
+                                let mine = constants.get(i).copied().flatten();
+                                mine.is_some()
+                                    && constant(program, &entry.arena, (touch.object, *e), i)
+                                        == mine
                             }
                         })
             })
-        })
+        });
+        let answer = !writers.is_empty() && together;
+        self.answers.insert(question, answer);
+        Some(answer)
+    }
+
+    /// What a writer's path says of the value that it stores.
+    fn stored(&mut self, model: &Model, w: &Writer) -> Rc<Vec<Condition>> {
+        let key = (w.entry, w.path, w.access);
+        if let Some(known) = self.stored.get(&key) {
+            return known.clone();
+        }
+        let found = Rc::new(written(model, w).unwrap_or_default());
+        self.stored.insert(key, found.clone());
+        found
+    }
+}
+
+/// A byte of a key that is the same for all packets: of a leased number those that all numbers share.
+fn constant(
+    program: &Program,
+    arena: &Arena,
+    (object, e): (usize, ExprId),
+    byte: usize,
+) -> Option<u64> {
+    if let Some(c) = arena.constant(e) {
+        return Some(c);
+    }
+    let leased = value_byte(program, arena, e) == Some((object, None));
+    let declared = program.objects.get(object).filter(|_| leased)?;
+    let last = declared
+        .first
+        .saturating_add(declared.capacity.checked_sub(1)?);
+    let above = |n: u64| n.checked_shr(8 * byte as u32).unwrap_or(0);
+    (above(declared.first) == above(last)).then(|| above(last) & 0xff)
+}
+
+/// What the path of an access says of the entry from which it reads the key.
+fn read(model: &Model, program: &Program, touch: &Touch, object: usize) -> Vec<Condition> {
+    let found = || {
+        let entry = model.entries.get(touch.at.entry)?;
+        let (arena, path) = (&entry.arena, touch.at.path_of(model)?);
+        let name = &program.objects.get(object)?.name;
+        let byte = |e: ExprId| {
+            let Node::Sym(s) = arena.node(e) else {
+                return None;
+            };
+            let symbol = arena.symbol(*s);
+            if symbol.origin != Origin::State(object) {
+                return None;
+            }
+            let state = names::state(name, &symbol.name)?;
+            match state.what {
+                What::Bytes { from } => Some((state.entry, from)),
+                _ => None,
+            }
+        };
+        let mut key = touch.at.access_of(model)?.key.iter();
+        let number = key.find_map(|e| match followed(arena, *e, 0, DEEPEST) {
+            Err((e, _)) => byte(e).map(|b| b.0),
+            Ok(_) => None,
+        })?;
+        let at = |(e, bit): (ExprId, u32)| match byte(e)? {
+            (entry, from) if entry == number => Some(8 * from + bit),
+            _ => None,
+        };
+        Some(said(arena, &path.guard, at))
+    };
+    found().unwrap_or_default()
+}
+
+/// What a path says of what it stores.
+fn written(model: &Model, w: &Writer) -> Option<Vec<Condition>> {
+    let (entry, path) = w.path_of(model)?;
+    let arena = &entry.arena;
+    let (mut places, mut out) = (HashMap::new(), Vec::new());
+    for (byte, e) in (w.from..).zip(&w.value) {
+        for bit in 0..arena.width(*e).min(8) {
+            let at = 8 * byte + bit;
+            match followed(arena, *e, bit, DEEPEST) {
+                Ok(value) => out.push(([(at, value)].into(), true)),
+                Err(place) => drop(places.entry(place).or_insert(at)),
+            }
+        }
+    }
+    out.extend(said(arena, &path.guard, |place| {
+        places.get(&place).copied()
+    }));
+    Some(out)
+}
+
+/// The conditions of a guard that bits equal a number, or do not.
+fn said(
+    arena: &Arena,
+    guard: &[ExprId],
+    at: impl Fn((ExprId, u32)) -> Option<u32>,
+) -> Vec<Condition> {
+    let of = |e: ExprId| {
+        let (e, equal) = negated(arena, e).map_or((e, true), |inner| (inner, false));
+        let Node::Cmp(Rel::Eq, a, b) = *arena.node(e) else {
+            return None;
+        };
+        let (x, number) = match (arena.constant(a), arena.constant(b)) {
+            (_, Some(number)) => (a, number),
+            (Some(number), None) => (b, number),
+            _ => return None,
+        };
+        let mut bits = BTreeMap::new();
+        for i in 0..arena.width(x) {
+            let value = number >> i & 1 == 1;
+            match followed(arena, x, i, DEEPEST) {
+                Ok(known) if known == value => {}
+                Ok(_) => return None,
+                Err(place) => drop(bits.insert(at(place)?, value)),
+            }
+        }
+        (!bits.is_empty()).then_some((bits, equal))
+    };
+    conjuncts(arena, guard).into_iter().filter_map(of).collect()
+}
+
+/// Whether no value fulfils all of these.
+fn contradict(read: &[&Condition], stored: &[Condition]) -> bool {
+    let mut bits: BTreeMap<u32, bool> = BTreeMap::new();
+    let all = || read.iter().copied().chain(stored);
+    for (at, value) in all().filter(|c| c.1).flat_map(|c| &c.0) {
+        if bits.insert(*at, *value).is_some_and(|v| v != *value) {
+            return true;
+        }
+    }
+    let met = |c: &Condition| c.0.iter().all(|(at, v)| bits.get(at) == Some(v));
+    all().any(|c| !c.1 && met(c))
 }

@@ -4,6 +4,7 @@
 pub(crate) mod derived;
 pub(crate) mod disjoint;
 pub(crate) mod equality;
+pub(crate) mod homing;
 pub(crate) mod incompatible;
 pub(crate) mod interchangeable;
 pub(crate) mod nothing;

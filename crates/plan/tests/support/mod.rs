@@ -7,6 +7,7 @@ mod models;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use millrace_check::Options;
 use millrace_model::{Limits, Model};
 use millrace_object::program::Program;
 use millrace_plan::plan::{KindPlan, ObjectPlan, PortPlan};
@@ -29,6 +30,13 @@ pub fn program(name: &str) -> Option<Plan> {
     Some(modelled(&folder.join(name).with_extension("c"))?.plan("generic"))
 }
 
+/// A program of tests/programs with these settings, for 16 cores.
+pub fn program_with(name: &str, settings: &[(&str, &str)]) -> Option<Plan> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = folder.join(name).with_extension("c");
+    Some(modelled_with(&source, settings)?.plan("generic"))
+}
+
 /// What plans are made from.
 pub struct Modelled {
     pub program: Program,
@@ -37,14 +45,23 @@ pub struct Modelled {
 
 /// Compiles, proves and models; none, and a line that says why, if clang or Z3 is not here.
 pub fn modelled(source: &Path) -> Option<Modelled> {
-    let loaded = models::compile(source)?;
+    modelled_with(source, &[])
+}
+
+/// The same with these settings.
+pub fn modelled_with(source: &Path, settings: &[(&str, &str)]) -> Option<Modelled> {
+    let mut loaded = models::compile(source)?;
+    for (name, value) in settings {
+        loaded.program.set_param(name, value).unwrap();
+    }
+    let checked = millrace_check::check(&loaded.program, &Options::default()).unwrap();
     // A machine that is busy answers late, and a question without an answer is a path too many.
     let limits = Limits {
         time: Duration::from_secs(240),
         question: Duration::from_secs(60),
         ..Limits::default()
     };
-    let model = millrace_model::model(&loaded.program, &loaded.checked, &limits);
+    let model = millrace_model::model(&loaded.program, &checked, &limits);
     let program = loaded.program;
     Some(Modelled { program, model })
 }

@@ -35,7 +35,19 @@ impl Lookup {
     #[inline]
     #[must_use]
     pub fn queue_of(&self, parsed: &Parsed) -> u32 {
-        let hash = match self.fields.get(parsed.kind as usize) {
+        self.rss.entry(self.hash(parsed))
+    }
+
+    /// The place in the table of a packet that was read before, as [`Rss::index_of`].
+    #[inline]
+    #[must_use]
+    pub fn index_of(&self, parsed: &Parsed) -> u32 {
+        self.rss.place(self.hash(parsed)) as u32
+    }
+
+    #[inline]
+    fn hash(&self, parsed: &Parsed) -> u32 {
+        match self.fields.get(parsed.kind as usize) {
             Some(Some(fields)) if self.rss.symmetry == Symmetry::None => {
                 let part = |(hash, at), field: &Field| {
                     let bytes = parsed.field(*field);
@@ -45,7 +57,6 @@ impl Lookup {
             }
             Some(Some(fields)) => self.table.hash(self.rss.input(parsed, fields).bytes()),
             _ => 0,
-        };
-        self.rss.entry(hash)
+        }
     }
 }

@@ -243,10 +243,22 @@ impl Rss {
         input.map_or(0, |input| toeplitz::hash(&self.key, input.bytes()))
     }
 
+    /// The place in the table of a packet that was read before.
+    #[must_use]
+    pub fn index_of(&self, parsed: &Parsed) -> u32 {
+        let fields = self.fields_of(parsed.kind).1;
+        let input = fields.map(|fields| self.input(parsed, fields));
+        let hash = input.map_or(0, |input| toeplitz::hash(&self.key, input.bytes()));
+        self.place(hash) as u32
+    }
+
+    fn place(&self, hash: u32) -> usize {
+        hash as usize & (self.table.len().wrapping_sub(1))
+    }
+
     /// What the table says of a hash.
     fn entry(&self, hash: u32) -> u32 {
-        let index = hash as usize & (self.table.len().wrapping_sub(1));
-        self.table.get(index).copied().unwrap_or(0)
+        self.table.get(self.place(hash)).copied().unwrap_or(0)
     }
 
     /// The same, worked out beforehand as far as it can be.

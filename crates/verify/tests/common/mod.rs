@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use millrace_dataplane::Module;
-use millrace_dataplane::module::Config;
+use millrace_dataplane::module::{Config, Homes};
 use millrace_emit::cache::Cache;
 use millrace_emit::lock::Test;
 use millrace_object::Program;
@@ -45,6 +45,7 @@ impl Sources {
             capacities: all,
             shared: wanted.shared.to_vec(),
             test: wanted.yields.map(|seed| Test { seed, dropped }),
+            homes: wanted.homes.to_vec(),
             ..Default::default()
         };
         let (cache, source) = (&self.cache, &self.source);
@@ -96,6 +97,7 @@ impl Function {
         let none = Wanted {
             capacities: &[],
             shared: &[],
+            homes: &[],
             yields: None,
         };
         let program = sources.built(&none, false).1;
@@ -132,6 +134,17 @@ impl Function {
         schedule: Schedule,
         trace: &mut dyn Trace,
     ) -> Result<Findings, VerifyError> {
+        self.coming_home(deal, None, schedule, trace)
+    }
+
+    /// The same, with where packets come home that carry leased numbers.
+    pub fn coming_home(
+        &self,
+        deal: &Deal<'_>,
+        homes: Option<Arc<Homes>>,
+        schedule: Schedule,
+        trace: &mut dyn Trace,
+    ) -> Result<Findings, VerifyError> {
         let ports = match self.program.ports.len() {
             0 => vec!["0".into(), "1".into()],
             _ => self.program.ports.clone(),
@@ -148,6 +161,7 @@ impl Function {
                     .iter()
                     .map(|o| o.initial.clone())
                     .collect(),
+                homes,
                 ..Config::default()
             },
             deal,
@@ -222,5 +236,6 @@ pub fn by(key: &[u8], workers: u32, fields: &[Field]) -> Steering {
         nic: rss,
         software: BTreeMap::new(),
         inside: true,
+        echoes: false,
     }
 }

@@ -129,6 +129,7 @@ impl Rig {
             }],
             // One device is all ports: what leaves anywhere leaves through the queue it came from.
             of_port: vec![Some(0); ports.len()],
+            topology: None,
             ports,
             workers: queues.into_iter().map(|queue| vec![queue]).collect(),
             words: vec![settings.word.clone()],

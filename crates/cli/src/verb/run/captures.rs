@@ -35,11 +35,13 @@ impl Run {
         };
         let sources = wiring::sources(&words, &ports, &options)?;
         let (sinks, pass) = wiring::sinks(&words, &ports)?;
-        let mut opened = self.outside.open(&function.exposed, self.cores)?;
+        let mut opened = self.outside.open(&function.exposed, &[], self.cores)?;
         opened.entries.extend(routes);
+        let mut config = self.config(0, function, std::mem::take(&mut opened.entries));
+        config.homes = arrangement.and_then(Arrangement::homes);
         let run = millrace_dataplane::Run {
             module: function.module.clone(),
-            config: self.config(0, function, std::mem::take(&mut opened.entries)),
+            config,
             program: function.entry,
             prefetch: !self.no_prefetch,
             sources,

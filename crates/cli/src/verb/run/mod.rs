@@ -1,8 +1,11 @@
 //! `millrace run`: a network function between ports.
 
 mod captures;
+mod chain;
 mod element;
 mod kernel;
+mod maker;
+mod sane;
 mod workers;
 
 use std::fs::File;
@@ -12,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use millrace_chain::{Description, What};
 use millrace_dataplane::Config;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::module::Entry;
@@ -38,7 +42,7 @@ pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
     /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS; several run in a row, each
     /// one's second port leading to the next one's first. guest:'PROGRAM ARGUMENTS' hosts an unmodified
-    /// program, whose interface is called @ (docs/guests.md)
+    /// program, whose interface is called @ (docs/guests.md). FILE.toml describes a chain (docs/chains.md)
     #[arg(required = true, value_name = "NF")]
     nfs: Vec<String>,
 
@@ -162,9 +166,6 @@ pub struct Run {
     json: bool,
 }
 
-/// More workers than any machine has cores are a mistake.
-const MAX_CORES: usize = 1024;
-
 const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
 null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
@@ -255,7 +256,8 @@ impl Run {
     }
 
     fn with_ports(&self) -> Result<u8, Failure> {
-        self.sane()?;
+        let chain = self.described()?;
+        self.sane(&chain)?;
         if self.strategy == Strategy::Sequential {
             return self.sequential().with_ports();
         }
@@ -272,23 +274,31 @@ impl Run {
         } else {
             &self.ports
         };
-        let guest = self.nfs.iter().find(|nf| element::is_guest(nf));
-        if let Some(word) = guest {
-            self.hosts(word, in_kernel)?;
+        let guest = chain
+            .elements
+            .iter()
+            .find(|e| matches!(e.what, What::Guest(_)));
+        if let Some(guest) = guest {
+            self.hosts(&chain::word(guest), in_kernel)?;
         }
-        for nf in &self.nfs {
-            if let Some(guest) = Element::guest(nf, self.json || self.takes_stdout()) {
-                elements.push(guest?);
-                continue;
-            }
+        for described in &chain.elements {
+            let asked = match &described.what {
+                What::Guest(guest) => {
+                    let taken = self.json || self.takes_stdout();
+                    elements.push(Element::guest(&chain, described, guest, taken)?);
+                    continue;
+                }
+                What::Function(function) => function,
+            };
+            let nf = chain::path(&chain, &asked.word);
             let table = self.routes.as_deref();
-            let mut make = self.make(nf)?;
+            let mut make = self.make(&chain, described, asked)?;
             if self.cores > 1 && !in_kernel {
-                let found = self.arrange(nf, &make)?;
+                let found = self.arrange(&chain, &nf, &make)?;
                 make = found.divided(&make);
                 arrangement = Some(found);
             }
-            let (mut function, entries) = routing::load(nf, &make, table, inputs)?;
+            let (mut function, entries) = routing::load(&nf, &make, table, inputs)?;
             if let Some(arrangement) = &arrangement {
                 arrangement.tell(&mut function);
             }
@@ -299,8 +309,11 @@ impl Run {
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             self.by_kernel(first)?
-        } else if guest.is_some() || serving::needed(&self.asked(), elements.len()) {
-            self.by_workers(&elements, routes, arrangement.as_ref())?
+        } else if guest.is_some()
+            || chain.file.is_some()
+            || serving::needed(&self.asked(), elements.len())
+        {
+            self.by_workers(&chain, &elements, routes, arrangement.as_ref())?
         } else if self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
@@ -311,7 +324,7 @@ impl Run {
             self.between_ports(first, routes, arrangement.as_ref())?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
-        let name = names.join(", ");
+        let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
         let text = account::text(&name, first, &account);
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
@@ -330,39 +343,6 @@ impl Run {
             DONE
         } else {
             WRONG
-        })
-    }
-
-    /// Those of `NF:NAME=…` that are for one of the functions; without others, all of them.
-    fn of(&self, nf: &str, all: &[String]) -> Result<Vec<String>, Failure> {
-        if self.nfs.len() < 2 {
-            return Ok(all.to_vec());
-        }
-        let mut own = Vec::new();
-        for text in all {
-            let known = |(name, _): &(&str, &str)| self.nfs.iter().any(|n| short(n) == *name);
-            let Some((name, rest)) = text.split_once(':').filter(known) else {
-                let first = short(nf);
-                return Err(
-                    Failure::wrong(format!("`{text}`: of which function?")).help(format!(
-                        "write the function's name before it, as in {first}:{text}"
-                    )),
-                );
-            };
-            if name == short(nf) {
-                own.push(rest.to_owned());
-            }
-        }
-        Ok(own)
-    }
-
-    fn make(&self, nf: &str) -> Result<Make, Failure> {
-        Ok(Make {
-            set: self.of(nf, &self.set)?,
-            capacity: self.of(nf, &self.capacity)?,
-            program: self.program.clone(),
-            sanitize: self.sanitize,
-            ..Make::default()
         })
     }
 
@@ -385,7 +365,7 @@ impl Run {
     }
 
     /// How a function runs on several cores, which the user is told.
-    fn arrange(&self, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
+    fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
         let captures: Vec<String> = self.trace.iter().cloned().collect();
         let words = Words {
             inputs: &captures,
@@ -396,7 +376,7 @@ impl Run {
         let asked = parallel::Asked {
             cores: self.cores,
             trace: self.trace.is_some().then_some(words),
-            strategy: if self.nfs.len() > 1 && self.strategy != Strategy::Lock {
+            strategy: if chain.elements.len() > 1 && self.strategy != Strategy::Lock {
                 // Nothing says yet what the steering of one would do to the next.
                 Strategy::Spread
             } else {
@@ -451,6 +431,7 @@ impl Run {
             time: 0,
             initial: function.initial.clone(),
             entries,
+            homes: None,
         }
     }
 
@@ -459,66 +440,10 @@ impl Run {
         let words = self.outputs.iter().chain(&self.pass).any(|w| w == "-");
         words || self.records.as_ref().is_some_and(|r| r.as_os_str() == "-")
     }
-
-    fn sane(&self) -> Result<(), Failure> {
-        if !(1..=MAX_CORES).contains(&self.cores) {
-            return Err(
-                Failure::wrong(format!("--cores {}: no number of cores", self.cores))
-                    .help(format!("give 1 to {MAX_CORES}")),
-            );
-        }
-        if !self.cpus.is_empty() && self.cpus.len() != self.cores {
-            let (cpus, cores) = (self.cpus.len(), self.cores);
-            return Err(
-                Failure::wrong(format!("--cpus names {cpus}, --cores says {cores}"))
-                    .help("name one processor for each worker"),
-            );
-        }
-        if self.trace.is_some() && (self.cores < 2 || self.nfs.len() > 1) {
-            return Err(
-                Failure::wrong("--trace is for one function on several cores")
-                    .help("give --cores, or leave --trace out"),
-            );
-        }
-        if !self.steer.is_empty() && (self.cores < 2 || self.nfs.len() > 1) {
-            return Err(
-                Failure::wrong("--steer is for one function on several cores")
-                    .help("give --cores, or leave --steer out"),
-            );
-        }
-        if self.nfs.len() > 1 {
-            if self.program.is_some() {
-                return Err(Failure::wrong("--program is for one function")
-                    .help("write FILE.o:PROGRAM for each of several"));
-            }
-            let flag = self.routes.as_ref().map(|_| "--routes");
-            if let Some(flag) = flag.or(self.outside.of_one()) {
-                return Err(Failure::wrong(format!("{flag} is for one function"))
-                    .help("leave it out, or run the functions one by one"));
-            }
-        }
-        if self.json && self.takes_stdout() {
-            return Err(
-                Failure::wrong("--json and packets cannot both go to standard output")
-                    .help("write the packets to a file"),
-            );
-        }
-        if self.loops.is_some() && !self.inputs.iter().any(|w| port::loops(w)) {
-            return Err(Failure::wrong("--loops: no input can begin again")
-                .help("name the capture mem:FILE to loop it from memory"));
-        }
-        Ok(())
-    }
 }
 
 fn no_state(error: millrace_dataplane::module::ModuleError) -> Failure {
     Failure::wrong(error).help("declare a smaller capacity, or free memory on this machine")
-}
-
-/// What a function is called by: the last part of its word, without an ending.
-fn short(word: &str) -> &str {
-    let path = std::path::Path::new(word.trim_end_matches('/'));
-    path.file_stem().and_then(|s| s.to_str()).unwrap_or(word)
 }
 
 fn records(path: &std::path::Path) -> Result<RecordWriter, Failure> {

@@ -1,5 +1,9 @@
 //! Between live ports, or several functions in a row: by workers.
 
+use millrace_chain::connect::connect;
+use millrace_chain::{Description, What};
+use millrace_control::Elements;
+use millrace_control::elements;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
@@ -8,6 +12,7 @@ use millrace_dataplane::runner::Progress;
 use millrace_dataplane::worker::{self, Code, Link, ModuleCode};
 use millrace_dataplane::{Serve, port, signal};
 
+use super::chain;
 use super::element::{self, Element};
 use super::{Run, no_state, records};
 use crate::failure::Failure;
@@ -22,15 +27,17 @@ impl Run {
     /// Runs functions between live ports, or several in a row.
     pub(super) fn by_workers(
         &self,
+        described: &Description,
         elements: &[Element],
         routes: Vec<Entry>,
         arrangement: Option<&Arrangement>,
     ) -> Result<Account, Failure> {
         let mut asked = self.asked();
         signal::install();
-        let declared: Vec<_> = elements.iter().map(|e| (e.name(), e.ports())).collect();
-        let ports = match serving::ends(&declared)? {
-            Some(ends) => ends,
+        let named: Vec<_> = elements.iter().map(Element::named).collect();
+        let connected = connect(described, &named).map_err(chain::wrong)?;
+        let ports = match &connected {
+            Some(connected) => connected.ports.clone(),
             None => elements.first().map_or(Vec::new(), |e| e.ports().to_vec()),
         };
         let both: &[String] = &self.ports;
@@ -41,41 +48,62 @@ impl Run {
             pass: None,
         };
         let ports = wiring::port_names(&ports, &words)?;
-        let mut opened = match elements {
-            [Element::Function(one)] => self.outside.open(&one.exposed, self.cores)?,
+        let order = connected.as_ref().map(|c| c.order.clone());
+        let order = order.unwrap_or_else(|| (0..elements.len()).collect());
+        let parts = order.iter().filter_map(|at| {
+            let element = elements.get(*at)?;
+            Some((element, described.elements.get(*at)?))
+        });
+        let parts: Vec<_> = parts.collect();
+        let mut opened = match parts.as_slice() {
+            [(Element::Function(one), _)] => self.outside.open(&one.exposed, &ports, self.cores)?,
             row => {
-                let names: Vec<_> = row.iter().map(Element::name).collect();
-                self.outside.open_row(&names.join("+"), self.cores)?
+                let names: Vec<_> = elements.iter().map(Element::name).collect();
+                let name = described.name.clone().unwrap_or_else(|| names.join("+"));
+                self.outside
+                    .open_row(Elements::new(&name, shown(row)), self.cores)?
             }
         };
         opened.entries.extend(routes);
         let mut chain = Vec::new();
-        for (index, (element, nf)) in elements.iter().zip(&self.nfs).enumerate() {
+        for (index, (element, of)) in parts.iter().enumerate() {
+            let several = parts.len() > 1 || described.file.is_some();
+            let name = if several {
+                of.name.as_str()
+            } else {
+                element.name()
+            };
             let function = match element {
                 Element::Function(function) => function,
                 Element::Guest(spec) => {
-                    chain.push(Link {
-                        name: spec.name.clone(),
-                        code: element::start(spec)?,
-                        reasons: vec![element::DROPPED.to_owned()],
-                        objects_bytes: 0,
-                        shares: Vec::new(),
-                    });
+                    chain.push(element::link(name, element::start(spec)?));
                     continue;
                 }
             };
-            let entries = match elements {
-                [_] => std::mem::take(&mut opened.entries),
-                _ => Outside::entries(&self.of(nf, self.outside.maps())?, &function.exposed)?,
+            let mut entries = match &of.what {
+                What::Function(asked) => {
+                    let maps = chain::maps(described, &asked.maps);
+                    Outside::entries(&maps, &function.exposed)?
+                }
+                What::Guest(_) => Vec::new(),
             };
+            entries.extend(match parts.as_slice() {
+                [_] => std::mem::take(&mut opened.entries),
+                _ => {
+                    let own = chain::of(described, of, self.outside.maps())?;
+                    Outside::entries(&own, &function.exposed)?
+                }
+            });
             if let Some(arrangement) = arrangement {
                 arrangement.allow_contents(function, &entries, self.cores)?;
             }
+            let mut config = self.config(index, function, entries);
+            config.homes = arrangement.and_then(Arrangement::homes);
             chain.push(Link {
-                name: function.name.clone(),
+                name: name.to_owned(),
                 code: Code::Module(ModuleCode {
                     module: function.module.clone(),
-                    config: self.config(index, function, entries),
+                    config,
                     program: function.entry,
                     prefetch: !self.no_prefetch,
                 }),
@@ -83,6 +111,9 @@ impl Run {
                 objects_bytes: function.objects_bytes,
                 shares: arrangement.map_or_else(Vec::new, |a| a.shares(function)),
             });
+        }
+        if let Some(elements) = opened.elements.as_ref().filter(|_| self.cores == 1) {
+            elements.changeable(Box::new(self.maker(chain.len())));
         }
         if elements.iter().any(|e| e.function().is_none()) {
             screen::err(if millrace_guest::protect::available() {
@@ -115,6 +146,7 @@ impl Run {
         }
         let serve = Serve {
             chain,
+            topology: connected.map(|c| c.topology),
             ports,
             workers: served.workers,
             words: served.words,
@@ -150,4 +182,21 @@ impl Run {
         bar.end();
         opened.close(account.map_err(no_state))
     }
+}
+
+/// The elements as requests see them, with the numbers that the chain gives them.
+fn shown(parts: &[(&Element, &millrace_chain::Element)]) -> Vec<elements::Element> {
+    let of = |((element, described), id): (&(&Element, &millrace_chain::Element), u64)| {
+        let ports = match element.ports() {
+            [] => vec!["0".to_owned(), "1".to_owned()],
+            ports => ports.to_vec(),
+        };
+        elements::Element {
+            id,
+            name: described.name.clone(),
+            ports,
+            exposed: element.function().map(|f| f.exposed.clone()),
+        }
+    };
+    parts.iter().zip(0..).map(of).collect()
 }

@@ -163,11 +163,13 @@ pub fn tables(view: &View, sort: Sort) -> Vec<Table> {
 
 fn functions(view: &View) -> Table {
     let mut table = Table::new(
-        "Functions",
+        "Elements",
         &[
-            ("function", Key::Order),
+            ("element", Key::Order),
             ("packets/s", Key::Packets),
             ("ns/packet", Key::Cost),
+            ("cycles", Key::Order),
+            ("share, %", Key::Order),
             ("bursts/s", Key::Bursts),
             ("a burst", Key::Order),
         ],
@@ -177,6 +179,8 @@ fn functions(view: &View) -> Table {
         let cells = vec![
             packets,
             ns(f.ns_per_packet),
+            f.cycles_per_packet.map_or((0.0, "-".into()), ns),
+            ns(f.share * 100.0),
             bursts,
             ns(f.packets_per_burst),
         ];
@@ -261,22 +265,24 @@ fn queues(view: &View) -> Table {
 }
 
 fn workers(view: &View) -> Table {
-    let mut table = Table::new(
-        "Workers",
-        &[
-            ("worker", Key::Order),
-            ("packets/s", Key::Packets),
-            ("dropped/s", Key::Losses),
-            ("missed/s", Key::Order),
-            ("of all, %", Key::Order),
-            ("ns/packet", Key::Cost),
-            ("bursts/s", Key::Bursts),
-            ("a burst", Key::Order),
-            ("inside, %", Key::Order),
-        ],
-    );
+    // Where every part has room there is nothing to say of it.
+    let some_full = view.workers.iter().any(|w| w.full_per_second > 0.0);
+    let full = some_full.then_some(("full/s", Key::Order));
+    let heads = [
+        ("worker", Key::Order),
+        ("packets/s", Key::Packets),
+        ("dropped/s", Key::Losses),
+        ("missed/s", Key::Order),
+        ("of all, %", Key::Order),
+        ("ns/packet", Key::Cost),
+        ("bursts/s", Key::Bursts),
+        ("a burst", Key::Order),
+        ("inside, %", Key::Order),
+    ];
+    let heads: Vec<_> = heads.into_iter().chain(full).collect();
+    let mut table = Table::new("Workers", &heads);
     for w in &view.workers {
-        let cells = vec![
+        let mut cells = vec![
             rate(w.packets_per_second),
             rate(w.lost_per_second),
             rate(w.missed_per_second),
@@ -286,6 +292,9 @@ fn workers(view: &View) -> Table {
             ns(w.packets_per_burst),
             ns(w.inside * 100.0),
         ];
+        if some_full {
+            cells.push(rate(w.full_per_second));
+        }
         table.row(w.worker.to_string(), cells);
     }
     table

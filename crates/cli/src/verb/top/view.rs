@@ -46,6 +46,8 @@ pub struct Worker {
     pub packets_per_burst: f64,
     /// share of the time inside functions, 0 to 1
     pub inside: f64,
+    /// insertions that found its part of a divided object full
+    pub full_per_second: f64,
 }
 
 /// A port of the function.
@@ -63,12 +65,16 @@ pub struct Port {
     pub aborted_per_second: f64,
 }
 
-/// A function.
+/// An element of the chain.
 #[derive(Debug, Serialize)]
 pub struct Function {
     pub name: String,
     pub packets_per_second: f64,
     pub ns_per_packet: f64,
+    /// cycles of the time stamp counter; none where its rate is not known
+    pub cycles_per_packet: Option<f64>,
+    /// of the time in all elements, 0 to 1
+    pub share: f64,
     pub bursts_per_second: f64,
     pub packets_per_burst: f64,
 }
@@ -146,6 +152,7 @@ fn worker(step: &Step<'_>, all: f64) -> Worker {
         bursts_per_second: step.rate(|a| a.worker().bursts),
         packets_per_burst: per(packets, bursts),
         inside: per(inside, step.seconds()),
+        full_per_second: step.rate(|a| a.worker().full),
     }
 }
 
@@ -171,10 +178,15 @@ fn ports(steps: &[Step<'_>]) -> Vec<Port> {
 /// The functions in their order; over captures there is one, which is all that the worker does.
 fn functions(run: &str, steps: &[Step<'_>]) -> Vec<Function> {
     let stages = steps.first().map_or(&[][..], |s| &s.now.stages);
-    let of = |name: &str, index: Option<usize>| {
-        let at = |a: &Account| match index {
-            Some(index) => a.stages.get(index).cloned().unwrap_or_default(),
-            None => {
+    let all_inside: f64 = steps.iter().map(|s| s.longer(|a| a.worker().seconds)).sum();
+    // By name: the chain may have changed between the two answers.
+    let of = |name: &str, one: bool| {
+        let at = |a: &Account| match one {
+            false => {
+                let mut own = a.stages.iter().filter(|s| s.name == name && !s.left);
+                own.next().cloned().unwrap_or_default()
+            }
+            true => {
                 let worker = a.worker();
                 StageAccount {
                     packets: worker.packets,
@@ -189,22 +201,31 @@ fn functions(run: &str, steps: &[Step<'_>]) -> Vec<Function> {
         };
         let inside: f64 = steps.iter().map(|s| s.longer(|a| at(a).seconds)).sum();
         let packets = more(|s| s.packets) as f64;
+        let now: Vec<_> = steps.iter().map(|s| at(s.now)).collect();
+        let cycles: f64 = now
+            .iter()
+            .map(|s| s.cycles_per_packet * s.packets as f64)
+            .sum();
+        let seconds: f64 = now.iter().map(|s| s.seconds).sum();
+        let ns = per(inside * 1e9, packets);
         Function {
+            cycles_per_packet: (cycles > 0.0 && seconds > 0.0)
+                .then(|| ns * cycles / (seconds * 1e9)),
+            share: per(inside, all_inside),
             name: name.to_owned(),
             packets_per_second: sum(steps, |a| at(a).packets),
-            ns_per_packet: per(inside * 1e9, packets),
+            ns_per_packet: ns,
             bursts_per_second: sum(steps, |a| at(a).bursts),
             packets_per_burst: per(packets, more(|s| s.bursts) as f64),
         }
     };
     match stages {
         [] if steps.is_empty() => Vec::new(),
-        [] => vec![of(run, None)],
-        stages => stages
-            .iter()
-            .enumerate()
-            .map(|(index, stage)| of(&stage.name, Some(index)))
-            .collect(),
+        [] => vec![of(run, true)],
+        stages => {
+            let there = stages.iter().filter(|s| !s.left);
+            there.map(|stage| of(&stage.name, false)).collect()
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! What the plan says of a number of cores, or the user by hand, as `verify` takes it.
 
+use std::sync::Arc;
+
 use millrace_check::Checked;
+use millrace_dataplane::module::Homes;
 use millrace_dataplane::share;
 use millrace_emit::lock;
 use millrace_model::Model;
@@ -11,6 +14,7 @@ use millrace_verify::{Deal, Findings, Held};
 
 use super::Verify;
 use crate::failure::{Failure, NO};
+use crate::parallel::homes::ComingHome;
 use crate::parallel::{TABLES, by_hand, planned, writes};
 
 /// How a function is dealt out to workers.
@@ -23,6 +27,7 @@ pub struct Planned {
     parts: Vec<(String, u64)>,
     /// how far apart in time packets may be that workers do at the same moment, ns
     pub apart: Option<u64>,
+    home: Option<ComingHome>,
 }
 
 /// Makes the plan for a number of cores, and draws its keys.
@@ -68,8 +73,10 @@ pub fn planned(
     }
     let held = millrace_verify::held(&plan, program, &shared);
     let workers = plan.cores;
+    let home = ComingHome::of(&plan, program, &steering);
     Ok(Planned {
         apart: lock::apart(program, checked, &shared),
+        home,
         ..Planned::new(Some(plan), workers, steering, held, program)
     })
 }
@@ -135,7 +142,13 @@ impl Planned {
             steering,
             held,
             apart: None,
+            home: None,
         }
+    }
+
+    /// Where packets come home that carry leased numbers.
+    pub fn homes(&self) -> Option<Arc<Homes>> {
+        self.home.as_ref().map(|h| h.homes.clone())
     }
 
     /// What is dealt out.
@@ -145,6 +158,7 @@ impl Planned {
             dispatch: &self.steering,
             held: self.held.clone(),
             parts: self.parts.clone(),
+            homes: self.home.iter().flat_map(|h| h.names.clone()).collect(),
         }
     }
 

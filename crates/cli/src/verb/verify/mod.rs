@@ -216,6 +216,7 @@ impl Verify {
                     time: 0,
                     initial: function.initial.clone(),
                     entries: entries.clone(),
+                    homes: planned.homes(),
                 },
                 deal: &planned.deal(),
                 apart: planned.apart,
@@ -296,6 +297,7 @@ impl Build for Builder<'_> {
         let mut make = Make {
             shared: wanted.shared.to_vec(),
             yields: wanted.yields,
+            homes: wanted.homes.to_vec(),
             ..self.of.make()
         };
         let other = |text: &String| {

@@ -64,6 +64,7 @@ fn steering(queues: u32) -> Steering {
         nic: Rss::new(&nic::named("generic").unwrap(), queues),
         software: std::collections::BTreeMap::new(),
         inside: false,
+        echoes: false,
     }
 }
 

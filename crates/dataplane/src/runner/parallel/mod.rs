@@ -226,6 +226,7 @@ impl Reader {
     /// Gathers the next window: up to its size, the end, or what is there now. True at the end.
     fn fill(&mut self) -> (Window, bool) {
         let workers = self.lines.len();
+        let homes = self.run.config.homes.clone();
         let mut window = Window {
             begin: 0,
             owners: Vec::with_capacity(WINDOW),
@@ -267,6 +268,7 @@ impl Reader {
                 time,
                 stamp: record.time_ns,
                 wire: record.original_length,
+                home: homes.as_ref().map_or(0, |h| h.of(port, record.data)),
             };
             let owner = self
                 .owners

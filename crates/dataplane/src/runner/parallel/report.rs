@@ -47,6 +47,7 @@ impl Reader {
             let tally = &self.tally;
             let mut desk = Desk {
                 instance: Some(first),
+                chain: None,
                 others: others.iter_mut().collect(),
                 now: self.clock,
                 account: &|| tally.account(&reasons, rate),
@@ -87,6 +88,11 @@ fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<Object
         let asked = instances.iter_mut().take(copies);
         let entries: Vec<_> = asked.map(|i| i.count(index, now)).collect();
         let bytes = object.bytes.saturating_mul(entries.len() as u64);
+        let full = instances.iter_mut().map(|i| i.full(index).unwrap_or(0));
+        let mut full: Vec<_> = full.collect();
+        if full.iter().all(|n| *n == 0) {
+            full.clear();
+        }
         match shares.get(index).copied().unwrap_or(Share::Replicated) {
             Share::Divided { whole } => ObjectAccount {
                 name: object.name,
@@ -95,6 +101,7 @@ fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<Object
                 capacity: whole,
                 bytes,
                 by_worker: entries,
+                full_by_worker: full,
             },
             Share::Merged | Share::Replicated => ObjectAccount {
                 name: object.name,
@@ -103,6 +110,7 @@ fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<Object
                 capacity: object.capacity,
                 bytes,
                 by_worker: Vec::new(),
+                full_by_worker: Vec::new(),
             },
         }
     });

@@ -94,6 +94,7 @@ impl Bench {
             nic: Rss::new(&nic::named("generic").unwrap(), workers as u32),
             software: std::collections::BTreeMap::new(),
             inside: false,
+            echoes: false,
         };
         Parallel {
             run: self.run(name),

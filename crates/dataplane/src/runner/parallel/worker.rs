@@ -122,8 +122,10 @@ impl Worker {
         self.clock = self.clock.max(batch.clock);
         for (object, seen) in &mut self.divided {
             let full = self.instance.full(*object).unwrap_or(0);
+            let more = full.saturating_sub(std::mem::replace(seen, full));
+            self.tally.worker.full += more;
             batch.parts.push(Part {
-                full: full - std::mem::replace(seen, full),
+                full: more,
                 entries: if batch.count {
                     self.instance.count(*object, self.clock)
                 } else {
@@ -170,6 +172,7 @@ impl Worker {
             let (tally, reasons, rate) = (&self.tally, &self.reasons, &self.rate);
             let mut desk = Desk {
                 instance: Some(&mut self.instance),
+                chain: None,
                 others: Vec::new(),
                 now: self.clock,
                 account: &|| tally.account(reasons, rate),

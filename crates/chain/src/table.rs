@@ -1,0 +1,97 @@
+//! Tables of a TOML file, with the lines that things stand in.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A file as it is read.
+pub struct Source<'a> {
+    /// its text
+    pub text: &'a str,
+}
+
+/// What is wrong, in which line, and what to do.
+pub struct Wrong {
+    pub line: Option<usize>,
+    pub what: String,
+    pub help: String,
+}
+
+impl Source<'_> {
+    /// The line of a place, from 1.
+    pub fn line(&self, span: &Range<usize>) -> usize {
+        let before = self.text.as_bytes().get(..span.start).unwrap_or_default();
+        before.iter().filter(|b| **b == b'\n').count() + 1
+    }
+
+    pub fn wrong<T>(&self, value: &Spanned<T>, what: String, help: &str) -> Wrong {
+        Wrong {
+            line: Some(self.line(&value.span())),
+            what,
+            help: help.to_owned(),
+        }
+    }
+
+    /// A text.
+    pub fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
+        let text = value.get_ref().as_str().map(str::to_owned);
+        text.ok_or_else(|| self.kind(key, value, "a text, in quotes"))
+    }
+
+    /// A list of texts.
+    pub fn texts(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, Wrong> {
+        let list = value.get_ref().as_array();
+        let list = list.ok_or_else(|| self.kind(key, value, "a list of texts"))?;
+        list.iter().map(|v| self.text(key, v)).collect()
+    }
+
+    /// A table.
+    pub fn table<'b, 'i>(
+        &self,
+        key: &str,
+        value: &'b Spanned<DeValue<'i>>,
+    ) -> Result<&'b DeTable<'i>, Wrong> {
+        let table = value.get_ref().as_table();
+        table.ok_or_else(|| self.kind(key, value, "a table"))
+    }
+
+    /// What a person writes as a value on a command line: a text, a number, true or false.
+    pub fn scalar(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(number) => {
+                let read = i128::from_str_radix(&number.as_str().replace('_', ""), number.radix());
+                let read = read.map(|n| n.to_string());
+                read.map_err(|_| self.kind(key, value, "a number"))
+            }
+            DeValue::Float(number) => Ok(number.as_str().replace('_', "")),
+            DeValue::Boolean(truth) => Ok(truth.to_string()),
+            _ => Err(self.kind(key, value, "a text or a number")),
+        }
+    }
+
+    /// `NAME=VALUE` for each member of a table.
+    pub fn pairs(
+        &self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Vec<(String, String)>, Wrong> {
+        let table = self.table(key, value)?.iter();
+        let pair = |(name, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let name: &std::borrow::Cow<'_, str> = name.get_ref();
+            Ok((name.to_string(), self.scalar(name, value)?))
+        };
+        table.map(pair).collect()
+    }
+
+    /// That a value is of the wrong kind.
+    pub fn kind(&self, key: &str, value: &Spanned<DeValue<'_>>, wanted: &str) -> Wrong {
+        let is = value.get_ref().type_str();
+        self.wrong(
+            value,
+            format!("`{key}` is {wanted}, not of type {is}"),
+            "see docs/chains.md",
+        )
+    }
+}

@@ -1,0 +1,149 @@
+//! `millrace ctl`: statistics and orders for what runs, changes of its chain, and a shell for all of them.
+
+mod chain;
+mod complete;
+mod shell;
+mod terminal;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use millrace_control::client::request;
+use millrace_control::protocol::Request;
+use millrace_control::socket;
+use serde_json::{Value, json};
+
+use crate::failure::{DONE, Failure};
+use crate::screen;
+use crate::target::Target;
+
+/// Ask what runs for its counts, change its chain, or tell it to end; without a command, a shell.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 done, 1 the state refuses, 2 wrong use or nothing that answers.")]
+pub struct Ctl {
+    #[command(subcommand)]
+    what: Option<What>,
+
+    #[command(flatten)]
+    target: Target,
+
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// What can be asked.
+#[derive(Subcommand)]
+pub enum What {
+    /// The runs that can be asked
+    Runs,
+    /// What has happened so far, without holding up packets
+    Stats,
+    /// The parameters, with their values
+    Params,
+    /// Set a parameter from the next burst on; what ON_START made of it stays as it is
+    Set {
+        /// As `run` takes it; of several functions, ELEMENT:NAME=VALUE
+        #[arg(value_name = "NAME=VALUE")]
+        setting: String,
+    },
+    /// Look at the chain, and change it between two bursts
+    Chain {
+        #[command(subcommand)]
+        what: chain::What,
+    },
+    /// The guests of the run, which can be moved
+    Guests,
+    /// Move a guest, and its packets with it, to a process that waits for one with `millrace receive`
+    Migrate {
+        /// Its name, or its slot's number
+        guest: String,
+        /// The other's socket
+        #[arg(long, value_name = "SOCKET")]
+        to: PathBuf,
+    },
+    /// Write a snapshot of a guest, which goes on; run it later as guest,restore=FILE:
+    Snapshot {
+        /// Its name, or its slot's number
+        guest: String,
+        /// Where to
+        file: PathBuf,
+    },
+    /// End after the packets that the ports have taken already
+    Drain,
+    /// End before the next burst
+    Stop,
+}
+
+impl Ctl {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Asks the run, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        match &self.what {
+            Some(what) => what.perform(&self.target, self.json),
+            None => shell::run(&self.target, self.json),
+        }
+    }
+}
+
+impl What {
+    /// Asks the run, and gives the exit status; with `json` the answer is one document.
+    pub fn perform(&self, target: &Target, json: bool) -> Result<u8, Failure> {
+        let ask = |request: Request| {
+            let answer = target.connect()?.ask(request);
+            answer.map_err(Failure::control)
+        };
+        let answer = match self {
+            Self::Runs => {
+                let runs = socket::runs(None);
+                let list = runs.iter().map(|(n, p)| json!({ "name": n, "socket": p }));
+                json!({ "runs": list.collect::<Vec<_>>() })
+            }
+            Self::Stats => ask(request("stats"))?,
+            Self::Params => ask(request("params"))?,
+            Self::Set { setting } => ask(Request {
+                setting: Some(setting.clone()),
+                ..request("set")
+            })?,
+            Self::Chain { what } => what.ask(target)?,
+            Self::Guests => ask(request("guests"))?,
+            Self::Migrate { guest, to } => ask(of_guest("migrate", guest, to)?)?,
+            Self::Snapshot { guest, file } => ask(of_guest("snapshot", guest, file)?)?,
+            Self::Drain => ask(request("drain"))?,
+            Self::Stop => ask(request("stop"))?,
+        };
+        if json {
+            screen::document(&answer);
+            return Ok(DONE);
+        }
+        screen::out(&match self {
+            Self::Runs => text::names(&answer),
+            Self::Stats => text::stats(&answer),
+            Self::Params => text::params(&answer),
+            Self::Set { .. } => text::changed(&answer),
+            Self::Chain { .. } => chain::text(&answer),
+            Self::Guests => text::guests(&answer),
+            Self::Migrate { .. } | Self::Snapshot { .. } => text::moved(&answer),
+            Self::Drain | Self::Stop => Value::as_str(&answer["state"])
+                .unwrap_or_default()
+                .to_owned(),
+        });
+        Ok(DONE)
+    }
+}
+
+/// A request about a guest; the run has another working directory than this process.
+fn of_guest(verb: &str, guest: &str, to: &Path) -> Result<Request, Failure> {
+    let path = std::path::absolute(to).map_err(Failure::wrong)?;
+    Ok(Request {
+        object: Some(guest.to_owned()),
+        to: Some(path.display().to_string()),
+        ..request(verb)
+    })
+}

@@ -1,0 +1,139 @@
+//! The chain that is asked for: from a file, or from the words of the command line.
+
+use std::path::Path;
+
+use millrace_chain::{ChainError, Description, What, description, file};
+use millrace_guest::Word;
+
+use super::Run;
+use crate::failure::Failure;
+use crate::function::Make;
+
+impl Run {
+    /// What is to run, as one value however it was written.
+    pub(super) fn described(&self) -> Result<Description, Failure> {
+        match self.nfs.as_slice() {
+            [one] if file::is_file(one) => file::read(Path::new(one)).map_err(wrong),
+            words => match words.iter().find(|w| file::is_file(w)) {
+                Some(word) => Err(Failure::wrong(format!("{word}: a chain file stands alone"))
+                    .help("add what you want to it as an [[element]]")),
+                None => Ok(Description::line(words, called)),
+            },
+        }
+    }
+
+    /// How a function is made: as the file says, then as the command line does.
+    pub(super) fn make(
+        &self,
+        chain: &Description,
+        element: &millrace_chain::Element,
+        asked: &millrace_chain::Function,
+    ) -> Result<Make, Failure> {
+        let both = |file: &[String], line: &[String]| -> Result<Vec<String>, Failure> {
+            let own = of(chain, element, line)?;
+            Ok(file.iter().cloned().chain(own).collect())
+        };
+        Ok(Make {
+            set: both(&asked.set, &self.set)?,
+            capacity: both(&asked.capacity, &self.capacity)?,
+            program: self.program.clone().or_else(|| asked.program.clone()),
+            sanitize: self.sanitize,
+            ..Make::default()
+        })
+    }
+}
+
+/// Those of `NF:NAME=…` that are for one of the functions; without others, all of them.
+pub fn of(
+    chain: &Description,
+    element: &millrace_chain::Element,
+    all: &[String],
+) -> Result<Vec<String>, Failure> {
+    if chain.elements.len() < 2 {
+        return Ok(all.to_vec());
+    }
+    let mut own = Vec::new();
+    for text in all {
+        let known = |(name, _): &(&str, &str)| chain.elements.iter().any(|e| is(e, name));
+        let Some((name, rest)) = text.split_once(':').filter(known) else {
+            let first = &element.name;
+            return Err(
+                Failure::wrong(format!("`{text}`: of which function?")).help(format!(
+                    "write the function's name before it, as in {first}:{text}"
+                )),
+            );
+        };
+        if is(element, name) {
+            own.push(rest.to_owned());
+        }
+    }
+    Ok(own)
+}
+
+/// Whether an element is meant by a name: its own, or what its word is called, which several may be.
+fn is(element: &millrace_chain::Element, name: &str) -> bool {
+    let word = match &element.what {
+        What::Function(function) => called(&function.word),
+        What::Guest(_) => String::new(),
+    };
+    element.name == name || word == name
+}
+
+/// What a word is called by: a function by the last part of its path, a guest by its program's.
+pub fn called(word: &str) -> String {
+    match Word::of(word) {
+        Some(guest) => file::stem(guest.program().as_deref().unwrap_or("guest")),
+        None => {
+            let path = word.rsplit_once(".o:").map_or(word, |(path, _)| path);
+            file::stem(path)
+        }
+    }
+}
+
+/// A guest as the command line would name it, for messages.
+pub fn word(element: &millrace_chain::Element) -> String {
+    match &element.what {
+        What::Guest(guest) if description::is_guest(&guest.command) => guest.command.clone(),
+        What::Guest(guest) if guest.arguments.is_empty() => format!("guest:{}", guest.command),
+        What::Guest(guest) => format!("guest:{}", guest.arguments.join(" ")),
+        What::Function(function) => function.word.clone(),
+    }
+}
+
+/// A path of a chain file: from the file's folder, where something is there.
+pub fn path(chain: &Description, word: &str) -> String {
+    let folder = chain.file.as_deref().and_then(Path::parent);
+    folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word))
+}
+
+/// A word that may be a path from a folder: that path, where something is there.
+pub fn beside(folder: &Path, word: &str) -> String {
+    let file = match word.rsplit_once(".o:") {
+        Some((file, _)) => format!("{file}.o"),
+        None => word.to_owned(),
+    };
+    if folder.join(file).exists() {
+        return folder.join(word).display().to_string();
+    }
+    word.to_owned()
+}
+
+/// `OBJECT=FILE` of a chain file, from the file's folder.
+pub fn maps(chain: &Description, maps: &[String]) -> Vec<String> {
+    let folder = chain
+        .file
+        .as_deref()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new(""));
+    let of = |text: &String| match text.split_once('=') {
+        Some((name, file)) => format!("{name}={}", folder.join(file).display()),
+        None => text.clone(),
+    };
+    maps.iter().map(of).collect()
+}
+
+/// Something wrong with a description.
+pub fn wrong(error: ChainError) -> Failure {
+    let help = error.help.clone();
+    Failure::wrong(error).help(help)
+}

@@ -1,0 +1,152 @@
+//! New elements of a chain that runs: what `millrace ctl chain attach` and `replace` ask for.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use millrace_chain::{Description, What};
+use millrace_control::Trouble;
+use millrace_control::chain::{Made, Maker};
+use millrace_control::protocol::ChainRequest;
+use millrace_dataplane::Config;
+use millrace_dataplane::worker::{Code, Link, ModuleCode};
+
+use super::Run;
+use super::chain::{beside, called};
+use super::element::{self, Element};
+use crate::failure::Failure;
+use crate::function::{Function, Make};
+use crate::outside::Outside;
+use crate::seed;
+
+/// Makes elements as the run was told to make its own.
+pub struct Elements {
+    stdout_taken: bool,
+    prefetch: bool,
+    sanitize: bool,
+    seed: u64,
+    /// how many elements there have been
+    made: AtomicUsize,
+}
+
+impl Run {
+    /// What makes elements while this runs, which has so many.
+    pub(super) fn maker(&self, made: usize) -> Elements {
+        Elements {
+            stdout_taken: self.json || self.takes_stdout(),
+            prefetch: !self.no_prefetch,
+            sanitize: self.sanitize,
+            seed: self.seed,
+            made: AtomicUsize::new(made),
+        }
+    }
+}
+
+impl Maker for Elements {
+    fn make(&self, wanted: &ChainRequest) -> Result<Made, Trouble> {
+        let word = wanted.word.as_deref().unwrap_or_default();
+        if word.is_empty() {
+            return Err(
+                Trouble::new("malformed", "no function and no guest is named")
+                    .help("name one as `millrace run` takes it"),
+            );
+        }
+        self.made(word, wanted).map_err(trouble)
+    }
+}
+
+impl Elements {
+    fn made(&self, word: &str, wanted: &ChainRequest) -> Result<Made, Failure> {
+        let folder = wanted.directory.as_deref().map(Path::new);
+        let chain = Description::line(&[word.to_owned()], called);
+        let of = chain.elements.first();
+        if let Some(of) = of
+            && let What::Guest(guest) = &of.what
+        {
+            let settings = [&wanted.set, &wanted.capacity, &wanted.maps];
+            if settings.iter().any(|given| !given.is_empty()) {
+                return Err(Failure::wrong(format!(
+                    "{word}: a guest has no --set, --capacity or --map"
+                ))
+                .help("write its options before the command, as in guest,limit=1:COMMAND"));
+            }
+            let mut guest = guest.clone();
+            // A path that is typed begins where it is typed. What the word says stands behind it, and counts.
+            if let Some(folder) = folder.and_then(Path::to_str)
+                && !guest
+                    .command
+                    .split(':')
+                    .next()
+                    .unwrap_or_default()
+                    .contains(",dir=")
+            {
+                guest.options.push(("dir".into(), folder.to_owned(), None));
+            }
+            let element = Element::guest(&chain, of, &guest, self.stdout_taken)?;
+            let Element::Guest(spec) = &element else {
+                return Err(Failure::wrong(format!("{word}: no guest")));
+            };
+            return Ok(Made {
+                link: element::link(&of.name, element::start(spec)?),
+                ports: Vec::new(),
+                exposed: None,
+            });
+        }
+        let full = folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word));
+        let make = Make {
+            set: wanted.set.clone(),
+            capacity: wanted.capacity.clone(),
+            program: None,
+            sanitize: self.sanitize,
+            ..Make::default()
+        };
+        let function = Function::load(&full, &make)?;
+        let maps = wanted
+            .maps
+            .iter()
+            .map(|text| match (text.split_once('='), folder) {
+                (Some((name, file)), Some(folder)) => {
+                    format!("{name}={}", folder.join(file).display())
+                }
+                _ => text.clone(),
+            });
+        let entries = Outside::entries(&maps.collect::<Vec<_>>(), &function.exposed)?;
+        let index = self.made.fetch_add(1, Ordering::Relaxed);
+        let config = Config {
+            hash_seed: seed::secret(),
+            sketch_seed: self.seed.wrapping_add(index as u64),
+            time: 0,
+            initial: function.initial.clone(),
+            entries,
+            homes: None,
+        };
+        Ok(Made {
+            link: Link {
+                name: function.name.clone(),
+                code: Code::Module(ModuleCode {
+                    module: function.module.clone(),
+                    config,
+                    program: function.entry,
+                    prefetch: self.prefetch,
+                }),
+                reasons: function.reasons.clone(),
+                objects_bytes: function.objects_bytes,
+                shares: Vec::new(),
+            },
+            ports: function.ports.clone(),
+            exposed: Some(function.exposed),
+        })
+    }
+}
+
+/// A failure as it is told over the socket: with the compiler's or the checker's own words.
+fn trouble(failure: Failure) -> Trouble {
+    let what = match &failure.detail {
+        Some(detail) => format!("{}\n{}", failure.what, detail.trim_end()),
+        None => failure.what,
+    };
+    Trouble {
+        code: "refused".into(),
+        what,
+        help: failure.help,
+    }
+}

@@ -1,0 +1,313 @@
+//! Changes of the chain while it runs.
+//!
+//! One at a time; what is new is made first, beside the chain. Then the worker changes it between two bursts
+//! ([`millrace_dataplane::worker::change`]).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use millrace_dataplane::worker::change::{Change, Changed, Departed, Fresh};
+use millrace_dataplane::worker::topology::{End, Rearranged, Topology};
+use serde_json::{Map, Value, json};
+
+use super::{Result, Session, not_started};
+use crate::chain::{self, Made, Maker};
+use crate::elements::{Element, Elements};
+use crate::protocol::{ChainRequest, Request};
+use crate::trouble::Trouble;
+
+/// Two changes at once would each arrange the chain as it was before the other.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// The chain as the worker has it.
+struct Seen {
+    topology: Topology,
+    list: Vec<Element>,
+    now: u64,
+}
+
+impl Session {
+    pub(super) fn chain(&self, request: &Request) -> Result<Value> {
+        let wanted = request.chain.as_ref();
+        let wanted = wanted.ok_or_else(|| Trouble::new("malformed", "chain needs a `chain`"))?;
+        if wanted.op == "show" {
+            let seen = self.seen()?;
+            return Ok(chain::shown(&seen.list, &seen.topology));
+        }
+        let elements = &self.context.elements;
+        let maker = elements.maker.get().ok_or_else(fixed)?.as_ref();
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        match wanted.op.as_str() {
+            "attach" => self.attach(wanted, elements, maker),
+            "detach" => {
+                let seen = self.seen()?;
+                let at = chain::place(&seen.list, needed(&wanted.element, "element")?)?;
+                let arranged = arranged(&seen, seen.topology.remove(at))?;
+                self.rearrange(&seen, arranged, None)
+            }
+            "replace" => self.replace(wanted, elements, maker),
+            "move" => {
+                let seen = self.seen()?;
+                let at = chain::place(&seen.list, needed(&wanted.element, "element")?)?;
+                let (end, before) = where_to(wanted, &seen)?;
+                let arranged = arranged(&seen, seen.topology.shift(at, end, before))?;
+                self.rearrange(&seen, arranged, None)
+            }
+            "reorder" => {
+                let seen = self.seen()?;
+                let order = wanted
+                    .order
+                    .iter()
+                    .map(|name| chain::place(&seen.list, name));
+                let order = order.collect::<Result<Vec<_>>>()?;
+                let arranged = arranged(&seen, seen.topology.reorder(&order))?;
+                self.rearrange(&seen, arranged, None)
+            }
+            other => Err(Trouble::new(
+                "unknown",
+                format!("there is nothing `{other}` to do with a chain"),
+            )
+            .help("there are show, attach, detach, replace, move and reorder")),
+        }
+    }
+
+    fn attach(
+        &self,
+        wanted: &ChainRequest,
+        elements: &Elements,
+        maker: &dyn Maker,
+    ) -> Result<Value> {
+        let (list, asked) = (elements.list(), wanted.name.is_some());
+        if let Some(name) = &wanted.name {
+            chain::name(&list, name, true)?;
+        }
+        // What is in the way is said before anything is compiled.
+        let seen = self.seen()?;
+        where_to(wanted, &seen)?;
+        let began = Instant::now();
+        let made = maker.make(wanted)?;
+        if !matches!(made.ports.len(), 0 | 2) {
+            return Err(Trouble::new(
+                "refused",
+                format!("{} has {} ports, not two", made.link.name, made.ports.len()),
+            )
+            .help("connect it in a chain file (docs/chains.md)"));
+        }
+        let name = wanted
+            .name
+            .clone()
+            .unwrap_or_else(|| made.link.name.clone());
+        let name = chain::name(&list, &name, asked)?;
+        let took = began.elapsed();
+        // The list cannot have changed, since changes are made one at a time; time has gone on.
+        let seen = self.seen()?;
+        let (end, before) = where_to(wanted, &seen)?;
+        let arranged = arranged(&seen, seen.topology.insert(end, before))?;
+        let new = self.fresh(made, name, &seen)?;
+        self.rearrange(&seen, arranged, Some((new, took, Keep::default())))
+    }
+
+    fn replace(
+        &self,
+        wanted: &ChainRequest,
+        elements: &Elements,
+        maker: &dyn Maker,
+    ) -> Result<Value> {
+        let list = elements.list();
+        let old = needed(&wanted.element, "element")?;
+        let at = chain::place(&list, old)?;
+        let began = Instant::now();
+        let made = maker.make(wanted)?;
+        let others: Vec<_> = list.iter().filter(|e| e.name != old).cloned().collect();
+        let asked = wanted.name.is_some();
+        let name = chain::name(&others, wanted.name.as_deref().unwrap_or(old), asked)?;
+        let took = began.elapsed();
+        let seen = self.seen()?;
+        let own = seen.topology.ports(at).len();
+        let ports = match made.ports.len() {
+            // It has as many as are connected.
+            0 if made.exposed.is_some() => own,
+            0 => 2,
+            ports => ports,
+        };
+        let arranged = arranged(&seen, seen.topology.replace(at, ports))?;
+        let before = seen.list.get(at).and_then(|e| e.exposed.as_deref());
+        let keep = match (before, made.exposed.as_deref()) {
+            (Some(before), Some(now)) if !wanted.anew => {
+                let chain::Kept { pairs, lost } = chain::kept(before, now);
+                let name = |(old, _): &(usize, usize)| {
+                    before
+                        .info(*old)
+                        .map_or_else(|_| String::new(), |o| o.name.clone())
+                };
+                Keep {
+                    names: pairs.iter().map(name).collect(),
+                    pairs,
+                    lost,
+                }
+            }
+            _ => Keep::default(),
+        };
+        let new = self.fresh(made, name, &seen)?;
+        self.rearrange(&seen, arranged, Some((new, took, keep)))
+    }
+
+    /// The state of a new element, made beside the chain.
+    fn fresh(&self, mut made: Made, name: String, seen: &Seen) -> Result<(Fresh, Element)> {
+        made.link.name.clone_from(&name);
+        let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
+        let id = id.ok_or_else(fixed)?;
+        let fresh = Fresh::make(&made.link, id, seen.now).map_err(|e| {
+            Trouble::new("refused", e)
+                .help("declare a smaller capacity, or free memory on this machine")
+        })?;
+        let ports = match made.ports.len() {
+            0 => vec!["0".to_owned(), "1".to_owned()],
+            _ => made.ports,
+        };
+        let element = Element {
+            id,
+            name,
+            ports,
+            exposed: made.exposed,
+        };
+        Ok((fresh, element))
+    }
+
+    /// The chain now.
+    fn seen(&self) -> Result<Seen> {
+        let seen = self.first(|desk| {
+            let now = desk.now;
+            let chain = desk.chain.as_ref();
+            chain.map(|c| (c.topology().clone(), c.elements(), now))
+        })?;
+        let changes = self.context.elements.maker.get().is_some();
+        let (topology, ids, now) = seen.ok_or_else(|| match changes {
+            true => not_started(),
+            false => fixed(),
+        })?;
+        let all = self.context.elements.list();
+        let of = |id: &u64| all.iter().find(|e| e.id == *id).cloned();
+        let list: Vec<_> = ids.iter().filter_map(of).collect();
+        if list.len() != ids.len() {
+            return Err(fixed());
+        }
+        Ok(Seen {
+            topology,
+            list,
+            now,
+        })
+    }
+
+    /// Has the worker change the chain, and what was taken out end.
+    fn rearrange(
+        &self,
+        seen: &Seen,
+        arranged: Rearranged,
+        new: Option<((Fresh, Element), std::time::Duration, Keep)>,
+    ) -> Result<Value> {
+        let was = arranged.was.clone();
+        let (mut fresh, mut element, mut keep, mut took) = (None, None, Keep::default(), None);
+        if let Some(((made, shown), time, kept)) = new {
+            (fresh, element, keep, took) = (Some(made), Some(shown), kept, Some(time));
+        }
+        let mut change = Some(Change {
+            arranged,
+            fresh,
+            keep: std::mem::take(&mut keep.pairs),
+        });
+        let done = self.first(move |desk| {
+            let began = Instant::now();
+            let changed = desk
+                .chain
+                .as_mut()
+                .zip(change.take())
+                .map(|(chain, change)| chain.change(change));
+            (changed, began.elapsed())
+        })?;
+        let (changed, paused) = done;
+        let Changed { departed, kept, .. } = changed.ok_or_else(fixed)?.map_err(|refused| {
+            // What was to come in ends here, and not while packets wait.
+            drop(refused.fresh);
+            Trouble::new("refused", refused.why).help("nothing was changed; --anew keeps no state")
+        })?;
+        let name = element.as_ref().map(|e: &Element| e.name.clone());
+        let of = |place: &Option<usize>| match place {
+            Some(at) => seen.list.get(*at).cloned(),
+            None => element.take(),
+        };
+        let list: Vec<_> = was.iter().filter_map(of).collect();
+        self.context.elements.now(list.clone());
+        let facts = ended(departed);
+        let mut answer = Map::new();
+        let names: Vec<_> = list.iter().map(|e| e.name.as_str()).collect();
+        answer.insert("elements".into(), json!(names));
+        answer.insert("element".into(), json!(name));
+        answer.insert("made_ms".into(), json!(took.map(|t| t.as_secs_f64() * 1e3)));
+        answer.insert("paused_us".into(), json!(paused.as_secs_f64() * 1e6));
+        let pairs = keep.names.iter().zip(&kept);
+        let pairs = pairs.map(|(object, entries)| json!({ "object": object, "entries": entries }));
+        answer.insert("kept".into(), pairs.collect());
+        let lost = keep.lost.iter();
+        let lost = lost.map(|(object, why)| json!({ "object": object, "why": why }));
+        answer.insert("lost".into(), lost.collect());
+        answer.insert("facts".into(), json!(facts));
+        Ok(Value::Object(answer))
+    }
+}
+
+/// What a replacement keeps of the state before.
+#[derive(Default)]
+struct Keep {
+    pairs: Vec<(usize, usize)>,
+    names: Vec<String>,
+    lost: Vec<(String, String)>,
+}
+
+/// Has elements end, on a thread of their own: one that runs a guest carries a system call filter from then on.
+fn ended(departed: Vec<Departed>) -> Vec<String> {
+    let names: Vec<_> = departed.iter().map(|d| d.name().to_owned()).collect();
+    let finish = move || {
+        let facts = departed.into_iter().map(Departed::finish);
+        facts.flatten().collect::<Vec<_>>()
+    };
+    let thread = std::thread::Builder::new().name("leaving".into());
+    match thread.spawn(finish) {
+        Ok(thread) => thread.join().unwrap_or_default(),
+        // They were dropped, which ends them too.
+        Err(error) => vec![format!("{}: ended by force: {error}", names.join(", "))],
+    }
+}
+
+/// Where an element is to be put: a port, and whether it comes in front of it. At the end unless said otherwise.
+fn where_to(wanted: &ChainRequest, seen: &Seen) -> Result<(End, bool)> {
+    match (&wanted.before, &wanted.after) {
+        (Some(_), Some(_)) => {
+            Err(Trouble::new("malformed", "both before and after").help("name one of the two"))
+        }
+        (Some(text), None) => Ok((chain::end(&seen.list, &seen.topology, text, 0)?, true)),
+        (None, Some(text)) => Ok((chain::end(&seen.list, &seen.topology, text, 1)?, false)),
+        (None, None) => {
+            let last = seen.topology.entries().len().saturating_sub(1);
+            Ok((End::Out(last as u32), true))
+        }
+    }
+}
+
+fn arranged(
+    seen: &Seen,
+    done: std::result::Result<Rearranged, millrace_dataplane::worker::topology::TopologyError>,
+) -> Result<Rearranged> {
+    done.map_err(|e| chain::wrong(&e, &seen.list))
+}
+
+fn needed<'a>(member: &'a Option<String>, name: &str) -> Result<&'a str> {
+    let text = member.as_deref();
+    text.ok_or_else(|| Trouble::new("malformed", format!("chain needs an `{name}`")))
+}
+
+fn fixed() -> Trouble {
+    Trouble::new("refused", "the chain of this run cannot be changed").help(
+        "a chain can be that one worker serves: of live ports, of several elements, or from a chain file (docs/chains.md)",
+    )
+}

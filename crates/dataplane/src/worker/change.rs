@@ -1,0 +1,243 @@
+//! Changes of a chain while it runs, on one worker.
+//!
+//! What is new is made beside the chain, by whoever asks: a module is loaded and its state is mapped, a guest is
+//! started until it asks for packets. Then a job is left in the worker's mailbox ([`crate::mailbox`]), which puts it in
+//! between two bursts: no packet is inside of the chain then, so none is lost, doubled or overtaken. What was taken out
+//! goes back to who asked, and ends there: a program may write for long what it has found.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Shared;
+use super::chain::{self, Chain, Link};
+use super::counters::OfStage;
+use super::lives::Life;
+use super::stage::Stage;
+use super::topology::{Rearranged, Topology};
+use crate::module::{Instance, ModuleError};
+
+/// Entries that are copied from one state to another at a time.
+const PAGE: usize = 4096;
+
+/// The chain of a run, between two bursts.
+pub struct Live<'a> {
+    pub(super) chain: &'a mut Chain,
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) clock: u64,
+}
+
+/// An element that has been made and is in no chain yet.
+pub struct Fresh {
+    stage: Stage,
+    records: bool,
+}
+
+/// An element that has been taken out of a chain. It must be told to end: [`Departed::finish`].
+pub struct Departed {
+    stage: Stage,
+    shared: Arc<Shared>,
+    clock: u64,
+}
+
+/// What is to be changed.
+pub struct Change {
+    /// the chain as it is to be
+    pub arranged: Rearranged,
+    /// the element that is new in it, if one is
+    pub fresh: Option<Fresh>,
+    /// for each object that is to keep what the object of the element that goes holds: its index there, and here
+    pub keep: Vec<(usize, usize)>,
+}
+
+/// Why a chain was not changed, and the element that was to come into it: whoever asked lets it end, since that may
+/// take long.
+pub struct Refused {
+    /// why
+    pub why: ModuleError,
+    /// the new element
+    pub fresh: Option<Fresh>,
+}
+
+/// What has been changed.
+#[derive(Default)]
+pub struct Changed {
+    /// elements that are in the chain no more
+    pub departed: Vec<Departed>,
+    /// the number of the new one
+    pub new: Option<u64>,
+    /// entries that were kept, by pair of [`Change::keep`]
+    pub kept: Vec<u64>,
+}
+
+impl Fresh {
+    /// Makes an element for a run of one worker; `start` is a time of its packets, ns since the epoch. `ON_START` and
+    /// timers begin when it is put in.
+    ///
+    /// # Errors
+    /// [`ModuleError::Create`] when its state cannot be made.
+    pub fn make(link: &Link, id: u64, start: u64) -> Result<Self, ModuleError> {
+        let common = chain::common(std::slice::from_ref(link), 1)?;
+        let shared = common.first().and_then(Option::as_ref);
+        let life = Arc::new(Life::new(id, &link.name, &link.reasons, 1));
+        Ok(Self {
+            records: link.objects().iter().any(|o| o.records),
+            stage: Stage::new(link, &life, shared, 0, start)?,
+        })
+    }
+}
+
+impl Live<'_> {
+    /// The state of an element; none when there is no such, or it is no function.
+    pub fn state(&mut self, element: u64) -> Option<&mut Instance> {
+        let mut stages = self.chain.stages.iter_mut();
+        stages.find(|s| s.life.id == element)?.instance()
+    }
+
+    /// How the elements are connected.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.chain.topology
+    }
+
+    /// The numbers of the elements, in their order.
+    #[must_use]
+    pub fn elements(&self) -> Vec<u64> {
+        self.chain.stages.iter().map(|s| s.life.id).collect()
+    }
+
+    /// A number for a new element.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.shared.lives.number()
+    }
+
+    /// Changes the chain, wholly or not at all.
+    ///
+    /// # Errors
+    /// The run has several workers, or a state that was to be kept cannot be; then nothing has changed.
+    pub fn change(&mut self, change: Change) -> Result<Changed, Box<Refused>> {
+        let Change {
+            arranged,
+            fresh,
+            keep,
+        } = change;
+        let refused = |what: &str, fresh| {
+            let why = ModuleError::Create {
+                path: "the chain".into(),
+                what: what.into(),
+            };
+            Box::new(Refused { why, fresh })
+        };
+        if self.shared.workers() > 1 {
+            return Err(refused("that of several workers cannot be changed", fresh));
+        }
+        let news = arranged.was.iter().filter(|w| w.is_none()).count();
+        let old = arranged.was.iter().flatten().max();
+        let there = old.is_none_or(|o| *o < self.chain.stages.len());
+        if news != usize::from(fresh.is_some())
+            || !there
+            || arranged.topology.elements() != arranged.was.len()
+        {
+            return Err(refused("it has changed meanwhile", fresh));
+        }
+        let mut done = Changed::default();
+        let mut new = None;
+        if let Some(mut fresh) = fresh {
+            fresh.stage.begin(self.clock);
+            let stays = |at: &usize| arranged.was.contains(&Some(*at));
+            let goes = (0..self.chain.stages.len()).find(|at| !stays(at));
+            let from = goes.and_then(|at| self.chain.stages.get_mut(at));
+            if let Some(from) = from.filter(|_| !keep.is_empty()) {
+                match copied(from, &mut fresh.stage, &keep, self.clock) {
+                    Ok(kept) => done.kept = kept,
+                    Err(why) => {
+                        let fresh = Some(fresh);
+                        return Err(Box::new(Refused { why, fresh }));
+                    }
+                }
+            }
+            if fresh.records {
+                self.shared.has_records.store(true, Ordering::Relaxed);
+            }
+            done.new = Some(fresh.stage.life.id);
+            new = Some(fresh.stage);
+        }
+        let departed = self.chain.rearrange(arranged.topology, &arranged.was, new);
+        let present = self.chain.stages.iter().map(|s| s.life.clone());
+        self.shared.lives.now(present.collect(), 1);
+        done.departed = departed
+            .into_iter()
+            .map(|stage| Departed {
+                stage,
+                shared: self.shared.clone(),
+                clock: self.clock,
+            })
+            .collect();
+        Ok(done)
+    }
+}
+
+/// Copies the entries of objects; says how many of each.
+fn copied(
+    from: &mut Stage,
+    to: &mut Stage,
+    keep: &[(usize, usize)],
+    now: u64,
+) -> Result<Vec<u64>, ModuleError> {
+    let (Some(from), Some(to)) = (from.instance(), to.instance()) else {
+        return Ok(Vec::new());
+    };
+    let mut counts = Vec::new();
+    for (old, new) in keep {
+        let (mut cursor, mut count) = (0, 0);
+        loop {
+            let page = from.page(*old, &mut cursor, PAGE, now)?;
+            for (key, value) in &page {
+                to.set(*new, key, value, now)?;
+            }
+            count += page.len() as u64;
+            if page.len() < PAGE {
+                break;
+            }
+        }
+        counts.push(count);
+    }
+    Ok(counts)
+}
+
+impl Departed {
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.stage.life.name
+    }
+
+    /// Has it end: `ON_STOP` of a function, the end of packets of a guest, which may take as long as a guest may.
+    /// What there is to know of it.
+    pub fn finish(self) -> Vec<String> {
+        let name = self.name().to_owned();
+        let Self {
+            mut stage,
+            shared,
+            clock,
+        } = self;
+        stage.stop(clock);
+        shared.records(&mut stage, clock);
+        let timers = stage.alarms_fired().saturating_sub(stage.alarms);
+        let epilogue = stage.epilogue.take();
+        let mut facts = Vec::new();
+        if let Some(epilogue) = &epilogue {
+            facts.extend(
+                epilogue
+                    .failure
+                    .iter()
+                    .map(|(what, _)| format!("{name}: {what}")),
+            );
+            facts.extend(epilogue.facts.iter().map(|fact| format!("{name}: {fact}")));
+        }
+        let packets = stage.life.get(0, OfStage::Packets);
+        facts.push(format!("{name}: {packets} packets went through it"));
+        shared.lives.ended(&stage.life, epilogue, timers);
+        facts
+    }
+}

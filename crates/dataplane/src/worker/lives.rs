@@ -1,0 +1,296 @@
+//! The elements that a run has had: those in the chain, and those that have left it.
+//!
+//! A chain can change while it runs (`change.rs`), so each element brings counters of its own. What it counted stays
+//! in the account when it has gone.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::counters::{Counters, OfStage};
+use super::foreign::Epilogue;
+use crate::account::StageAccount;
+
+/// Different names of elements that have left that an account keeps apart; the others are counted together.
+const MOST_LEFT: usize = 256;
+/// What is kept of how elements ended; of the others it is known that they did.
+const MOST_EPILOGUES: usize = 64;
+/// The name under which the others are counted.
+const OTHERS: &str = "others";
+
+/// An element of a chain, from when it is put in.
+pub struct Life {
+    /// unlike that of any other in the run
+    pub id: u64,
+    /// what it is called
+    pub name: String,
+    /// names of its drop reasons, by index
+    pub reasons: Vec<String>,
+    /// one a worker
+    counters: Vec<Counters>,
+}
+
+impl Life {
+    /// Of an element on so many workers.
+    #[must_use]
+    pub fn new(id: u64, name: &str, reasons: &[String], workers: usize) -> Self {
+        let count = OfStage::COUNT + reasons.len();
+        Self {
+            id,
+            name: name.to_owned(),
+            reasons: reasons.to_vec(),
+            counters: (0..workers.max(1)).map(|_| Counters::new(count)).collect(),
+        }
+    }
+
+    /// Adds to a count; only this worker may.
+    #[inline]
+    pub(super) fn add(&self, worker: usize, what: OfStage, value: u64) {
+        if let Some(counters) = self.counters.get(worker) {
+            counters.add(what as usize, value);
+        }
+    }
+
+    /// Counts a packet that was dropped for a reason, where it is on a worker's account; false when the element has no
+    /// such reason.
+    #[inline]
+    pub(super) fn dropped(&self, worker: Option<usize>, reason: usize) -> bool {
+        let there = reason < self.reasons.len();
+        if there && let Some(counters) = worker.and_then(|w| self.counters.get(w)) {
+            counters.add(OfStage::COUNT + reason, 1);
+        }
+        there
+    }
+
+    /// What a worker has counted.
+    pub fn get(&self, worker: usize, what: OfStage) -> u64 {
+        self.counters
+            .get(worker)
+            .map_or(0, |c| c.get(what as usize))
+    }
+
+    fn sum(&self, workers: &[usize]) -> Sums {
+        let of = |what| workers.iter().map(|w| self.get(*w, what)).sum();
+        let reason = |index: usize| {
+            let counters = workers.iter().filter_map(|w| self.counters.get(*w));
+            counters.map(|c| c.get(OfStage::COUNT + index)).sum()
+        };
+        Sums {
+            packets: of(OfStage::Packets),
+            bursts: of(OfStage::Bursts),
+            ticks: of(OfStage::Ticks),
+            timers: of(OfStage::Timers),
+            reasons: self
+                .reasons
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (name.clone(), reason(i)))
+                .collect(),
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Sums {
+    packets: u64,
+    bursts: u64,
+    ticks: u64,
+    timers: u64,
+    reasons: BTreeMap<String, u64>,
+}
+
+impl Sums {
+    fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bursts += other.bursts;
+        self.ticks += other.ticks;
+        self.timers += other.timers;
+        for (name, packets) in other.reasons {
+            *self.reasons.entry(name).or_default() += packets;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Inside {
+    present: Vec<Arc<Life>>,
+    left: BTreeMap<String, Sums>,
+    epilogues: Vec<(String, Epilogue)>,
+    /// how many more there were
+    untold: u64,
+}
+
+/// All elements of a run.
+#[derive(Default)]
+pub struct Lives {
+    inside: Mutex<Inside>,
+    next: AtomicUsize,
+    /// elements that have been taken out and have not ended yet
+    leaving: AtomicUsize,
+}
+
+/// What an account says of elements.
+pub struct Told {
+    /// those in the chain, in its order, then those that have left
+    pub stages: Vec<StageAccount>,
+    /// packets dropped, by reason
+    pub reasons: Vec<(String, u64)>,
+    /// times that timers fired
+    pub timers: u64,
+}
+
+impl Lives {
+    /// A number for an element that is being made.
+    pub fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) as u64
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        // Counts that a panicking thread has left are as whole as any.
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The chain has these elements now. What those that were in it and are not any more have counted is kept;
+    /// they are about to end.
+    pub fn now(&self, present: Vec<Arc<Life>>, workers: usize) {
+        let mut inside = self.lock();
+        let all: Vec<_> = (0..workers).collect();
+        let before = std::mem::replace(&mut inside.present, present);
+        for life in before {
+            if inside.present.iter().any(|l| l.id == life.id) {
+                continue;
+            }
+            self.leaving.fetch_add(1, Ordering::AcqRel);
+            let known = inside.left.len() < MOST_LEFT || inside.left.contains_key(&life.name);
+            let name = if known { life.name.as_str() } else { OTHERS };
+            let sums = inside.left.entry(name.to_owned()).or_default();
+            sums.add(life.sum(&all));
+        }
+    }
+
+    /// The elements of the chain.
+    pub fn present(&self) -> Vec<Arc<Life>> {
+        self.lock().present.clone()
+    }
+
+    /// An element that was taken out has ended, and this became of it.
+    pub fn ended(&self, life: &Life, epilogue: Option<Epilogue>, timers: u64) {
+        let mut inside = self.lock();
+        if let Some(sums) = inside.left.get_mut(&life.name) {
+            sums.timers += timers;
+        }
+        if let Some(epilogue) = epilogue {
+            if inside.epilogues.len() < MOST_EPILOGUES {
+                inside.epilogues.push((life.name.clone(), epilogue));
+            } else {
+                inside.untold += 1;
+            }
+        }
+        self.leaving.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether elements that were taken out have not ended yet.
+    pub fn leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire) > 0
+    }
+
+    /// What became of the elements that have left, and of how many more that is not known.
+    pub fn epilogues(&self) -> (Vec<(String, Epilogue)>, u64) {
+        let mut inside = self.lock();
+        (std::mem::take(&mut inside.epilogues), inside.untold)
+    }
+
+    /// What an object or a reason of an element is called: with the element's name where the run has had several.
+    pub fn named(&self, element: &str, name: &str) -> String {
+        let inside = self.lock();
+        if inside.present.len() + inside.left.len() > 1 {
+            format!("{element}:{name}")
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Ticks that a worker has spent in elements.
+    pub fn ticks(&self, worker: usize, workers: usize) -> u64 {
+        let inside = self.lock();
+        let present = inside.present.iter().map(|l| l.get(worker, OfStage::Ticks));
+        // Chains change on one worker only, so what has left was its.
+        let left = inside.left.values().filter(|_| workers == 1);
+        present.sum::<u64>() + left.map(|s| s.ticks).sum::<u64>()
+    }
+
+    /// What these workers have counted; a tick is this long.
+    pub fn told(&self, workers: &[usize], ns_per_tick: f64) -> Told {
+        let inside = self.lock();
+        let several = inside.present.len() + inside.left.len() > 1;
+        let present = inside.present.iter();
+        let present = present.map(|l| (l.name.as_str(), l.sum(workers), false));
+        let left = inside.left.iter();
+        let all: Vec<_> = present
+            .chain(left.map(|(name, sums)| (name.as_str(), sums.clone(), true)))
+            .collect();
+        let ticks: u64 = all.iter().map(|(_, sums, _)| sums.ticks).sum();
+        let mut told = Told {
+            stages: Vec::new(),
+            reasons: Vec::new(),
+            timers: 0,
+        };
+        for (name, sums, left) in all {
+            told.stages.push(StageAccount {
+                name: name.to_owned(),
+                packets: sums.packets,
+                bursts: sums.bursts,
+                seconds: sums.ticks as f64 * ns_per_tick / 1e9,
+                cycles_per_packet: sums.ticks as f64 / sums.packets.max(1) as f64,
+                share: sums.ticks as f64 / ticks.max(1) as f64,
+                left,
+            });
+            told.timers += sums.timers;
+            for (reason, packets) in sums.reasons {
+                let full = match several {
+                    true => format!("{name}:{reason}"),
+                    false => reason,
+                };
+                told.reasons.push((full, packets));
+            }
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_left_is_still_counted() {
+        let lives = Lives::default();
+        let life = |name: &str| Arc::new(Life::new(lives.number(), name, &["full".into()], 1));
+        let (a, b) = (life("a"), life("b"));
+        lives.now(vec![a.clone(), b.clone()], 1);
+        a.add(0, OfStage::Packets, 3);
+        a.add(0, OfStage::Ticks, 30);
+        assert!(a.dropped(Some(0), 0) && !a.dropped(Some(0), 1) && b.dropped(Some(0), 0));
+        lives.now(vec![b.clone()], 1);
+        assert!(lives.leaving());
+        lives.ended(&a, Some(Epilogue::default()), 2);
+        assert!(!lives.leaving());
+        let again = life("a");
+        lives.now(vec![again.clone(), b], 1);
+        again.add(0, OfStage::Ticks, 10);
+        lives.now(vec![again], 1);
+        let told = lives.told(&[0], 1.0);
+        let names: Vec<_> = told
+            .stages
+            .iter()
+            .map(|s| (s.name.as_str(), s.packets, s.left))
+            .collect();
+        assert_eq!(names, [("a", 0, false), ("a", 3, true), ("b", 0, true)]);
+        assert_eq!((told.timers, lives.ticks(0, 1)), (2, 40));
+        assert_eq!(told.stages.iter().map(|s| s.share).sum::<f64>(), 1.0);
+        let reasons: u64 = told.reasons.iter().map(|r| r.1).sum();
+        assert_eq!(reasons, 2, "{:?}", told.reasons);
+        assert_eq!(lives.named("a", "x"), "a:x");
+        assert_eq!(lives.epilogues().0.len(), 1);
+    }
+}

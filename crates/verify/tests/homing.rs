@@ -1,0 +1,114 @@
+//! Numbers that come home: einat under a plan written by hand, and plans with something wrong.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use millrace_dataplane::module::Homes;
+use millrace_steer::{Field, Kind, Parsed, Steering};
+use millrace_traffic::generate::{Mix, Spec};
+use millrace_verify::{Deal, Findings, Generated, Schedule};
+
+/// Hosts that come and go for ten minutes, longer than a mapping of UDP lives.
+fn churning(packets: u64) -> Generated {
+    Generated(Spec {
+        packets,
+        flows: 400,
+        churn: packets as f64 / 400.0,
+        rate: packets as f64 / 600.0,
+        mix: Mix {
+            tcp: 4.0,
+            udp: 4.0,
+            icmp: 2.0,
+        },
+        ..Spec::default()
+    })
+}
+
+/// By the inside endpoint on one side, and by the leased number on the other.
+fn steering(workers: u32) -> Vec<Steering> {
+    let lan = by(&plain_key(), workers, &[SourceAddress, SourcePort]);
+    let wan = by(&plain_key(), workers, &[DestinationPort]);
+    let looking = |s: Steering| Steering { echoes: true, ..s };
+    vec![looking(lan), looking(wan)]
+}
+
+/// What the allocators go by, and their names; `wrong` is added to each number's index.
+fn homes(of: &Function, steering: &[Steering], wrong: u32) -> (Arc<Homes>, Vec<(String, u32)>) {
+    let indexes = steering[1].nic.table().len() as u32;
+    let objects = of.program.objects.iter();
+    let allocators = objects.clone().filter(|o| o.kind.name == "allocator");
+    let names = allocators.map(|o| (o.name.clone(), indexes)).collect();
+    let tables = objects.map(|o| {
+        let index = |n: u64| {
+            let bytes = (n as u16).to_be_bytes();
+            let packet = Parsed::with_only(Kind::Ipv4Udp, Field::DestinationPort, &bytes);
+            (steering[1].index_of(&packet) + wrong) % indexes
+        };
+        let numbers = o.first..o.first + o.capacity;
+        (o.kind.name == "allocator").then(|| numbers.map(index).collect())
+    });
+    let owners = steering.iter().map(Steering::owners).collect();
+    (
+        Arc::new(Homes::new(owners, indexes, tables.collect())),
+        names,
+    )
+}
+
+fn verified(of: &Function, workers: u32, wrong: u32, trace: &mut Generated) -> Findings {
+    let steering = steering(workers);
+    let (homes, names) = homes(of, &steering, wrong);
+    let deal = Deal::even(&of.program, workers, &steering, of.divided());
+    // Numbers are not divided: each worker has all, and leases those of its indexes.
+    let is_table = |(name, _): &(String, u64)| !names.iter().any(|(n, _)| n == name);
+    let parts = deal.parts.iter().filter(|p| is_table(p)).cloned().collect();
+    let deal = Deal { parts, ..deal }.with_homes(names.clone());
+    of.coming_home(&deal, Some(homes), Schedule::Seeded(3), trace)
+        .unwrap()
+}
+
+#[test]
+fn einat_is_sharded_by_what_it_leased() {
+    let einat = Function::named("einat");
+    for workers in [1, 2, 4, 8] {
+        let found = verified(&einat, workers, 0, &mut churning(20_000));
+        assert!(found.equal, "{workers}");
+        assert!(found.redirected > 5_000, "{}", found.redirected);
+        let leases = found.relaxations.iter().find(|r| r.name == "lease");
+        assert!(leases.is_some_and(|r| r.packets > 1000), "{workers}");
+        assert!(found.shares.iter().all(|n| *n > 0), "{:?}", found.shares);
+    }
+}
+
+#[test]
+fn numbers_that_do_not_come_home_are_found() {
+    let einat = Function::named("einat");
+    // Leased as on one core: an answer comes to whoever it comes to.
+    let steering = steering(4);
+    let found = einat.shard(4, &steering, &mut churning(5_000));
+    assert!(!found.equal);
+    // Of an index, but of the neighbour's.
+    assert!(!verified(&einat, 4, 1, &mut churning(5_000)).equal);
+}
+
+#[test]
+fn an_index_without_numbers_is_counted() {
+    // 512 numbers over the indexes: hardly any flow waits where one core would have numbers.
+    let einat = Function::with(
+        "einat",
+        &[],
+        &[("udp_leases0", 2048), ("tcp_leases0", 2048)],
+    );
+    let mut dense = churning(20_000);
+    dense.0.flows = 1200;
+    let found = verified(&einat, 4, 0, &mut dense);
+    assert!(found.equal, "{:?}", found.differences.first());
+    let full = found.relaxations.iter().find(|r| r.name == "capacity");
+    assert!(
+        full.is_some_and(|r| r.packets > 0),
+        "{:?}",
+        found.relaxations
+    );
+}
