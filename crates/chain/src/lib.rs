@@ -1,7 +1,7 @@
 //! Chains as people describe them: which elements there are, how their ports are connected, and at which of them
 //! packets enter and leave.
 //!
-//! There is one value for that, [`Description`], whether it was written in a file ([`file`], docs/chains.md) or on the
+//! There is one value for that, [`Description`], whether it was written in a file ([`mod@file`], docs/chains.md) or on the
 //! command line ([`Description::line`]). What an element is made from is not looked at here: a function's name and
 //! settings and a guest's command and options are handed on as they were written, with the line they stand in.
 
