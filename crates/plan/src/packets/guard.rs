@@ -1,0 +1,85 @@
+//! What a guard says of packets, taken apart.
+
+use std::collections::BTreeMap;
+
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
+
+use crate::memo::Memo;
+
+/// The parts of a conjunction that stand in a guard.
+pub(crate) fn conjuncts(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
+    let (mut out, mut todo) = (Vec::new(), guard.to_vec());
+    while let Some(e) = todo.pop() {
+        match *arena.node(e) {
+            Node::Bin(Bin::And, a, b) if arena.width(e) == 1 => todo.extend([a, b]),
+            _ => out.push(e),
+        }
+    }
+    out
+}
+
+/// What a guard says of conditions.
+pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bool> {
+    let said = |e: ExprId| match negated(arena, e) {
+        Some(contrary) => (contrary, false),
+        None => (e, true),
+    };
+    conjuncts(arena, guard).into_iter().map(said).collect()
+}
+
+/// The parts of a guard that speak of the packet alone.
+pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<ExprId> {
+    let plain = |e: ExprId| {
+        let inner = negated(arena, e).unwrap_or(e);
+        !matches!(arena.node(inner), Node::Bin(Bin::And | Bin::Or, ..))
+    };
+    let mut all = conjuncts(arena, guard);
+    // What is said of the packet beside state, where paths merged, stays.
+    all.retain(|e| !plain(*e) || !memo.parts(arena, *e).foreign);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The condition whose contrary this is.
+pub(crate) fn negated(arena: &Arena, e: ExprId) -> Option<ExprId> {
+    match *arena.node(e) {
+        Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
+            if arena.constant(a) == Some(1) {
+                Some(b)
+            } else {
+                (arena.constant(b) == Some(1)).then_some(a)
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The least length that a condition leaves.
+pub(super) fn least_length(arena: &Arena, e: ExprId) -> Option<i64> {
+    let is_length = |mut e: ExprId| {
+        loop {
+            match arena.node(e) {
+                Node::Sym(s) => return arena.symbol(*s).name == "length",
+                Node::Concat(parts) => match parts.as_ref() {
+                    [high, low] if arena.constant(*high) == Some(0) => e = *low,
+                    _ => return false,
+                },
+                Node::Extract { of, low: 0 } => e = *of,
+                _ => return false,
+            }
+        }
+    };
+    let (condition, holds) = match negated(arena, e) {
+        Some(inner) => (inner, false),
+        None => (e, true),
+    };
+    let Node::Cmp(Rel::Less, a, b) = *arena.node(condition) else {
+        return None;
+    };
+    match (holds, arena.constant(a), arena.constant(b)) {
+        (false, _, Some(c)) if is_length(a) => i64::try_from(c).ok(),
+        (true, Some(c), _) if is_length(b) => i64::try_from(c).ok()?.checked_add(1),
+        _ => None,
+    }
+}

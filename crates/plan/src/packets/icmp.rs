@@ -1,0 +1,122 @@
+//! Messages of ICMP: those about another packet, and echoes, whose identifier counts as a port.
+
+use millrace_model::expr::Arena;
+use millrace_model::known::Of;
+use millrace_steer::Field;
+
+use super::{Course, Family, TRANSPORTS, View};
+use crate::offset::Offset;
+
+pub(super) const ICMP: u8 = 1;
+
+/// Echo request and reply (RFC 792), and the port of UDP that their identifier counts as.
+const ECHOES: [(u8, Field); 2] = [(8, Field::SourcePort), (0, Field::DestinationPort)];
+
+pub(super) const ICMPV6: u8 = 58;
+
+/// Types of ICMP that carry the packet that they are about (RFC 792, RFC 4443).
+pub(crate) const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
+
+pub(crate) const ERRORS6: [u8; 4] = [1, 2, 3, 4];
+
+impl View {
+    /// The ICMP errors among these packets, one view for each type of error.
+    pub fn errors(&self, arena: &mut Arena, course: &Course) -> Vec<View> {
+        let (Some(family), Some(transport)) = (self.family, self.transport(arena)) else {
+            return vec![self.clone()];
+        };
+        let (icmp, of, errors): (u8, i64, &[u8]) = match family {
+            Family::V4 => (ICMP, 9, &ERRORS),
+            Family::V6 => (ICMPV6, 6, &ERRORS6),
+        };
+        let types = self.set(arena, &transport);
+        let types: Vec<u8> = types.values().filter(|t| errors.contains(t)).collect();
+        let base = self.with(arena, &self.network().plus(of), icmp);
+        let mut out: Vec<View> = Vec::new();
+        for t in types {
+            let bytes = base.with(arena, &transport, t).fixed();
+            let own = Course {
+                guard: self.guard.to_vec(),
+                ..course.clone()
+            };
+            let Some(refined) = own.with(arena, &bytes) else {
+                continue;
+            };
+            // Types that the path does not tell apart are one.
+            if !out.iter().any(|o| *o.guard == refined.guard) {
+                out.push(refined.view(arena, Some(family), self.at, &bytes));
+            }
+        }
+        out
+    }
+
+    /// The packets whose header names a protocol without ports there: ICMP, and all others if there are such.
+    pub fn without_ports(&self, arena: &mut Arena, protocol: &Offset) -> Vec<View> {
+        let icmp = match self.family {
+            Some(Family::V4) => ICMP,
+            _ => ICMPV6,
+        };
+        let set = self.set(arena, protocol);
+        let mut out = Vec::new();
+        let view = self.with(arena, protocol, icmp);
+        if set.values().any(|v| v == icmp) && view.possible(arena) {
+            out.push(view);
+        }
+        let mut others = set
+            .values()
+            .filter(|v| *v != icmp && !TRANSPORTS.contains(v));
+        if others.next().is_some() && self.unnamed(arena, protocol) {
+            out.push(self.clone());
+        }
+        out
+    }
+
+    /// The ICMP echoes among these packets, whose header is there: requests, and replies.
+    pub fn echoes(&self, arena: &mut Arena, header: &Offset) -> Vec<View> {
+        let set = self.set(arena, header);
+        let mut out = Vec::new();
+        if !self.is_icmp(arena, header) {
+            return out;
+        }
+        for (number, field) in ECHOES {
+            let mut view = self.with(arena, header, number);
+            view.echo = Some(field);
+            if set.values().any(|v| v == number) && view.possible(arena) {
+                out.push(view);
+            }
+        }
+        out
+    }
+
+    /// All others of them, if there are such.
+    pub fn no_echoes(&self, arena: &mut Arena, header: &Offset) -> Option<View> {
+        if !self.is_icmp(arena, header) {
+            return Some(self.clone());
+        }
+        let is_echo = |v: u8| ECHOES.iter().any(|(number, _)| *number == v);
+        let set = self.set(arena, header).filtered(|v| !is_echo(*v));
+        let mut view = self.clone();
+        for place in self.memo.places(arena, header) {
+            view.known.insert(Of::Byte(place), set.clone());
+        }
+        // One by one: compilers turn "0 or 8" into a mask, of which nothing else is read off.
+        let any = set
+            .values()
+            .any(|t| view.with(arena, header, t).possible(arena));
+        any.then_some(view)
+    }
+
+    /// Whether a transport header behind an IPv4 header of these packets, their own or that of a carried one, is that
+    /// of ICMP; [`Self::without_ports`] tells ICMP apart.
+    pub(super) fn is_icmp(&self, arena: &Arena, header: &Offset) -> bool {
+        let Some(own) = self.transport(arena) else {
+            return false;
+        };
+        let ip = if own == *header {
+            self.network()
+        } else {
+            own.plus(8)
+        };
+        self.set(arena, &ip.plus(9)).only() == Some(ICMP)
+    }
+}

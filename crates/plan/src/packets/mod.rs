@@ -1,0 +1,84 @@
+//! Which packets take a path: by port and by the kind that a NIC takes them for, as far as the path's guard
+//! says. What the guard leaves open is taken for possible.
+
+mod course;
+mod guard;
+mod icmp;
+mod kinds;
+mod view;
+
+use std::rc::Rc;
+
+use millrace_model::expr::ExprId;
+use millrace_model::known::Known;
+use millrace_steer::{Field, Kind};
+
+use crate::memo::Memo;
+use crate::offset::Offset;
+
+pub(crate) use course::{Course, views};
+pub(crate) use guard::{conditions, conjuncts, negated, of_packet};
+pub(crate) use kinds::{FRAGMENT, kinds_of};
+
+/// Next headers of IPv6 that other headers follow (crates/steer, fields.rs).
+const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
+
+pub(crate) const TRANSPORTS: [u8; 3] = [6, 17, 132];
+
+/// Packets of one kind at one port.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Packets {
+    /// index of the port
+    pub port: usize,
+    /// what the NIC takes them for; of an ICMP error that is steered as the answer to what it carries: that
+    /// answer's kind
+    pub kind: Kind,
+}
+
+/// The version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+/// How the packet lies in memory, for some of a path's packets.
+#[derive(Clone)]
+pub(crate) struct View {
+    /// the version; none for what is not IP
+    pub family: Option<Family>,
+    /// offset of the network header
+    pub at: i64,
+    /// values that bytes can have
+    known: Known,
+    /// the furthest bytes of the packet that the path has read for certain
+    read: Vec<Offset>,
+    /// what is known of expressions
+    pub memo: Rc<Memo>,
+    /// the packet is so long at least
+    length: i64,
+    /// what the path's guard says of the packet
+    pub guard: Rc<Vec<ExprId>>,
+    /// nothing that the path does depends on what kind of packet it is
+    any: bool,
+    /// an extension header follows the IPv6 header
+    pub extended: bool,
+    /// the same of the packet that an ICMPv6 error carries
+    pub carries_extended: bool,
+    /// they are ICMP echoes, or errors that carry one, and their identifier counts as this port of UDP
+    pub echo: Option<Field>,
+}
+
+/// What a packet is taken for when it is steered. Where software looks inside packets, ICMP errors go as answers
+/// and first fragments as whole packets; where it does not, both go as the NIC takes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Way {
+    /// what it is, either way
+    Plain,
+    /// if looked inside: an ICMP error, as the answer to the packet that it carries
+    Answer,
+    /// if looked inside: a first fragment, as the packet that it begins
+    Whole,
+    /// if not looked inside: an ICMP error or a first fragment
+    Rough,
+}

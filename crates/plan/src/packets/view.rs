@@ -1,0 +1,133 @@
+//! What is known of how a packet lies in memory.
+
+use std::collections::BTreeMap;
+
+use millrace_model::expr::Arena;
+use millrace_model::expr::sets::Set;
+use millrace_model::known::Of;
+
+use super::{EXTENSIONS, Family, TRANSPORTS, View};
+use crate::memo::Bytes;
+use crate::offset::Offset;
+
+impl View {
+    /// The values that a byte can have.
+    pub fn set(&self, arena: &Arena, place: &Offset) -> Set {
+        let mut set = Set::all();
+        for at in self.memo.places(arena, place) {
+            if let Some(s) = self.known.get(&Of::Byte(at)) {
+                set = set.both(s);
+            }
+        }
+        // What the EtherTypes were taken for is known of bytes that nobody looks at, too.
+        match self.known.get(&Of::Byte((None, place.at))) {
+            Some(s) if place.terms.is_empty() => set.both(s),
+            _ => set,
+        }
+    }
+
+    /// The same of packets with this byte.
+    pub fn with(&self, arena: &Arena, place: &Offset, value: u8) -> Self {
+        let mut view = self.clone();
+        for at in self.memo.places(arena, place) {
+            view.known.insert(Of::Byte(at), Set::one(value));
+        }
+        if place.terms.is_empty() {
+            view.known
+                .insert(Of::Byte((None, place.at)), Set::one(value));
+        }
+        view
+    }
+
+    /// Those whose byte is, or is not, the number of an IPv6 extension header.
+    pub fn extends(&self, arena: &Arena, place: &Offset, extension: bool) -> Option<Self> {
+        let set = self.set(arena, place);
+        let set = set.filtered(|v| EXTENSIONS.contains(v) == extension);
+        set.values().next()?;
+        let mut view = self.clone();
+        let mut places = self.memo.places(arena, place);
+        if place.terms.is_empty() {
+            places.push((None, place.at));
+        }
+        for at in places {
+            view.known.insert(Of::Byte(at), set.clone());
+        }
+        Some(view)
+    }
+
+    /// Whether an IPv4 header here can be that of a later fragment: where the guard is about several layouts, it
+    /// is asked.
+    pub fn later(&self, arena: &mut Arena, header: &Offset) -> bool {
+        if !self.pieces(arena, header).later {
+            return false;
+        }
+        let mut conditions = BTreeMap::new();
+        for e in self.guard.iter() {
+            let parts = self.memo.parts(arena, *e);
+            let here = parts.whole.iter().filter(|c| c.1 == *header);
+            conditions.extend(here.map(|c| (c.0, false)));
+        }
+        let guard = self.memo.decided(arena, &self.guard, &conditions);
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+    }
+
+    /// Where the network header begins.
+    pub fn network(&self) -> Offset {
+        Offset::number(self.at)
+    }
+
+    /// The bytes of which one value only is possible.
+    pub fn fixed(&self) -> Bytes {
+        let single = self.known.iter().filter_map(|(of, set)| match of {
+            Of::Byte(place) => Some((*place, set.only()?)),
+            Of::Port => None,
+        });
+        single.collect()
+    }
+
+    /// Whether all packets have bytes up to this one.
+    pub(super) fn reaches(&self, last: &Offset) -> bool {
+        let behind = |read: &Offset| read.from(last).is_some_and(|d| d >= 0);
+        (last.terms.is_empty() && self.length > last.at) || self.read.iter().any(behind)
+    }
+
+    /// Where the transport header begins.
+    pub fn transport(&self, arena: &Arena) -> Option<Offset> {
+        match self.family? {
+            Family::V6 => (!self.extended).then(|| self.network().plus(40)),
+            Family::V4 => Some(match self.set(arena, &self.network()).only() {
+                Some(first) => self.network().plus(4 * i64::from(first & 15)),
+                None => self.network().behind_ipv4(),
+            }),
+        }
+    }
+
+    /// Whether some of the packets name a protocol with ports, and are too short to have them.
+    pub fn short(&self, arena: &Arena) -> bool {
+        let with_ports = self.protocols(arena).iter().any(|p| TRANSPORTS.contains(p));
+        !self.extended && with_ports && !self.ports_there(arena)
+    }
+
+    pub(super) fn ports_there(&self, arena: &Arena) -> bool {
+        self.transport(arena)
+            .is_some_and(|t| self.reaches(&t.plus(3)))
+    }
+
+    /// Whether the guard leaves packets whose byte equals nothing that it is compared with.
+    pub(super) fn unnamed(&self, arena: &mut Arena, place: &Offset) -> bool {
+        let mut conditions = BTreeMap::new();
+        for e in self.guard.iter() {
+            let parts = self.memo.parts(arena, *e);
+            let here = parts.compared.iter().filter(|c| c.1 == *place);
+            conditions.extend(here.map(|c| (c.0, false)));
+        }
+        let guard = self.memo.decided(arena, &self.guard, &conditions);
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+    }
+
+    /// Whether the guard leaves any packet with these bytes.
+    pub fn possible(&self, arena: &mut Arena) -> bool {
+        let guard = self.memo.given(arena, &self.guard, &self.fixed());
+        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+    }
+}

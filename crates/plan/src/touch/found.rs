@@ -1,0 +1,177 @@
+//! A key as packets of a class see it, and where it comes from.
+
+use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
+
+use millrace_model::exec::Access;
+use millrace_model::expr::{Arena, ExprId, Node, Origin};
+use millrace_model::names::{self, What};
+use millrace_object::program::Program;
+use millrace_steer::Field;
+
+use super::{Seen, Source};
+use crate::key::{Bit, Key, Resolver, Whose, is_carried};
+use crate::memo::Memo;
+use crate::packets::{Packets, Way};
+
+/// A key as packets of a class see it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Found {
+    pub packets: Packets,
+    pub way: Way,
+    pub key: Rc<Key>,
+    pub source: Source,
+    /// only who looks inside finds it
+    pub inside: bool,
+}
+
+/// A key as all packets of a path see it, each look once.
+pub(super) fn found(
+    arena: &mut Arena,
+    all: &[Seen],
+    key: &[ExprId],
+    source: &Source,
+    known: &mut HashSet<Rc<Key>>,
+) -> Vec<Found> {
+    let mut out = Vec::new();
+    let mut there = HashSet::new();
+    for seen in all {
+        let keys = seen.resolver().keys(arena, key);
+        let inside = match seen.way {
+            Way::Answer => {
+                let own = Resolver::new(&seen.view, Whose::Own).keys(arena, key);
+                is_carried(&own, &keys)
+            }
+            Way::Whole => keys.iter().flatten().any(is_port),
+            Way::Plain | Way::Rough => false,
+        };
+        for key in keys {
+            let source = match source {
+                Source::Fields => foreign(arena, &key).unwrap_or(Source::Fields),
+                other => other.clone(),
+            };
+            let key = match known.get(&key) {
+                Some(known) => known.clone(),
+                None => {
+                    let key = Rc::new(key);
+                    known.insert(key.clone());
+                    key
+                }
+            };
+            let one = Found {
+                packets: seen.packets,
+                way: seen.way,
+                key,
+                source,
+                inside,
+            };
+            if there.insert(one.clone()) {
+                out.push(one);
+            }
+        }
+    }
+    out
+}
+
+pub(super) fn is_port(bit: &Bit) -> bool {
+    matches!(
+        bit,
+        Bit::Field(Field::SourcePort | Field::DestinationPort, _)
+    )
+}
+
+/// What a key is made of, before anything is said of fields.
+pub(super) fn source(program: &Program, arena: &Arena, memo: &Memo, a: &Access) -> Source {
+    let parts = |e: &ExprId| memo.parts(arena, *e);
+    if a.key.iter().all(|e| parts(e).settled) {
+        return Source::Constant;
+    }
+    let mut of = BTreeSet::new();
+    let mut places = Vec::new();
+    for e in &a.key {
+        match value_byte(program, arena, *e) {
+            Some((object, Some(byte))) => {
+                of.insert(object);
+                places.push(Some(byte));
+            }
+            Some((object, None)) if object == a.object.0 => {
+                return Source::Leased;
+            }
+            _ if arena.constant(*e).is_some() => places.push(None),
+            _ => return Source::Fields,
+        }
+    }
+    match of.into_iter().collect::<Vec<_>>().as_slice() {
+        [object] => Source::Value {
+            object: *object,
+            bytes: places,
+        },
+        _ => Source::Fields,
+    }
+}
+
+/// For a byte that is one of a value, or of a number that an object gave: of which object, and which byte.
+pub(crate) fn value_byte(
+    program: &Program,
+    arena: &Arena,
+    e: ExprId,
+) -> Option<(usize, Option<u32>)> {
+    let (of, low) = match arena.node(e) {
+        Node::Extract { of, low } => (*of, *low),
+        _ => (e, 0),
+    };
+    let Node::Sym(s) = arena.node(of) else {
+        return None;
+    };
+    let symbol = arena.symbol(*s);
+    let Origin::State(object) = symbol.origin else {
+        return None;
+    };
+    let name = &program.objects.get(object)?.name;
+    match names::state(name, &symbol.name)?.what {
+        What::Bytes { from } => Some((object, Some(from + low / 8))),
+        What::Number => Some((object, None)),
+        What::Present | What::Full => None,
+    }
+}
+
+/// The first thing in a key that NICs do not hash, in words.
+pub(super) fn foreign(arena: &Arena, key: &Key) -> Option<Source> {
+    let mut other = None;
+    for bit in key {
+        let Bit::Foreign(e, _) = bit else { continue };
+        let text = match arena.node(*e) {
+            Node::Sym(s) => match arena.symbol(*s).origin {
+                Origin::Param => continue,
+                Origin::State(_) => "what is read from state",
+                Origin::Time => "the time",
+                Origin::Random => "a random draw",
+                Origin::Length => "the packet's length",
+                Origin::Port => "the port",
+                _ => "what a helper says",
+            },
+            Node::Byte {
+                base: None,
+                at: 0..6,
+            } => "the destination's MAC address",
+            Node::Byte {
+                base: None,
+                at: 6..12,
+            } => "the source's MAC address",
+            Node::Byte {
+                base: None,
+                at: 12..14,
+            } => "the EtherType",
+            _ => {
+                other = Some("other bytes of the packet");
+                continue;
+            }
+        };
+        return Some(Source::Foreign(text.to_owned()));
+    }
+    // With any field beside it the rest may do without.
+    let fields = key.iter().any(|b| matches!(b, Bit::Field(..)));
+    other
+        .filter(|_| !fields)
+        .map(|t| Source::Foreign(t.to_owned()))
+}

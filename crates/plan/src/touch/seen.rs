@@ -1,0 +1,180 @@
+//! How packets of a class see a path: where the headers are that their keys are read from.
+
+use millrace_model::Model;
+use millrace_model::expr::Arena;
+use millrace_model::known::Of;
+use millrace_object::program::Program;
+use millrace_steer::Kind;
+
+use super::At;
+use crate::key::{Resolver, Whose};
+use crate::memo::Memo;
+use crate::offset::Offset;
+use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, views};
+
+/// A view of a path for one class of packets.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub packets: Packets,
+    pub way: Way,
+    pub view: View,
+}
+
+impl Seen {
+    pub fn resolver(&self) -> Resolver<'_> {
+        let whose = match self.way {
+            Way::Answer => Whose::Answer,
+            Way::Plain | Way::Whole | Way::Rough => Whose::Own,
+        };
+        Resolver::new(&self.view, whose)
+    }
+}
+
+/// The ports that a path's packets can come from.
+pub(super) fn ports(model: &Model, program: &Program, memo: &Memo, at: At) -> Vec<usize> {
+    let count = program.ports.len();
+    if count == 0 {
+        return vec![0];
+    }
+    let entry = model.entries.get(at.entry);
+    let known = entry
+        .zip(at.path_of(model))
+        .map(|(entry, path)| memo.known.all(&entry.arena, &path.guard));
+    let set = known.and_then(|k| k.get(&Of::Port).cloned());
+    let is = |p: &usize| {
+        set.as_ref()
+            .is_none_or(|s| s.values().any(|v| usize::from(v) == *p))
+    };
+    (0..count).filter(is).collect()
+}
+
+/// The classes of packets that take a path.
+pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bool) -> Vec<Seen> {
+    let mut out: Vec<Seen> = Vec::new();
+    for view in views(arena, path) {
+        for (kind, way) in view.kinds(arena) {
+            // Rough are errors and first fragments, of which there may be either.
+            if way != Way::Rough && !view.has(arena, kind, way) {
+                continue;
+            }
+            let mut add = |kind: Kind, view: View| {
+                out.extend(ports.iter().map(|port| Seen {
+                    packets: Packets { port: *port, kind },
+                    way,
+                    view: view.clone(),
+                }));
+            };
+            let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short(arena);
+            if way == Way::Answer {
+                for error in view.errors(arena, path) {
+                    let header = error.transport(arena).map(|t| t.plus(8).behind_ipv4());
+                    for (k, v) in carried(arena, &error) {
+                        let all = identified(arena, k, v, header.as_ref().filter(|_| echoes));
+                        all.into_iter().for_each(|(k, v)| add(k, v));
+                    }
+                }
+            } else {
+                // A transport header that is cut short is none, whatever the protocol says.
+                let own = match way {
+                    Way::Plain | Way::Whole if short => vec![(kind, view.clone())],
+                    _ => kinds(arena, &view, kind, &view.network()),
+                };
+                let looked = echoes && !short && matches!(way, Way::Plain | Way::Whole);
+                for (k, v) in own {
+                    let header = v.transport(arena).filter(|_| looked);
+                    let all = identified(arena, k, v, header.as_ref());
+                    all.into_iter().for_each(|(k, v)| add(k, v));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The view with the protocol that the kind says, in the header that begins there.
+pub(super) fn fixed(arena: &Arena, view: &View, kind: Kind, header: &Offset) -> View {
+    let protocol = match kind {
+        Kind::Ipv4Tcp | Kind::Ipv6Tcp => 6,
+        Kind::Ipv4Udp | Kind::Ipv6Udp => 17,
+        Kind::Ipv4Sctp | Kind::Ipv6Sctp => 132,
+        _ => return view.clone(),
+    };
+    match view.family {
+        Some(Family::V4) => view.with(arena, &header.plus(9), protocol),
+        Some(Family::V6) if !view.extended => view.with(arena, &header.plus(6), protocol),
+        _ => view.clone(),
+    }
+}
+
+/// What the packet that an ICMP error carries can be: behind eight bytes of ICMP.
+pub(super) fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
+    let Some(inner) = view.transport(arena).map(|t| t.plus(8)) else {
+        return Vec::new();
+    };
+    let family = view.family.unwrap_or(Family::V4);
+    let next = inner.plus(match family {
+        Family::V4 => 9,
+        Family::V6 => 6,
+    });
+    let mut out = Vec::new();
+    let plain = match family {
+        Family::V4 => Some(view.clone()),
+        Family::V6 => view.extends(arena, &next, false),
+    };
+    if let Some(view) = plain {
+        let set = view.set(arena, &next);
+        for (i, kind) in kinds_of(family).into_iter().enumerate() {
+            let admitted = match TRANSPORTS.get(i) {
+                Some(number) => set.values().any(|v| v == *number),
+                None if i == FRAGMENT => family == Family::V4 && view.later(arena, &inner),
+                None => true,
+            };
+            if admitted {
+                out.extend(kinds(arena, &view, kind, &inner));
+            }
+        }
+    }
+    // Where its transport header is, if extension headers come before, is not known.
+    if family == Family::V6
+        && let Some(mut view) = view.extends(arena, &next, true)
+    {
+        view.carries_extended = true;
+        out.extend(kinds_of(family).map(|kind| (kind, view.clone())));
+    }
+    out.retain(|(_, view)| view.possible(arena));
+    out
+}
+
+/// ICMP echoes apart, whose header begins there, as whoever looks for their identifiers takes them: for packets of UDP
+/// (crates/steer, carried.rs). Without a header all stay together.
+pub(super) fn identified(
+    arena: &mut Arena,
+    kind: Kind,
+    view: View,
+    header: Option<&Offset>,
+) -> Vec<(Kind, View)> {
+    let (Kind::Ipv4, Some(header)) = (kind, header) else {
+        return vec![(kind, view)];
+    };
+    let mut out: Vec<(Kind, View)> = Vec::new();
+    for echo in view.echoes(arena, header) {
+        out.push((Kind::Ipv4Udp, echo));
+    }
+    out.extend(view.no_echoes(arena, header).map(|v| (kind, v)));
+    out
+}
+
+/// The views of one kind: what has no ports is taken apart by protocol.
+pub(super) fn kinds(
+    arena: &mut Arena,
+    view: &View,
+    kind: Kind,
+    header: &Offset,
+) -> Vec<(Kind, View)> {
+    let protocol = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
+    let views = match kind {
+        Kind::Ipv4 | Kind::Ipv6 if !view.extended => view.without_ports(arena, &protocol),
+        _ => vec![fixed(arena, view, kind, header)],
+    };
+    views.into_iter().map(|v| (kind, v)).collect()
+}
