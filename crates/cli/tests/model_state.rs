@@ -325,12 +325,10 @@ fn compare(nf: &str) -> bool {
     assert_eq!(status, 0);
     let out = differences(nf, &document);
     assert!(out.is_empty(), "{nf}:\n{}", out.join("\n"));
-    let all = document["exhaustive"] == true;
+    let all = document["covers"] == true;
     if !all {
         let why = &document["bounded"];
-        eprintln!(
-            "skipped: keys, ports and conditions of {nf}, which is not followed to its last path: {why}"
-        );
+        eprintln!("skipped: keys, ports and conditions of {nf}, whose paths are not all: {why}");
     }
     all
 }
@@ -344,9 +342,15 @@ fn functions_that_are_followed_to_the_last_path() {
 
 #[test]
 fn functions_that_are_long() {
-    for nf in ["psd", "hhh", "lb"] {
+    for nf in ["psd", "hhh"] {
         compare(nf);
     }
+}
+
+/// Its loops over backends are taken for any number of turns, and its keys are those of a reader.
+#[test]
+fn a_function_whose_paths_cover_what_it_does() {
+    assert!(compare("lb"), "there may be other paths");
 }
 
 #[test]

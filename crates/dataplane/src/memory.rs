@@ -8,13 +8,13 @@ use crate::runner::BURST;
 
 /// What the process takes besides state, buffers and ports, bytes: its own pages and the C library's,
 /// the module's code, and the heap that reading a program leaves. Measured as VmRSS less the other two
-/// parts, over six functions, in MB: optimised 6.8 to 7.4 when the module comes from the cache, 7.7 to
-/// 8.3 when it is proved and emitted first, for which more of the process's code is read; 8.7 and 9.4 to
-/// 10.1 in a debug build.
+/// parts, over six functions, in MB: optimised 7.6 to 8.1 when the module comes from the cache, 8.6 to
+/// 9.4 when it is proved and emitted first, for which more of the process's code is read; 10.6 to 10.7 and
+/// 11.5 to 12.1 in a debug build.
 pub const BASE: u64 = if cfg!(debug_assertions) {
-    9_300_000
+    11_100_000
 } else {
-    7_600_000
+    8_400_000
 };
 
 /// Gives freed heap back to the system: what proving a large program took need not stay resident
