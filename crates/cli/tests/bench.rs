@@ -22,6 +22,42 @@ fn enough(processors_needed: usize) -> bool {
 }
 
 #[test]
+fn a_figure_says_by_which_strategy_it_came_about() {
+    if !enough(2) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("t.pcap");
+    let many: Vec<_> = (0..16).flat_map(|_| each_byte()).collect();
+    capture(&trace, &many);
+    for (asked, said) in [("best", "shard"), ("lock", "lock")] {
+        let (document, status) = json(
+            millrace()
+                .args([
+                    "bench",
+                    "policer",
+                    "--memory",
+                    "--no-limit",
+                    "--repeat",
+                    "1",
+                ])
+                .args([
+                    "--trial",
+                    "0.05",
+                    "--cores",
+                    "2",
+                    "--strategy",
+                    asked,
+                    "--in",
+                ])
+                .arg(&trace),
+        );
+        assert_eq!(status, 0, "{document}");
+        assert_eq!(document["runs"][0]["strategy"], said);
+    }
+}
+
+#[test]
 fn a_benchmark_gives_rates_latencies_a_table_and_a_page() {
     if !enough(2) {
         return;

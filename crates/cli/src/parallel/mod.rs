@@ -111,10 +111,11 @@ impl Arrangement {
     /// How the whole runs, e.g. `shard`.
     pub fn strategy(&self) -> &'static str {
         let divided = |(_, share): &(String, Share)| matches!(share, Share::Divided { .. });
-        if self.shares.iter().any(divided) {
-            "shard"
-        } else {
-            "spread"
+        match (self.shares.iter().any(divided), !self.shared.is_empty()) {
+            (true, true) => "mixed",
+            (true, false) => "shard",
+            (false, true) => "lock",
+            (false, false) => "spread",
         }
     }
 
