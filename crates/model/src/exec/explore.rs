@@ -142,9 +142,8 @@ impl Engine<'_> {
             let l = self.loops.at_head(head);
             l.is_some_and(|l| self.loops.contains(l, block))
         };
-        for l in &self.loops.all {
-            let is = |b: usize| l.body.binary_search(&b).is_ok();
-            if is(from) && !is(block) {
+        for (id, l) in self.loops.all.iter().enumerate() {
+            if self.loops.contains(id, from) && !self.loops.contains(id, block) {
                 *self.gone.entry(l.head).or_default() += 1;
             }
         }

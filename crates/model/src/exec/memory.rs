@@ -130,7 +130,7 @@ impl Engine<'_> {
         )
     }
 
-    fn joined(&mut self, base: Option<ExprId>, at: i64) -> ExprId {
+    pub(super) fn joined(&mut self, base: Option<ExprId>, at: i64) -> ExprId {
         let at = self.arena.number(at as u64, 64);
         match base {
             None => at,

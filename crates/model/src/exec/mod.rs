@@ -25,7 +25,6 @@ use std::time::Instant;
 use millrace_check::facts::{Flow, FrameId};
 use millrace_check::flow::backward::{AtStart, Backward};
 use millrace_check::flow::graph::Blocks;
-use millrace_check::flow::hints;
 use millrace_check::flow::loops::Loops;
 use millrace_check::flow::points::points;
 use millrace_object::insn::REGISTERS;
@@ -65,8 +64,8 @@ pub struct Engine<'a> {
     left: Vec<Path>,
     steps: u64,
     loops: Loops,
-    /// for each loop the registers that seem to count its turns, one bit each
-    counters: Vec<u16>,
+    /// of each loop what says whether it is taken for any number of turns
+    turning: Vec<(bool, Option<i64>)>,
     /// heads of the loops that are taken for any number of turns
     summed: BTreeMap<usize, Changes>,
     /// how many states came to the head of a loop from outside it
@@ -113,9 +112,9 @@ impl<'a> Engine<'a> {
         .live();
         let reach = reach(&blocks);
         let loops = Loops::of(&blocks);
-        let counters = loops.all.iter();
-        let counters = counters.map(|l| hints::counters(flow, &blocks, &touches, l).0);
-        let counters = counters.collect();
+        let turning = loops.all.iter();
+        let turning = turning.map(|l| wide::of_loop(flow, &blocks, &touches, l));
+        let turning = turning.collect();
         Engine {
             program,
             flow,
@@ -131,7 +130,7 @@ impl<'a> Engine<'a> {
             left: Vec::new(),
             steps: 0,
             loops,
-            counters,
+            turning,
             summed: BTreeMap::new(),
             entered: BTreeMap::new(),
             gone: BTreeMap::new(),

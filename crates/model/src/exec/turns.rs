@@ -18,7 +18,7 @@ use millrace_object::program::ObjectId;
 use super::call::gap;
 use super::explore::Followed;
 use super::merge;
-use super::state::{Access, Cell, Presence, Region, State, Value, Written};
+use super::state::{Access, Cell, Presence, State, Value, Written};
 use super::{Engine, Gap};
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
@@ -54,6 +54,22 @@ pub(super) struct Changes {
     packet: BTreeSet<(Option<ExprId>, i64)>,
 }
 
+/// Whether two accesses are one of the program's, with what came of it.
+fn kin(a: &Access, b: &Access) -> bool {
+    (b.object, b.operation, b.effect) == (a.object, a.operation, a.effect)
+        && (b.offset, b.outcome, &b.line) == (a.offset, a.outcome, &a.line)
+}
+
+/// The objects that a state has written to since it had so many accesses.
+fn written(s: &State, since: usize) -> impl Iterator<Item = ObjectId> {
+    let writes = |a: &&Access| matches!(a.effect, Effect::Write | Effect::Add);
+    s.accesses
+        .iter()
+        .skip(since)
+        .filter(writes)
+        .map(|a| a.object)
+}
+
 impl Engine<'_> {
     /// Takes a state through the loop at whose head it is.
     pub(super) fn any_turns(&mut self, s: State, head: usize) -> Result<Followed, Gap> {
@@ -77,7 +93,10 @@ impl Engine<'_> {
         let mut done = self.explore(last.clone(), Some(head));
         let mut out: Vec<State> = Vec::new();
         for mut o in done.out {
-            if let Some(quiet) = self.quiet(&last, &o) {
+            // What it does must stand among what is repeated.
+            let known = |a: &Access| last.accesses.iter().any(|b| b.repeated && kin(a, b));
+            let stands = o.accesses.iter().skip(last.accesses.len()).all(known);
+            if let Some(quiet) = self.quiet(&last, &o).filter(|_| stands) {
                 o = quiet;
                 (o.guard, o.model) = (last.guard.clone(), last.model.clone());
                 (o.accesses, o.places) = (last.accesses.clone(), last.places.clone());
@@ -118,6 +137,7 @@ impl Engine<'_> {
                 c => from.stack.get(k) == Some(c),
             })
             && out.places.starts_with(&from.places)
+            && written(&out, from.accesses.len()).all(|object| from.turned.contains(&object))
             && out.globals == from.globals
             && out.packet == from.packet
             && out.target == from.target
@@ -189,19 +209,16 @@ impl Engine<'_> {
             let Some(slot) = t.frames.get_mut(*depth).and_then(|f| f.1.get_mut(*reg)) else {
                 continue;
             };
-            let (was, make): (ExprId, fn(Region, ExprId) -> Value) = match *slot {
-                Value::Num(e) => (e, |_, e| Value::Num(e)),
-                Value::Ptr(_, e) => (e, Value::Ptr),
+            let (was, region) = match *slot {
+                Value::Num(e) => (e, None),
+                Value::Ptr(region, e) => (e, Some(region)),
                 _ => continue,
-            };
-            let region = match *slot {
-                Value::Ptr(region, _) => region,
-                _ => Region::Context,
             };
             let any = (self.arena).sym(&format!("{name}.r{reg}@{depth}"), *bits, Origin::Turn);
             let was = self.arena.extract(was, 0, *bits);
             values.push((any, 0, was));
-            *slot = make(region, self.arena.resize(any, 64));
+            let any = self.arena.resize(any, 64);
+            *slot = region.map_or(Value::Num(any), |region| Value::Ptr(region, any));
         }
         for (depth, reg) in &c.idle {
             if let Some(slot) = t.frames.get_mut(*depth).and_then(|f| f.1.get_mut(*reg)) {
@@ -248,11 +265,7 @@ impl Engine<'_> {
             let was = match written.next() {
                 Some(w) => w.byte,
                 None => {
-                    let minus = self.arena.number(*at as u64, 64);
-                    let offset = match base {
-                        Some(b) => self.arena.binary(crate::expr::Bin::Add, *b, minus),
-                        None => minus,
-                    };
+                    let offset = self.joined(*base, *at);
                     self.packet_byte(&t, offset)?
                 }
             };
@@ -354,9 +367,7 @@ impl Engine<'_> {
         let globals = to.globals.keys();
         c.globals
             .extend(globals.filter(|g| !from.globals.contains_key(g)));
-        let writes = |a: &&Access| matches!(a.effect, Effect::Write | Effect::Add);
-        let here = to.accesses.iter().skip(from.accesses.len());
-        c.written.extend(here.filter(writes).map(|a| a.object));
+        c.written.extend(written(to, from.accesses.len()));
         self.packet_differences(from, to, c)
     }
 
@@ -391,11 +402,7 @@ impl Engine<'_> {
         let mut repeated: Vec<Access> = Vec::new();
         let name = format!("turn#{}", from.turns);
         for a in backs.iter().flat_map(|b| b.accesses.iter().skip(begin)) {
-            let kin = |b: &Access| {
-                (b.object, b.operation, b.effect) == (a.object, a.operation, a.effect)
-                    && (b.offset, b.outcome, &b.line) == (a.offset, a.outcome, &a.line)
-            };
-            let at = repeated.iter().position(kin);
+            let at = repeated.iter().position(|b| kin(a, b));
             let Some((n, known)) = at.and_then(|n| Some((n, repeated.get_mut(n)?))) else {
                 repeated.push(Access {
                     repeated: true,

@@ -2,8 +2,11 @@
 //! more than a few that multiply the ways, going on in several that do not merge; and those at whose head very many
 //! states wait.
 
-use millrace_check::facts::{ArgFact, Op};
-use millrace_check::flow::loops::LoopId;
+use millrace_check::facts::{ArgFact, Flow, Op};
+use millrace_check::flow::graph::Blocks;
+use millrace_check::flow::hints;
+use millrace_check::flow::loops::Loop;
+use millrace_check::flow::points::Touch;
 use millrace_object::insn::{Insn, Operand};
 
 use super::{Engine, State};
@@ -29,8 +32,9 @@ impl Engine<'_> {
         let entered = self.entered.get(&head).copied().unwrap_or(0);
         if ready.len() >= WIDE.max(WIDER * entered) {
             self.widens = Some(head);
+            return;
         }
-        let (stateful, most) = self.of_loop(l);
+        let (stateful, most) = self.turning.get(l).copied().unwrap_or_default();
         let few = most.is_some_and(|most| most <= FEW);
         let Some(first) = ready.first() else { return };
         let turns = self.rounds.entry(head).or_default();
@@ -54,29 +58,29 @@ impl Engine<'_> {
             self.summed.remove(&head);
         }
     }
+}
 
-    /// Whether a loop comes to state objects, and the greatest number that its counters are compared with.
-    fn of_loop(&self, l: LoopId) -> (bool, Option<i64>) {
-        let (mut stateful, mut most) = (false, None);
-        let counters = self.counters.get(l).copied().unwrap_or(0);
-        for block in self.loops.all.get(l).map_or(&[][..], |l| &l.body) {
-            for step in self
-                .flow
-                .steps
-                .get(self.blocks.steps(*block))
-                .unwrap_or(&[])
-            {
-                let object = |a: &ArgFact| matches!(a, ArgFact::Object(_));
-                stateful |= step.args.iter().any(object);
-                if let Op::Branch { insn, .. } = step.op
-                    && let Insn::Branch { left, right, .. } = insn
-                    && let Operand::Imm(i) = right
-                    && counters >> left.0 & 1 == 1
-                {
-                    most = most.max(Some(i));
-                }
-            }
+/// Whether a loop comes to state objects, and the greatest number that the registers which seem to count its turns are
+/// compared with.
+pub(super) fn of_loop(
+    flow: &Flow,
+    blocks: &Blocks,
+    touches: &[Touch],
+    l: &Loop,
+) -> (bool, Option<i64>) {
+    let (mut stateful, mut most) = (false, None);
+    let counters = hints::counters(flow, blocks, touches, l).0;
+    let steps = l.body.iter().flat_map(|b| blocks.steps(*b));
+    for step in steps.filter_map(|at| flow.steps.get(at)) {
+        let object = |a: &ArgFact| matches!(a, ArgFact::Object(_));
+        stateful |= step.args.iter().any(object);
+        if let Op::Branch { insn, .. } = step.op
+            && let Insn::Branch { left, right, .. } = insn
+            && let Operand::Imm(i) = right
+            && counters >> left.0 & 1 == 1
+        {
+            most = most.max(Some(i));
         }
-        (stateful, most)
     }
+    (stateful, most)
 }
