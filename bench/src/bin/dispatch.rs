@@ -105,6 +105,7 @@ fn turn(words: &[String], workers: u32, time: Duration) -> Result<(f64, f64)> {
         loops: None,
         stop: &NEVER,
         steering: None,
+        classes: None,
     };
     let mut ports = Vec::new();
     for (number, word) in words.iter().enumerate() {

@@ -1,7 +1,9 @@
 //! From the words of `--ports`, `--in` and `--out` to what workers serve.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use millrace_dataplane::classes::Classes;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{
     self, CaptureIn, InputOptions, LiveOptions, Queue, SendOnly, SharedOut,
@@ -31,6 +33,8 @@ pub struct Asked<'a> {
     pub layout: Layout,
     /// for each port of the function, who owns its packets; none: whoever gets them
     pub steering: Option<Vec<Steering>>,
+    /// packets come to the workers that have their classes; none: there are no classes
+    pub classes: Option<Arc<Classes>>,
 }
 
 impl Asked<'_> {
@@ -79,14 +83,17 @@ impl Served {
         port: u32,
         send_only: bool,
     ) -> Result<usize, Failure> {
+        let handed = asked.steering.is_some() || asked.classes.is_some();
         let options = LiveOptions {
             port,
             queues: asked.cores as u32,
             // Buffers that are with their owners are not there to receive into.
-            burst: asked.burst * if asked.steering.is_some() { LENT } else { 1 },
+            burst: asked.burst * if handed { LENT } else { 1 },
             loops: asked.loops,
             stop: signal::flag(),
             steering: asked.steering.as_deref(),
+            // Of a port that nobody receives from, nobody would look whether a class moves.
+            classes: asked.classes.as_ref().filter(|_| !send_only),
         };
         let opened = port::live(word, &options).map_err(port_failure)?;
         self.holds.extend(opened.hold);

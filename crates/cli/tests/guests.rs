@@ -162,13 +162,14 @@ fn what_cannot_be_hosted_is_refused() {
     }
 }
 
-/// A guest is one process: refused before any of the chain is built or started.
+/// A capture is one sequence of packets: refused before any of the chain is built or started.
 #[test]
-fn a_guest_runs_on_one_core() {
+fn a_guest_runs_on_one_core_over_captures() {
     let run = ["run", "nop", "guest:true", "--cores", "2", "--in", CAPTURE];
     let said = refused(millrace().args(run), 2);
     assert!(
-        said.contains("--cores 2: `guest:true` runs on one core") && said.contains("use --cores 1"),
+        said.contains("one sequence of packets, which workers that host `guest:true` cannot share")
+            && said.contains("use --cores 1"),
         "{said}"
     );
     assert!(!said.contains("spread"), "`nop` was built: {said}");

@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use millrace_dataplane::classes::Classes;
+use millrace_dataplane::worker::classed::Guests;
+
 use crate::chain::Maker;
 use crate::exposed::Exposed;
 use crate::trouble::Trouble;
@@ -49,6 +52,16 @@ pub struct Elements {
     list: RwLock<Vec<Element>>,
     /// what makes new elements, where the chain can be changed
     pub(crate) maker: OnceLock<Box<dyn Maker>>,
+    /// the packet classes, where there are some
+    pub(crate) classes: OnceLock<Parted>,
+}
+
+/// The packet classes of a run.
+pub struct Parted {
+    /// which worker has which
+    pub classes: Arc<Classes>,
+    /// elements that are there once for each: their names, and they
+    pub guests: Vec<(String, Arc<Guests>)>,
 }
 
 impl Elements {
@@ -59,6 +72,7 @@ impl Elements {
             name: name.to_owned(),
             list: RwLock::new(list),
             maker: OnceLock::new(),
+            classes: OnceLock::new(),
         }
     }
 
@@ -84,6 +98,12 @@ impl Elements {
     pub fn changeable(&self, maker: Box<dyn Maker>) {
         // A run says so once.
         let _ = self.maker.set(maker);
+    }
+
+    /// Lets packet classes be seen and moved.
+    pub fn parted(&self, classes: Parted) {
+        // A run says so once.
+        let _ = self.classes.set(classes);
     }
 
     /// The elements.

@@ -54,6 +54,9 @@ pub struct Request {
     /// of a chain: what is to be done with it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainRequest>,
+    /// of a packet class: what is to be done with it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassRequest>,
     /// further edits follow, and all of them are one
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
@@ -98,6 +101,20 @@ pub struct ChainRequest {
     /// of a replacement: nothing of the state is kept
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
+}
+
+/// What is to be done with packet classes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassRequest {
+    /// `show` or `move`
+    pub op: String,
+    /// the class that is moved
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<usize>,
+    /// the worker that is to have it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<usize>,
 }
 
 /// A change of one object.

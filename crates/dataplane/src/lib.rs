@@ -6,6 +6,7 @@
 //! packet what the module said ([`runner`]).
 
 pub mod account;
+pub mod classes;
 #[allow(unsafe_code, reason = "the time stamp counter is read by an intrinsic")]
 pub mod clock;
 pub mod histogram;

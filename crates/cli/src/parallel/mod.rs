@@ -13,10 +13,11 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use millrace_check::Checked;
 use millrace_control::merged::Word;
+use millrace_dataplane::classes::Classes;
 use millrace_dataplane::module::Homes;
 use millrace_dataplane::share::{self, Share};
 use millrace_object::program::{ObjectId, Program};
-use millrace_steer::{Owners, Rss, Steering, nic};
+use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
@@ -327,6 +328,38 @@ fn arranged(
 
 /// Kinds whose entries are found by a hash of their key: a part of them takes a part of the room.
 pub const TABLES: [&str; 5] = ["map", "hash", "lru_hash", "percpu_hash", "lru_percpu_hash"];
+
+/// Packet classes, dealt out to so many workers. All packets between two hosts are of one class, in both directions,
+/// fragments and errors included; what is not IP is of class 0.
+///
+/// # Errors
+/// More classes than the indirection table has entries.
+pub fn classes(classes: u16, workers: usize) -> Result<Arc<Classes>, Failure> {
+    let device = nic::named(SOFTWARE).map_err(Failure::wrong)?;
+    let most = device.table_sizes.iter().copied().max().unwrap_or(1);
+    enough(SOFTWARE, most, usize::from(classes))?;
+    let key: Vec<u8> = SYMMETRIC
+        .iter()
+        .copied()
+        .cycle()
+        .take(device.key_bytes)
+        .collect();
+    let nic = Rss::new(&device, u32::from(classes))
+        .with_key(&device, &key)
+        .and_then(|rss| rss.with_only(&device, &[Field::SourceAddress, Field::DestinationAddress]))
+        .map_err(Failure::wrong)?;
+    let steering = Steering {
+        nic,
+        software: std::collections::BTreeMap::new(),
+        inside: true,
+        echoes: false,
+    };
+    Ok(Classes::new(vec![steering.owners()], classes, workers))
+}
+
+/// Repeated, a key under which swapping two fields that stand a multiple of 16 bits apart leaves the hash as it is
+/// (Woo and Park, Scalable TCP session monitoring with symmetric receive-side scaling, 2012).
+const SYMMETRIC: [u8; 2] = [0x6d, 0x5a];
 
 fn anywhere(cores: usize) -> Result<Steering, Failure> {
     let device = nic::named(SOFTWARE).map_err(Failure::wrong)?;

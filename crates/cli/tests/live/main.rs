@@ -9,6 +9,7 @@
     clippy::indexing_slicing
 )]
 
+mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod dpdk;

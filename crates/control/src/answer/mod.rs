@@ -1,6 +1,7 @@
 //! What is done for each request: one function a verb, a file for those of a subject.
 
 mod chain;
+mod classes;
 mod edits;
 mod objects;
 mod orders;
@@ -41,7 +42,7 @@ pub struct Session {
 type Result<T> = std::result::Result<T, Trouble>;
 
 /// The requests there are.
-const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, guests, migrate, snapshot, drain, stop";
+const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, class, guests, migrate, snapshot, drain, stop";
 
 impl Session {
     pub fn new(context: Arc<Context>) -> Self {
@@ -66,6 +67,7 @@ impl Session {
             "params" => self.params(),
             "set" => self.set(request),
             "chain" => self.chain(request),
+            "class" => self.class(request),
             "guests" | "migrate" | "snapshot" => crate::guests::answer(request),
             "drain" => self.end(millrace_dataplane::mailbox::Order::Drain),
             "stop" => self.end(millrace_dataplane::mailbox::Order::Stop),

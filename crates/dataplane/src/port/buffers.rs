@@ -89,6 +89,7 @@ impl Buffers {
             stamp: 0,
             wire: written as u32,
             port: self.port,
+            class: 0,
             pool: self.pool,
             buffer: u64::from(buffer),
         })

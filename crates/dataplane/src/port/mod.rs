@@ -47,6 +47,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use handover::By;
 use millrace_steer::Steering;
 use millrace_traffic::capture::{Error as CaptureError, Record, WriteError, Written};
 
@@ -305,9 +306,9 @@ pub fn steered(
     mut port: LivePort,
     options: &LiveOptions,
 ) -> Result<LivePort, PortError> {
-    let Some(steering) = options.steering.filter(|_| port.queues.len() > 1) else {
+    if port.queues.len() < 2 || options.steering.is_none() && options.classes.is_none() {
         return Ok(port);
-    };
+    }
     if port.queues.iter().any(|q| q.keeps_time()) {
         return Err(PortError::Live {
             word: word.to_owned(),
@@ -315,6 +316,20 @@ pub fn steered(
             help: "read the capture with --in FILE, or use --cores 1".into(),
         });
     }
+    if let Some(classes) = options.classes {
+        port.facts.push(format!(
+            "{word}: packets are handed to the workers that have their classes"
+        ));
+        let by = By::Class {
+            classes: classes.clone(),
+            port: options.port as usize,
+        };
+        port.queues = handover::hand_over(word, port.queues, by)?;
+        return Ok(port);
+    }
+    let Some(steering) = options.steering else {
+        return Ok(port);
+    };
     if port.told && steering.iter().all(Steering::by_nic_alone) {
         return Ok(port);
     }
@@ -325,7 +340,14 @@ pub fn steered(
     };
     port.facts.push(format!("{word}: {how}"));
     let owners = steering.iter().map(Steering::owners).collect();
-    port.queues = handover::hand_over(word, port.queues, owners, port.told)?;
+    port.queues = handover::hand_over(
+        word,
+        port.queues,
+        By::Owner {
+            owners,
+            told: port.told,
+        },
+    )?;
     Ok(port)
 }
 

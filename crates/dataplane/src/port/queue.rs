@@ -17,12 +17,14 @@
 //! ```
 
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use millrace_steer::Steering;
 
 use super::PortError;
+use crate::classes::Classes;
 
 /// Identifies the memory that a buffer belongs to. Queues with the same pool may pass buffers on
 /// without copying.
@@ -58,6 +60,8 @@ pub struct Frame {
     /// the port of the function that it enters at ([`LiveOptions::port`], unless the queue feeds
     /// several ports)
     pub port: u32,
+    /// its packet class, where packets are handed to workers by class ([`crate::classes`]); else 0
+    pub class: u16,
     /// the memory that it lies in
     pub pool: Pool,
     /// which buffer of that memory: the queue's own number
@@ -238,6 +242,8 @@ pub struct LiveOptions<'a> {
     pub stop: &'static AtomicBool,
     /// for each port of the function, who owns the packets that come in there; none: whoever gets them
     pub steering: Option<&'a [Steering]>,
+    /// packets are handed to workers by class; none: they are not. Comes before `steering`
+    pub classes: Option<&'a Arc<Classes>>,
 }
 
 /// A live port, opened.

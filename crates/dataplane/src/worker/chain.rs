@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::classed::Guests;
 use super::foreign::Handed;
 use super::lives::Life;
 use super::stage::Stage;
@@ -39,7 +40,7 @@ impl Link {
     pub(super) fn homes(&self) -> Option<Arc<Homes>> {
         match &self.code {
             Code::Module(code) => code.config.homes.clone(),
-            Code::Foreign(_) => None,
+            Code::Foreign(_) | Code::Classed(_) => None,
         }
     }
 }
@@ -51,6 +52,8 @@ pub enum Code {
     Module(ModuleCode),
     /// something foreign, made already
     Foreign(Handed),
+    /// something foreign, made already for each packet class
+    Classed(Arc<Guests>),
 }
 
 /// A module and how it is run.
@@ -72,7 +75,7 @@ impl Link {
     pub fn objects(&self) -> &[ObjectInfo] {
         match &self.code {
             Code::Module(code) => code.module.objects(),
-            Code::Foreign(_) => &[],
+            Code::Foreign(_) | Code::Classed(_) => &[],
         }
     }
 }
@@ -108,7 +111,7 @@ pub fn common(links: &[Link], workers: usize) -> Result<Vec<Option<Arc<Shared>>>
         Code::Module(code) => {
             Shared::create(code.module.clone(), &code.config, workers.max(1) as u32).map(Some)
         }
-        Code::Foreign(_) => Ok(None),
+        Code::Foreign(_) | Code::Classed(_) => Ok(None),
     };
     links.iter().map(of).collect()
 }

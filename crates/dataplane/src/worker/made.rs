@@ -13,10 +13,13 @@ use crate::port::{Frame, Pool};
 /// Bytes before and behind each packet that functions may let it grow into.
 const ROOM: usize = 256;
 
+/// A packet that was made: which function made it, its packet class, where it leaves that function, and where its bytes
+/// lie, with room around them.
+type Piece = (usize, u16, u16, std::ops::Range<usize>);
+
 /// Packets that were made and have not left.
 pub struct Made {
-    /// which function made it, where it leaves that, and where its bytes lie in `bytes`, with room around them
-    each: Vec<(usize, u16, std::ops::Range<usize>)>,
+    each: Vec<Piece>,
     bytes: Vec<u8>,
     frames: Vec<Frame>,
     descriptors: Vec<abi::Packet>,
@@ -43,13 +46,13 @@ impl Made {
         self.each.clear();
         self.bytes.clear();
         for (index, stage) in chain.stages.iter_mut().enumerate() {
-            stage.sent(after, &mut |port, packet| {
+            stage.sent(after, &mut |class, port, packet| {
                 self.bytes.resize(self.bytes.len() + ROOM, 0);
                 let begin = self.bytes.len();
                 self.bytes.extend_from_slice(packet);
                 let end = self.bytes.len();
                 self.bytes.resize(end + ROOM, 0);
-                self.each.push((index, port, begin..end));
+                self.each.push((index, class, port, begin..end));
             });
         }
         !self.each.is_empty()
@@ -75,7 +78,7 @@ impl Worker {
     }
 
     /// Packets that one function has made.
-    fn emit_from(&mut self, packets: &[(usize, u16, std::ops::Range<usize>)]) {
+    fn emit_from(&mut self, packets: &[Piece]) {
         let Some((stage, ..)) = packets.first() else {
             return;
         };
@@ -84,7 +87,7 @@ impl Worker {
         made.frames.clear();
         made.descriptors.clear();
         let base = made.bytes.as_mut_ptr();
-        for (buffer, (_, out, range)) in packets.iter().enumerate() {
+        for (buffer, (_, class, out, range)) in packets.iter().enumerate() {
             // Within `bytes`, with the room that `take` has left around each packet.
             let (data, end) = (base.wrapping_add(range.start), base.wrapping_add(range.end));
             let (floor, ceiling) = (data.wrapping_sub(ROOM), end.wrapping_add(ROOM));
@@ -96,6 +99,7 @@ impl Worker {
                 stamp: self.clock,
                 wire: range.len() as u32,
                 port: 1 - u32::from(*out).min(1),
+                class: *class,
                 pool: made.pool,
                 buffer: buffer as u64,
             });

@@ -10,6 +10,8 @@
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod chain;
 pub mod change;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+pub mod classed;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;

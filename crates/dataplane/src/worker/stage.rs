@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::chain::{Code, Link};
+use super::classed::Classed;
 use super::foreign::{self, Epilogue, Foreign, Given};
 use super::lives::Life;
 use crate::clock;
@@ -42,6 +43,7 @@ enum Running {
         element: Box<dyn Foreign>,
         given: Vec<Given>,
     },
+    Classed(Classed),
 }
 
 // SAFETY: `given` is scratch of one call of `run`; all else moves between threads.
@@ -86,6 +88,10 @@ impl Stage {
                 let given = Vec::new();
                 (Running::Foreign { element, given }, Timers::new(&[], start))
             }
+            Code::Classed(guests) => {
+                let classed = Classed::new(guests, worker);
+                (Running::Classed(classed), Timers::new(&[], start))
+            }
         };
         Ok(Self {
             life: life.clone(),
@@ -104,7 +110,7 @@ impl Stage {
     pub fn instance(&mut self) -> Option<&mut Instance> {
         match &mut self.running {
             Running::Module { instance, .. } => Some(instance),
-            Running::Foreign { .. } => None,
+            Running::Foreign { .. } | Running::Classed(_) => None,
         }
     }
 
@@ -129,7 +135,7 @@ impl Stage {
     fn seen(&self) -> Option<&Instance> {
         match &self.running {
             Running::Module { instance, .. } => Some(instance),
-            Running::Foreign { .. } => None,
+            Running::Foreign { .. } | Running::Classed(_) => None,
         }
     }
 
@@ -147,20 +153,27 @@ impl Stage {
         match &mut self.running {
             Running::Module { instance, .. } => instance.stop(time),
             Running::Foreign { element, .. } => self.epilogue = Some(element.finish()),
+            Running::Classed(classed) => self.epilogue = classed.finish(),
         }
     }
 
     /// Nothing has come for a while.
     pub fn idle(&mut self) {
-        if let Running::Foreign { element, .. } = &mut self.running {
-            element.idle();
+        match &mut self.running {
+            Running::Foreign { element, .. } => element.idle(),
+            Running::Classed(classed) => classed.idle(),
+            Running::Module { .. } => {}
         }
     }
 
-    /// As [`Foreign::sent`].
-    pub fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {
-        if let Running::Foreign { element, .. } = &mut self.running {
-            element.sent(after, each);
+    /// As [`Foreign::sent`], each with its packet class.
+    pub fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, u16, &[u8])) {
+        match &mut self.running {
+            Running::Foreign { element, .. } => {
+                element.sent(after, &mut |port, bytes| each(0, port, bytes));
+            }
+            Running::Classed(classed) => classed.sent(after, each),
+            Running::Module { .. } => {}
         }
     }
 
@@ -168,6 +181,7 @@ impl Stage {
     pub fn holds(&self) -> bool {
         match &self.running {
             Running::Foreign { element, .. } => element.holds(),
+            Running::Classed(classed) => classed.holds(),
             Running::Module { .. } => false,
         }
     }
@@ -245,25 +259,31 @@ impl Stage {
                 unsafe { element.burst(given) };
                 for (pointer, given) in pointers.iter().zip(given) {
                     // SAFETY: as above.
-                    let packet = unsafe { &mut **pointer };
-                    (packet.fate, packet.out) = match given.fate {
-                        foreign::ON => (abi::fate::FORWARD, 1 - packet.port.min(1)),
-                        foreign::KEEP => (abi::fate::CONSUME, 0),
-                        out @ foreign::OUT.. if given.length <= room_of(packet) => {
-                            packet.end = packet.data.wrapping_add(given.length as usize);
-                            (abi::fate::FORWARD, u32::from(out - foreign::OUT))
-                        }
-                        _ => (abi::fate::DROP, 0),
-                    };
+                    settle(unsafe { &mut **pointer }, given);
                 }
                 clock::ticks().saturating_sub(begin)
             }
+            // SAFETY: as the caller promises.
+            Running::Classed(classed) => unsafe { classed.run(pointers, chosen, frames) },
         }
     }
 }
 
+/// Gives a packet the fate that a foreign element decided on.
+pub(super) fn settle(packet: &mut abi::Packet, given: &Given) {
+    (packet.fate, packet.out) = match given.fate {
+        foreign::ON => (abi::fate::FORWARD, 1 - packet.port.min(1)),
+        foreign::KEEP => (abi::fate::CONSUME, 0),
+        out @ foreign::OUT.. if given.length <= room_of(packet) => {
+            packet.end = packet.data.wrapping_add(given.length as usize);
+            (abi::fate::FORWARD, u32::from(out - foreign::OUT))
+        }
+        _ => (abi::fate::DROP, 0),
+    };
+}
+
 /// A packet with its own stamp, not the chain's clock; one that was cut by a capture keeps what was cut off.
-fn given_of(packet: &abi::Packet, frame: Option<&Frame>) -> Given {
+pub(super) fn given_of(packet: &abi::Packet, frame: Option<&Frame>) -> Given {
     let length = packet.end.addr().saturating_sub(packet.data.addr()) as u32;
     let cut = frame.map_or(0, |f| {
         let came = f.end.addr().saturating_sub(f.data.addr()) as u32;

@@ -13,8 +13,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
 #include "port.h"
 
@@ -84,6 +86,42 @@ static void *spin(void *unused)
             usleep(100);
     }
     return unused;
+}
+
+static __thread volatile unsigned long mine;
+static volatile sig_atomic_t rings;
+
+static void ring(int signal)
+{
+    rings += signal == SIGALRM;
+}
+
+/* Whether all that belongs to a thread stays as it was, whichever of the host's threads runs this one. */
+static int wander(void)
+{
+    const struct itimerval every = { { 0, 20000 }, { 0, 20000 } };
+    const long number = syscall(SYS_gettid);
+    const unsigned control = (_mm_getcsr() & ~_MM_ROUND_MASK) | _MM_ROUND_UP;
+    sigset_t mask, now;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    if (signal(SIGALRM, ring) == SIG_ERR || sigprocmask(SIG_SETMASK, &mask, NULL) || setitimer(ITIMER_REAL, &every, NULL))
+        return 3;
+    _mm_setcsr(control);
+    errno = EDOM;
+    while (next()) {
+        if (errno != EDOM || ++mine != seen)
+            return 4;
+        if (syscall(SYS_gettid) != number)
+            return 5;
+        if ((_mm_getcsr() & _MM_ROUND_MASK) != (control & _MM_ROUND_MASK))
+            return 6;
+        if (sigprocmask(SIG_BLOCK, NULL, &now) || sigismember(&now, SIGUSR1) != 1 || sigismember(&now, SIGUSR2))
+            return 7;
+    }
+    printf("the same throughout, it %s\n", rings ? "rang" : "was silent");
+    return 0;
 }
 
 static int deep(volatile char *outer)
@@ -310,7 +348,12 @@ int main(int count, char **words)
         printf("all as it was, process %s\n", getpid() == (int)syscall(SYS_gettid) ? "the same" : "another");
         return 0;
     }
-    if (!strcmp(how, "thread")) {
+    if (!strcmp(how, "wander")) {
+        int wrong = wander();
+
+        if (wrong)
+            return wrong;
+    } else if (!strcmp(how, "thread")) {
         pthread_t thread;
 
         pthread_create(&thread, NULL, all, NULL);

@@ -91,6 +91,7 @@ impl Rig {
             loops: None,
             stop: signal::flag(),
             steering: steering.as_deref(),
+            classes: None,
         };
         let (nic, queues) = Nic::open(&settings, &options).map_err(failed)?;
         nic.set_rate(None);

@@ -1,6 +1,7 @@
 //! `millrace ctl`: statistics and orders for what runs, changes of its chain, and a shell for all of them.
 
 mod chain;
+mod classes;
 mod complete;
 mod shell;
 mod terminal;
@@ -53,6 +54,11 @@ pub enum What {
     Chain {
         #[command(subcommand)]
         what: chain::What,
+    },
+    /// Packet classes of guests on several cores: which worker has which, and moving one
+    Class {
+        #[command(subcommand)]
+        what: classes::What,
     },
     /// The guests of the run, which can be moved
     Guests,
@@ -112,6 +118,7 @@ impl What {
                 ..request("set")
             })?,
             Self::Chain { what } => what.ask(target)?,
+            Self::Class { what } => what.ask(target)?,
             Self::Guests => ask(request("guests"))?,
             Self::Migrate { guest, to } => ask(of_guest("migrate", guest, to)?)?,
             Self::Snapshot { guest, file } => ask(of_guest("snapshot", guest, file)?)?,
@@ -128,6 +135,7 @@ impl What {
             Self::Params => text::params(&answer),
             Self::Set { .. } => text::changed(&answer),
             Self::Chain { .. } => chain::text(&answer),
+            Self::Class { .. } => classes::text(&answer),
             Self::Guests => text::guests(&answer),
             Self::Migrate { .. } | Self::Snapshot { .. } => text::moved(&answer),
             Self::Drain | Self::Stop => Value::as_str(&answer["state"])

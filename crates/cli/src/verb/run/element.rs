@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use millrace_chain::Description;
 use millrace_chain::connect::Named;
 use millrace_chain::description::is_guest;
+use millrace_dataplane::classes::Classes;
+use millrace_dataplane::worker::classed::Guests;
 use millrace_dataplane::worker::foreign::Foreign;
 use millrace_dataplane::worker::{Code, Link};
 use millrace_guest::{GuestError, Hosted, Spec, Word};
@@ -13,29 +15,57 @@ use millrace_guest::{GuestError, Hosted, Spec, Word};
 use super::chain::wrong;
 use crate::failure::Failure;
 use crate::function::Function;
+use crate::screen;
 
 /// An element of a chain.
 pub enum Element {
     /// a function
     Function(Box<Function>),
-    /// a guest, not started yet
-    Guest(Box<Spec>),
+    /// a guest, not started yet: one for each packet class
+    Guest(Vec<Spec>),
 }
 
 /// The options of a guest that are paths.
 const PATHS: [&str; 5] = ["dir", "read", "write", "snapshot", "restore"];
 
+/// What stands for the number of a guest's packet class in its command and its options.
+const CLASS: &str = "{class}";
+
 /// The only drop reason of a guest.
 const DROPPED: &str = "by_guest";
 
 impl Element {
-    /// A guest of a chain.
+    /// A guest of a chain, for so many packet classes.
     pub fn guest(
         chain: &Description,
         element: &millrace_chain::Element,
         guest: &millrace_chain::Guest,
         stdout_taken: bool,
+        classes: u16,
     ) -> Result<Self, Failure> {
+        if classes > 1 && of_class(guest, 0) == of_class(guest, 1) {
+            screen::err(&format!(
+                "note: {classes} instances of `{}` have the same command: if it writes files, name them by class, \
+                 as in seen-{CLASS}.pcap (docs/guests.md)",
+                element.name
+            ));
+        }
+        let each = (0..classes).map(|class| {
+            let own = of_class(guest, class);
+            let mut spec = Self::spec(chain, element, &own, stdout_taken)?;
+            // Each lives somewhere else.
+            spec.slot = spec.slot.map(|slot| slot.saturating_add(u32::from(class)));
+            Ok(spec)
+        });
+        Ok(Self::Guest(each.collect::<Result<_, Failure>>()?))
+    }
+
+    fn spec(
+        chain: &Description,
+        element: &millrace_chain::Element,
+        guest: &millrace_chain::Guest,
+        stdout_taken: bool,
+    ) -> Result<Spec, Failure> {
         let folder = chain.file.as_deref().and_then(Path::parent);
         let full = |name: &str, value: &str| {
             let is_path = PATHS.contains(&name);
@@ -74,14 +104,14 @@ impl Element {
         if stdout_taken {
             spec.output = 2;
         }
-        Ok(Self::Guest(Box::new(spec)))
+        Ok(spec)
     }
 
     /// What it is called.
     pub fn name(&self) -> &str {
         match self {
             Self::Function(function) => &function.name,
-            Self::Guest(spec) => &spec.name,
+            Self::Guest(specs) => specs.first().map_or("guest", |spec| &spec.name),
         }
     }
 
@@ -121,11 +151,41 @@ pub fn link(name: &str, code: Code) -> Link {
     }
 }
 
+/// The guest of one packet class.
+fn of_class(guest: &millrace_chain::Guest, class: u16) -> millrace_chain::Guest {
+    let class = class.to_string();
+    let own = |text: &String| text.replace(CLASS, &class);
+    millrace_chain::Guest {
+        command: own(&guest.command),
+        arguments: guest.arguments.iter().map(own).collect(),
+        environment: guest
+            .environment
+            .iter()
+            .map(|(name, value)| (name.clone(), own(value)))
+            .collect(),
+        options: guest
+            .options
+            .iter()
+            .map(|(name, value, line)| (name.clone(), own(value), *line))
+            .collect(),
+    }
+}
+
 /// Starts a guest, for the one worker of its run.
-pub fn start(spec: &Spec) -> Result<Code, Failure> {
+pub fn start(specs: &[Spec]) -> Result<Code, Failure> {
+    let started = specs.iter().map(started).collect::<Result<_, _>>()?;
+    Ok(Code::Foreign(Arc::new(Mutex::new(started))))
+}
+
+/// Starts a guest for each packet class.
+pub fn start_each(specs: &[Spec], classes: &Arc<Classes>) -> Result<Arc<Guests>, Failure> {
+    let started = specs.iter().map(started).collect::<Result<_, _>>()?;
+    Ok(Guests::new(classes, started))
+}
+
+fn started(spec: &Spec) -> Result<Box<dyn Foreign>, Failure> {
     let guest = Hosted::start(spec.clone()).map_err(|e| failure(&e))?;
-    let started: Box<dyn Foreign> = Box::new(millrace_guest::Element::new(guest));
-    Ok(Code::Foreign(Arc::new(Mutex::new(vec![started]))))
+    Ok(Box::new(millrace_guest::Element::new(guest)))
 }
 
 /// A guest that cannot be hosted.

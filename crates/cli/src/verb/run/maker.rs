@@ -81,12 +81,12 @@ impl Elements {
             {
                 guest.options.push(("dir".into(), folder.to_owned(), None));
             }
-            let element = Element::guest(&chain, of, &guest, self.stdout_taken)?;
-            let Element::Guest(spec) = &element else {
+            let element = Element::guest(&chain, of, &guest, self.stdout_taken, 1)?;
+            let Element::Guest(specs) = &element else {
                 return Err(Failure::wrong(format!("{word}: no guest")));
             };
             return Ok(Made {
-                link: element::link(&of.name, element::start(spec)?),
+                link: element::link(&of.name, element::start(specs)?),
                 ports: Vec::new(),
                 exposed: None,
             });

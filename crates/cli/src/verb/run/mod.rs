@@ -98,6 +98,11 @@ pub struct Run {
     #[arg(long)]
     busy: bool,
 
+    /// Packet classes of a chain with guests on several cores: flows are dealt out to so many, each has instances of
+    /// the guests of its own, and moves with them from worker to worker (docs/guests.md); one a core by default
+    #[arg(long, value_name = "N")]
+    classes: Option<u16>,
+
     /// Set a parameter of the function; of several functions, NF:NAME=VALUE
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -285,7 +290,8 @@ impl Run {
             let asked = match &described.what {
                 What::Guest(guest) => {
                     let taken = self.json || self.takes_stdout();
-                    elements.push(Element::guest(&chain, described, guest, taken)?);
+                    let classes = self.classes();
+                    elements.push(Element::guest(&chain, described, guest, taken, classes)?);
                     continue;
                 }
                 What::Function(function) => function,
@@ -354,14 +360,30 @@ impl Run {
                     .help("serve the interface by afpacket: or afxdp:"),
             );
         }
-        if self.cores > 1 {
+        let inputs = if self.ports.is_empty() {
+            &self.inputs
+        } else {
+            &self.ports
+        };
+        if self.cores > 1
+            && let Some(input) = inputs.iter().find(|w| !port::is_live(w))
+        {
             return Err(Failure::wrong(format!(
-                "--cores {}: `{word}` runs on one core: a guest is one process with one state, which nothing divides",
+                "--cores {}: {input} is one sequence of packets, which workers that host `{word}` cannot share",
                 self.cores
             ))
-            .help("use --cores 1"));
+            .help("use --cores 1, or live ports, whose packets are dealt out in classes"));
         }
         Ok(())
+    }
+
+    /// How many instances of each guest there are.
+    fn classes(&self) -> u16 {
+        let cores = u16::try_from(self.cores).unwrap_or(u16::MAX);
+        match self.cores {
+            1 => 1,
+            _ => self.classes.unwrap_or(cores),
+        }
     }
 
     /// How a function runs on several cores, which the user is told.
@@ -406,6 +428,7 @@ impl Run {
             loops: self.rounds(),
             layout: self.layout(),
             steering: None,
+            classes: None,
         }
     }
 

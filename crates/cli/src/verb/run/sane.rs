@@ -1,6 +1,6 @@
 //! What of a command line does not go together.
 
-use millrace_chain::Description;
+use millrace_chain::{Description, What};
 use millrace_dataplane::port;
 
 use super::Run;
@@ -8,6 +8,9 @@ use crate::failure::Failure;
 
 /// More workers than any machine has cores are a mistake.
 const MAX_CORES: usize = 1024;
+
+/// As many as an indirection table commonly has entries.
+const MAX_CLASSES: u16 = 128;
 
 impl Run {
     /// Whether what was asked for goes together.
@@ -25,6 +28,19 @@ impl Run {
                 Failure::wrong(format!("--cpus names {cpus}, --cores says {cores}"))
                     .help("name one processor for each worker"),
             );
+        }
+        if let Some(classes) = self.classes {
+            let guests = |e: &millrace_chain::Element| matches!(e.what, What::Guest(_));
+            if self.cores < 2 || !chain.elements.iter().any(guests) {
+                return Err(Failure::wrong("--classes is for guests on several cores")
+                    .help("give --cores, or leave --classes out"));
+            }
+            if !(1..=MAX_CLASSES).contains(&classes) {
+                return Err(
+                    Failure::wrong(format!("--classes {classes}: no number of classes"))
+                        .help(format!("give 1 to {MAX_CLASSES}")),
+                );
+            }
         }
         if self.trace.is_some() && (self.cores < 2 || several) {
             return Err(

@@ -3,7 +3,7 @@
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
 use millrace_control::Elements;
-use millrace_control::elements;
+use millrace_control::elements::{self, Parted};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
@@ -18,7 +18,7 @@ use super::{Run, no_state, records};
 use crate::failure::Failure;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
-use crate::parallel::Arrangement;
+use crate::parallel::{self, Arrangement};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
 use crate::{screen, serving};
@@ -66,6 +66,12 @@ impl Run {
         };
         opened.entries.extend(routes);
         let mut chain = Vec::new();
+        let hosts = elements.iter().any(|e| e.function().is_none());
+        let classes = match hosts && self.cores > 1 {
+            true => Some(parallel::classes(self.classes(), self.cores)?),
+            false => None,
+        };
+        let mut parted = Vec::new();
         for (index, (element, of)) in parts.iter().enumerate() {
             let several = parts.len() > 1 || described.file.is_some();
             let name = if several {
@@ -75,8 +81,16 @@ impl Run {
             };
             let function = match element {
                 Element::Function(function) => function,
-                Element::Guest(spec) => {
-                    chain.push(element::link(name, element::start(spec)?));
+                Element::Guest(specs) => {
+                    let code = match &classes {
+                        None => element::start(specs)?,
+                        Some(classes) => {
+                            let guests = element::start_each(specs, classes)?;
+                            parted.push((name.to_owned(), guests.clone()));
+                            Code::Classed(guests)
+                        }
+                    };
+                    chain.push(element::link(name, code));
                     continue;
                 }
             };
@@ -115,7 +129,13 @@ impl Run {
         if let Some(elements) = opened.elements.as_ref().filter(|_| self.cores == 1) {
             elements.changeable(Box::new(self.maker(chain.len())));
         }
-        if elements.iter().any(|e| e.function().is_none()) {
+        if let (Some(elements), Some(classes)) = (&opened.elements, &classes) {
+            elements.parted(Parted {
+                classes: classes.clone(),
+                guests: parted,
+            });
+        }
+        if hosts {
             screen::err(if millrace_guest::protect::available() {
                 "note: protection keys keep guests out of the host's memory and of one another's: that contains \
                  faults, and is no defence against malice (docs/guests.md)"
@@ -131,6 +151,7 @@ impl Run {
             // More workers than processors: the system shares them out.
             (true, false) => Vec::new(),
         };
+        asked.classes = classes;
         asked.steering = arrangement.and_then(|a| a.steering(ports.len()));
         let there = Stay::near(cpus.first().copied());
         let served = serving::open(&asked, &ports)?;

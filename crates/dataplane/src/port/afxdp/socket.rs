@@ -240,6 +240,7 @@ impl Xsk {
             stamp: 0,
             wire: length as u32,
             port: self.options.port,
+            class: 0,
             pool: self.pool,
             buffer: chunk,
         })

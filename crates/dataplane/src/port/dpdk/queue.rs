@@ -148,6 +148,7 @@ impl Pair {
             stamp: raw.stamp,
             wire: (raw.end.addr() - raw.data.addr()) as u32,
             port: self.port,
+            class: 0,
             pool: eal::pool(),
             buffer: raw.mbuf.expose_provenance() as u64,
         }

@@ -10,8 +10,12 @@
 //! buffer, the owner sees it as one of a pool of its own.
 //!
 //! As on a NIC, a packet that finds the ring of its owner full is lost, and counted as `missed` by its owner.
+//!
+//! Where packets have classes ([`crate::classes`]), the owner is the worker that has the packet's class, and a class
+//! may move (`held.rs`).
 
 mod bell;
+mod held;
 mod rings;
 
 use std::os::fd::RawFd;
@@ -22,18 +26,35 @@ use std::time::{Duration, Instant};
 use millrace_steer::Owners;
 
 use super::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
+use crate::classes::Classes;
 use bell::Bell;
+use held::Held;
 use rings::Rings;
 
 /// How long a worker that ends waits for the others, which may still receive packets of its own.
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// Who gets which packet.
+pub enum By {
+    /// the worker that owns it
+    Owner {
+        /// a port of the function each
+        owners: Vec<Owners>,
+        /// the device brings packets to their owners, but for those that it cannot
+        told: bool,
+    },
+    /// the worker that has its class
+    Class {
+        /// the classes
+        classes: Arc<Classes>,
+        /// the port of the function that packets come in at
+        port: usize,
+    },
+}
+
 /// What the workers of a port share.
 struct Hub {
-    /// a port of the function each
-    owners: Vec<Owners>,
-    /// the device brings packets to their owners, but for those that it cannot
-    told: bool,
+    by: By,
     bells: Vec<Bell>,
     /// packets that found the ring of a worker full
     missed: Vec<AtomicU64>,
@@ -47,6 +68,8 @@ struct HandOver {
     hub: Arc<Hub>,
     inner: Box<dyn Queue>,
     rings: Rings,
+    /// where packets have classes
+    held: Option<Held>,
     /// what frames of other workers' queues are seen under
     pool: Pool,
     /// scratch: what the queue gave
@@ -60,17 +83,14 @@ struct HandOver {
     counted: bool,
 }
 
-/// The same queues, a worker each, that give each worker the packets that it owns. `owners` has who owns the
-/// packets of each port of the function; a device that is `told` brings packets to their owners by itself
-/// where it can.
+/// The same queues, a worker each, that give each worker the packets that are its own.
 ///
 /// # Errors
 /// The system gives no descriptors to wait by.
 pub fn hand_over(
     word: &str,
     queues: Vec<Box<dyn Queue>>,
-    owners: Vec<Owners>,
-    told: bool,
+    by: By,
 ) -> Result<Vec<Box<dyn Queue>>, PortError> {
     let count = queues.len();
     let failed = |e: std::io::Error| PortError::Live {
@@ -80,8 +100,7 @@ pub fn hand_over(
     };
     let bells = queues.iter().map(|queue| Bell::new(queue.descriptor()));
     let hub = Arc::new(Hub {
-        owners,
-        told,
+        by,
         bells: bells.collect::<Result<_, _>>().map_err(failed)?,
         missed: (0..count).map(|_| AtomicU64::new(0)).collect(),
         ended: AtomicUsize::new(0),
@@ -91,6 +110,7 @@ pub fn hand_over(
         .map(|(worker, (inner, rings))| {
             Box::new(HandOver {
                 worker,
+                held: Held::join(&hub, worker),
                 hub: hub.clone(),
                 inner,
                 rings,
@@ -106,21 +126,28 @@ pub fn hand_over(
 }
 
 impl HandOver {
-    /// The owner of a frame of this worker's queue.
-    fn owner(&self, frame: &Frame) -> usize {
+    /// The owner of a frame of this worker's queue; notes the frame's class, if it has one.
+    fn owner(&self, frame: &mut Frame) -> usize {
         let hub = &*self.hub;
-        let Some(owners) = hub.owners.get(frame.port as usize).or(hub.owners.last()) else {
-            return self.worker;
-        };
         let length = frame.end.addr() - frame.data.addr();
         // SAFETY: the queue lends the frame: `length` bytes lie between its bounds, and nobody else has it.
         let bytes = unsafe { std::slice::from_raw_parts(frame.data, length) };
-        let owner = if hub.told {
+        let last = hub.bells.len().saturating_sub(1);
+        let (owners, told) = match &hub.by {
+            By::Owner { owners, told } => (owners, *told),
+            By::Class { classes, .. } => {
+                frame.class = classes.of(frame.port, bytes);
+                return classes.worker(frame.class).min(last);
+            }
+        };
+        let Some(owners) = owners.get(frame.port as usize).or(owners.last()) else {
+            return self.worker;
+        };
+        let owner = if told {
             owners.exception(bytes)
         } else {
             Some(owners.owner(bytes))
         };
-        let last = hub.bells.len().saturating_sub(1);
         owner.map_or(self.worker, |owner| (owner as usize).min(last))
     }
 
@@ -145,8 +172,11 @@ impl HandOver {
         received.clear();
         let result = self.inner.receive(&mut received, most, before);
         self.back.clear();
-        for frame in &received {
+        for frame in &mut received {
             let to = self.owner(frame);
+            if self.held.as_mut().is_some_and(|held| held.keeps(frame)) {
+                continue;
+            }
             if to == self.worker {
                 into.push(*frame);
             } else if !self.rings.hand(to, *frame) {
@@ -159,15 +189,32 @@ impl HandOver {
         if !self.back.is_empty() {
             self.inner.release(&self.back);
         }
+        self.wake();
+        let count = received.len();
+        self.received = received;
+        result.map(|_| count)
+    }
+
+    /// Wakes the workers that were handed something.
+    fn wake(&mut self) {
         let bells = &self.hub.bells;
         self.rings.wake(|to| {
             if let Some(bell) = bells.get(to) {
                 bell.ring();
             }
         });
-        let count = received.len();
-        self.received = received;
-        result.map(|_| count)
+    }
+
+    /// Sees to packets whose class moves: what is held and may go, goes.
+    fn see_to_classes(&mut self, into: &mut Vec<Frame>, most: usize) {
+        let (Some(held), By::Class { classes, .. }) = (&mut self.held, &self.hub.by) else {
+            return;
+        };
+        held.look(classes, &self.rings);
+        if held.may_go() {
+            held.go(classes, self.worker, &mut self.rings, into, most);
+            self.wake();
+        }
     }
 
     /// Counts this worker's queue as one that gives nothing more.
@@ -199,17 +246,20 @@ unsafe impl Queue for HandOver {
         }
         loop {
             self.reclaim();
+            // Before anything is taken: the worker is through with what it was given before.
+            self.see_to_classes(into, start + most);
             self.rings.taken(into, start + most, self.pool);
             let room = most - (into.len() - start);
-            if room > 0 && !self.counted {
+            let holds = self.held.as_ref().map_or(0, Held::count);
+            if room > 0 && !self.counted && holds < held::MOST {
                 let came = self.poll(into, room, before)?;
                 // In this order: what the queue gave before it ended is in the rings.
-                if came == 0 && (self.closed.is_some() || self.inner.ended()) {
+                if came == 0 && holds == 0 && (self.closed.is_some() || self.inner.ended()) {
                     self.count_out();
                 }
             }
             let late = self.closed.is_none_or(|at| at.elapsed() > TOGETHER);
-            if into.len() > start || late || (self.all_out() && self.rings.are_empty()) {
+            if into.len() > start || late || self.ended() {
                 return Ok(into.len() - start);
             }
             std::thread::yield_now();
@@ -237,6 +287,9 @@ unsafe impl Queue for HandOver {
     }
 
     fn close(&mut self) {
+        if let By::Class { classes, .. } = &self.hub.by {
+            classes.close();
+        }
         self.inner.close();
         self.closed.get_or_insert_with(Instant::now);
     }
@@ -252,6 +305,12 @@ unsafe impl Queue for HandOver {
     fn finish(&mut self) -> Result<(), PortError> {
         self.count_out();
         self.missed += self.rings.abandon();
+        if let Some(held) = &mut self.held {
+            self.back.clear();
+            held.abandon(&mut self.back);
+            self.missed += self.back.len() as u64;
+            self.inner.release(&self.back);
+        }
         self.inner.finish()
     }
 
@@ -273,6 +332,9 @@ unsafe impl Queue for HandOver {
         if !self.counted {
             self.inner.descriptor()?;
         }
+        if self.held.as_ref().is_some_and(|held| held.count() > 0) {
+            return None;
+        }
         let fd = self.hub.bells.get(self.worker)?.asleep();
         // What came before the bell was set does not ring it.
         self.rings.are_empty().then_some(fd)
@@ -285,3 +347,5 @@ unsafe impl Queue for HandOver {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_classes;

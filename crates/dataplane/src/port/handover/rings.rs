@@ -21,6 +21,10 @@ pub struct Rings {
     /// frames of others that this worker has now, and whose they are
     held: Vec<Option<(Frame, usize)>>,
     free: Vec<usize>,
+    /// packets that each worker was handed so far
+    given: Vec<u64>,
+    /// packets of each worker that were given out here so far
+    came: Vec<u64>,
     /// workers that were handed something since they were last woken
     handed: Vec<bool>,
     /// whose frames are taken first
@@ -38,6 +42,8 @@ impl Rings {
                 back: Vec::new(),
                 held: Vec::new(),
                 free: Vec::new(),
+                given: vec![0; count],
+                came: vec![0; count],
                 handed: vec![false; count],
                 next: 0,
             })
@@ -67,7 +73,21 @@ impl Rings {
             *handed = true;
         }
         let ring = self.to.get_mut(to);
-        ring.is_some_and(|ring| ring.push(frame).is_ok())
+        let went = ring.is_some_and(|ring| ring.push(frame).is_ok());
+        if let Some(given) = self.given.get_mut(to) {
+            *given += u64::from(went);
+        }
+        went
+    }
+
+    /// Packets that a worker was handed so far.
+    pub fn given(&self, to: usize) -> u64 {
+        self.given.get(to).copied().unwrap_or(0)
+    }
+
+    /// Packets that a worker handed over and that were taken here so far.
+    pub fn came(&self, from: usize) -> u64 {
+        self.came.get(from).copied().unwrap_or(0)
     }
 
     /// Calls for each worker that was handed something since the last time.
@@ -97,6 +117,9 @@ impl Rings {
                 let Some(Ok(frame)) = self.from.get_mut(lender).map(Consumer::pop) else {
                     break;
                 };
+                if let Some(came) = self.came.get_mut(lender) {
+                    *came += 1;
+                }
                 let place = self.free.pop().unwrap_or(self.held.len());
                 match self.held.get_mut(place) {
                     Some(held) => *held = Some((frame, lender)),

@@ -9,11 +9,11 @@ use crate::packet::Layout;
 use crate::port::buffers::Buffers;
 
 /// A queue of frames that somebody put there; what is sent is noted.
-struct Fed {
-    buffers: Buffers,
-    waiting: VecDeque<Vec<u8>>,
-    lent: Arc<Mutex<usize>>,
-    closed: bool,
+pub(super) struct Fed {
+    pub(super) buffers: Buffers,
+    pub(super) waiting: VecDeque<Vec<u8>>,
+    pub(super) lent: Arc<Mutex<usize>>,
+    pub(super) closed: bool,
 }
 
 // SAFETY: frames come from `Buffers`, which leaves a lent buffer alone until it is released.
@@ -49,7 +49,7 @@ unsafe impl Queue for Fed {
 }
 
 /// An IPv4 packet without ports from this address; `number` is its last byte.
-fn frame(from: u8, number: u8) -> Vec<u8> {
+pub(super) fn frame(from: u8, number: u8) -> Vec<u8> {
     let mut frame = vec![0_u8; 35];
     frame[12] = 8;
     frame[14] = 0x45;
@@ -59,7 +59,7 @@ fn frame(from: u8, number: u8) -> Vec<u8> {
     frame
 }
 
-fn steering(queues: u32) -> Steering {
+pub(super) fn steering(queues: u32) -> Steering {
     Steering {
         nic: Rss::new(&nic::named("generic").unwrap(), queues),
         software: std::collections::BTreeMap::new(),
@@ -68,15 +68,15 @@ fn steering(queues: u32) -> Steering {
     }
 }
 
-fn bytes(frame: &Frame) -> Vec<u8> {
+pub(super) fn bytes(frame: &Frame) -> Vec<u8> {
     let length = frame.end.addr() - frame.data.addr();
     // SAFETY: a queue lent it and it has not been given back.
     unsafe { std::slice::from_raw_parts(frame.data, length) }.to_vec()
 }
 
-struct Port {
-    queues: Vec<Box<dyn Queue>>,
-    lent: Vec<Arc<Mutex<usize>>>,
+pub(super) struct Port {
+    pub(super) queues: Vec<Box<dyn Queue>>,
+    pub(super) lent: Vec<Arc<Mutex<usize>>>,
 }
 
 /// A port of so many workers; worker `i` receives what is in `waiting[i]`.
@@ -93,13 +93,13 @@ fn port(waiting: Vec<Vec<Vec<u8>>>, told: bool) -> Port {
     });
     let owners = vec![steering(count as u32).owners()];
     Port {
-        queues: hand_over("x:y", queues.collect(), owners, told).unwrap(),
+        queues: hand_over("x:y", queues.collect(), By::Owner { owners, told }).unwrap(),
         lent,
     }
 }
 
 /// Turns all workers until all have ended; what each received.
-fn run(port: &mut Port) -> Vec<Vec<Vec<u8>>> {
+pub(super) fn run(port: &mut Port) -> Vec<Vec<Vec<u8>>> {
     let mut got = vec![Vec::new(); port.queues.len()];
     let mut frames = Vec::new();
     for _ in 0..10_000 {

@@ -39,6 +39,7 @@ pub fn measure(settings: &Settings) -> Result<f64, PortError> {
         loops: None,
         stop: &NEVER,
         steering: None,
+        classes: None,
     };
     let traffic = Arc::new(Traffic::read(&one, 0)?);
     let (nic, mut queues) = Nic::over(&one, &options, &traffic)?;

@@ -242,6 +242,7 @@ unsafe impl Queue for Driver {
                 stamp,
                 wire: descriptor.wire.load(Ordering::Relaxed) as u32,
                 port: u32::from(received.port),
+                class: 0,
                 pool: self.pool,
                 buffer: u64::from(buffer),
             });

@@ -51,6 +51,7 @@ fn options(queues: u32, loops: Option<u64>) -> LiveOptions<'static> {
         loops,
         stop: &STOP,
         steering: None,
+        classes: None,
     }
 }
 

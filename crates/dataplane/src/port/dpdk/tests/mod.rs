@@ -28,6 +28,7 @@ fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
         loops,
         stop: &STOP,
         steering: None,
+        classes: None,
     };
     port::live(text, &options).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
@@ -226,6 +227,7 @@ fn a_device_goes_and_comes_again() {
         loops: None,
         stop: &STOP,
         steering: None,
+        classes: None,
     };
     let insisted = open::open("net_ring72?steer=device", &options);
     let refused = insisted.err().expect("refused");

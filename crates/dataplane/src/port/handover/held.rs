@@ -1,0 +1,111 @@
+//! Packets that one worker's queue holds while their class moves from one worker to another.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::rings::Rings;
+use super::{By, Hub};
+use crate::classes::Classes;
+use crate::port::Frame;
+
+/// Packets that are held before no more are received; then the device keeps them.
+pub const MOST: usize = 256;
+
+/// One worker's part of what moves at a port.
+pub struct Held {
+    member: usize,
+    /// the step of [`Classes`] that was looked at last
+    step: u64,
+    /// the class that is held
+    class: Option<u16>,
+    /// in the order that they came in
+    frames: VecDeque<Frame>,
+}
+
+impl Held {
+    /// Worker `worker`'s part, where packets have classes.
+    pub fn join(hub: &Arc<Hub>, worker: usize) -> Option<Self> {
+        let By::Class { classes, port } = &hub.by else {
+            return None;
+        };
+        // The classes outlive the port, and must not keep it.
+        let weak = Arc::downgrade(hub);
+        let member = classes.join(*port, worker, move || {
+            if let Some(hub) = weak.upgrade()
+                && let Some(bell) = hub.bells.get(worker)
+            {
+                bell.ring();
+            }
+        });
+        Some(Self {
+            member,
+            step: 0,
+            class: None,
+            frames: VecDeque::new(),
+        })
+    }
+
+    /// Looks what is to be held.
+    #[inline]
+    pub fn look(&mut self, classes: &Classes, rings: &Rings) {
+        // What was held goes before anything else is: it would have to stay in front of what follows it.
+        let goes = self.class.is_none() && !self.frames.is_empty();
+        if goes || (self.class.is_none() && !classes.has_changed(self.step)) {
+            return;
+        }
+        let looked = classes.look(self.member, |to| rings.given(to), |from| rings.came(from));
+        (self.step, self.class) = (looked.step, looked.hold);
+    }
+
+    /// Keeps a frame of a class that is held; whether it does.
+    #[inline]
+    pub fn keeps(&mut self, frame: &Frame) -> bool {
+        let behind = |of: &Frame| of.class == frame.class;
+        let keeps = self.class == Some(frame.class) || self.frames.front().is_some_and(behind);
+        if keeps {
+            self.frames.push_back(*frame);
+        }
+        keeps
+    }
+
+    /// Whether there are packets whose class has come to its worker.
+    #[inline]
+    pub fn may_go(&self) -> bool {
+        self.class.is_none() && !self.frames.is_empty()
+    }
+
+    /// How many packets are held.
+    pub fn count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Has packets go to their class's worker, as many as there is room for: to worker `own` into `into`, which may
+    /// have `most` then.
+    pub fn go(
+        &mut self,
+        classes: &Classes,
+        own: usize,
+        rings: &mut Rings,
+        into: &mut Vec<Frame>,
+        most: usize,
+    ) {
+        while let Some(frame) = self.frames.front() {
+            let to = classes.worker(frame.class);
+            if to != own {
+                if !rings.hand(to, *frame) {
+                    break;
+                }
+            } else if into.len() < most {
+                into.push(*frame);
+            } else {
+                break;
+            }
+            self.frames.pop_front();
+        }
+    }
+
+    /// Gives up what is held.
+    pub fn abandon(&mut self, into: &mut Vec<Frame>) {
+        into.extend(self.frames.drain(..));
+    }
+}
