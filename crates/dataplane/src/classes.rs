@@ -110,7 +110,7 @@ pub enum MoveError {
 /// What a queue is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looked {
-    /// the step that this is the answer to
+    /// the step that this is the answer to; 0, which is none: look again
     pub step: u64,
     /// the class whose packets it holds
     pub hold: Option<u16>,
@@ -238,10 +238,12 @@ impl Classes {
 
     /// A queue looks what it is to do, between two bursts: it holds nothing of what it received before, and its worker
     /// is through with all that it gave it. `handed` says how many packets it has handed to a worker so far, `taken`
-    /// how many it was handed by one and has given out.
+    /// how many it was handed by one and has given out. It keeps packets of one class at a time: one that still has some
+    /// of class `waiting` lets them go before it takes part in the move of another.
     pub fn look(
         &self,
         member: usize,
+        waiting: Option<u16>,
         handed: impl Fn(usize) -> u64,
         taken: impl Fn(usize) -> u64,
     ) -> Looked {
@@ -254,6 +256,12 @@ impl Classes {
         } = &mut *inside;
         let mut over = None;
         if let Some(moving) = moving {
+            if waiting.is_some_and(|class| class != moving.class) {
+                return Looked {
+                    step: 0,
+                    hold: None,
+                };
+            }
             if let Some(mark @ None) = moving.marks.get_mut(member) {
                 *mark = Some(handed(moving.from));
                 // The worker that gives the class up may be through now.

@@ -52,7 +52,11 @@ fn whatever_belongs_to_a_thread_goes_with_the_guest() {
     let (turns, caught, _) = here.into_inner().unwrap();
     assert_eq!(turns, 40);
     let (over, printed) = caught.finish();
-    assert!(matches!(over, Over::Exit(0)), "{}: {printed}", describe(&over));
+    assert!(
+        matches!(over, Over::Exit(0)),
+        "{}: {printed}",
+        describe(&over)
+    );
     let expected = format!("the same throughout, it rang\n{count} packets, sum {sum}\n");
     assert_eq!(printed, expected);
 }

@@ -18,7 +18,7 @@ pub struct Held {
     step: u64,
     /// the class that is held
     class: Option<u16>,
-    /// in the order that they came in
+    /// in the order that they came in, all of one class
     frames: VecDeque<Frame>,
 }
 
@@ -48,16 +48,20 @@ impl Held {
     /// Looks what is to be held.
     #[inline]
     pub fn look(&mut self, classes: &Classes, rings: &Rings) {
-        // What was held goes before anything else is: it would have to stay in front of what follows it.
-        let goes = self.class.is_none() && !self.frames.is_empty();
-        if goes || (self.class.is_none() && !classes.has_changed(self.step)) {
+        if self.class.is_none() && !classes.has_changed(self.step) {
             return;
         }
-        let looked = classes.look(self.member, |to| rings.given(to), |from| rings.came(from));
+        let waiting = self.frames.front().map(|frame| frame.class);
+        let looked = classes.look(
+            self.member,
+            waiting,
+            |to| rings.given(to),
+            |from| rings.came(from),
+        );
         (self.step, self.class) = (looked.step, looked.hold);
     }
 
-    /// Keeps a frame of a class that is held; whether it does.
+    /// Keeps a frame of a class that is held, or of which others wait to go; whether it does.
     #[inline]
     pub fn keeps(&mut self, frame: &Frame) -> bool {
         let behind = |of: &Frame| of.class == frame.class;

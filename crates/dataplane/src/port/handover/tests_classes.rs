@@ -107,6 +107,68 @@ fn a_class_moves_with_none_lost_doubled_overtaken_or_at_two_workers() {
     assert!(port.lent.iter().all(|lent| *lent.lock().unwrap() == 0));
 }
 
+/// Each worker on a thread of its own: whoever has packets of a class is the only one, and they are the next ones.
+#[test]
+fn threads_never_have_packets_of_a_class_at_once() {
+    const ROUNDS: u16 = 4000;
+    let classes = classes();
+    let Port { queues, lent } = port(flows(ROUNDS), &classes);
+    let next = vec![0_u16; 8 * WORKERS];
+    // By class, as that of a guest: where each flow is.
+    let states: Vec<_> = (0..CLASSES).map(|_| Mutex::new(next.clone())).collect();
+    let (over, moves) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let queues = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for turn in 0.. {
+                let (class, to) = (turn * 3 % usize::from(CLASSES), turn % WORKERS);
+                match classes.assign(class, to) {
+                    Ok(moved) => moves.fetch_add(usize::from(moved.from != to), Ordering::Relaxed),
+                    Err(error) => return assert_eq!(error, MoveError::Ends),
+                };
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        let threads: Vec<_> = queues
+            .into_iter()
+            .map(|mut queue| {
+                let (classes, states) = (&classes, &states);
+                scope.spawn(move || {
+                    let mut frames = Vec::new();
+                    while !queue.ended() {
+                        frames.clear();
+                        queue.receive(&mut frames, 16, u64::MAX).unwrap();
+                        for frame in &frames {
+                            let mut next = states[usize::from(frame.class)].try_lock().unwrap();
+                            let bytes = bytes(frame);
+                            let next = &mut next[usize::from(bytes[28])];
+                            assert_eq!(u16::from_be_bytes([bytes[35], bytes[36]]), *next);
+                            *next += 1;
+                        }
+                        queue.release(&frames);
+                        std::thread::yield_now();
+                    }
+                    classes.close();
+                    queue
+                })
+            })
+            .collect();
+        let queues: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+        over.store(true, Ordering::Relaxed);
+        queues
+    });
+    let all = states.iter().map(|s| s.lock().unwrap().clone());
+    let sum: usize = all.flatten().map(usize::from).sum();
+    assert_eq!(sum, usize::from(ROUNDS) * 8 * WORKERS);
+    assert!(moves.load(Ordering::Relaxed) > 10, "{moves:?}");
+    for mut queue in queues {
+        queue.receive(&mut Vec::new(), 0, u64::MAX).unwrap();
+        assert_eq!(queue.counts(), QueueCounts::default());
+    }
+    assert!(lent.iter().all(|lent| *lent.lock().unwrap() == 0));
+}
+
 #[test]
 fn what_is_held_when_the_run_ends_goes_where_it_would_have_gone() {
     let classes = classes();
