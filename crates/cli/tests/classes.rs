@@ -13,7 +13,7 @@ use std::path::Path;
 use common::{capture, millrace, read, refused};
 use live::{Live, from};
 use serde_json::Value;
-use stream::installed;
+use stream::{installed, receiver};
 
 const CAPTURE: &str = "captures/talk.pcap";
 const CLASSES: usize = 4;
@@ -94,6 +94,7 @@ fn a_class_moves_in_mid_stream_and_its_guest_with_it() {
             all.iter().map(|c| c["worker"].as_u64().unwrap()).collect()
         };
         assert_eq!(workers(&shown), [0, 1, 0, 1], "{shown}");
+        live.until(|stats| stats["read"].as_u64() > Some(100));
         let packets = |shown: &Value, class: usize| {
             shown["classes"][class]["guests"][0]["packets"]
                 .as_u64()
@@ -155,6 +156,41 @@ fn a_class_moves_in_mid_stream_and_its_guest_with_it() {
     assert_eq!(whole.len(), SOURCES as usize);
     // What went on is in order too, though two workers wrote it.
     assert_eq!(by_source(&file("moved-out.pcap".into())), whole);
+}
+
+/// Each class's guest fails at its 40th packet, on a thread of its own; packets go on, also where the class has moved.
+#[test]
+fn a_guest_that_fails_is_that_of_its_class_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.pcap");
+    numbered(&input);
+    let port = format!("vnic:{}?rate=4k&depth=4096&measure=off", input.display());
+    let program = receiver(dir.path());
+    let [fails, counts] = ["null", "count"].map(|how| format!("guest:{} {how}", program.display()));
+    let words = ["--in", &port, "--cores", "2", "--classes", "3"];
+    let live = Live::of(dir.path(), &[&fails, &counts], &words);
+    live.until(|stats| stats["read"].as_u64() > Some(100));
+    for (class, to) in [(0, 1), (1, 0), (2, 1), (2, 0)] {
+        let (class, to) = (class.to_string(), to.to_string());
+        let moved = live.ask(&["ctl", "class", "move", &class, &to]);
+        assert_eq!(moved["to"].to_string(), to, "{moved}");
+    }
+    let (account, status) = live.end();
+    assert_eq!(status, 2, "{account}");
+    assert_eq!(account["read"], PACKETS, "{account}");
+    assert_eq!(account["forwarded"], PACKETS, "{account}");
+    let errors = account["errors"].to_string();
+    for class in 0..3 {
+        assert!(errors.contains(&format!("class {class}: ")), "{errors}");
+    }
+    assert_eq!(errors.matches("a null pointer").count(), 3, "{errors}");
+    // The guests behind them have seen all.
+    let said = std::fs::read_to_string(dir.path().join("stderr")).unwrap();
+    let seen = said
+        .lines()
+        .filter_map(|line| line.split_once(" packets, sum "));
+    let seen: u32 = seen.map(|(count, _)| count.parse::<u32>().unwrap()).sum();
+    assert_eq!(seen, PACKETS, "{said}");
 }
 
 #[test]

@@ -60,8 +60,15 @@ pub struct Elements {
 pub struct Parted {
     /// which worker has which
     pub classes: Arc<Classes>,
-    /// elements that are there once for each: their names, and they
-    pub guests: Vec<(String, Arc<Guests>)>,
+    guests: OnceLock<Vec<(String, Arc<Guests>)>>,
+}
+
+impl Parted {
+    /// Elements that are there once for each class, with their names; none before they have been started.
+    #[must_use]
+    pub fn guests(&self) -> &[(String, Arc<Guests>)] {
+        self.guests.get().map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Elements {
@@ -101,9 +108,19 @@ impl Elements {
     }
 
     /// Lets packet classes be seen and moved.
-    pub fn parted(&self, classes: Parted) {
+    pub fn parted(&self, classes: &Arc<Classes>) {
         // A run says so once.
-        let _ = self.classes.set(classes);
+        let _ = self.classes.set(Parted {
+            classes: classes.clone(),
+            guests: OnceLock::new(),
+        });
+    }
+
+    /// The elements that are there once for each packet class, with their names, have been started.
+    pub fn hosted(&self, guests: Vec<(String, Arc<Guests>)>) {
+        if let Some(parted) = self.classes.get() {
+            let _ = parted.guests.set(guests);
+        }
     }
 
     /// The elements.

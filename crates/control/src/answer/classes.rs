@@ -43,7 +43,7 @@ fn shown(parted: &Parted) -> Value {
     let classes = (0..parted.classes.count()).map(|class| {
         let of_class = u16::try_from(class).unwrap_or(u16::MAX);
         let guests = parted
-            .guests
+            .guests()
             .iter()
             .map(|(name, guests)| json!({ "name": name, "packets": guests.packets(class) }));
         json!({

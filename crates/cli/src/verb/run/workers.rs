@@ -3,7 +3,7 @@
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
 use millrace_control::Elements;
-use millrace_control::elements::{self, Parted};
+use millrace_control::elements;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
@@ -55,22 +55,25 @@ impl Run {
             Some((element, described.elements.get(*at)?))
         });
         let parts: Vec<_> = parts.collect();
-        let mut opened = match parts.as_slice() {
-            [(Element::Function(one), _)] => self.outside.open(&one.exposed, &ports, self.cores)?,
-            row => {
-                let names: Vec<_> = elements.iter().map(Element::name).collect();
-                let name = described.name.clone().unwrap_or_else(|| names.join("+"));
-                self.outside
-                    .open_row(Elements::new(&name, shown(row)), self.cores)?
-            }
-        };
-        opened.entries.extend(routes);
-        let mut chain = Vec::new();
         let hosts = elements.iter().any(|e| e.function().is_none());
         let classes = match hosts && self.cores > 1 {
             true => Some(parallel::classes(self.classes(), self.cores)?),
             false => None,
         };
+        let mut opened = match parts.as_slice() {
+            [(Element::Function(one), _)] => self.outside.open(&one.exposed, &ports, self.cores)?,
+            row => {
+                let names: Vec<_> = elements.iter().map(Element::name).collect();
+                let name = described.name.clone().unwrap_or_else(|| names.join("+"));
+                let shown = Elements::new(&name, shown(row));
+                if let Some(classes) = &classes {
+                    shown.parted(classes);
+                }
+                self.outside.open_row(shown, self.cores)?
+            }
+        };
+        opened.entries.extend(routes);
+        let mut chain = Vec::new();
         let mut parted = Vec::new();
         for (index, (element, of)) in parts.iter().enumerate() {
             let several = parts.len() > 1 || described.file.is_some();
@@ -129,11 +132,8 @@ impl Run {
         if let Some(elements) = opened.elements.as_ref().filter(|_| self.cores == 1) {
             elements.changeable(Box::new(self.maker(chain.len())));
         }
-        if let (Some(elements), Some(classes)) = (&opened.elements, &classes) {
-            elements.parted(Parted {
-                classes: classes.clone(),
-                guests: parted,
-            });
+        if let Some(elements) = &opened.elements {
+            elements.hosted(parted);
         }
         if hosts {
             screen::err(if millrace_guest::protect::available() {
