@@ -175,7 +175,8 @@ impl Classes {
         if inside.closed {
             return Err(MoveError::Ends);
         }
-        if inside.moving.is_some() {
+        // One that has ended is not over before whoever asked for it knows.
+        if inside.moving.is_some() || inside.ended.is_some() {
             return Err(MoveError::Busy);
         }
         let (from, began) = (self.worker(class), Instant::now());
@@ -192,7 +193,6 @@ impl Classes {
                 held,
             });
         }
-        inside.ended = None;
         inside.moving = Some(Moving {
             class,
             from,
@@ -249,10 +249,7 @@ impl Classes {
     ) -> Looked {
         let mut inside = self.lock();
         let Inside {
-            members,
-            moving,
-            ended,
-            ..
+            members, moving, ..
         } = &mut *inside;
         let mut over = None;
         if let Some(moving) = moving {
@@ -284,7 +281,6 @@ impl Classes {
         }
         if let Some(moved) = over {
             self.pass(moved.class, moved.to);
-            *ended = None;
             self.end(&mut inside, Ok(moved));
         }
         Looked {

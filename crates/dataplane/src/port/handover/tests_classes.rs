@@ -118,18 +118,26 @@ fn threads_never_have_packets_of_a_class_at_once() {
     let states: Vec<_> = (0..CLASSES).map(|_| Mutex::new(next.clone())).collect();
     let (over, moves) = (AtomicBool::new(false), AtomicUsize::new(0));
     let queues = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for turn in 0.. {
-                let (class, to) = (turn * 3 % usize::from(CLASSES), turn % WORKERS);
-                match classes.assign(class, to) {
-                    Ok(moved) => moves.fetch_add(usize::from(moved.from != to), Ordering::Relaxed),
-                    Err(error) => return assert_eq!(error, MoveError::Ends),
-                };
-                if over.load(Ordering::Relaxed) {
-                    return;
+        // Two who do not know of each other.
+        for first in 0..2_usize {
+            let (classes, over, moves) = (&classes, &over, &moves);
+            scope.spawn(move || {
+                for turn in first.. {
+                    let (class, to) = (turn * 3 % usize::from(CLASSES), turn % WORKERS);
+                    match classes.assign(class, to) {
+                        Ok(moved) => {
+                            assert_eq!((usize::from(moved.class), moved.to), (class, to));
+                            moves.fetch_add(usize::from(moved.from != to), Ordering::Relaxed);
+                        }
+                        Err(MoveError::Busy) => std::thread::yield_now(),
+                        Err(error) => return assert_eq!(error, MoveError::Ends),
+                    }
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
                 }
-            }
-        });
+            });
+        }
         let threads: Vec<_> = queues
             .into_iter()
             .map(|mut queue| {
