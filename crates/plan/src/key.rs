@@ -273,7 +273,7 @@ pub(crate) fn is_carried(own: &[Key], answer: &[Key]) -> bool {
     fields(answer) > 0 && fields(own) == 0
 }
 
-fn swapped(field: Field) -> Field {
+pub(crate) fn swapped(field: Field) -> Field {
     match field {
         Field::SourceAddress => Field::DestinationAddress,
         Field::DestinationAddress => Field::SourceAddress,

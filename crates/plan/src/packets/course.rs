@@ -7,7 +7,7 @@ use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::{Known, Of};
 
-use super::guard::{conditions, conjuncts, least_length};
+use super::guard::{conditions, conjuncts, last_byte};
 use super::{Family, View};
 use crate::memo::{Bytes, Memo, furthest};
 
@@ -42,9 +42,15 @@ impl Course {
         for (place, v) in bytes {
             known.insert(Of::Byte(*place), Set::one(*v));
         }
-        let mut length = 0;
+        let (mut length, mut read) = (0, Vec::new());
         for e in conjuncts(arena, &self.guard) {
-            length = least_length(arena, e).unwrap_or(0).max(length);
+            match last_byte(arena, e) {
+                Some(last) if last.terms.is_empty() => {
+                    length = length.max(last.at.saturating_add(1));
+                }
+                Some(last) => furthest(&mut read, &last),
+                None => {}
+            }
         }
         let mut all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
         // Where a place is chosen by what the guard says, it is chosen now.
@@ -53,7 +59,6 @@ impl Course {
             let conditions = conditions(arena, &self.guard);
             all.extend(memo.decided(arena, &done, &conditions));
         }
-        let mut read = Vec::new();
         for e in &all {
             let parts = memo.parts(arena, *e);
             parts.sure.iter().for_each(|o| furthest(&mut read, o));
