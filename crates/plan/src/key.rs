@@ -71,6 +71,8 @@ impl<'a> Resolver<'a> {
             let guard = memo.given(arena, &self.view.guard, &self.fixed);
             let conditions = conditions(arena, &guard);
             bytes = memo.decided(arena, &bytes, &conditions);
+            // Where a place was chosen, what is known of its byte counts now.
+            bytes = memo.given(arena, &bytes, &self.fixed);
             (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
         }
         let mut open: Vec<ExprId> = choices.into_iter().collect();
