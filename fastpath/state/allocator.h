@@ -24,7 +24,7 @@
  *
  * Memory: bytes = mapped(stride * capacity + 4 * capacity + expiry), each rounded up to 64, expiry as in
  * expiry.h when `expire_after` > 0, else 0. stride: 8 + round_up(value_bytes, 8); up to 64 the next
- * power of two, above it the next multiple of 64. Shared and expiring: and that of stamps.h.
+ * power of two, above it the next multiple of 64. Shared: and that of stamps.h.
  */
 #ifndef MR_ALLOCATOR_H
 #define MR_ALLOCATOR_H
@@ -46,7 +46,7 @@ struct allocator {
     u64 settled; /* the least bound, when it was last found to be exact */
     u64 full;    /* leases so far that found no number */
     struct expiry expiry;
-    struct stamps stamps; /* by index, of shared ones that expire */
+    struct stamps stamps; /* of shared ones: by index, if they expire */
     struct homes homes;   /* where the shape has some; `first`, `last` and `fresh` then say nothing */
 };
 
@@ -80,11 +80,13 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
     /* -1 says that none is free, so that no number may look like it. */
     if (s->first > INT64_MAX - s->capacity)
         return -EINVAL;
+    if (s->homes && s->shared)
+        return -EINVAL;
     memory = mr_map_memory(allocator_part(s));
     if (!memory)
         return -ENOMEM;
-    if (s->shared && s->expire_after) {
-        error = stamps_create(&a->stamps, s->capacity, config->workers);
+    if (s->shared) {
+        error = stamps_create(&a->stamps, s->expire_after ? s->capacity : 0, config->workers);
         if (error) {
             mr_unmap_memory(memory, allocator_part(s));
             return error;
@@ -103,7 +105,7 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
     if (s->expire_after)
         expiry_create(&a->expiry, s, a->link, &memory);
     if (s->homes) {
-        error = s->shared ? -EINVAL : homes_create(&a->homes, s, config, a->link);
+        error = homes_create(&a->homes, s, config, a->link);
         if (error) {
             mr_unmap_memory(a->slab, allocator_part(s));
             return error;
@@ -118,7 +120,7 @@ static inline void allocator_destroy(struct allocator *a, const struct shape *s)
     if (s->homes)
         homes_destroy(&a->homes, s);
     mr_unmap_memory(a->slab, allocator_part(s));
-    if (s->shared && s->expire_after)
+    if (s->shared)
         stamps_destroy(&a->stamps);
     *a = (struct allocator){0};
 }
@@ -387,7 +389,7 @@ static inline u64 allocator_full(struct allocator *a, const struct shape *s, u64
 {
     (void)s;
     (void)now;
-    return a->full;
+    return a->full + stamps_refused(&a->stamps);
 }
 
 static inline int allocator_get(struct allocator *a, const struct shape *s, const u8 *key, u8 *value,

@@ -19,7 +19,7 @@
  *
  * Memory: bytes = mapped(table(head) + expiry), head 8 and expiry as in expiry.h when
  * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h. Timers as in timers.h.
- * Shared and expiring: and that of stamps.h.
+ * Shared: and that of stamps.h.
  *
  * Shared: these functions are for who has all lines of the lock; sync/hash.h is for who has one.
  */
@@ -39,7 +39,7 @@ struct hash {
     struct table table;
     struct expiry expiry;
     struct timers timers;
-    struct stamps stamps; /* by the entry's place, of shared ones that expire */
+    struct stamps stamps; /* of shared ones: by the entry's place, if they expire */
 };
 
 MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
@@ -71,8 +71,8 @@ static inline int hash_create(struct hash *h, const struct shape *s, const struc
     if (s->expire_after)
         expiry_create(&h->expiry, s, h->table.link, &memory);
     error = timers_create(&h->timers, s);
-    if (!error && s->shared && s->expire_after) {
-        error = stamps_create(&h->stamps, s->capacity, config->workers);
+    if (!error && s->shared) {
+        error = stamps_create(&h->stamps, s->expire_after ? s->capacity : 0, config->workers);
         if (error)
             timers_destroy(&h->timers, s);
     }
@@ -86,7 +86,7 @@ static inline void hash_destroy(struct hash *h, const struct shape *s)
 {
     mr_unmap_memory(h->table.bucket, hash_part(s));
     timers_destroy(&h->timers, s);
-    if (s->shared && s->expire_after)
+    if (s->shared)
         stamps_destroy(&h->stamps);
     *h = (struct hash){0};
 }
@@ -352,7 +352,7 @@ static inline u64 hash_full(struct hash *h, const struct shape *s, u64 now)
 {
     (void)s;
     (void)now;
-    return h->table.full;
+    return h->table.full + stamps_refused(&h->stamps);
 }
 
 static inline int hash_get(struct hash *h, const struct shape *s, const u8 *key, u8 *value, u64 now)

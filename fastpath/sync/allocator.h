@@ -36,4 +36,16 @@ MR_INLINE u8 *allocator_reader_allocator_refresh(struct allocator *a, const stru
     return allocator_reader_find(a, s, number, 1, pkt);
 }
 
+/* Where every number is leased beyond this packet's time nobody gets one. Bounds of the queue are no later than what
+ * they bound, and what readers refresh only moves that on. */
+MR_INLINE u64 allocator_reader_allocator_lease(struct allocator *a, const struct shape *s, const u8 *value,
+                                               struct mr_packet *pkt)
+{
+    (void)value;
+    if (a->fresh < s->capacity || a->first != ALLOCATOR_NIL ||
+        (s->expire_after && expiry_any(&a->expiry, pkt->time)) || stamps_refuse(&a->stamps, pkt))
+        return MR_RESTART_NUMBER;
+    return UINT64_MAX;
+}
+
 #endif

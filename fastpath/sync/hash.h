@@ -44,13 +44,24 @@ MR_INLINE u8 *hash_reader_map_lookup_elem(struct hash *h, const struct shape *s,
     return hash_reader_find(h, s, key, token, 0, pkt);
 }
 
-/* To put what is there is to refresh it. */
+/* Whether nothing fits whatever a writer would reclaim: bounds of the queue are no later than what they bound, and
+ * what readers refresh only moves that on. Counted; 0 also where only a writer can count. */
+MR_INLINE int hash_reader_refuses(struct hash *h, const struct shape *s, struct mr_packet *pkt)
+{
+    if (h->table.used < s->capacity || (s->expire_after && expiry_any(&h->expiry, pkt->time)))
+        return 0;
+    return !stamps_refuse(&h->stamps, pkt);
+}
+
+/* To put what is there is to refresh it, and what has no room is refused. */
 MR_INLINE u8 *hash_reader_map_put(struct hash *h, const struct shape *s, const u64 *key, u64 token,
                                   const u8 *value, struct mr_packet *pkt)
 {
     u8 *there = hash_reader_find(h, s, key, token, 0, pkt);
 
-    if (!there || there == MR_RESTART || memcmp(there, value, s->value_bytes))
+    if (!there)
+        return hash_reader_refuses(h, s, pkt) ? NULL : MR_RESTART;
+    if (there == MR_RESTART || memcmp(there, value, s->value_bytes))
         return MR_RESTART;
     return hash_reader_find(h, s, key, token, 1, pkt);
 }
@@ -68,7 +79,9 @@ MR_INLINE u64 hash_reader_map_update_elem(struct hash *h, const struct shape *s,
         return mr_errno(EEXIST);
     if (!there && flags == HASH_BPF_EXIST)
         return mr_errno(ENOENT);
-    if (!there || s->timer || memcmp(there, value, s->value_bytes))
+    if (!there)
+        return hash_reader_refuses(h, s, pkt) ? mr_errno(E2BIG) : MR_RESTART_NUMBER;
+    if (s->timer || memcmp(there, value, s->value_bytes))
         return MR_RESTART_NUMBER;
     return s->expire_after && hash_reader_find(h, s, key, token, 1, pkt) == MR_RESTART ? MR_RESTART_NUMBER : 0;
 }

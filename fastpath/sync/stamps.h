@@ -1,12 +1,13 @@
-/* stamps: when each core last refreshed each entry of an object that cores share, so that a refresh
- * writes nothing that others read (Pereira et al., NSDI 2024, section 4, Lock-based rejuvenation).
+/* stamps: when each core last refreshed each entry of an object that cores share, and how often it found none
+ * free, so that neither a refresh nor a refusal writes what others read (Pereira et al., NSDI 2024, section 4, Lock-based rejuvenation).
  *
  * The entry itself has a stamp, too, which only writers move. The latest of them all is the entry's. Who has
  * all lines of the lock (lock.h) can tell it, `stamps_join`. A reader looks at the entry's stamp and its own
  * core's: if these keep the entry alive it is, as the latest is no earlier; if not, it becomes a writer. It
  * does not look at the others': it would see a refresh or not, as the cores happen to run.
  *
- * Memory: bytes = mapped(cores * part(8 * capacity)), part and mapped as in base.h.
+ * Memory: bytes = mapped(cores * part(8 * (places + 1))), part and mapped as in base.h; places: the capacity of an
+ * object that expires, else 0.
  */
 #ifndef MR_SYNC_STAMPS_H
 #define MR_SYNC_STAMPS_H
@@ -20,14 +21,16 @@
 struct stamps {
     u8 *data;
     u64 stride; /* from one core's to the next */
+    u64 places; /* stamps of each; one more word counts refusals */
     u32 cores;
 };
 
-MR_INLINE u64 stamps_bytes(u64 capacity, u32 cores) { return mr_mapped_bytes(cores * mr_part(8 * capacity)); }
+MR_INLINE u64 stamps_bytes(u64 places, u32 cores) { return mr_mapped_bytes(cores * mr_part(8 * (places + 1))); }
 
-static inline int stamps_create(struct stamps *t, u64 capacity, u32 cores)
+static inline int stamps_create(struct stamps *t, u64 places, u32 cores)
 {
-    t->stride = mr_part(8 * capacity);
+    t->stride = mr_part(8 * (places + 1));
+    t->places = places;
     t->cores = cores;
     t->data = (u8 *)mr_map_memory(cores * t->stride);
     return t->data ? 0 : -ENOMEM;
@@ -65,6 +68,28 @@ MR_INLINE int stamps_touch(const struct stamps *t, u64 place, struct mr_packet *
         return 1;
     *mine = pkt->time;
     return 0;
+}
+
+/* Counts that a reader found no entry free: 1 if only a writer can do it. Like its refresh, it is undone if it
+ * runs again. */
+MR_INLINE int stamps_refuse(const struct stamps *t, struct mr_packet *pkt)
+{
+    u64 *mine = stamps_at(t, pkt->core, t->places);
+
+    if (pkt->undo && undo_keep((struct undo *)pkt->undo, (const u8 *)mine, sizeof(*mine)))
+        return 1;
+    ++*mine;
+    return 0;
+}
+
+/* How often readers found none free; 0 of an object that is not shared. */
+MR_INLINE u64 stamps_refused(const struct stamps *t)
+{
+    u64 sum = 0;
+
+    for (u32 i = 0; i < t->cores; i++)
+        sum += *stamps_at(t, i, t->places);
+    return sum;
 }
 
 /* Makes the entry's own stamp the latest. Writers only. */

@@ -160,6 +160,88 @@ static void puts_and_deletes(void)
     hash_destroy(&h, &apart);
 }
 
+/* What a full table refuses readers are told by themselves, and it is counted; what expires or is deleted
+ * meanwhile makes room. */
+static void refusals(const struct shape *shape, const struct shape *alone)
+{
+    struct mr_config config = check_config;
+    u64 time = 1000, full = 0, told = 0, put = 0;
+    struct hash a, b;
+
+    config.workers = CORES;
+    CHECK(hash_create(&a, shape, &config, NULL) == 0);
+    CHECK(hash_create(&b, alone, &config, NULL) == 0);
+    for (u64 step = 0; step < 100000; step++) {
+        u64 key = 1 + draw(KEYS), value = draw(2), what = draw(100);
+        u64 token = hash_token(&a, shape, &key), other = hash_token(&b, alone, &key);
+        struct mr_packet pkt = { .time = time += draw(3), .core = (u32)draw(CORES) };
+        u8 *x, *y;
+
+        if (what < 2) {
+            CHECK(hash_map_delete(&a, shape, &key, token, &pkt) == hash_map_delete(&b, alone, &key, other, &pkt));
+            continue;
+        }
+        if (what < 40) {
+            x = hash_reader_map_refresh(&a, shape, &key, token, &pkt);
+            if (x == MR_RESTART)
+                x = hash_map_refresh(&a, shape, &key, token, &pkt);
+            y = hash_map_refresh(&b, alone, &key, other, &pkt);
+        } else if (what < 70) {
+            x = hash_reader_map_put(&a, shape, &key, token, (u8 *)&value, &pkt);
+            told += !x;
+            if (x == MR_RESTART)
+                x = hash_map_put(&a, shape, &key, token, (u8 *)&value, &pkt);
+            y = hash_map_put(&b, alone, &key, other, (u8 *)&value, &pkt);
+            full += !y;
+            put += y != NULL;
+        } else {
+            u64 error = hash_reader_map_update_elem(&a, shape, &key, token, (u8 *)&value, 0, &pkt);
+
+            told += error == mr_errno(E2BIG);
+            if (error == MR_RESTART_NUMBER)
+                error = hash_map_update_elem(&a, shape, &key, token, (u8 *)&value, 0, &pkt);
+            CHECK(error == hash_map_update_elem(&b, alone, &key, other, (u8 *)&value, 0, &pkt));
+            full += error != 0;
+            put += error == 0;
+            continue;
+        }
+        CHECK(!x == !y && (!x || !memcmp(x, y, 8)));
+    }
+    CHECK(put > 1000 && told > 1000 && told <= full);
+    CHECK(hash_full(&a, shape, time) == full && hash_full(&b, alone, time) == full);
+    hash_destroy(&a, shape);
+    hash_destroy(&b, alone);
+}
+
+/* A refusal that is undone has not been. */
+static void refused_in_vain(void)
+{
+    struct mr_config config = check_config;
+    struct mr_packet pkt = { .time = 1000 };
+    u64 value = 7;
+    struct undo undo;
+    struct hash h;
+
+    config.workers = CORES;
+    CHECK(hash_create(&h, &apart, &config, NULL) == 0);
+    for (u64 key = 1; key <= apart.capacity; key++)
+        CHECK(hash_map_put(&h, &apart, &key, hash_token(&h, &apart, &key), (u8 *)&value, &pkt));
+    undo_begin(&undo);
+    pkt.undo = &undo;
+    for (u64 key = 100; key < 100 + UNDO_MAX; key++)
+        CHECK(!hash_reader_map_put(&h, &apart, &key, hash_token(&h, &apart, &key), (u8 *)&value, &pkt));
+    CHECK(hash_full(&h, &apart, pkt.time) == UNDO_MAX);
+    /* There is no room to keep another. */
+    value = 99;
+    CHECK(hash_reader_map_put(&h, &apart, &value, hash_token(&h, &apart, &value), (u8 *)&value, &pkt) == MR_RESTART);
+    undo_all(&undo);
+    CHECK(hash_full(&h, &apart, pkt.time) == 0);
+    hash_destroy(&h, &apart);
+}
+
+static const struct shape lasting = { .key_bytes = 8, .value_bytes = 8, .capacity = 24, .shared = 1 };
+static const struct shape lasting_single = { .key_bytes = 8, .value_bytes = 8, .capacity = 24 };
+
 static const struct shape leased = { .key_bytes = 2, .value_bytes = 8, .capacity = 10, .expire_after = AFTER, .first = 100, .shared = 1 };
 static const struct shape leased_single = { .key_bytes = 2, .value_bytes = 8, .capacity = 10, .expire_after = AFTER, .first = 100 };
 
@@ -180,7 +262,7 @@ static void leases(void)
 {
     struct mr_config config = check_config;
     struct allocator a, b;
-    u64 time = 1000, hits = 0, misses = 0, full = 0;
+    u64 time = 1000, hits = 0, misses = 0, full = 0, told = 0;
 
     config.workers = CORES;
     asked_again = 0;
@@ -202,8 +284,13 @@ static void leases(void)
             hits += x != NULL;
             misses += x == NULL;
         } else if (what < 94) {
-            u64 x = allocator_allocator_lease(&a, &leased, (u8 *)&value, &pkt);
+            u64 x;
 
+            pkt.core = (u32)draw(CORES);
+            x = allocator_reader_allocator_lease(&a, &leased, (u8 *)&value, &pkt);
+            told += x != MR_RESTART_NUMBER;
+            if (x == MR_RESTART_NUMBER)
+                x = allocator_allocator_lease(&a, &leased, (u8 *)&value, &pkt);
             CHECK(x == allocator_allocator_lease(&b, &leased_single, (u8 *)&value, &pkt));
             full += x == UINT64_MAX;
         } else if (what < 97) {
@@ -217,6 +304,8 @@ static void leases(void)
         }
     }
     CHECK(hits > 1000 && misses > 1000 && full > 100 && asked_again > 1000);
+    CHECK(told > 100 && told <= full);
+    CHECK(allocator_full(&a, &leased, time) == full && allocator_full(&b, &leased_single, time) == full);
     allocator_destroy(&a, &leased);
     allocator_destroy(&b, &leased_single);
 }
@@ -228,5 +317,8 @@ int main(void)
     undone();
     puts_and_deletes();
     leases();
+    refusals(&apart, &single);
+    refusals(&lasting, &lasting_single);
+    refused_in_vain();
     return check_report();
 }

@@ -8,13 +8,14 @@ use millrace_steer::keys::Unsolved;
 
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
+use crate::pinned;
 use crate::plan::{Rule, Treatment};
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Barred, Home};
 use crate::rules::{
     Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
 };
-use crate::solved::{Device, Solved, why};
+use crate::solved::{Device, Solved, is_six, why};
 use crate::touch::{Gathered, Source, Touch, Touches, touches};
 use crate::words;
 
@@ -52,6 +53,8 @@ pub(crate) struct Choice {
     pub judged: BTreeMap<usize, Judged>,
     pub solved: Option<Solved>,
     pub inside: BTreeSet<usize>,
+    /// why IPv6 is all on one core, if an access is to blame for that
+    pub pinned: Option<String>,
     /// by object that is sharded by R6
     pub homes: BTreeMap<usize, Home>,
     /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
@@ -107,6 +110,8 @@ pub(crate) fn choose(
         }
     }
     let solved = together(program, device, &mut candidates, &mut judged);
+    let sharded = candidates.iter().map(|c| c.object).collect();
+    let pinned = pinned::because(model, program, &all, &sharded, is_six);
     let mut homes = BTreeMap::new();
     for c in candidates {
         homes.extend(c.home.map(|home| (c.object, home)));
@@ -116,6 +121,7 @@ pub(crate) fn choose(
         judged,
         solved,
         inside: all.inside,
+        pinned,
         homes,
         wants_echoes,
         echoes,

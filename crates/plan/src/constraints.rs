@@ -27,9 +27,12 @@ fn bit(kind: Kind, field: Field, at: u16) -> Option<Bits> {
     })
 }
 
+/// Packets of a kind with a key, and the field of theirs that is 0 whatever the key is.
+pub(crate) type Keyed<'a> = (Kind, &'a [Bit], Option<Field>);
+
 /// Which packets of two classes have these bits equal, one by one; none where bits that are constant differ. What
 /// is not linear over fields is left out: more packets are said to meet than need, never fewer.
-pub(crate) fn equal(a: (Kind, &[Bit]), b: (Kind, &[Bit])) -> Option<Case> {
+pub(crate) fn equal(a: Keyed<'_>, b: Keyed<'_>) -> Option<Case> {
     // Most pairs differ in a constant: nothing is built for them.
     let apart = |(x, y): (&Bit, &Bit)| matches!((x, y), (Bit::Const(x), Bit::Const(y)) if x != y);
     if a.1.iter().zip(b.1).any(apart) {
@@ -53,6 +56,11 @@ pub(crate) fn equal(a: (Kind, &[Bit]), b: (Kind, &[Bit])) -> Option<Case> {
             _ => case,
         };
     }
+    for (side, (kind, _, zero)) in [(Side::A, a), (Side::B, b)] {
+        if let Some(field) = zero {
+            case = case.constant(side, Bits::of(kind, field), 0);
+        }
+    }
     Some(case)
 }
 
@@ -72,26 +80,26 @@ pub(crate) fn by_key<'a>(touches: impl Iterator<Item = &'a Touch>) -> Vec<Meetin
     // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
     // accesses: each is written down once.
     let mut shapes: HashMap<*const Key, Shape> = HashMap::new();
-    let mut uses: BTreeMap<(Packets, Shape), (&Key, bool)> = BTreeMap::new();
+    let mut uses: BTreeMap<(Packets, Option<Field>, Shape), (&Key, bool)> = BTreeMap::new();
     let mut seen = HashSet::new();
     for t in touches {
-        if !seen.insert((t.packets, Rc::as_ptr(&t.key), t.writes)) {
+        if !seen.insert((t.packets, t.zero, Rc::as_ptr(&t.key), t.writes)) {
             continue;
         }
         let shape = shapes
             .entry(Rc::as_ptr(&t.key))
             .or_insert_with(|| Rc::new(t.key.iter().map(|b| linear(*b)).collect()));
-        let found = uses.entry((t.packets, shape.clone()));
+        let found = uses.entry((t.packets, t.zero, shape.clone()));
         found.or_insert((&t.key, false)).1 |= t.writes;
     }
     let uses: Vec<_> = uses.into_iter().collect();
     let mut out = Vec::new();
-    for (i, ((p, _), (x, writes))) in uses.iter().enumerate() {
-        for ((q, _), (y, also)) in uses.iter().skip(i) {
+    for (i, ((p, v, _), (x, writes))) in uses.iter().enumerate() {
+        for ((q, w, _), (y, also)) in uses.iter().skip(i) {
             if !writes && !also {
                 continue;
             }
-            if let Some(case) = equal((p.kind, x), (q.kind, y)) {
+            if let Some(case) = equal((p.kind, x, *v), (q.kind, y, *w)) {
                 let (a, b) = (*p, *q);
                 out.push(Meeting { a, b, case });
             }

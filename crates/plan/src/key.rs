@@ -71,6 +71,8 @@ impl<'a> Resolver<'a> {
             let guard = memo.given(arena, &self.view.guard, &self.fixed);
             let conditions = conditions(arena, &guard);
             bytes = memo.decided(arena, &bytes, &conditions);
+            // Where a place was chosen, what is known of its byte counts now.
+            bytes = memo.given(arena, &bytes, &self.fixed);
             (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
         }
         let mut open: Vec<ExprId> = choices.into_iter().collect();
@@ -273,7 +275,7 @@ pub(crate) fn is_carried(own: &[Key], answer: &[Key]) -> bool {
     fields(answer) > 0 && fields(own) == 0
 }
 
-fn swapped(field: Field) -> Field {
+pub(crate) fn swapped(field: Field) -> Field {
     match field {
         Field::SourceAddress => Field::DestinationAddress,
         Field::DestinationAddress => Field::SourceAddress,

@@ -12,6 +12,7 @@ mod make;
 mod memo;
 mod offset;
 mod packets;
+mod pinned;
 pub mod plan;
 mod rules;
 mod solved;

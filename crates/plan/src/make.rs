@@ -18,7 +18,7 @@ use crate::plan::{
     Treatment,
 };
 use crate::rules::homing::Home;
-use crate::solved::{Device, Solved, slot, why};
+use crate::solved::{Device, Solved, is_six, slot, why};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -326,6 +326,9 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
                 rank: keys.rank(id).map_or(0, |r| r.whole as u32),
                 table_rank: solved.space.table_rank(id) as u32,
                 guess: guessed.get(&id).copied(),
+                because: (s.bound && is_six(s.packets.kind) && s.class.fields.is_empty())
+                    .then(|| choice.pinned.clone())
+                    .flatten(),
             }
         });
         PortPlan {

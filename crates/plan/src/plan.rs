@@ -170,6 +170,9 @@ pub struct KindPlan {
     /// or all cores do
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guess: Option<Guess>,
+    /// why all of them are on one core, where an access of such packets is to blame: source line and object
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// What it takes to aim packets of a kind at one core (`millrace_steer::keys::Exposure`; docs/plan.md).

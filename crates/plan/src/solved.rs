@@ -71,7 +71,7 @@ pub(crate) fn slot(port: usize, by: By) -> usize {
     2 * port + usize::from(by == By::Software)
 }
 
-fn is_six(kind: Kind) -> bool {
+pub(crate) fn is_six(kind: Kind) -> bool {
     use Kind::{Ipv6, Ipv6Fragment, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
     matches!(kind, Ipv6 | Ipv6Fragment | Ipv6Sctp | Ipv6Tcp | Ipv6Udp)
 }

@@ -117,6 +117,9 @@ fn kind(k: &KindPlan) -> String {
             "; {entry} bit{some} to guess for an entry, {core:.1} for a core"
         );
     }
+    if let Some(because) = &k.because {
+        let _ = write!(text, ": {because}");
+    }
     if k.by == By::Software {
         text.push_str("; in software");
     }

@@ -24,6 +24,11 @@ fn a_cone_shards_by_what_it_leased() {
     let tcp = kind(port(&plan, "LAN"), "ipv4-tcp");
     assert!(tcp.fields.contains(&"source-address".to_owned()), "{tcp:?}");
     assert_eq!(tcp.by, By::Nic);
+    // Each flow of a host has numbers of its own: an echo counts as UDP from or to port 0, and no more than that.
+    for name in ["ipv4-tcp", "ipv4-udp"] {
+        let here = kind(port(&plan, "LAN"), name);
+        assert_eq!(here.fields, ["source-address", "source-port"]);
+    }
     for name in ["ipv4-tcp", "ipv4-udp"] {
         let there = kind(port(&plan, "WAN"), name);
         assert_eq!(there.fields, ["destination-port"]);
@@ -88,6 +93,10 @@ fn einat_shards_by_what_it_leased() {
     }
     for name in ["ipv4-tcp", "ipv4-udp"] {
         assert_eq!(kind(port(&plan, "WAN"), name).fields, ["destination-port"]);
+        assert_eq!(
+            kind(port(&plan, "LAN"), name).fields,
+            ["source-address", "source-port"]
+        );
     }
 }
 

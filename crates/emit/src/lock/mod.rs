@@ -16,7 +16,8 @@
 //! given up between packets when a writer waits; value pointers live within a packet, so under the lock.
 //!
 //! What is written when: inserting, deleting, overwriting, leasing, and storing through a value pointer
-//! write, unless what is to be there is there already. So does every lookup in an LRU map (it moves the entry),
+//! write, unless what is to be there is there already, or nothing is free and nothing will have expired by then: a
+//! refusal is counted per core. So does every lookup in an LRU map (it moves the entry),
 //! every atomic operation, a lock in a value, adding to a sketch, and all that queues, stacks and ring
 //! buffers do but to look. Refreshing an entry of a map or a lease does not: each core has its own stamps
 //! (fastpath/sync/stamps.h), and a reader becomes a writer only where another core's might keep alive what

@@ -7,7 +7,7 @@ use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::{Known, Of};
 
-use super::guard::{conditions, conjuncts, least_length};
+use super::guard::{conditions, conjuncts, last_byte};
 use super::{Family, View};
 use crate::memo::{Bytes, Memo, furthest};
 
@@ -38,22 +38,28 @@ impl Course {
         bytes: &Bytes,
     ) -> View {
         let memo = &self.memo;
-        let mut known = (*memo.known.all(arena, &self.guard)).clone();
+        let guard = self.told(arena);
+        let mut known = (*memo.known.all(arena, &guard)).clone();
         for (place, v) in bytes {
             known.insert(Of::Byte(*place), Set::one(*v));
         }
-        let mut length = 0;
-        for e in conjuncts(arena, &self.guard) {
-            length = least_length(arena, e).unwrap_or(0).max(length);
+        let (mut length, mut read) = (0, Vec::new());
+        for e in conjuncts(arena, &guard) {
+            match last_byte(arena, e) {
+                Some(last) if last.terms.is_empty() => {
+                    length = length.max(last.at.saturating_add(1));
+                }
+                Some(last) => furthest(&mut read, &last),
+                None => {}
+            }
         }
-        let mut all: Vec<ExprId> = self.guard.iter().chain(&self.done).copied().collect();
+        let mut all: Vec<ExprId> = guard.iter().chain(&self.done).copied().collect();
         // Where a place is chosen by what the guard says, it is chosen now.
         if self.done.iter().any(|e| memo.parts(arena, *e).chooses) {
             let done = memo.given(arena, &self.done, bytes);
-            let conditions = conditions(arena, &self.guard);
+            let conditions = conditions(arena, &guard);
             all.extend(memo.decided(arena, &done, &conditions));
         }
-        let mut read = Vec::new();
         for e in &all {
             let parts = memo.parts(arena, *e);
             parts.sure.iter().for_each(|o| furthest(&mut read, o));
@@ -65,12 +71,30 @@ impl Course {
             read,
             memo: memo.clone(),
             length,
-            guard: Rc::new(self.guard.clone()),
+            guard: Rc::new(guard),
             any: false,
             extended: false,
             carries_extended: false,
             echo: None,
         }
+    }
+
+    /// The guard, and what it says once its own conditions have decided what they choose: where paths merged, a place
+    /// that a later condition speaks of is chosen by what an earlier one tells.
+    fn told(&self, arena: &mut Arena) -> Vec<ExprId> {
+        let mut guard = self.guard.clone();
+        if guard.iter().any(|e| self.memo.parts(arena, *e).chooses) {
+            let conditions = conditions(arena, &guard);
+            let decided = self.memo.decided(arena, &guard, &conditions);
+            guard.extend(
+                decided
+                    .into_iter()
+                    .filter(|e| arena.constant(*e) != Some(1)),
+            );
+            guard.sort_unstable();
+            guard.dedup();
+        }
+        guard
     }
 
     /// The same of packets that have these bytes; none if there are no such packets on the path.

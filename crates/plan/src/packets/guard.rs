@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 
 use crate::memo::Memo;
+use crate::offset::Offset;
 
 /// The parts of a conjunction that stand in a guard.
 pub(crate) fn conjuncts(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
@@ -55,8 +56,8 @@ pub(crate) fn negated(arena: &Arena, e: ExprId) -> Option<ExprId> {
     }
 }
 
-/// The least length that a condition leaves.
-pub(super) fn least_length(arena: &Arena, e: ExprId) -> Option<i64> {
+/// The last byte that is there where a condition holds that speaks of the packet's length.
+pub(super) fn last_byte(arena: &Arena, e: ExprId) -> Option<Offset> {
     let is_length = |mut e: ExprId| {
         loop {
             match arena.node(e) {
@@ -77,9 +78,9 @@ pub(super) fn least_length(arena: &Arena, e: ExprId) -> Option<i64> {
     let Node::Cmp(Rel::Less, a, b) = *arena.node(condition) else {
         return None;
     };
-    match (holds, arena.constant(a), arena.constant(b)) {
-        (false, _, Some(c)) if is_length(a) => i64::try_from(c).ok(),
-        (true, Some(c), _) if is_length(b) => i64::try_from(c).ok()?.checked_add(1),
+    match holds {
+        false if is_length(a) => Some(Offset::of(arena, (Some(b), -1))),
+        true if is_length(b) => Some(Offset::of(arena, (Some(a), 0))),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use millrace_model::expr::sets::Set;
 use millrace_steer::Kind;
 
 use super::icmp::{ERRORS, ERRORS6, ICMP, ICMPV6};
-use super::{Family, TRANSPORTS, View, Way};
+use super::{Course, Family, TRANSPORTS, View, Way};
 use crate::offset::Offset;
 
 pub(crate) const FRAGMENT: usize = 3;
@@ -89,7 +89,7 @@ impl View {
 
     /// What the packets can be, and for what they are taken; `Way::Answer` stands with the kind of the ICMP
     /// error itself.
-    pub fn kinds(&self, arena: &mut Arena) -> Vec<(Kind, Way)> {
+    pub fn kinds(&self, arena: &mut Arena, course: &Course) -> Vec<(Kind, Way)> {
         if self.any {
             return Kind::ALL.map(|kind| (kind, Way::Plain)).to_vec();
         }
@@ -118,7 +118,7 @@ impl View {
         if pieces.later && self.later(arena, &self.network()) {
             out.push((fragment, Way::Plain));
         }
-        for (kind, error) in self.whole(arena, family, kinds) {
+        for (kind, error) in self.whole(arena, course, family, kinds) {
             if pieces.whole {
                 out.push((kind, if error { Way::Answer } else { Way::Plain }));
                 if error {
@@ -136,7 +136,8 @@ impl View {
     /// The kinds of packets that are whole, and whether they are ICMP errors.
     pub(super) fn whole(
         &self,
-        arena: &Arena,
+        arena: &mut Arena,
+        course: &Course,
         family: Family,
         kinds: [Kind; 5],
     ) -> Vec<(Kind, bool)> {
@@ -145,7 +146,7 @@ impl View {
         for (number, kind) in TRANSPORTS.into_iter().zip(kinds) {
             if protocols.contains(&number) {
                 out.push((kind, false));
-                if !self.ports_there(arena) {
+                if self.cut(arena, course, number) {
                     out.push((kinds[OTHER], false));
                 }
             }

@@ -51,7 +51,7 @@ pub(crate) struct View {
     pub at: i64,
     /// values that bytes can have
     known: Known,
-    /// the furthest bytes of the packet that the path has read for certain
+    /// the furthest bytes that the packet has for certain: the path has read them, or compared its length with them
     read: Vec<Offset>,
     /// what is known of expressions
     pub memo: Rc<Memo>,

@@ -6,7 +6,7 @@ use millrace_model::expr::Arena;
 use millrace_model::expr::sets::Set;
 use millrace_model::known::Of;
 
-use super::{EXTENSIONS, Family, TRANSPORTS, View};
+use super::{Course, EXTENSIONS, Family, TRANSPORTS, View};
 use crate::memo::Bytes;
 use crate::offset::Offset;
 
@@ -103,9 +103,32 @@ impl View {
     }
 
     /// Whether some of the packets name a protocol with ports, and are too short to have them.
-    pub fn short(&self, arena: &Arena) -> bool {
-        let with_ports = self.protocols(arena).iter().any(|p| TRANSPORTS.contains(p));
-        !self.extended && with_ports && !self.ports_there(arena)
+    pub fn short(&self, arena: &mut Arena, course: &Course) -> bool {
+        let mut named = self.protocols(arena);
+        named.retain(|p| TRANSPORTS.contains(p));
+        !self.extended && named.iter().any(|p| self.cut(arena, course, *p))
+    }
+
+    /// Whether some of those with this protocol are too short to have ports: where the guard is about several
+    /// protocols, what it says of this one.
+    pub(super) fn cut(&self, arena: &mut Arena, course: &Course, protocol: u8) -> bool {
+        if self.ports_there(arena) {
+            return false;
+        }
+        let at = match self.family {
+            Some(Family::V4) => 9,
+            _ => 6,
+        };
+        let place = self.network().plus(at);
+        let bytes = self.with(arena, &place, protocol).fixed();
+        let own = Course {
+            guard: self.guard.to_vec(),
+            ..course.clone()
+        };
+        own.with(arena, &bytes).is_some_and(|refined| {
+            let view = refined.view(arena, self.family, self.at, &bytes);
+            !view.ports_there(arena)
+        })
     }
 
     pub(super) fn ports_there(&self, arena: &Arena) -> bool {

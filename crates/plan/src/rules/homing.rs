@@ -63,7 +63,7 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
         return Err(Barred::Other);
     }
     let last = declared.first.saturating_add(declared.capacity - 1);
-    let mut direct: BTreeSet<(Packets, &Key)> = BTreeSet::new();
+    let mut direct: BTreeSet<(Packets, Option<Field>, &Key)> = BTreeSet::new();
     let mut homes = Vec::new();
     let (mut echoes, mut other) = (false, false);
     for t in own {
@@ -74,7 +74,7 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
             Source::Fields => match home(t, declared.first, last) {
                 Some(home) => {
                     homes.push(home);
-                    direct.insert((t.packets, &t.key));
+                    direct.insert((t.packets, t.zero, &t.key));
                 }
                 None => other = true,
             },
@@ -91,9 +91,9 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
     let home = homes.into_iter().min().ok_or(Barred::Other)?;
     let direct: Vec<_> = direct.into_iter().collect();
     let mut meetings = Vec::new();
-    for (i, (a, x)) in direct.iter().enumerate() {
-        for (b, y) in direct.iter().skip(i) {
-            if let Some(case) = equal((a.kind, x), (b.kind, y)) {
+    for (i, (a, v, x)) in direct.iter().enumerate() {
+        for (b, w, y) in direct.iter().skip(i) {
+            if let Some(case) = equal((a.kind, x, *v), (b.kind, y, *w)) {
                 let (a, b) = (*a, *b);
                 meetings.push(Meeting { a, b, case });
             }

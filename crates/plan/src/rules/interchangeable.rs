@@ -249,7 +249,7 @@ fn with_writers(
             }
             any = true;
             let (a, b) = (seen.packets, *other);
-            if let Some(case) = equal((a.kind, &own), (b.kind, &stored))
+            if let Some(case) = equal((a.kind, &own, None), (b.kind, &stored, None))
                 && paired.insert((b, stored))
             {
                 out.push(Meeting { a, b, case });

@@ -21,6 +21,7 @@ pub(super) struct Found {
     pub way: Way,
     pub key: Rc<Key>,
     pub source: Source,
+    pub zero: Option<Field>,
     /// only who looks inside finds it
     pub inside: bool,
 }
@@ -63,6 +64,7 @@ pub(super) fn found(
                 way: seen.way,
                 key,
                 source,
+                zero: seen.zero(),
                 inside,
             };
             if there.insert(one.clone()) {

@@ -12,6 +12,7 @@ use millrace_model::exec::Access;
 use millrace_model::expr::ExprId;
 use millrace_model::model::{Effect, Path};
 use millrace_object::program::{Line, Program, Role};
+use millrace_steer::Field;
 
 use crate::key::Key;
 use crate::memo::Memo;
@@ -49,6 +50,8 @@ pub(crate) struct Touch {
     pub way: Way,
     pub key: Rc<Key>,
     pub source: Source,
+    /// a field of theirs that is 0: of ICMP echoes that count as UDP the other port
+    pub zero: Option<Field>,
     pub writes: bool,
     /// only who looks inside the packet finds this key
     inside: bool,
@@ -246,6 +249,7 @@ fn of_path(
             way: f.way,
             key: f.key.clone(),
             source: f.source.clone(),
+            zero: f.zero,
             writes: a.effect != Effect::Read,
             inside: f.inside,
             at,

@@ -4,10 +4,10 @@ use millrace_model::Model;
 use millrace_model::expr::Arena;
 use millrace_model::known::Of;
 use millrace_object::program::Program;
-use millrace_steer::Kind;
+use millrace_steer::{Field, Kind};
 
 use super::At;
-use crate::key::{Resolver, Whose};
+use crate::key::{Resolver, Whose, swapped};
 use crate::memo::Memo;
 use crate::offset::Offset;
 use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, views};
@@ -21,6 +21,18 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// The field that is 0 of ICMP echoes that count as UDP.
+    pub fn zero(&self) -> Option<Field> {
+        let other = match self.view.echo? {
+            Field::SourcePort => Field::DestinationPort,
+            _ => Field::SourcePort,
+        };
+        Some(match self.way {
+            Way::Answer => swapped(other),
+            Way::Plain | Way::Whole | Way::Rough => other,
+        })
+    }
+
     pub fn resolver(&self) -> Resolver<'_> {
         let whose = match self.way {
             Way::Answer => Whose::Answer,
@@ -52,7 +64,7 @@ pub(super) fn ports(model: &Model, program: &Program, memo: &Memo, at: At) -> Ve
 pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bool) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
     for view in views(arena, path) {
-        for (kind, way) in view.kinds(arena) {
+        for (kind, way) in view.kinds(arena, path) {
             // Rough are errors and first fragments, of which there may be either.
             if way != Way::Rough && !view.has(arena, kind, way) {
                 continue;
@@ -64,7 +76,7 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                     view: view.clone(),
                 }));
             };
-            let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short(arena);
+            let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short(arena, path);
             if way == Way::Answer {
                 for error in view.errors(arena, path) {
                     let header = error.transport(arena).map(|t| t.plus(8).behind_ipv4());

@@ -1,0 +1,38 @@
+//! Why all packets of some kinds are on one core: an access of theirs whose entry no field of a packet names. Any of
+//! them can then touch any entry, and all that touch one must meet.
+
+use std::collections::BTreeSet;
+
+use millrace_model::Model;
+use millrace_object::program::Program;
+use millrace_steer::Kind;
+
+use crate::key::Bit;
+use crate::touch::{Source, Touch, Touches};
+use crate::words;
+
+/// The first access to one of these objects by packets of such kinds, in words; none if no access is to blame.
+pub(crate) fn because(
+    model: &Model,
+    program: &Program,
+    all: &Touches,
+    objects: &BTreeSet<usize>,
+    kinds: impl Fn(Kind) -> bool,
+) -> Option<String> {
+    let unnamed = |t: &&Touch| {
+        let own = matches!(t.source, Source::Fields | Source::Foreign(_));
+        own && !t.key.iter().any(|bit| matches!(bit, Bit::Field(..)))
+    };
+    let mut touches = all.all.iter().filter(|t| objects.contains(&t.object));
+    let found = touches.find(|t| kinds(t.packets.kind) && unnamed(t))?;
+    let object = &program.objects.get(found.object)?.name;
+    let port = match program.ports.get(found.packets.port) {
+        Some(port) => format!(" on {port}"),
+        None => String::new(),
+    };
+    let place = found.at.line(model).map(words::place);
+    let place = place.map_or(String::new(), |p| format!("{p}: "));
+    Some(format!(
+        "{place}no field of a packet{port} says for certain which entry of {object} it touches there"
+    ))
+}
