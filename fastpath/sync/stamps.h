@@ -1,5 +1,6 @@
 /* stamps: when each core last refreshed each entry of an object that cores share, and how often it found none
- * free, so that neither a refresh nor a refusal writes what others read (Pereira et al., NSDI 2024, section 4, Lock-based rejuvenation).
+ * free, so that neither a refresh nor a refusal writes what others read (Pereira et al., NSDI 2024, section 4,
+ * Lock-based rejuvenation).
  *
  * The entry itself has a stamp, too, which only writers move. The latest of them all is the entry's. Who has
  * all lines of the lock (lock.h) can tell it, `stamps_join`. A reader looks at the entry's stamp and its own
