@@ -15,7 +15,7 @@ use crate::rules::{
     Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
 };
 use crate::solved::{Device, Solved, why};
-use crate::touch::{Gathered, Source, Touch, Touches, touches};
+use crate::touch::{Gathered, Source, Touch, Touches, distinct, touches};
 use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
@@ -173,25 +173,18 @@ fn candidate(
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
         return Err(incompatible::timer(model, name, *at));
     }
-    let mine: Vec<&Touch> = all.all.iter().filter(|t| t.object == object).collect();
     let mut needs = BTreeSet::new();
     let mut own: Vec<&Touch> = Vec::new();
-    let mut held = BTreeMap::new();
-    for t in &mine {
-        match &t.source {
-            Source::Value { object: from, .. }
-                if *held
-                    .entry(t.at)
-                    .or_insert_with(|| derived.holds(model, program, t)) =>
-            {
-                needs.insert(*from);
-            }
-            _ => own.push(t),
+    let mut weight = 0;
+    for t in all.all.iter().filter(|t| t.object == object) {
+        match derived.holds(model, program, t) {
+            Some(from) => drop(needs.insert(from)),
+            None => own.push(t),
         }
+        weight += if t.writes { t.by.len() } else { 0 };
     }
-    let weight = mine.iter().filter(|t| t.writes).count();
-    let leased = own.iter().any(|t| t.source == Source::Leased);
-    let reached = own.iter().any(|t| t.source != Source::Leased);
+    let leased = own.iter().any(|t| t.any(|s| *s == Source::Leased));
+    let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
     let (meetings, judged) = if leased && reached {
         match interchangeable::exchanged(model, program, object, all) {
@@ -225,16 +218,18 @@ fn candidate(
             },
         }
     } else {
-        let constant = own.iter().any(|t| t.source == Source::Constant && t.writes)
-            || own.iter().all(|t| t.source == Source::Constant);
-        let state = own.iter().any(|t| matches!(t.source, Source::Value { .. }));
+        let constant = |s: &Source| *s == Source::Constant;
+        let constant = own.iter().any(|t| t.writes && t.any(constant))
+            || !own.iter().any(|t| t.any(|s| !constant(s)));
+        let state = |s: &Source| matches!(s, Source::Value { .. });
+        let state = own.iter().any(|t| t.any(state));
         if (constant || state) && !own.is_empty() {
             let refused = incompatible::access(model, program, name, &own);
             return Err(refused.unwrap_or_else(|| incompatible::kind(name, "object")));
         }
-        let fields = own.iter().copied().filter(|t| t.source != Source::Leased);
+        let fields = distinct(own.iter().copied());
         (
-            by_key(fields),
+            by_key(fields.filter(|(_, f)| f.source != Source::Leased)),
             equality::judge(model, name, &own, &program.ports),
         )
     };
@@ -256,7 +251,8 @@ fn candidate(
             j.infeasible = proved;
             return Err(j);
         }
-        let keys: BTreeSet<&Key> = own.iter().map(|t| t.key.as_ref()).collect();
+        let keys = distinct(own.iter().copied());
+        let keys: BTreeSet<&Key> = keys.map(|(_, f)| f.key.as_ref()).collect();
         let keys: BTreeSet<String> = keys.into_iter().map(words::key).collect();
         let keys: Vec<String> = keys.into_iter().filter(|k| !k.is_empty()).take(4).collect();
         return Err(if keys.len() > 1 {

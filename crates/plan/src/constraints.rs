@@ -8,7 +8,7 @@ use millrace_steer::{Field, Kind};
 
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
-use crate::touch::Touch;
+use crate::touch::{Found, Touch};
 
 /// Pairs of packets that must meet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -68,21 +68,21 @@ fn linear(bit: Bit) -> Option<Bit> {
 }
 
 /// All pairs of packets that touch one place, of which at least one changes it.
-pub(crate) fn by_key<'a>(touches: impl Iterator<Item = &'a Touch>) -> Vec<Meeting> {
+pub(crate) fn by_key<'a>(touches: impl Iterator<Item = (&'a Touch, &'a Found)>) -> Vec<Meeting> {
     // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
     // accesses: each is written down once.
     let mut shapes: HashMap<*const Key, Shape> = HashMap::new();
     let mut uses: BTreeMap<(Packets, Shape), (&Key, bool)> = BTreeMap::new();
     let mut seen = HashSet::new();
-    for t in touches {
-        if !seen.insert((t.packets, Rc::as_ptr(&t.key), t.writes)) {
+    for (t, f) in touches {
+        if !seen.insert((f.packets, Rc::as_ptr(&f.key), t.writes)) {
             continue;
         }
         let shape = shapes
-            .entry(Rc::as_ptr(&t.key))
-            .or_insert_with(|| Rc::new(t.key.iter().map(|b| linear(*b)).collect()));
-        let found = uses.entry((t.packets, shape.clone()));
-        found.or_insert((&t.key, false)).1 |= t.writes;
+            .entry(Rc::as_ptr(&f.key))
+            .or_insert_with(|| Rc::new(f.key.iter().map(|b| linear(*b)).collect()));
+        let found = uses.entry((f.packets, shape.clone()));
+        found.or_insert((&f.key, false)).1 |= t.writes;
     }
     let uses: Vec<_> = uses.into_iter().collect();
     let mut out = Vec::new();

@@ -41,17 +41,26 @@ pub(crate) struct Derived {
 }
 
 impl Derived {
-    /// Whether that holds of an access; then it depends on A being sharded, too.
-    pub fn holds(&mut self, model: &Model, program: &Program, touch: &Touch) -> bool {
-        self.found(model, program, touch).unwrap_or(false)
-    }
-
-    fn found(&mut self, model: &Model, program: &Program, touch: &Touch) -> Option<bool> {
-        let Source::Value { object, bytes } = &touch.source else {
+    /// The object that holds the key of an access, if that holds of it; then it depends on that object being sharded,
+    /// too.
+    pub fn holds(&mut self, model: &Model, program: &Program, touch: &Touch) -> Option<usize> {
+        // What packets see has no say where a key is read from.
+        let Source::Value { object, bytes } = &touch.by.first()?.source else {
             return None;
         };
+        let held = self.found(model, program, touch, (*object, bytes));
+        held.unwrap_or(false).then_some(*object)
+    }
+
+    fn found(
+        &mut self,
+        model: &Model,
+        program: &Program,
+        touch: &Touch,
+        (object, bytes): (usize, &[Option<u32>]),
+    ) -> Option<bool> {
         // Elements of arrays are there without having been written.
-        let declared = program.objects.get(*object)?;
+        let declared = program.objects.get(object)?;
         if !matches!(
             declared.kind.name,
             "map" | "hash" | "lru_hash" | "allocator"
@@ -62,21 +71,21 @@ impl Derived {
         let own_arena = &model.entries.get(touch.at.entry)?.arena;
         let first = bytes.iter().flatten().min().copied()?;
         let last = bytes.iter().flatten().max().copied()?;
-        let writers = model.writers(ObjectId(*object), &(first..last + 1));
-        let mut read = read(model, program, touch, *object);
+        let writers = model.writers(ObjectId(object), &(first..last + 1));
+        let mut read = read(model, program, touch, object);
         // What is said of a value holds of the write of the key's bytes only if nobody writes the one without the other.
         read.retain(|(bits, _)| {
             let bytes = bits.keys().map(|at| at / 8);
             let span = bytes.clone().min().unwrap_or(0)..bytes.max().unwrap_or(0) + 1;
-            let mut all = model.writers(ObjectId(*object), &span).into_iter();
+            let mut all = model.writers(ObjectId(object), &span).into_iter();
             all.all(|w| w.bytes().contains(&first) && w.bytes().contains(&last))
         });
         read.sort();
         read.dedup();
         let constants: Vec<Option<u64>> = own.iter().map(|e| own_arena.constant(*e)).collect();
         let question = (
-            (touch.object, *object),
-            bytes.clone(),
+            (touch.object, object),
+            bytes.to_vec(),
             constants.clone(),
             read.clone(),
         );

@@ -26,7 +26,7 @@ use crate::key::{Bit, Key};
 use crate::packets::Packets;
 use crate::plan::{Rule, Treatment};
 use crate::solved::Solved;
-use crate::touch::{Source, Touch};
+use crate::touch::{Found, Source, Touch, distinct};
 use crate::words;
 
 /// How packets come home.
@@ -66,7 +66,7 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
     let mut direct: BTreeSet<(Packets, &Key)> = BTreeSet::new();
     let mut homes = Vec::new();
     let (mut echoes, mut other) = (false, false);
-    for t in own {
+    for (_, t) in distinct(own.iter().copied()) {
         match &t.source {
             Source::Leased => {}
             // What has no port has 0 for one: never leased.
@@ -113,7 +113,7 @@ pub(crate) fn judge(
     home: &Home,
     ports: &[String],
 ) -> Judged {
-    let leases = own.iter().find(|t| t.source == Source::Leased);
+    let leases = own.iter().find(|t| t.any(|s| *s == Source::Leased));
     let port = ports.get(home.packets.port).map_or("*", String::as_str);
     Judged {
         treatment: Treatment::Shard,
@@ -169,7 +169,7 @@ fn never(key: &Key, first: u64, last: u64) -> bool {
 }
 
 /// Where a packet has the number, if all numbers from `first` to `last` fit there.
-fn home(touch: &Touch, first: u64, last: u64) -> Option<Home> {
+fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
     let mut found: Option<(Field, Vec<Option<u32>>)> = None;
     for (i, bit) in touch.key.iter().enumerate() {
         // Keys are from the most significant bit of the first byte, numbers from the least byte.

@@ -1,12 +1,13 @@
 //! How packets of a class see a path: where the headers are that their keys are read from.
 
-use millrace_model::Model;
-use millrace_model::expr::Arena;
+use std::rc::Rc;
+
+use millrace_model::expr::sets::Set;
+use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::Of;
 use millrace_object::program::Program;
 use millrace_steer::Kind;
 
-use super::At;
 use crate::key::{Resolver, Whose};
 use crate::memo::Memo;
 use crate::offset::Offset;
@@ -17,7 +18,7 @@ use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, k
 pub(crate) struct Seen {
     pub packets: Packets,
     pub way: Way,
-    pub view: View,
+    pub view: Rc<View>,
 }
 
 impl Seen {
@@ -31,16 +32,17 @@ impl Seen {
 }
 
 /// The ports that a path's packets can come from.
-pub(super) fn ports(model: &Model, program: &Program, memo: &Memo, at: At) -> Vec<usize> {
+pub(super) fn ports(arena: &Arena, program: &Program, memo: &Memo, guard: &[ExprId]) -> Vec<usize> {
     let count = program.ports.len();
     if count == 0 {
         return vec![0];
     }
-    let entry = model.entries.get(at.entry);
-    let known = entry
-        .zip(at.path_of(model))
-        .map(|(entry, path)| memo.known.all(&entry.arena, &path.guard));
-    let set = known.and_then(|k| k.get(&Of::Port).cloned());
+    let mut set: Option<Set> = None;
+    for e in guard {
+        if let Some(s) = memo.known.of(arena, *e, true).get(&Of::Port) {
+            set = Some(set.map_or_else(|| s.clone(), |set| set.both(s)));
+        }
+    }
     let is = |p: &usize| {
         set.as_ref()
             .is_none_or(|s| s.values().any(|v| usize::from(v) == *p))
@@ -58,6 +60,7 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                 continue;
             }
             let mut add = |kind: Kind, view: View| {
+                let view = Rc::new(view);
                 out.extend(ports.iter().map(|port| Seen {
                     packets: Packets { port: *port, kind },
                     way,
