@@ -1,6 +1,7 @@
 //! Object by object: what separates is sharded, what does not is locked, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_object::program::Program;
@@ -50,7 +51,7 @@ struct Candidate {
 /// What is done with every object, and the keys for what is sharded.
 pub(crate) struct Choice {
     pub judged: BTreeMap<usize, Judged>,
-    pub solved: Option<Solved>,
+    pub solved: Option<Rc<Solved>>,
     pub inside: BTreeSet<usize>,
     /// by object that is sharded by R6
     pub homes: BTreeMap<usize, Home>,
@@ -95,11 +96,11 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let all = touches(model, program, &open, excluded, (gathered, echoes));
+    let all = touches(model, program, &open, excluded, (&mut *gathered, echoes));
     let (mut candidates, mut wants_echoes) = (Vec::new(), false);
-    let mut derived = Derived::default();
+    let Gathered { derived, .. } = gathered;
     for object in open {
-        let beside = (&mut derived, &mut wants_echoes);
+        let beside = (&mut *derived, &mut wants_echoes);
         let found = candidate(model, program, device, &all, object, beside);
         match found {
             Ok(c) => candidates.push(c),
@@ -187,7 +188,7 @@ fn candidate(
     let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
     let (meetings, judged) = if leased && reached {
-        match interchangeable::exchanged(model, program, object, all) {
+        match interchangeable::exchanged(model, program, object, all, &device.cases) {
             Some(found) => {
                 let judged = Judged {
                     treatment: Treatment::Shard,
@@ -204,7 +205,7 @@ fn candidate(
                 };
                 (found.meetings, judged)
             }
-            None => match homing::homed(program, object, &own) {
+            None => match homing::homed(program, object, &own, &device.cases) {
                 Ok(homed) => {
                     let judged = homing::judge(model, name, &own, &homed.home, &program.ports);
                     home = Some(homed.home);
@@ -229,7 +230,10 @@ fn candidate(
         }
         let fields = distinct(own.iter().copied());
         (
-            by_key(fields.filter(|(_, f)| f.source != Source::Leased)),
+            by_key(
+                fields.filter(|(_, f)| f.source != Source::Leased),
+                &device.cases,
+            ),
             equality::judge(model, name, &own, &program.ports),
         )
     };
@@ -273,8 +277,8 @@ fn candidate(
 }
 
 /// Keys for all of these together, under which every index has numbers of those that come home.
-fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Solved, Unsolved> {
-    let solved = device.solve(&meetings(all))?;
+fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Rc<Solved>, Unsolved> {
+    let solved = device.solve(&meetings(device, all))?;
     let poor = |c: &&Candidate| {
         let home = c.home.as_ref();
         home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
@@ -285,8 +289,10 @@ fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Solved, Unsolved> {
     Ok(solved)
 }
 
-fn meetings(of: &[&Candidate]) -> Vec<Meeting> {
-    crate::constraints::unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
+fn meetings(device: &Device<'_>, of: &[&Candidate]) -> Vec<Meeting> {
+    device
+        .cases
+        .unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
 }
 
 /// The most that can be sharded together; the others are judged and taken out.
@@ -295,7 +301,7 @@ fn together(
     device: &Device<'_>,
     candidates: &mut Vec<Candidate>,
     judged: &mut BTreeMap<usize, Judged>,
-) -> Option<Solved> {
+) -> Option<Rc<Solved>> {
     let name = |object: usize| {
         program
             .objects
@@ -369,7 +375,7 @@ fn relying(
 }
 
 /// The heaviest set that can be sharded together.
-fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Solved>) {
+fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Rc<Solved>>) {
     let n = candidates.len().min(MOST);
     let members = |set: u32| -> Vec<&Candidate> {
         let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
@@ -410,7 +416,7 @@ fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, O
 /// Finds those that ask for nothing beyond what others ask for.
 fn subsumed(device: &Device<'_>, candidates: &mut [Candidate], name: &dyn Fn(usize) -> String) {
     let size = |of: &[&Candidate]| {
-        let solved = device.solve(&meetings(of)).ok()?;
+        let solved = device.solve(&meetings(device, of)).ok()?;
         Some((solved.space.index_bits(), solved.space.dimension()))
     };
     let mut gone = BTreeSet::new();

@@ -1,8 +1,9 @@
 //! Keys bit by bit: which bit of a key is which bit of a field that NICs hash.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::sets::Place;
 use millrace_model::expr::{Arena, Bin, ExprId, Node};
 use millrace_steer::Field;
@@ -44,7 +45,7 @@ pub(crate) struct Resolver<'a> {
     pub whose: Whose,
     fixed: BTreeMap<Place, u8>,
     /// of which field bytes are, each looked for once
-    found: RefCell<HashMap<Place, Option<(Field, u16)>>>,
+    found: RefCell<IdMap<Place, Option<(Field, u16)>>>,
 }
 
 impl<'a> Resolver<'a> {

@@ -3,7 +3,7 @@
 //! that it speaks of.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use millrace_model::expr::given::{Facts, Given};
@@ -160,9 +160,9 @@ pub(crate) struct Memo {
     pub known: Memory,
     parts: RefCell<IdMap<ExprId, Rc<Parts>>>,
     /// by bytes: what expressions are then
-    results: RefCell<HashMap<Bytes, IdMap<ExprId, ExprId>>>,
+    results: RefCell<IdMap<Bytes, IdMap<ExprId, ExprId>>>,
     /// by the facts that matter
-    given: RefCell<HashMap<Facts, Given>>,
+    given: RefCell<IdMap<Facts, Given>>,
     index: RefCell<Index>,
 }
 
@@ -171,7 +171,7 @@ pub(crate) struct Memo {
 struct Index {
     /// the expressions before this one are in it
     upto: usize,
-    places: HashMap<Offset, Vec<Place>>,
+    places: IdMap<Offset, Vec<Place>>,
 }
 
 impl Memo {
@@ -201,11 +201,9 @@ impl Memo {
     /// The expressions as they are of packets with these bytes.
     pub fn given(&self, arena: &mut Arena, roots: &[ExprId], bytes: &Bytes) -> Vec<ExprId> {
         let mut results = self.results.borrow_mut();
-        if !results.contains_key(bytes) {
-            results.insert(bytes.clone(), IdMap::default());
-        }
-        let Some(known) = results.get_mut(bytes) else {
-            return roots.to_vec();
+        let known = match results.get_mut(bytes) {
+            Some(known) => known,
+            None => results.entry(bytes.clone()).or_default(),
         };
         let mut one = |e: &ExprId| {
             *known

@@ -291,6 +291,8 @@ pub struct Plan {
     pub measured: Option<Measured>,
     /// time that it took, without the model's, ms
     pub took_ms: f64,
+    /// of which looking for keys took
+    pub keys_ms: f64,
     /// what the keys are drawn from
     #[serde(skip)]
     pub(crate) device: Nic,

@@ -1,12 +1,16 @@
 //! From pairs that must meet to keys: which NIC hashes what, and what is left to software.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use millrace_steer::keys::{Class, Constraint, No, Space, Target, Unsolved, solve_for};
+use millrace_steer::keys::{
+    Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again,
+};
 use millrace_steer::{Field, Kind, Nic};
 
-use crate::constraints::{Meeting, kept};
+use crate::constraints::{Cases, Meeting, Same, kept};
 use crate::packets::Packets;
 use crate::plan::By;
 
@@ -81,6 +85,9 @@ fn is_main(kind: Kind) -> bool {
     matches!(kind, Ipv4Tcp | Ipv4Udp | Ipv6Tcp | Ipv6Udp)
 }
 
+/// Keys, or why there are none.
+type Answered = Result<Rc<Solved>, Unsolved>;
+
 /// What keys are looked for on.
 pub(crate) struct Device<'a> {
     pub nic: &'a Nic,
@@ -88,7 +95,13 @@ pub(crate) struct Device<'a> {
     pub ports: usize,
     pub cores: u32,
     /// what was asked before: objects are tried alone, together, and pair by pair
-    pub asked: RefCell<HashMap<Vec<Meeting>, Result<Solved, Unsolved>>>,
+    pub asked: RefCell<HashMap<Vec<Same>, Answered>>,
+    /// of all that is asked, each once
+    pub cases: Cases,
+    /// what cases came to
+    pub remembered: RefCell<Remembered>,
+    /// time that it took
+    pub took: Cell<Duration>,
 }
 
 impl Device<'_> {
@@ -96,13 +109,15 @@ impl Device<'_> {
     ///
     /// # Errors
     /// What the first attempt was told.
-    pub fn solve(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
-        if let Some(known) = self.asked.borrow().get(meetings) {
+    pub fn solve(&self, meetings: &[Meeting]) -> Answered {
+        let same: Vec<Same> = meetings.iter().map(Meeting::same).collect();
+        if let Some(known) = self.asked.borrow().get(&same) {
             return known.clone();
         }
-        let found = self.attempts(meetings);
-        let mut asked = self.asked.borrow_mut();
-        asked.insert(meetings.to_vec(), found.clone());
+        let began = Instant::now();
+        let found = self.attempts(meetings).map(Rc::new);
+        self.took.set(self.took.get() + began.elapsed());
+        self.asked.borrow_mut().insert(same, found.clone());
         found
     }
 
@@ -184,7 +199,9 @@ impl Device<'_> {
             })
             .collect();
         let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
-        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores))?;
+        let target = Target::of(self.nic, self.cores);
+        let mut known = self.remembered.borrow_mut();
+        let space = solve_again(&classes, &constraints, target, &mut known)?;
         Ok(Solved { steered, space })
     }
 }

@@ -108,7 +108,7 @@ impl View {
 
     /// Whether a transport header behind an IPv4 header of these packets, their own or that of a carried one, is that
     /// of ICMP; [`Self::without_ports`] tells ICMP apart.
-    pub(super) fn is_icmp(&self, arena: &Arena, header: &Offset) -> bool {
+    pub fn is_icmp(&self, arena: &Arena, header: &Offset) -> bool {
         let Some(own) = self.transport(arena) else {
             return false;
         };

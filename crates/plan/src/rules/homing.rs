@@ -21,7 +21,7 @@ use millrace_object::program::Program;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 
 use super::Judged;
-use crate::constraints::{Meeting, equal, unique};
+use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
 use crate::plan::{Rule, Treatment};
@@ -57,7 +57,12 @@ pub(crate) enum Barred {
 }
 
 /// For an object whose numbers are leased, reached by numbers that packets carry; `own` are its touches.
-pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<Homed, Barred> {
+pub(crate) fn homed(
+    program: &Program,
+    object: usize,
+    own: &[&Touch],
+    cases: &Cases,
+) -> Result<Homed, Barred> {
     let declared = program.objects.get(object).ok_or(Barred::Other)?;
     if declared.kind.name != "allocator" || declared.capacity == 0 {
         return Err(Barred::Other);
@@ -94,14 +99,14 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
     for (i, (a, x)) in direct.iter().enumerate() {
         for (b, y) in direct.iter().skip(i) {
             if let Some(case) = equal((a.kind, x), (b.kind, y)) {
-                let (a, b) = (*a, *b);
+                let (a, b, case) = (*a, *b, cases.once(case));
                 meetings.push(Meeting { a, b, case });
             }
         }
     }
     Ok(Homed {
         home,
-        meetings: unique(meetings),
+        meetings: cases.unique(meetings),
     })
 }
 

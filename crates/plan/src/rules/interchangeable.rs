@@ -13,7 +13,7 @@ use millrace_model::model::{Effect, Path, Verdict};
 use millrace_model::names::{self, What};
 use millrace_object::program::Program;
 
-use crate::constraints::{Meeting, equal, unique};
+use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::{Packets, conjuncts};
 use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct};
@@ -51,6 +51,7 @@ pub(crate) fn exchanged(
     program: &Program,
     object: usize,
     touches: &Touches,
+    cases: &Cases,
 ) -> Option<Exchanged> {
     let by_fields = |f: &&Found| f.source == Source::Fields;
     let direct = touches.all.iter().filter(|t| t.object == object);
@@ -115,7 +116,8 @@ pub(crate) fn exchanged(
                 line = line.or_else(|| reads(model, at, object));
                 // Many paths hold the same packets against the same bytes.
                 if held.insert((seen.packets, matches.clone())) {
-                    let more = with_writers(model, touches, (object, &mut stored), seen, &matches)?;
+                    let own = (object, &mut stored);
+                    let more = with_writers(model, touches, own, (seen, &matches), cases)?;
                     meetings.extend(more);
                 }
             }
@@ -126,7 +128,7 @@ pub(crate) fn exchanged(
         .map(|f| words::field(f).to_owned())
         .collect();
     (!meetings.is_empty()).then(|| Exchanged {
-        meetings: unique(meetings),
+        meetings: cases.unique(meetings),
         fields: words::listed(&fields),
         line,
     })
@@ -208,8 +210,8 @@ fn with_writers(
     model: &mut Model,
     touches: &Touches,
     (object, stored): (usize, &mut Stored),
-    seen: &Seen,
-    matches: &[Match],
+    (seen, matches): (&Seen, &[Match]),
+    cases: &Cases,
 ) -> Option<Vec<Meeting>> {
     let writers = model.objects.get(object)?.writers.clone();
     let mut out = Vec::new();
@@ -257,6 +259,7 @@ fn with_writers(
             if let Some(case) = equal((a.kind, &own), (b.kind, &stored))
                 && paired.insert((b, stored))
             {
+                let case = cases.once(case);
                 out.push(Meeting { a, b, case });
             }
         }

@@ -6,15 +6,17 @@ mod read;
 mod routes;
 mod seen;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
+use millrace_model::expr::ids::IdMap;
 use millrace_model::model::Path;
 use millrace_object::program::{Line, Program};
 
 use crate::packets::Way;
+use crate::rules::derived::Derived;
 
 use routes::Routes;
 
@@ -61,10 +63,10 @@ impl Touch {
 pub(crate) fn distinct<'a>(
     touches: impl IntoIterator<Item = &'a Touch>,
 ) -> impl Iterator<Item = (&'a Touch, &'a Found)> {
-    let mut seen = HashSet::new();
+    let mut seen: IdMap<_, ()> = IdMap::default();
     let fresh = touches
         .into_iter()
-        .filter(move |t| seen.insert((Rc::as_ptr(&t.by), t.writes)));
+        .filter(move |t| seen.insert((Rc::as_ptr(&t.by), t.writes), ()).is_none());
     fresh.flat_map(|t| t.by.iter().map(move |f| (t, f)))
 }
 
@@ -101,7 +103,7 @@ pub(crate) struct Touches {
     /// the views of each course, for whoever asks for more of a path's expressions
     views: Rc<Vec<Rc<Vec<Seen>>>>,
     /// of which course each packet path is, by entry and path
-    courses: Rc<HashMap<Place, usize>>,
+    courses: Rc<IdMap<Place, usize>>,
     excluded: BTreeSet<Place>,
 }
 
@@ -135,6 +137,8 @@ fn live(inside: &BTreeSet<usize>, way: Way, port: usize) -> bool {
 /// What was gathered of all paths: it is asked for with one and another path excluded, without and with `echoes`.
 #[derive(Default)]
 pub(crate) struct Gathered {
+    /// what was found out of keys that are read from state, which no exclusion changes
+    pub derived: Derived,
     routes: Option<Routes>,
     touches: [Option<Touches>; 2],
 }
@@ -148,7 +152,9 @@ pub(crate) fn touches(
     excluded: &BTreeSet<Place>,
     (gathered, echoes): (&mut Gathered, bool),
 ) -> Touches {
-    let Gathered { routes, touches } = gathered;
+    let Gathered {
+        routes, touches, ..
+    } = gathered;
     let routes = routes.get_or_insert_with(|| Routes::of(model, program, objects));
     let [plain, looked] = touches;
     let place = if echoes { looked } else { plain };
@@ -165,7 +171,7 @@ pub(crate) fn touches(
     let inside = distinct(&out.all).filter(|(_, f)| f.inside);
     out.inside = inside.map(|(_, f)| f.packets.port).collect();
     // Each list once, as what is alike stays alike.
-    let mut lists: HashMap<*const Vec<Found>, Rc<Vec<Found>>> = HashMap::new();
+    let mut lists: IdMap<*const Vec<Found>, Rc<Vec<Found>>> = IdMap::default();
     for t in &mut out.all {
         let left = lists.entry(Rc::as_ptr(&t.by)).or_insert_with(|| {
             let live = |f: &&Found| live(&out.inside, f.way, f.packets.port);

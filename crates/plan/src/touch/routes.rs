@@ -1,20 +1,22 @@
 //! The courses of packets through an entry: paths that differ in what they found in state only are taken by the same
 //! packets, and their accesses are seen alike.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
-use millrace_model::expr::ExprId;
 use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::sets::Set;
+use millrace_model::expr::{Arena, ExprId};
+use millrace_model::known::Of;
 use millrace_model::model::{Effect, Entry};
 use millrace_object::program::{Program, Role};
 
 use super::found::{found, source};
-use super::read::Reader;
+use super::read::{Look, Reader};
 use super::seen::{ports, seen};
-use super::{At, Found, Place, Touch, Touches};
+use super::{At, Found, Place, Seen, Touch, Touches};
 use crate::key::Key;
 use crate::memo::Memo;
 use crate::packets::{Course, of_packet};
@@ -23,9 +25,13 @@ use crate::packets::{Course, of_packet};
 #[derive(Default)]
 pub(super) struct Routes {
     /// which of the courses packet paths are that touch any of the objects
-    of: Rc<HashMap<Place, usize>>,
+    of: Rc<IdMap<Place, usize>>,
     /// entry, course, ports
     courses: Vec<(usize, Course, Vec<usize>)>,
+    /// by course: the views, where they are the same whether echoes are looked for or not
+    lasting: Vec<Option<Views>>,
+    /// what these make of keys, by course, object and key
+    alike: IdMap<(usize, usize, u32), Rc<Vec<Found>>>,
     /// by entry: what keys are
     readers: Vec<Reader>,
     /// keys of packets, each once
@@ -34,17 +40,43 @@ pub(super) struct Routes {
     others: Vec<(usize, At)>,
 }
 
+/// How packets see a course.
+#[derive(Clone)]
+struct Views {
+    seen: Rc<Vec<Seen>>,
+    looks: Rc<Vec<Look>>,
+}
+
+/// What a condition of a guard says.
+struct Part {
+    /// of the packet
+    of_packet: Vec<ExprId>,
+    /// of the port by which it came
+    port: Option<Set>,
+}
+
+impl Part {
+    fn of(arena: &Arena, memo: &Memo, condition: ExprId) -> Self {
+        let known = memo.known.of(arena, condition, true);
+        Self {
+            of_packet: of_packet(arena, memo, &[condition]),
+            port: known.get(&Of::Port).cloned(),
+        }
+    }
+}
+
 /// What tells the courses of an entry apart.
 type Same = (Vec<ExprId>, Vec<ExprId>, Vec<usize>);
 
 impl Routes {
     pub fn of(model: &Model, program: &Program, objects: &BTreeSet<usize>) -> Self {
         let mut out = Self::default();
-        let mut of = HashMap::new();
+        let mut of = IdMap::default();
         for (entry, e) in model.entries.iter().enumerate() {
             // What is remembered of expressions is of one entry's.
             let memo = Rc::new(Memo::default());
             let mut known: IdMap<Same, usize> = IdMap::default();
+            let mut parts: IdMap<ExprId, Rc<Part>> = IdMap::default();
             for (path, p) in e.paths.iter().enumerate() {
                 let mine = |a: &Access| objects.contains(&a.object.0);
                 if !p.accesses.iter().any(mine) || e.role == Role::OnStart {
@@ -66,8 +98,21 @@ impl Routes {
                     p.accesses.iter().flat_map(|a| &a.key).copied().collect();
                 done.sort_unstable();
                 done.dedup();
-                let guard = of_packet(&e.arena, &memo, &p.guard);
-                let ports = ports(&e.arena, program, &memo, &p.guard);
+                // Guards are made of the same conditions.
+                let mut guard: Vec<ExprId> = Vec::new();
+                let mut port: Option<Set> = None;
+                for condition in &p.guard {
+                    let part = parts
+                        .entry(*condition)
+                        .or_insert_with(|| Rc::new(Part::of(&e.arena, &memo, *condition)));
+                    guard.extend(&part.of_packet);
+                    if let Some(set) = &part.port {
+                        port = Some(port.map_or_else(|| set.clone(), |port| port.both(set)));
+                    }
+                }
+                guard.sort_unstable();
+                guard.dedup();
+                let ports = ports(program, port.as_ref());
                 let same = (guard, done, ports);
                 let number = match known.get(&same) {
                     Some(number) => *number,
@@ -96,24 +141,11 @@ impl Routes {
         objects: &BTreeSet<usize>,
         echoes: bool,
     ) -> Touches {
-        let mut views = Vec::new();
-        for (entry, course, ports) in &self.courses {
-            let Some(e) = model.entries.get_mut(*entry) else {
-                continue;
-            };
-            views.push(Rc::new(seen(&mut e.arena, course, ports, echoes)));
-        }
+        let views = self.views(model, echoes);
         let mut all = Vec::new();
-        // By course, object and key.
-        let mut alike: IdMap<(usize, usize, u32), Rc<Vec<Found>>> = IdMap::default();
+        let mut alike = std::mem::take(&mut self.alike);
         for (entry, (e, reader)) in model.entries.iter_mut().zip(&mut self.readers).enumerate() {
             let Entry { arena, paths, .. } = e;
-            let looks: HashMap<usize, Vec<_>> = (0..)
-                .zip(&self.courses)
-                .zip(&views)
-                .filter(|((_, c), _)| c.0 == entry)
-                .map(|((n, _), views)| (n, reader.looks(arena, views)))
-                .collect();
             for (path, p) in paths.iter().enumerate() {
                 let Some(course) = self.of.get(&(entry, path)) else {
                     continue;
@@ -125,13 +157,14 @@ impl Routes {
                     let key = reader.number(&a.key);
                     let by = alike.entry((*course, a.object.0, key)).or_insert_with(|| {
                         let source = source(program, arena, reader.memo(), a);
-                        let looks = looks.get(course).map_or(&[][..], Vec::as_slice);
-                        let seen = views.get(*course).map_or(&[][..], |v| v.as_slice());
+                        let Some(views) = views.get(*course) else {
+                            return Rc::default();
+                        };
                         let known = &mut self.known;
                         let read = |arena: &mut _, seen: &_, look| {
                             reader.read(arena, (seen, look), (key, &a.key), known)
                         };
-                        Rc::new(found(arena, seen, looks, &source, read))
+                        Rc::new(found(arena, &views.seen, &views.looks, &source, read))
                     });
                     if by.is_empty() {
                         continue;
@@ -149,12 +182,39 @@ impl Routes {
                 }
             }
         }
+        alike.retain(|(course, ..), _| self.lasting.get(*course).is_some_and(Option::is_some));
+        self.alike = alike;
         Touches {
             all,
             others: self.others.clone(),
-            views: Rc::new(views),
+            views: Rc::new(views.into_iter().map(|v| v.seen).collect()),
             courses: self.of.clone(),
             ..Touches::default()
         }
+    }
+
+    /// The views of each course.
+    fn views(&mut self, model: &mut Model, echoes: bool) -> Vec<Views> {
+        let mut out = Vec::with_capacity(self.courses.len());
+        for (number, (entry, course, ports)) in self.courses.iter().enumerate() {
+            if let Some(Some(lasting)) = self.lasting.get(number) {
+                out.push(lasting.clone());
+                continue;
+            }
+            let (Some(e), Some(reader)) =
+                (model.entries.get_mut(*entry), self.readers.get_mut(*entry))
+            else {
+                continue;
+            };
+            let (seen, any_icmp) = seen(&mut e.arena, course, ports, echoes);
+            let looks = Rc::new(reader.looks(&e.arena, &seen));
+            let seen = Rc::new(seen);
+            let views = Views { seen, looks };
+            if number == self.lasting.len() {
+                self.lasting.push((!any_icmp).then(|| views.clone()));
+            }
+            out.push(views);
+        }
+        out
     }
 }

@@ -2,14 +2,12 @@
 
 use std::rc::Rc;
 
+use millrace_model::expr::Arena;
 use millrace_model::expr::sets::Set;
-use millrace_model::expr::{Arena, ExprId};
-use millrace_model::known::Of;
 use millrace_object::program::Program;
 use millrace_steer::Kind;
 
 use crate::key::{Resolver, Whose};
-use crate::memo::Memo;
 use crate::offset::Offset;
 use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, views};
 
@@ -31,28 +29,25 @@ impl Seen {
     }
 }
 
-/// The ports that a path's packets can come from.
-pub(super) fn ports(arena: &Arena, program: &Program, memo: &Memo, guard: &[ExprId]) -> Vec<usize> {
+/// The ports that a path's packets can come from, of those that its guard leaves.
+pub(super) fn ports(program: &Program, left: Option<&Set>) -> Vec<usize> {
     let count = program.ports.len();
     if count == 0 {
         return vec![0];
     }
-    let mut set: Option<Set> = None;
-    for e in guard {
-        if let Some(s) = memo.known.of(arena, *e, true).get(&Of::Port) {
-            set = Some(set.map_or_else(|| s.clone(), |set| set.both(s)));
-        }
-    }
-    let is = |p: &usize| {
-        set.as_ref()
-            .is_none_or(|s| s.values().any(|v| usize::from(v) == *p))
-    };
+    let is = |p: &usize| left.is_none_or(|s| s.values().any(|v| usize::from(v) == *p));
     (0..count).filter(is).collect()
 }
 
-/// The classes of packets that take a path.
-pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bool) -> Vec<Seen> {
+/// The classes of packets that take a path, and whether any of them may be told apart as echoes or none.
+pub(super) fn seen(
+    arena: &mut Arena,
+    path: &Course,
+    ports: &[usize],
+    echoes: bool,
+) -> (Vec<Seen>, bool) {
     let mut out: Vec<Seen> = Vec::new();
+    let mut any_icmp = false;
     for view in views(arena, path) {
         for (kind, way) in view.kinds(arena) {
             // Rough are errors and first fragments, of which there may be either.
@@ -72,6 +67,8 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                 for error in view.errors(arena, path) {
                     let header = error.transport(arena).map(|t| t.plus(8).behind_ipv4());
                     for (k, v) in carried(arena, &error) {
+                        let icmp = |h: &Offset| k == Kind::Ipv4 && v.is_icmp(arena, h);
+                        any_icmp |= header.as_ref().is_some_and(icmp);
                         let all = identified(arena, k, v, header.as_ref().filter(|_| echoes));
                         all.into_iter().for_each(|(k, v)| add(k, v));
                     }
@@ -82,16 +79,19 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                     Way::Plain | Way::Whole if short => vec![(kind, view.clone())],
                     _ => kinds(arena, &view, kind, &view.network()),
                 };
-                let looked = echoes && !short && matches!(way, Way::Plain | Way::Whole);
+                let looked = !short && matches!(way, Way::Plain | Way::Whole);
                 for (k, v) in own {
                     let header = v.transport(arena).filter(|_| looked);
+                    let icmp = |h: &Offset| k == Kind::Ipv4 && v.is_icmp(arena, h);
+                    any_icmp |= header.as_ref().is_some_and(icmp);
+                    let header = header.filter(|_| echoes);
                     let all = identified(arena, k, v, header.as_ref());
                     all.into_iter().for_each(|(k, v)| add(k, v));
                 }
             }
         }
     }
-    out
+    (out, any_icmp)
 }
 
 /// The view with the protocol that the kind says, in the header that begins there.

@@ -8,7 +8,7 @@ use super::class::Class;
 use super::equations::{self, Layout, Shape};
 use super::generic::bounds;
 use super::space::Space;
-use super::spans::{self, Span};
+use super::spans::{self, Remembered, Span};
 use super::unsolved::{Barred, Infeasible, Invalid, No, Unsolved};
 use crate::nic::{Choice, Nic};
 
@@ -79,8 +79,21 @@ pub fn solve_for(
     constraints: &[Constraint],
     target: Target,
 ) -> Result<Space, Unsolved> {
+    solve_again(classes, constraints, target, &mut Remembered::default())
+}
+
+/// The same for whoever asks about the same cases time and again.
+///
+/// # Errors
+/// As [`solve`].
+pub fn solve_again(
+    classes: &[Class],
+    constraints: &[Constraint],
+    target: Target,
+    known: &mut Remembered,
+) -> Result<Space, Unsolved> {
     fits(classes, target)?;
-    let pairs = spans::all(classes, constraints)?;
+    let pairs = spans::all(classes, constraints, known)?;
     let spans: Vec<Span> = pairs.iter().map(spans::Pairs::span).collect();
     from_spans(classes, &spans, target)
 }
@@ -301,7 +314,7 @@ pub(super) fn space_at(
         cores: 1,
     };
     fits(classes, target)?;
-    let pairs = spans::all(classes, constraints)?;
+    let pairs = spans::all(classes, constraints, &mut Remembered::default())?;
     let spans: Vec<Span> = pairs.iter().map(spans::Pairs::span).collect();
     let layout = Layout::new(classes, index);
     let basis = null_space(&layout, &equations::shapes(classes, &spans))?;
