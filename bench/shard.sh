@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Curves over cores: nine functions by two strategies each, the share of packets that write, churn of flows.
 #
-# Usage: shard.sh [FOLDER] [TURNS]    (out/shard, 5 turns); results: shard.json and shard.html in FOLDER
+# Usage: shard.sh [--record] [FOLDER] [TURNS]    (out/shard, 3 turns); results: shard.json and shard.html in FOLDER,
+# and with --record the figures of docs/scaling.md, and its plots
 #
 # Measured on the cores that there are: by `millrace bench --memory`, where each worker has a processor and its
 # packets in its own memory, and, where processors are left for a NIC, by `millrace bench` on the software NIC with
@@ -11,8 +12,10 @@
 # MILLRACE_BENCH_PACKETS the packets of a trace.
 set -euo pipefail
 
+page=()
+[ "${1:-}" = --record ] && { page=(docs/scaling.md); shift; }
 out=${1:-out/shard}
-turns=${2:-5}
+turns=${2:-3}
 functions=${MILLRACE_BENCH_NFS:-nop policer sbridge bridge firewall psd nat cl lb}
 packets=${MILLRACE_BENCH_PACKETS:-400000}
 mkdir -p "$out"
@@ -103,4 +106,4 @@ for churn in 0 10000 100000 1000000 10000000 100000000; do
     measured churn firewall churn "$churn" lock --capacity flows=1048576
 done
 
-python3 bench/curves.py "$lines" "$out" "$processors" "$turns" "$packets"
+python3 bench/curves.py "$lines" "$out" "$processors" "$turns" "$packets" "${page[@]}"

@@ -165,6 +165,7 @@ fn the_document_has_the_fields_that_are_promised() {
                 "relaxations",
                 "assumptions",
                 "took_ms",
+                "keys_ms",
             ][..],
         ),
         (

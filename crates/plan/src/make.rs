@@ -1,6 +1,6 @@
 //! From a model to a plan.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -77,7 +77,6 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         asked: RefCell::default(),
         cases: Cases::default(),
         remembered: RefCell::default(),
-        took: Cell::default(),
     };
     if let Some(queues) = nic.queues.filter(|q| *q < wanted.cores) {
         return Err(PlanError::Cores {
@@ -143,7 +142,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         homes,
         assumptions,
         took_ms: began.elapsed().as_secs_f64() * 1e3,
-        keys_ms: device.took.get().as_secs_f64() * 1e3,
+        keys_ms: solved.took.as_secs_f64() * 1e3,
         solved: Solved::clone(solved),
         device: nic.clone(),
         software: software.clone(),

@@ -95,6 +95,17 @@ impl Parts {
         parts
     }
 
+    /// Whether places move with these bytes: any of them may come to matter then.
+    fn moves(&self, bytes: &Bytes) -> bool {
+        self.under.iter().any(|p| bytes.contains_key(p))
+    }
+
+    /// Whether these places have a say in it, in packets with these bytes.
+    pub fn depends(&self, on: &[Place], bytes: &Bytes) -> bool {
+        let here = |p: &Place| self.places.binary_search(p).is_ok() || self.under.contains(p);
+        self.moves(bytes) || on.iter().any(here)
+    }
+
     /// Whether it looks at a byte at or behind this constant offset.
     pub fn looks_behind(&self, from: i64) -> bool {
         self.computed || self.places.iter().any(|(_, at)| *at >= from)
@@ -164,6 +175,8 @@ pub(crate) struct Memo {
     /// by the facts that matter
     given: RefCell<IdMap<Facts, Given>>,
     index: RefCell<Index>,
+    /// whether conditions leave any of the values of a byte, which is at these places, for packets with these bytes
+    pub leaves: RefCell<IdMap<(Vec<ExprId>, Vec<Place>, Bytes, Vec<u8>), bool>>,
 }
 
 /// Where the expressions look.
@@ -213,11 +226,23 @@ impl Memo {
         roots.iter().map(&mut one).collect()
     }
 
+    /// Of these bytes those that have a say in the expressions.
+    pub fn matter(&self, arena: &Arena, roots: &[ExprId], bytes: &Bytes) -> Bytes {
+        let mut matter = Bytes::new();
+        for e in roots {
+            let parts = self.parts(arena, *e);
+            if parts.moves(bytes) {
+                return bytes.clone();
+            }
+            let here = |p: &Place| Some((*p, *bytes.get(p)?));
+            matter.extend(parts.places.iter().filter_map(here));
+        }
+        matter
+    }
+
     fn with_bytes(&self, arena: &mut Arena, e: ExprId, bytes: &Bytes) -> ExprId {
         let parts = self.parts(arena, e);
-        let moved = parts.under.iter().any(|p| bytes.contains_key(p));
-        // Where places move, any of the bytes may come to matter.
-        let matter: Bytes = if moved {
+        let matter: Bytes = if parts.moves(bytes) {
             bytes.clone()
         } else {
             let here = |p: &Place| Some((*p, *bytes.get(p)?));

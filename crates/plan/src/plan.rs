@@ -291,7 +291,7 @@ pub struct Plan {
     pub measured: Option<Measured>,
     /// time that it took, without the model's, ms
     pub took_ms: f64,
-    /// of which looking for keys took
+    /// of which the keys took that it has, from the constraints to their space
     pub keys_ms: f64,
     /// what the keys are drawn from
     #[serde(skip)]

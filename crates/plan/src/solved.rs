@@ -1,6 +1,6 @@
 //! From pairs that must meet to keys: which NIC hashes what, and what is left to software.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -68,6 +68,8 @@ pub(crate) struct Steered {
 pub(crate) struct Solved {
     pub steered: Vec<Steered>,
     pub space: Space,
+    /// time from the constraints to the space, what was tried before included
+    pub took: Duration,
 }
 
 /// The number of the key that a class uses: each port has one in the NIC and one in software.
@@ -100,8 +102,6 @@ pub(crate) struct Device<'a> {
     pub cases: Cases,
     /// what cases came to
     pub remembered: RefCell<Remembered>,
-    /// time that it took
-    pub took: Cell<Duration>,
 }
 
 impl Device<'_> {
@@ -115,8 +115,10 @@ impl Device<'_> {
             return known.clone();
         }
         let began = Instant::now();
-        let found = self.attempts(meetings).map(Rc::new);
-        self.took.set(self.took.get() + began.elapsed());
+        let found = self.attempts(meetings).map(|solved| {
+            let took = began.elapsed();
+            Rc::new(Solved { took, ..solved })
+        });
         self.asked.borrow_mut().insert(same, found.clone());
         found
     }
@@ -202,7 +204,11 @@ impl Device<'_> {
         let target = Target::of(self.nic, self.cores);
         let mut known = self.remembered.borrow_mut();
         let space = solve_again(&classes, &constraints, target, &mut known)?;
-        Ok(Solved { steered, space })
+        Ok(Solved {
+            steered,
+            space,
+            took: Duration::ZERO,
+        })
     }
 }
 

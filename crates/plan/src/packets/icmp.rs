@@ -100,10 +100,7 @@ impl View {
             view.known.insert(Of::Byte(place), set.clone());
         }
         // One by one: compilers turn "0 or 8" into a mask, of which nothing else is read off.
-        let any = set
-            .values()
-            .any(|t| view.with(arena, header, t).possible(arena));
-        any.then_some(view)
+        view.any_possible(arena, header, &set).then_some(view)
     }
 
     /// Whether a transport header behind an IPv4 header of these packets, their own or that of a carried one, is that

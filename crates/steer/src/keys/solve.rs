@@ -115,18 +115,21 @@ pub(super) fn from_spans(
     for index in (needed.max(1)..=target.most()).rev() {
         let layout = Layout::new(classes, index);
         let basis = null_space(&layout, &shapes)?;
-        let bounds = bounds(classes, &layout, &basis);
-        for (most, bound) in most.iter_mut().zip(&bounds) {
+        // Most of what is tried fails for those that have to reach all cores.
+        let least = bounds(classes, &layout, &basis, |c| c.spread);
+        for (most, bound) in most.iter_mut().zip(&least) {
             *most = (*most).max(*bound);
         }
+        let short = |(class, bound): (&Class, &usize)| class.spread && *bound < needed;
+        if classes.iter().zip(&least).any(short) {
+            continue;
+        }
+        let bounds = bounds(classes, &layout, &basis, |_| true);
         let spread = || {
             (0..)
                 .zip(classes.iter().zip(&bounds))
                 .filter(|(_, (c, _))| c.spread)
         };
-        if spread().any(|(_, (_, bound))| *bound < needed) {
-            continue;
-        }
         // What any hash of so many bits could reach.
         let lost = if spread().all(|(_, (_, bound))| *bound == index) {
             0
@@ -318,6 +321,6 @@ pub(super) fn space_at(
     let spans: Vec<Span> = pairs.iter().map(spans::Pairs::span).collect();
     let layout = Layout::new(classes, index);
     let basis = null_space(&layout, &equations::shapes(classes, &spans))?;
-    let bounds = bounds(classes, &layout, &basis);
+    let bounds = bounds(classes, &layout, &basis, |_| true);
     Ok(Space::new(classes, layout, basis, bounds, target, &spans))
 }
