@@ -1,18 +1,22 @@
-//! Paths merge where their future is the same: what they do to state and packet so far is equal, and
-//! they differ in numbers only, none of them a constant (a constant is a decision that later branches ask
-//! for) or a packet field as it is. Their guards become one guard's alternatives, what differs a choice between them.
+//! Paths merge where their future is the same: they touched the same state in the same way, and differ in numbers
+//! only. None of those in registers and on the stack is a constant (a decision that later branches ask for) or a
+//! packet field as it is; of two that were written to the same byte of a packet or value one at least is computed.
+//! Their guards become one guard's alternatives, what differs a choice between them.
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 
 use millrace_check::flow::places::Places;
 
 use super::Engine;
-use super::state::{Cell, State, Value};
+use super::state::{Access, Cell, Place, State, Value, Written};
 use crate::expr::walk::each_child;
 use crate::expr::{ExprId, Node};
 
-/// Most numbers in which two paths that merge may differ.
+/// Most numbers in which two paths that merge may differ, and most bytes that they wrote.
 const MOST: usize = 24;
+const MOST_BYTES: usize = 64;
 
 /// Most parts of a field: each bit of 64 as one of a byte, and room.
 const PARTS: u32 = 256;
@@ -39,14 +43,71 @@ pub(super) fn forget(s: &mut State, live: &Places) {
     });
 }
 
+/// A byte of the packet that two paths have written.
+struct Pair {
+    base: Option<ExprId>,
+    at: i64,
+    this: ExprId,
+    that: ExprId,
+}
+
+/// What paths that merge have in common, as a number: what they touched and where they are.
+pub(super) fn kind(s: &State) -> u64 {
+    let mut h = DefaultHasher::new();
+    (s.at, s.frames.len(), s.turns, s.tail_calls).hash(&mut h);
+    for a in &s.accesses {
+        (a.object, a.entry, a.operation, &a.key, a.offset, a.outcome).hash(&mut h);
+    }
+    for p in &s.places {
+        (p.object, &p.key, p.bytes.len(), p.doubts).hash(&mut h);
+    }
+    h.finish()
+}
+
+/// Whether accesses are the same but for what they write.
+fn alike(a: &[Access], b: &[Access]) -> bool {
+    let alike = |x: &Access, y: &Access| {
+        x.value.len() == y.value.len()
+            && x.object == y.object
+            && x.entry == y.entry
+            && x.operation == y.operation
+            && x.effect == y.effect
+            && x.key == y.key
+            && x.offset == y.offset
+            && x.bytes == y.bytes
+            && x.answer == y.answer
+            && x.outcome == y.outcome
+            && x.repeated == y.repeated
+            && x.line == y.line
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| alike(x, y))
+}
+
+/// Whether entries are the same but for the bytes written to them.
+fn equal_but_bytes(a: &[Place], b: &[Place]) -> bool {
+    let alike = |x: &Place, y: &Place| {
+        x.object == y.object
+            && x.key == y.key
+            && x.stem == y.stem
+            && x.bytes.keys().eq(y.bytes.keys())
+            && x.presence == y.presence
+            && x.fresh == y.fresh
+            && x.lapsed == y.lapsed
+            && x.doubts == y.doubts
+            && x.room == y.room
+            && x.slot == y.slot
+            && x.turned == y.turned
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| alike(x, y))
+}
+
 impl Engine<'_> {
     /// One state for both, if they may be merged.
     pub(super) fn merged(&mut self, a: &State, b: &State) -> Option<State> {
         let same = a.at == b.at
-            && a.accesses == b.accesses
-            && a.places == b.places
+            && alike(&a.accesses, &b.accesses)
+            && equal_but_bytes(&a.places, &b.places)
             && a.globals == b.globals
-            && a.packet == b.packet
             && a.target == b.target
             && a.borders == b.borders
             && a.loose == b.loose
@@ -85,12 +146,72 @@ impl Engine<'_> {
                 _ => return None,
             }
         }
-        let constant = |e: ExprId| self.arena.constant(e).is_some();
-        let kept = |e: ExprId| constant(e) || self.is_field(e);
+        let kept = |e: ExprId| self.is_kept(e);
         if differing.len() > MOST || differing.iter().any(|(p, q)| kept(*p) || kept(*q)) {
             return None;
         }
-        Some(self.merge(a, b))
+        let written = Self::written_apart(a, b)?;
+        let values = a.accesses.iter().zip(&b.accesses);
+        let values = values.flat_map(|(x, y)| x.value.iter().zip(&y.value));
+        let places = a.places.iter().zip(&b.places);
+        let places = places.flat_map(|(x, y)| x.bytes.values().zip(y.bytes.values()));
+        let mut bytes: BTreeSet<(ExprId, ExprId)> = values
+            .chain(places)
+            .map(|(x, y)| (*x, *y))
+            .filter(|(x, y)| x != y)
+            .collect();
+        let pairs = written.1.iter().filter(|p| p.this != p.that);
+        bytes.extend(pairs.map(|p| (p.this, p.that)));
+        let kept = |e: ExprId| self.is_kept(e);
+        if self.strict && !bytes.is_empty() {
+            return None;
+        }
+        if bytes.len() > MOST_BYTES || bytes.iter().any(|(p, q)| kept(*p) && kept(*q)) {
+            return None;
+        }
+        Some(self.merge(a, b, &written))
+    }
+
+    /// Up to where two paths wrote the same to the packet, and the bytes that they wrote after that; none if these
+    /// are not the same bytes, or that cannot be told.
+    fn written_apart(a: &State, b: &State) -> Option<(usize, Vec<Pair>)> {
+        let pairs = a.packet.iter().zip(&b.packet);
+        let common = pairs.take_while(|(x, y)| x == y).count();
+        let later = |s: &State| -> Vec<Written> { s.packet.iter().skip(common).copied().collect() };
+        let (x, y) = (later(a), later(b));
+        let mut all = x.iter().chain(&y);
+        let Some(first) = all.next() else {
+            return Some((common, Vec::new()));
+        };
+        // Of writes at offsets that are computed in several ways the last one counts, whichever byte it is.
+        if all.any(|w| w.base != first.base) || x.len() + y.len() > 4 * MOST_BYTES {
+            return None;
+        }
+        // Who writes other bytes rewrites other fields.
+        let before = a.packet.iter().take(common).rev();
+        let before = before.take_while(|w| w.base == first.base);
+        let before: Vec<Written> = before.copied().collect();
+        let now = |list: &[Written], at: i64| {
+            let mut latest = list.iter().rev().chain(&before);
+            latest.find(|w| w.at == at).map(|w| w.byte)
+        };
+        let at: BTreeSet<i64> = x.iter().chain(&y).map(|w| w.at).collect();
+        let mut out = Vec::new();
+        for at in at {
+            let (this, that) = (now(&x, at)?, now(&y, at)?);
+            out.push(Pair {
+                base: first.base,
+                at,
+                this,
+                that,
+            });
+        }
+        Some((common, out))
+    }
+
+    /// Whether a number is a decision that later branches ask for, or what readers and keys are told by.
+    pub(super) fn is_kept(&self, e: ExprId) -> bool {
+        self.arena.constant(e).is_some() || self.is_field(e)
     }
 
     /// Whether a number is bytes of the packet as they are. Merged, a field of one header and of another
@@ -113,7 +234,12 @@ impl Engine<'_> {
         true
     }
 
-    fn merge(&mut self, a: &State, b: &State) -> State {
+    fn merge(
+        &mut self,
+        a: &State,
+        b: &State,
+        (common_writes, pairs): &(usize, Vec<Pair>),
+    ) -> State {
         let common = a
             .guard
             .iter()
@@ -141,6 +267,25 @@ impl Engine<'_> {
         for (k, v) in &mut s.stack {
             if let (Cell::Byte(p), Some(Cell::Byte(q))) = (*v, b.stack.get(k)) {
                 *v = Cell::Byte(self.arena.ite(this, p, *q));
+            }
+        }
+        s.packet.truncate(*common_writes);
+        for p in pairs {
+            let byte = self.arena.ite(this, p.this, p.that);
+            s.packet.push(Written {
+                base: p.base,
+                at: p.at,
+                byte,
+            });
+        }
+        for (x, y) in s.accesses.iter_mut().zip(&b.accesses) {
+            for (v, w) in x.value.iter_mut().zip(&y.value) {
+                *v = self.arena.ite(this, *v, *w);
+            }
+        }
+        for (x, y) in s.places.iter_mut().zip(&b.places) {
+            for (v, w) in x.bytes.values_mut().zip(y.bytes.values()) {
+                *v = self.arena.ite(this, *v, *w);
             }
         }
         s.steps = a.steps.max(b.steps);

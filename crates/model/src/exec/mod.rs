@@ -13,6 +13,7 @@ mod explore;
 mod memory;
 mod merge;
 mod order;
+mod pick;
 mod state;
 mod step;
 mod turns;
@@ -78,6 +79,8 @@ pub struct Engine<'a> {
     looked_at: BTreeSet<usize>,
     /// the head of a loop whose turns each multiply the ways through it
     widens: Option<usize>,
+    /// paths that wrote different numbers do not merge
+    strict: bool,
 }
 
 /// What an execution gave.
@@ -137,6 +140,7 @@ impl<'a> Engine<'a> {
             rounds: BTreeMap::new(),
             looked_at: BTreeSet::new(),
             widens: None,
+            strict: false,
         }
     }
 

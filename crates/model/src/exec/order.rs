@@ -73,18 +73,25 @@ impl Engine<'_> {
         if let Some(live) = self.live.get(block) {
             states.iter_mut().for_each(|s| merge::forget(s, live));
         }
-        'next: for s in states {
-            if self.late() {
-                kept.push(s);
-                continue;
-            }
-            for k in kept.iter_mut().filter(|k| k.at == s.at) {
-                if let Some(m) = self.merged(k, &s) {
-                    *k = m;
-                    continue 'next;
+        let mut kinds: Vec<u64> = kept.iter().map(merge::kind).collect();
+        for mut s in states {
+            // What two became may merge with a third that neither of them would.
+            let kind = merge::kind(&s);
+            let mut i = if self.late() { kept.len() } else { 0 };
+            while let Some(k) = kept.get(i) {
+                let merged = (kinds.get(i) == Some(&kind)).then(|| self.merged(k, &s));
+                match merged.flatten() {
+                    Some(m) => {
+                        s = m;
+                        kept.remove(i);
+                        kinds.remove(i);
+                        i = 0;
+                    }
+                    None => i += 1,
                 }
             }
             kept.push(s);
+            kinds.push(kind);
         }
         kept
     }

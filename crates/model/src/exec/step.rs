@@ -100,6 +100,9 @@ impl Engine<'_> {
         let (a, b) = (s.reg(usize::from(left.0)), self.operand(&s, right));
         let (yes, no) = if facts.holds && facts.fails {
             let condition = self.condition(condition, width, a, b)?;
+            if let Some(s) = self.picked(&s, condition, target.0)? {
+                return Ok(Next::On(vec![s]));
+            }
             self.split(s, condition)
         } else if facts.holds {
             (Some(s), None)
@@ -182,7 +185,12 @@ impl Engine<'_> {
         self.arena.number(number, 32)
     }
 
-    fn plain(&mut self, s: &mut State, insn: Insn, line: Option<&Line>) -> Result<(), Gap> {
+    pub(super) fn plain(
+        &mut self,
+        s: &mut State,
+        insn: Insn,
+        line: Option<&Line>,
+    ) -> Result<(), Gap> {
         let at = |r: Reg| usize::from(r.0);
         match insn {
             Insn::Alu {

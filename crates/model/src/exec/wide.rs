@@ -47,14 +47,19 @@ impl Engine<'_> {
         if !stateful || few || (!self.looked_at.insert(head) && !many) {
             return;
         }
+        // Merged, what is written in each turn would be a choice for each turn before.
+        self.strict = true;
+        let turn = self.one_turn(first.clone(), head);
+        let back = turn.map(|(_, _, ways, _)| self.arrive(head, ways.back).len());
+        self.strict = false;
         // A loop that cannot be taken so is followed turn by turn.
-        let Ok((_, _, ways, _)) = self.one_turn(first.clone(), head) else {
+        let Ok(back) = back else {
             self.summed.remove(&head);
             return;
         };
         if many {
             self.widens = Some(head);
-        } else if self.arrive(head, ways.back).len() < 2 {
+        } else if back < 2 {
             self.summed.remove(&head);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::bytes::{Order, Term, swapped};
 use super::{Printer, What};
-use crate::expr::{Bin, ExprId, Node};
+use crate::expr::{Bin, ExprId, Node, Rel};
 use crate::layout::fields;
 use crate::names::member;
 
@@ -51,13 +51,42 @@ impl Printer<'_> {
             Node::Bin(Bin::Add, ..) => self.sum(e),
             Node::Bin(op, x, y) => self.binary(*op, *x, *y),
             Node::Cmp(..) => self.condition(e, true),
-            Node::Ite(c, x, y) => format!(
-                "({} ? {} : {})",
-                self.condition(*c, true),
-                self.operand(*x),
-                self.operand(*y)
-            ),
+            Node::Ite(c, x, y) => self.bounded(*c, *x, *y).unwrap_or_else(|| {
+                let c = self.condition(*c, true);
+                format!("({c} ? {} : {})", self.operand(*x), self.operand(*y))
+            }),
         }
+    }
+
+    /// A choice that keeps a number from being more, or less, than a constant.
+    fn bounded(&self, c: ExprId, x: ExprId, y: ExprId) -> Option<String> {
+        let a = self.arena;
+        let (c, x, y) = match *a.node(c) {
+            Node::Bin(Bin::Xor, c, one) if a.constant(one) == Some(1) => (c, y, x),
+            Node::Bin(Bin::Xor, one, c) if a.constant(one) == Some(1) => (c, y, x),
+            _ => (c, x, y),
+        };
+        let Node::Cmp(Rel::Less, p, q) = *a.node(c) else {
+            return None;
+        };
+        // As C and its compiler write it, with the constant or its neighbour: of equal ones either will do.
+        let near = |bound: ExprId, chosen: ExprId, by: u64| {
+            let (b, k) = (a.constant(bound)?, a.constant(chosen)?);
+            (k == b || k == b.wrapping_add(by)).then_some(k)
+        };
+        let (what, number, bound) = if y == q {
+            ("min", y, near(p, x, 1)?)
+        } else if x == p {
+            ("min", x, near(q, y, u64::MAX)?)
+        } else if x == q {
+            ("max", x, near(p, y, 1)?)
+        } else if y == p {
+            ("max", y, near(q, x, u64::MAX)?)
+        } else {
+            return None;
+        };
+        let bound = literal(bound, a.width(number));
+        Some(format!("{what}({}, {bound})", self.term(number)))
     }
 
     /// Arithmetic as C writes it; a mask is read as such in hexadecimal.

@@ -1,0 +1,78 @@
+/* Ways that meet again: which of them are one path from there on. */
+#include "kernel.h"
+
+struct {
+	__uint(type, ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sums SEC(".maps");
+
+/* Keeps the compiler from making one computation of two ways. */
+#define APART(x) asm volatile("" : "+r"(x))
+
+/* An exception of a computed number. */
+SEC("xdp")
+int excepted(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u32 sum;
+
+	if (p + 16 > END(ctx))
+		return XDP_DROP;
+	sum = p[0] * 3 + p[1];
+	if (sum > 20) {
+		sum = 20;
+		APART(sum);
+	}
+	p[8] = sum;
+	return XDP_PASS;
+}
+
+/* Different numbers written to the same bytes. */
+SEC("xdp")
+int written(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u32 zero = 0, *sum = lookup(&sums, &zero), x;
+
+	if (p + 16 > END(ctx) || !sum)
+		return XDP_DROP;
+	x = p[1];
+	if (p[0] > 3) {
+		x = x * 5;
+		APART(x);
+		p[8] = x;
+	} else {
+		x = x + 7;
+		APART(x);
+		p[8] = x;
+	}
+	*sum = x;
+	return p[8] > 30 ? XDP_TX : XDP_PASS;
+}
+
+/* Different bytes, and a choice of two constants. */
+SEC("xdp")
+int apart(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u32 x;
+
+	if (p + 16 > END(ctx))
+		return XDP_DROP;
+	x = p[1] * 3;
+	if (p[0] > 3)
+		p[8] = x;
+	else
+		p[9] = x;
+	if (p[2] > 3) {
+		x = 1;
+		APART(x);
+	} else {
+		x = 2;
+		APART(x);
+	}
+	p[10] = x;
+	return XDP_PASS;
+}
