@@ -329,6 +329,7 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
                 cancelled: names(solved.space.cancelled(id)),
                 rank: keys.rank(id).map_or(0, |r| r.whole as u32),
                 table_rank: solved.space.table_rank(id) as u32,
+                certified: keys.rank(id).is_some_and(|r| r.certified),
                 guess: guessed.get(&id).copied(),
             }
         });
