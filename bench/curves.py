@@ -172,7 +172,7 @@ def x_table(found, curve, label):
     """Rates over x: strategies on as many cores as there are, and on the most that are simulated."""
     points = [p for p in found if p["curve"] == curve]
     at = best_of(points, lambda p: (p["x"], p["strategy"], p["cores"]))
-    lines = sorted({(s, c) for _, s, c in at}, key=lambda k: (k[1], k[0]))
+    lines = sorted({(s, c) for _, s, c in at})
     lines = [k for k in lines if k[1] == 1 or k[0] not in ("alone", "sequential")]
     out = row([label, *(f"{s}, {c}" for s, c in lines), "new flows a minute"]) + row(["---"] * (len(lines) + 2))
     for x in sorted({p["x"] for p in points}):
@@ -202,7 +202,7 @@ def record(file, found, refused, latency, conditions):
                   f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>{drawn}</svg>\n')
     waits = row(["function", "strategy", "cores", "Mpps", "median, ns", "99 %, ns"]) + row(["---"] * 6)
     for p in latency:
-        waits += row([p["nf"], p["strategy"], p["cores"], f"{p['mpps']:.2f}", p["p50_ns"], p["p99_ns"]])
+        waits += row([p["nf"], p["strategy"], p["cores"], f"{p['mpps']:.2f}", f"{p['p50_ns']:.0f}", f"{p['p99_ns']:.0f}"])
     # A reason that is the same everywhere stands there once.
     reasons = collections.defaultdict(dict)
     for p in refused:
@@ -212,8 +212,10 @@ def record(file, found, refused, latency, conditions):
     with open(file, "w") as out:
         out.write(f"""{text}{marker}
 
-Conditions: {facts}. Million packets a second. Figures with ~ are simulated: continued with the cost model from what was
-measured here. *most / linear* is the rate on the most cores over as many times that of one. The same as plots:
+Conditions: {facts}.
+
+Million packets a second. Figures with ~ are simulated: continued with the cost model from what was measured here.
+*most / linear* is the rate on the most cores over as many times that of one. The same as plots:
 [{os.path.basename(picture)}]({os.path.basename(picture)}), full lines measured, dashed ones simulated.
 
 ### Over cores
@@ -248,7 +250,7 @@ On the software NIC, at 90 % of the highest rate without loss.
 def main():
     path, folder, processors, turns, packets, *book = sys.argv[1:]
     found, refused, latency = points([json.loads(line) for line in open(path)])
-    conditions = {"system": platform.platform(), "processors": int(processors), "load": os.getloadavg()[0],
+    conditions = {"system": platform.platform(), "processors": int(processors), "load": round(os.getloadavg()[0], 2),
                   "turns": int(turns), "packets": int(packets), "frame": 64, "port": "memory; latency: vnic"}
     with open(os.path.join(folder, "shard.json"), "w") as out:
         json.dump({"points": found, "latency": latency, "refused": refused, "conditions": conditions}, out, indent=1)

@@ -71,7 +71,7 @@ traffic uniform --every-flow --flows 20000 --zipf 0
 traffic zipf --every-flow --flows 20000 --zipf 1.1
 for nf in $functions; do
     for shape in uniform zipf; do
-        keep cores "$nf" "$shape" 0 plan --cores 16
+        keep cores "$nf" "$shape" 0 plan --time 120 --cores 16
         measured cores "$nf" "$shape" 0 best
         measured cores "$nf" "$shape" 0 lock
     done
@@ -91,7 +91,7 @@ for percent in 0.001 0.01 0.1 1 10; do
         churn=$(python3 -c "print($percent / 100 * $rate * 60)")
         traffic writes --every-flow --flows 20000 --zipf 0 --rate "$rate" --churn "$churn"
     fi
-    keep writes firewall writes "$percent" plan --cores 16 --capacity flows=1048576
+    keep writes firewall writes "$percent" plan --time 120 --cores 16 --capacity flows=1048576
     measured writes firewall writes "$percent" best --capacity flows=1048576
     measured writes firewall writes "$percent" lock --capacity flows=1048576
 done
@@ -101,7 +101,7 @@ done
 # both are in the document.
 for churn in 0 10000 100000 1000000 10000000 100000000; do
     traffic churn --every-flow --flows 65536 --zipf 0 --rate 60000000 --churn "$churn"
-    keep churn firewall churn "$churn" plan --cores 16 --capacity flows=1048576
+    keep churn firewall churn "$churn" plan --time 120 --cores 16 --capacity flows=1048576
     measured churn firewall churn "$churn" best --capacity flows=1048576
     measured churn firewall churn "$churn" lock --capacity flows=1048576
 done
