@@ -165,6 +165,9 @@ fn no_later_fragment(arena: &Arena, x: ExprId, mut c: u64) -> Vec<Offset> {
 /// Bytes that packets have.
 pub(crate) type Bytes = BTreeMap<Place, u8>;
 
+/// Conditions, the places of a byte, the other bytes that have a say in them, and values of that byte.
+pub(crate) type Leaves = (Vec<ExprId>, Vec<Place>, Bytes, Vec<u8>);
+
 /// The memory of one entry.
 #[derive(Default)]
 pub(crate) struct Memo {
@@ -176,7 +179,7 @@ pub(crate) struct Memo {
     given: RefCell<IdMap<Facts, Given>>,
     index: RefCell<Index>,
     /// whether conditions leave any of the values of a byte, which is at these places, for packets with these bytes
-    pub leaves: RefCell<IdMap<(Vec<ExprId>, Vec<Place>, Bytes, Vec<u8>), bool>>,
+    pub leaves: RefCell<IdMap<Leaves, bool>>,
 }
 
 /// Where the expressions look.

@@ -120,7 +120,7 @@ fn too_much_is_refused_at_once() {
     let many = Constraint {
         a: 0,
         b: 0,
-        cases: vec![Arc::new(Case::all()); 1 << 13],
+        cases: std::iter::repeat_n(Arc::new(Case::all()), 1 << 13).collect(),
     };
     assert_eq!(ask(&[many]), Invalid::TooMany.into());
     let wide = Constraint::new(0, 0, Case::all().both(Bits::other(0, usize::MAX)));
