@@ -128,12 +128,21 @@ impl Device<'_> {
             .iter()
             .any(|m| is_six(m.a.kind) || is_six(m.b.kind));
         let mut first = None;
+        // Who hashes what is the same for some of them.
+        let mut tried: Vec<Vec<Class>> = Vec::new();
         for attempt in ATTEMPTS {
             if !six && attempt.six != Six::Nic && attempt.four == By::Nic {
                 continue;
             }
             for fewest in [true, false] {
-                match self.attempt(meetings, attempt, fewest) {
+                let steered = self.steered(meetings, attempt, fewest);
+                let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
+                if tried.contains(&classes) {
+                    continue;
+                }
+                let found = self.attempt(meetings, steered, &classes);
+                tried.push(classes);
+                match found {
                     Ok(solved) => return Ok(solved),
                     Err(e) => first = first.or(Some(e)),
                 }
@@ -142,13 +151,8 @@ impl Device<'_> {
         Err(first.unwrap_or(Unsolved::NotFound))
     }
 
-    /// With the fewest fields that hold what the pairs have in common, or with all.
-    fn attempt(
-        &self,
-        meetings: &[Meeting],
-        attempt: Attempt,
-        fewest: bool,
-    ) -> Result<Solved, Unsolved> {
+    /// Who hashes what, with the fewest fields that hold what the pairs have in common, or with all.
+    fn steered(&self, meetings: &[Meeting], attempt: Attempt, fewest: bool) -> Vec<Steered> {
         let bound: BTreeSet<Packets> = meetings.iter().flat_map(|m| [m.a, m.b]).collect();
         let some_main = bound.iter().any(|p| is_main(p.kind));
         let mut steered = Vec::new();
@@ -188,6 +192,16 @@ impl Device<'_> {
                 });
             }
         }
+        steered
+    }
+
+    /// Keys for these classes.
+    fn attempt(
+        &self,
+        meetings: &[Meeting],
+        steered: Vec<Steered>,
+        classes: &[Class],
+    ) -> Result<Solved, Unsolved> {
         let number: BTreeMap<Packets, usize> = steered
             .iter()
             .enumerate()
@@ -200,10 +214,9 @@ impl Device<'_> {
                 Some(Constraint::new(*a, *b, m.case.clone()))
             })
             .collect();
-        let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
         let target = Target::of(self.nic, self.cores);
         let mut known = self.remembered.borrow_mut();
-        let space = solve_again(&classes, &constraints, target, &mut known)?;
+        let space = solve_again(classes, &constraints, target, &mut known)?;
         Ok(Solved {
             steered,
             space,
