@@ -21,6 +21,7 @@ use support::Loaded;
 const HEADROOM: u64 = 40;
 const TAILROOM: u64 = 12;
 const PACKETS: usize = 150;
+const SEED: u64 = 0x51_7cc1_b727_220a;
 
 struct Draw(u64);
 
@@ -282,12 +283,13 @@ fn ways_that_meet_are_one_path_where_they_differ_in_computed_numbers() {
         let entry = support::entry(&model, name);
         assert_eq!(entry.outcome, Outcome::Exhaustive, "{name}");
         assert_eq!(entry.paths.len(), paths, "{name}");
-        assert_eq!(
-            drive(&loaded, entry, 0x51_7cc1_b727_220a).len(),
-            verdicts,
-            "{name}"
-        );
+        let driven = drive(&loaded, entry, SEED);
+        assert_eq!(driven.len(), verdicts, "{name}");
     }
+    // Three ways in each of ten turns.
+    let crowd = support::entry(&model, "crowd");
+    assert_eq!(crowd.outcome, Outcome::Exhaustive);
+    assert_eq!(drive(&loaded, crowd, SEED).len(), 3);
 }
 
 /// Whether some values of the symbols that nobody knows make a path say this verdict and this packet.

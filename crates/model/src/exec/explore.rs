@@ -32,16 +32,19 @@ impl Engine<'_> {
             let first = self.begin();
             let host = first.guard.len();
             let done = self.explore(first, None);
+            // What merges at the head of a loop may have kept it from being seen that it multiplies the ways.
+            let crowds = self.crowds == Some(true) && done.missing.is_some() && !self.late();
             match self.widens.take() {
                 Some(head) => {
                     self.summed.entry(head).or_default();
-                    self.entered.clear();
-                    self.rounds.clear();
-                    self.gone.clear();
-                    self.left.clear();
                 }
+                None if crowds => self.crowds = None,
                 None => break (host, done),
             }
+            self.entered.clear();
+            self.rounds.clear();
+            self.gone.clear();
+            self.left.clear();
         };
         for p in &mut done.paths {
             p.guard.drain(..host.min(p.guard.len()));

@@ -130,6 +130,9 @@ impl Engine<'_> {
                     (Value::Num(p), Value::Num(q)) => {
                         differing.insert((*p, *q));
                     }
+                    (Value::Ptr(r, p), Value::Ptr(t, q)) if r == t && self.crowded => {
+                        differing.insert((*p, *q));
+                    }
                     // What only some ways set is read on none.
                     (Value::Unset, _) | (_, Value::Unset) => {}
                     _ => return None,
@@ -221,10 +224,13 @@ impl Engine<'_> {
         let mut left = PARTS;
         while let Some(e) = todo.pop() {
             let node = self.arena.node(e);
-            let plain = matches!(
-                node,
-                Node::Byte { .. } | Node::Concat(_) | Node::Extract { .. } | Node::Const(_)
-            );
+            let plain = match node {
+                Node::Byte { base, .. } => base.is_none() || !self.crowded,
+                _ => matches!(
+                    node,
+                    Node::Concat(_) | Node::Extract { .. } | Node::Const(_)
+                ),
+            };
             if !plain || left == 0 {
                 return false;
             }
@@ -259,6 +265,9 @@ impl Engine<'_> {
                 *v = match (*v, *w) {
                     (v, w) if v == w => v,
                     (Value::Num(p), Value::Num(q)) => Value::Num(self.arena.ite(this, p, q)),
+                    (Value::Ptr(r, p), Value::Ptr(t, q)) if r == t => {
+                        Value::Ptr(r, self.arena.ite(this, p, q))
+                    }
                     _ => Value::Unset,
                 };
             }

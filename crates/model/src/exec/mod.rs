@@ -81,6 +81,10 @@ pub struct Engine<'a> {
     widens: Option<usize>,
     /// paths that wrote different numbers do not merge
     strict: bool,
+    /// so many states wait that a computed offset, and a field at one, keeps none of them apart
+    crowded: bool,
+    /// whether that has come about; none: it no longer counts
+    crowds: Option<bool>,
 }
 
 /// What an execution gave.
@@ -141,6 +145,8 @@ impl<'a> Engine<'a> {
             looked_at: BTreeSet::new(),
             widens: None,
             strict: false,
+            crowded: false,
+            crowds: Some(false),
         }
     }
 

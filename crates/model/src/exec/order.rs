@@ -12,6 +12,9 @@ use crate::expr::walk::cone;
 /// Most blocks for which it is worked out which reach which.
 const REACH: usize = 6000;
 
+/// So many states that wait at the head of a loop merge though their pointers, and fields that they read, are at different computed offsets.
+const CROWD: usize = 64;
+
 impl Engine<'_> {
     /// The waiting block that no other one, which it does not reach itself, can still reach.
     pub(super) fn next_block(&self, pending: &BTreeMap<usize, Vec<State>>) -> Option<usize> {
@@ -73,6 +76,20 @@ impl Engine<'_> {
         if let Some(live) = self.live.get(block) {
             states.iter_mut().for_each(|s| merge::forget(s, live));
         }
+        kept = self.folded(kept, states);
+        // Better a choice between fields than as many paths as there are ways to them.
+        let crowd = kept.len() >= CROWD && self.loops.at_head(block).is_some();
+        if crowd && self.crowds.is_some() {
+            self.crowds = Some(true);
+            self.crowded = true;
+            kept = self.folded(Vec::new(), kept);
+            self.crowded = false;
+        }
+        kept
+    }
+
+    /// States, with others merged into them.
+    fn folded(&mut self, mut kept: Vec<State>, states: Vec<State>) -> Vec<State> {
         let mut kinds: Vec<u64> = kept.iter().map(merge::kind).collect();
         for mut s in states {
             // What two became may merge with a third that neither of them would.

@@ -226,10 +226,15 @@ impl Oracle {
         let mut why = None;
         if let Some((condition, under)) = new {
             let slice = self.leaves.slice(arena, all, condition);
-            if !self.answers.contains_key(&slice)
-                && let Some(m) = self.walk(arena, &whole, &under, &fits)
-            {
-                return Answer::Holds(m);
+            if !self.answers.contains_key(&slice) {
+                if let Some(m) = self.walk(arena, &whole, &under, &fits) {
+                    return Answer::Holds(m);
+                }
+                for m in extremes(arena, &[condition], &under) {
+                    if let Some(m) = self.walk(arena, &whole, &m, &fits) {
+                        return Answer::Holds(m);
+                    }
+                }
             }
             match self.lightly(arena, &slice, Some(&under), &fits) {
                 Answer::Unknown(reason) => why = Some(reason),

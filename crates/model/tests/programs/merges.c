@@ -9,7 +9,8 @@ struct {
 } sums SEC(".maps");
 
 /* Keeps the compiler from making one computation of two ways. */
-#define APART(x) asm volatile("" : "+r"(x))
+#define KEEP(x) asm volatile("" : "+r"(x))
+#define KEEP_AS(x, name) asm volatile("# " name : "+r"(x))
 
 /* An exception of a computed number. */
 SEC("xdp")
@@ -23,7 +24,7 @@ int excepted(struct xdp_md *ctx)
 	sum = p[0] * 3 + p[1];
 	if (sum > 20) {
 		sum = 20;
-		APART(sum);
+		KEEP(sum);
 	}
 	p[8] = sum;
 	return XDP_PASS;
@@ -41,11 +42,11 @@ int written(struct xdp_md *ctx)
 	x = p[1];
 	if (p[0] > 3) {
 		x = x * 5;
-		APART(x);
+		KEEP(x);
 		p[8] = x;
 	} else {
 		x = x + 7;
-		APART(x);
+		KEEP(x);
 		p[8] = x;
 	}
 	*sum = x;
@@ -68,11 +69,42 @@ int apart(struct xdp_md *ctx)
 		p[9] = x;
 	if (p[2] > 3) {
 		x = 1;
-		APART(x);
+		KEEP(x);
 	} else {
 		x = 2;
-		APART(x);
+		KEEP(x);
 	}
 	p[10] = x;
+	return XDP_PASS;
+}
+
+/* Steps over parts of three kinds, each as long as it says: the ways to an offset are many, and at each another byte
+ * says what follows. */
+SEC("xdp")
+int crowd(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx), *end = END(ctx);
+	__u32 kind;
+
+	if (p + 2 > end)
+		return XDP_DROP;
+#pragma nounroll
+	for (int i = 0; i < 10; i++) {
+		if (p + 2 > end)
+			return XDP_DROP;
+		kind = p[0] & 3;
+		if (kind == 1) {
+			p += (p[1] & 3) + 1;
+			KEEP_AS(p, "one");
+		} else if (kind == 2) {
+			p += ((p[1] & 3) + 1) * 2;
+			KEEP_AS(p, "two");
+		} else if (kind == 3) {
+			p += 2;
+			KEEP_AS(p, "three");
+		} else {
+			return XDP_TX;
+		}
+	}
 	return XDP_PASS;
 }
