@@ -90,12 +90,11 @@ fn read() -> Result<BTreeMap<String, (f64, f64)>> {
 }
 
 fn write(all: &BTreeMap<String, (f64, f64)>) -> Result<()> {
-    let processors = std::thread::available_parallelism()?;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split_whitespace().next().unwrap_or("not known");
     let mut text = format!(
         "# What `scripts/bench.sh --only plan --record` found: function, ms of the plan, ms of its keys, behind the slowest \
-         NIC; {processors} processors, load {load}\n"
+         NIC; load {load}\n"
     );
     for (nf, (plan, keys)) in all {
         text.push_str(&format!("{nf} {plan:.1} {keys:.2}\n"));
