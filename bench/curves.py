@@ -1,6 +1,7 @@
 """The page of curves that bench/shard.sh makes: what was measured, and what the cost model says beyond it.
 
-Usage: curves.py LINES FOLDER PROCESSORS TURNS PACKETS. LINES has a JSON document a line, as shard.sh writes them.
+Usage: curves.py LINES FOLDER PROCESSORS TURNS PACKETS [PAGE]. LINES has a JSON document a line, as shard.sh writes
+them. PAGE is a page of the book: what stands behind its marker is written anew, and the plots beside it.
 """
 import collections
 import html
@@ -12,6 +13,8 @@ import sys
 
 COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf"]
 WIDTH, HEIGHT, LEFT, BOTTOM = 420, 260, 56, 40
+# Behind this line of the page stands what is measured.
+MARKER = "<!-- bench/shard.sh --record writes what follows -->"
 
 
 def points(lines):
@@ -117,10 +120,137 @@ def over_x(found, curve, label, cores):
     return plot(f"firewall, {label}", lines, label, True)
 
 
+def mpps(p):
+    """A rate as a table shows it; what is continued with the cost model is marked."""
+    return "" if p is None else f"{p['mpps']:.2f}" if p["kind"] == "measured" else f"~{p['mpps']:.2f}"
+
+
+def row(cells):
+    return "| " + " | ".join(str(c) for c in cells) + " |\n"
+
+
+def best_of(points, key):
+    """Of the figures with a key those that were measured, and else those that are simulated."""
+    at = {}
+    for p in sorted(points, key=lambda p: p["kind"] == "measured"):
+        if p["kind"] in ("measured", "simulated"):
+            at[key(p)] = p
+    return at
+
+
+def cores_table(found):
+    points = [p for p in found if p["curve"] == "cores"]
+    at = best_of(points, lambda p: (p["nf"], p["traffic"], p["strategy"], p["cores"]))
+    cores = sorted({p["cores"] for p in points if p["kind"] in ("measured", "simulated")})
+    groups = list(dict.fromkeys((p["nf"], p["traffic"], p["strategy"]) for p in points
+                                if p["strategy"] not in ("alone", "sequential")))
+    one = {(p["nf"], p["traffic"]): p for p in points if p["cores"] == 1 and p["kind"] == "measured"}
+    out = row(["function", "traffic", "strategy", *(f"{c} cores" if c > 1 else "1 core" for c in cores), "most / linear"])
+    out += row(["---"] * (len(cores) + 4))
+    for nf, traffic, strategy in groups:
+        cells = [one.get((nf, traffic)) if c == 1 else at.get((nf, traffic, strategy, c)) for c in cores]
+        last = next((p for p in reversed(cells) if p), None)
+        alone = cells[0] if cells and cores[0] == 1 else None
+        share = f"{last['mpps'] / (alone['mpps'] * last['cores']):.2f}" if last and alone and alone["mpps"] else ""
+        out += row([nf, traffic, strategy, *map(mpps, cells), share])
+    return out
+
+
+def skew_table(found):
+    """What skew costs: Zipf over uniform, of what is not the lock."""
+    points = [p for p in found if p["curve"] == "cores" and p["strategy"] not in ("alone", "sequential")]
+    at = best_of(points, lambda p: (p["nf"], p["strategy"], p["cores"], p["traffic"]))
+    out = row(["function", "strategy", "cores", "uniform", "Zipf 1.1", "Zipf / uniform"]) + row(["---"] * 6)
+    for (nf, strategy, cores, traffic), p in sorted(at.items(), key=lambda i: (i[0][0], i[0][1], i[0][2])):
+        other = at.get((nf, strategy, cores, "zipf"))
+        if traffic == "uniform" and other and p["mpps"] and cores > 1:
+            out += row([nf, strategy, cores, mpps(p), mpps(other), f"{other['mpps'] / p['mpps']:.2f}"])
+    return out
+
+
+def x_table(found, curve, label):
+    """Rates over x: strategies on as many cores as there are, and on the most that are simulated."""
+    points = [p for p in found if p["curve"] == curve]
+    at = best_of(points, lambda p: (p["x"], p["strategy"], p["cores"]))
+    lines = sorted({(s, c) for _, s, c in at})
+    lines = [k for k in lines if k[1] == 1 or k[0] not in ("alone", "sequential")]
+    out = row([label, *(f"{s}, {c}" for s, c in lines), "new flows a minute"]) + row(["---"] * (len(lines) + 2))
+    for x in sorted({p["x"] for p in points}):
+        here = [at.get((x, s, c)) for s, c in lines]
+        counted = next((p for p in reversed(here) if p and p.get("writes")), None)
+        out += row([f"{x:g}", *map(mpps, here), flows_a_minute(counted) if counted else ""])
+    return out
+
+
+def record(file, found, refused, latency, conditions):
+    """Writes the figures into a page of the book, and the plots beside it."""
+    with open(file) as page:
+        text, marker, _ = page.read().partition(MARKER)
+    if not marker:
+        sys.exit(f"{file}: there is no line `{MARKER}`, behind which the figures stand")
+    many = {1, conditions["processors"], 16}
+    plots = [p for p in over_cores(found)]
+    plots += [over_x(found, "writes", "per cent of packets that write", many),
+              over_x(found, "churn", "flows replaced a minute of 60 Mpps, 64K live", many)]
+    plots = [p for p in plots if p]
+    drawn = "".join(p.replace("<svg ", f'<svg x="{n % 2 * (WIDTH + 20)}" y="{n // 2 * (HEIGHT + 100)}" '
+                              f'height="{HEIGHT + 96}" ', 1) for n, p in enumerate(plots))
+    height = (len(plots) + 1) // 2 * (HEIGHT + 100)
+    picture = os.path.splitext(file)[0] + ".svg"
+    with open(picture, "w") as out:
+        out.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH + 20}" height="{height}" '
+                  f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>{drawn}</svg>\n')
+    waits = row(["function", "strategy", "cores", "Mpps", "median, ns", "99 %, ns"]) + row(["---"] * 6)
+    for p in latency:
+        waits += row([p["nf"], p["strategy"], p["cores"], f"{p['mpps']:.2f}", f"{p['p50_ns']:.0f}", f"{p['p99_ns']:.0f}"])
+    # A reason that is the same everywhere stands there once.
+    reasons = collections.defaultdict(dict)
+    for p in refused:
+        reasons[p["verb"], p["why"]][p["nf"]] = None
+    noes = "".join(f"- {', '.join(nfs)} ({verb}): {why}\n" for (verb, why), nfs in reasons.items()) or "Nothing.\n"
+    facts = ", ".join(f"{k} {v}" for k, v in conditions.items())
+    with open(file, "w") as out:
+        out.write(f"""{text}{marker}
+
+Conditions: {facts}.
+
+Million packets a second. Figures with ~ are simulated: continued with the cost model from what was measured here.
+*most / linear* is the rate on the most cores over as many times that of one. The same as plots:
+[{os.path.basename(picture)}]({os.path.basename(picture)}), full lines measured, dashed ones simulated.
+
+### Over cores
+
+{cores_table(found)}
+### Skew
+
+With a table that is balanced to the trace.
+
+{skew_table(found)}
+### Packets that write
+
+Firewall; per cent of packets that open a flow.
+
+{x_table(found, "writes", "% writes")}
+### Churn
+
+Firewall, 64K live flows; flows replaced a minute at 60 Mpps, and how many were opened a minute at the rate of the last
+column that has one.
+
+{x_table(found, "churn", "flows a minute")}
+### Latency
+
+On the software NIC, at 90 % of the highest rate without loss.
+
+{waits}
+### Not measured
+
+{noes}""")
+
+
 def main():
-    path, folder, processors, turns, packets = sys.argv[1:]
+    path, folder, processors, turns, packets, *book = sys.argv[1:]
     found, refused, latency = points([json.loads(line) for line in open(path)])
-    conditions = {"system": platform.platform(), "processors": int(processors), "load": os.getloadavg()[0],
+    conditions = {"system": platform.platform(), "processors": int(processors), "load": round(os.getloadavg()[0], 2),
                   "turns": int(turns), "packets": int(packets), "frame": 64, "port": "memory; latency: vnic"}
     with open(os.path.join(folder, "shard.json"), "w") as out:
         json.dump({"points": found, "latency": latency, "refused": refused, "conditions": conditions}, out, indent=1)
@@ -147,6 +277,8 @@ def main():
 <h2>Not measured</h2><ul>{noes}</ul>"""
     with open(os.path.join(folder, "shard.html"), "w") as out:
         out.write(page)
+    for file in book:
+        record(file, found, refused, latency, conditions)
     print(f"{len(found)} figures, {len(refused)} refusals: {folder}/shard.html, shard.json")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Curves over cores: nine functions by two strategies each, the share of packets that write, churn of flows.
 #
-# Usage: shard.sh [FOLDER] [TURNS]    (out/shard, 5 turns); results: shard.json and shard.html in FOLDER
+# Usage: shard.sh [--record] [FOLDER] [TURNS]    (out/shard, 3 turns); results: shard.json and shard.html in FOLDER,
+# and with --record the figures of docs/scaling.md, and its plots
 #
 # Measured on the cores that there are: by `millrace bench --memory`, where each worker has a processor and its
 # packets in its own memory, and, where processors are left for a NIC, by `millrace bench` on the software NIC with
@@ -11,8 +12,10 @@
 # MILLRACE_BENCH_PACKETS the packets of a trace.
 set -euo pipefail
 
+page=()
+[ "${1:-}" = --record ] && { page=(docs/scaling.md); shift; }
 out=${1:-out/shard}
-turns=${2:-5}
+turns=${2:-3}
 functions=${MILLRACE_BENCH_NFS:-nop policer sbridge bridge firewall psd nat cl lb}
 packets=${MILLRACE_BENCH_PACKETS:-400000}
 mkdir -p "$out"
@@ -68,7 +71,7 @@ traffic uniform --every-flow --flows 20000 --zipf 0
 traffic zipf --every-flow --flows 20000 --zipf 1.1
 for nf in $functions; do
     for shape in uniform zipf; do
-        keep cores "$nf" "$shape" 0 plan --cores 16
+        keep cores "$nf" "$shape" 0 plan --time 120 --cores 16
         measured cores "$nf" "$shape" 0 best
         measured cores "$nf" "$shape" 0 lock
     done
@@ -88,7 +91,7 @@ for percent in 0.001 0.01 0.1 1 10; do
         churn=$(python3 -c "print($percent / 100 * $rate * 60)")
         traffic writes --every-flow --flows 20000 --zipf 0 --rate "$rate" --churn "$churn"
     fi
-    keep writes firewall writes "$percent" plan --cores 16 --capacity flows=1048576
+    keep writes firewall writes "$percent" plan --time 120 --cores 16 --capacity flows=1048576
     measured writes firewall writes "$percent" best --capacity flows=1048576
     measured writes firewall writes "$percent" lock --capacity flows=1048576
 done
@@ -98,9 +101,9 @@ done
 # both are in the document.
 for churn in 0 10000 100000 1000000 10000000 100000000; do
     traffic churn --every-flow --flows 65536 --zipf 0 --rate 60000000 --churn "$churn"
-    keep churn firewall churn "$churn" plan --cores 16 --capacity flows=1048576
+    keep churn firewall churn "$churn" plan --time 120 --cores 16 --capacity flows=1048576
     measured churn firewall churn "$churn" best --capacity flows=1048576
     measured churn firewall churn "$churn" lock --capacity flows=1048576
 done
 
-python3 bench/curves.py "$lines" "$out" "$processors" "$turns" "$packets"
+python3 bench/curves.py "$lines" "$out" "$processors" "$turns" "$packets" "${page[@]}"

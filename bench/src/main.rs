@@ -39,8 +39,8 @@ struct Arguments {
     /// Only this function
     #[arg(long)]
     function: Option<String>,
-    /// Keep the counts of the section `model` in bench/model.txt, for later runs to be compared with, and the figures
-    /// of the section `guest` in bench/guest.txt
+    /// Keep the counts of the section `model` in bench/model.txt and the times of the section `plan` in bench/plan.txt,
+    /// for later runs to be compared with, and the figures of the section `guest` in bench/guest.txt
     #[arg(long)]
     record: bool,
     /// Print the figures as one JSON document on stdout
@@ -110,7 +110,7 @@ fn run() -> Result<()> {
         }),
         ("start", |b| start::section(b.turns)),
         ("model", |b| model::section(b.turns, b.record)),
-        ("plan", |_| plan::section()),
+        ("plan", |b| plan::section(b.record)),
         ("keys", |b| keys::section(b.turns)),
         ("guest", |b| guest::section(b.turns, b.record)),
     ];

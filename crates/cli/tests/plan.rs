@@ -165,6 +165,7 @@ fn the_document_has_the_fields_that_are_promised() {
                 "relaxations",
                 "assumptions",
                 "took_ms",
+                "keys_ms",
             ][..],
         ),
         (
@@ -203,7 +204,7 @@ fn words_say_what_the_document_says() {
         "buckets: shard (R1)",
         "policer.c:",
         "by destination address; the key cancels source address",
-        "rank 7 of the table's index",
+        "rank 7 of the table's index, ",
         "to guess for an entry",
         "capacity of buckets:",
     ] {

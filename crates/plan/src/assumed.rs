@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::Model;
 use millrace_model::expr::given::{Facts, Given};
+use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
 use millrace_object::program::Program;
 
@@ -122,9 +123,17 @@ fn excluded(model: &mut Model, values: &BTreeMap<String, u64>) -> Paths {
             symbols,
             ..Facts::default()
         });
+        // Guards are made of the same conditions.
+        let mut falls: IdMap<ExprId, bool> = IdMap::default();
         for (path, p) in e.paths.iter().enumerate() {
-            let guard = given.of(&mut e.arena, &p.guard);
-            if guard.iter().any(|g| e.arena.constant(*g) == Some(0)) {
+            let arena = &mut e.arena;
+            let mut fall = |condition: &ExprId| {
+                *falls.entry(*condition).or_insert_with(|| {
+                    let made = given.of(arena, &[*condition]);
+                    made.iter().any(|g| arena.constant(*g) == Some(0))
+                })
+            };
+            if p.guard.iter().any(&mut fall) {
                 out.insert((entry, path));
             }
         }

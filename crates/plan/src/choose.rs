@@ -1,6 +1,7 @@
 //! Object by object: what separates is sharded, what does not is locked, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_object::program::Program;
@@ -16,7 +17,7 @@ use crate::rules::{
     Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
 };
 use crate::solved::{Device, Solved, is_six, why};
-use crate::touch::{Gathered, Source, Touch, Touches, touches};
+use crate::touch::{Gathered, Source, Touch, Touches, distinct, touches};
 use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
@@ -51,7 +52,7 @@ struct Candidate {
 /// What is done with every object, and the keys for what is sharded.
 pub(crate) struct Choice {
     pub judged: BTreeMap<usize, Judged>,
-    pub solved: Option<Solved>,
+    pub solved: Option<Rc<Solved>>,
     pub inside: BTreeSet<usize>,
     /// why IPv6 is all on one core, if an access is to blame for that
     pub pinned: Option<String>,
@@ -98,11 +99,11 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let all = touches(model, program, &open, excluded, (gathered, echoes));
+    let all = touches(model, program, &open, excluded, (&mut *gathered, echoes));
     let (mut candidates, mut wants_echoes) = (Vec::new(), false);
-    let mut derived = Derived::default();
+    let Gathered { derived, .. } = gathered;
     for object in open {
-        let beside = (&mut derived, &mut wants_echoes);
+        let beside = (&mut *derived, &mut wants_echoes);
         let found = candidate(model, program, device, &all, object, beside);
         match found {
             Ok(c) => candidates.push(c),
@@ -179,28 +180,21 @@ fn candidate(
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
         return Err(incompatible::timer(model, name, *at));
     }
-    let mine: Vec<&Touch> = all.all.iter().filter(|t| t.object == object).collect();
     let mut needs = BTreeSet::new();
     let mut own: Vec<&Touch> = Vec::new();
-    let mut held = BTreeMap::new();
-    for t in &mine {
-        match &t.source {
-            Source::Value { object: from, .. }
-                if *held
-                    .entry(t.at)
-                    .or_insert_with(|| derived.holds(model, program, t)) =>
-            {
-                needs.insert(*from);
-            }
-            _ => own.push(t),
+    let mut weight = 0;
+    for t in all.all.iter().filter(|t| t.object == object) {
+        match derived.holds(model, program, t) {
+            Some(from) => drop(needs.insert(from)),
+            None => own.push(t),
         }
+        weight += if t.writes { t.by.len() } else { 0 };
     }
-    let weight = mine.iter().filter(|t| t.writes).count();
-    let leased = own.iter().any(|t| t.source == Source::Leased);
-    let reached = own.iter().any(|t| t.source != Source::Leased);
+    let leased = own.iter().any(|t| t.any(|s| *s == Source::Leased));
+    let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
     let (meetings, judged) = if leased && reached {
-        match interchangeable::exchanged(model, program, object, all) {
+        match interchangeable::exchanged(model, program, object, all, &device.cases) {
             Some(found) => {
                 let judged = Judged {
                     treatment: Treatment::Shard,
@@ -217,7 +211,7 @@ fn candidate(
                 };
                 (found.meetings, judged)
             }
-            None => match homing::homed(program, object, &own) {
+            None => match homing::homed(program, object, &own, &device.cases) {
                 Ok(homed) => {
                     let judged = homing::judge(model, name, &own, &homed.home, &program.ports);
                     home = Some(homed.home);
@@ -231,16 +225,21 @@ fn candidate(
             },
         }
     } else {
-        let constant = own.iter().any(|t| t.source == Source::Constant && t.writes)
-            || own.iter().all(|t| t.source == Source::Constant);
-        let state = own.iter().any(|t| matches!(t.source, Source::Value { .. }));
+        let constant = |s: &Source| *s == Source::Constant;
+        let constant = own.iter().any(|t| t.writes && t.any(constant))
+            || !own.iter().any(|t| t.any(|s| !constant(s)));
+        let state = |s: &Source| matches!(s, Source::Value { .. });
+        let state = own.iter().any(|t| t.any(state));
         if (constant || state) && !own.is_empty() {
             let refused = incompatible::access(model, program, name, &own);
             return Err(refused.unwrap_or_else(|| incompatible::kind(name, "object")));
         }
-        let fields = own.iter().copied().filter(|t| t.source != Source::Leased);
+        let fields = distinct(own.iter().copied());
         (
-            by_key(fields),
+            by_key(
+                fields.filter(|(_, f)| f.source != Source::Leased),
+                &device.cases,
+            ),
             equality::judge(model, name, &own, &program.ports),
         )
     };
@@ -262,7 +261,8 @@ fn candidate(
             j.infeasible = proved;
             return Err(j);
         }
-        let keys: BTreeSet<&Key> = own.iter().map(|t| t.key.as_ref()).collect();
+        let keys = distinct(own.iter().copied());
+        let keys: BTreeSet<&Key> = keys.map(|(_, f)| f.key.as_ref()).collect();
         let keys: BTreeSet<String> = keys.into_iter().map(words::key).collect();
         let keys: Vec<String> = keys.into_iter().filter(|k| !k.is_empty()).take(4).collect();
         return Err(if keys.len() > 1 {
@@ -283,8 +283,8 @@ fn candidate(
 }
 
 /// Keys for all of these together, under which every index has numbers of those that come home.
-fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Solved, Unsolved> {
-    let solved = device.solve(&meetings(all))?;
+fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Rc<Solved>, Unsolved> {
+    let solved = device.solve(&meetings(device, all))?;
     let poor = |c: &&Candidate| {
         let home = c.home.as_ref();
         home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
@@ -295,8 +295,10 @@ fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Solved, Unsolved> {
     Ok(solved)
 }
 
-fn meetings(of: &[&Candidate]) -> Vec<Meeting> {
-    crate::constraints::unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
+fn meetings(device: &Device<'_>, of: &[&Candidate]) -> Vec<Meeting> {
+    device
+        .cases
+        .unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
 }
 
 /// The most that can be sharded together; the others are judged and taken out.
@@ -305,7 +307,7 @@ fn together(
     device: &Device<'_>,
     candidates: &mut Vec<Candidate>,
     judged: &mut BTreeMap<usize, Judged>,
-) -> Option<Solved> {
+) -> Option<Rc<Solved>> {
     let name = |object: usize| {
         program
             .objects
@@ -379,7 +381,7 @@ fn relying(
 }
 
 /// The heaviest set that can be sharded together.
-fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Solved>) {
+fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Rc<Solved>>) {
     let n = candidates.len().min(MOST);
     let members = |set: u32| -> Vec<&Candidate> {
         let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
@@ -420,7 +422,7 @@ fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, O
 /// Finds those that ask for nothing beyond what others ask for.
 fn subsumed(device: &Device<'_>, candidates: &mut [Candidate], name: &dyn Fn(usize) -> String) {
     let size = |of: &[&Candidate]| {
-        let solved = device.solve(&meetings(of)).ok()?;
+        let solved = device.solve(&meetings(device, of)).ok()?;
         Some((solved.space.index_bits(), solved.space.dimension()))
     };
     let mut gone = BTreeSet::new();

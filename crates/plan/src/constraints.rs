@@ -1,21 +1,88 @@
 //! When two packets touch the same place: equal keys, as linear equations over the bits of their fields.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use millrace_steer::keys::{Bits, Case, Part, Side};
+use millrace_steer::keys::{Bits, Case, Equation, Part, Side};
 use millrace_steer::{Field, Kind};
 
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
-use crate::touch::Touch;
+use crate::touch::{Found, Touch};
 
 /// Pairs of packets that must meet.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Meeting {
     pub a: Packets,
     pub b: Packets,
-    pub case: Case,
+    /// there once among all of one plan
+    pub case: Arc<Case>,
+}
+
+/// A meeting by its case's place in memory.
+pub(crate) type Same = (Packets, Packets, *const Case);
+
+impl Meeting {
+    /// What tells it from others.
+    pub fn same(&self) -> Same {
+        (self.a, self.b, Arc::as_ptr(&self.case))
+    }
+}
+
+/// The cases of one plan, each once: most pairs of packets are held against each other alike.
+#[derive(Default)]
+pub(crate) struct Cases {
+    all: RefCell<HashSet<Arc<Case>>>,
+    /// whether the pairs of the first are among those of the second
+    within: RefCell<HashMap<(*const Case, *const Case), bool>>,
+}
+
+impl Cases {
+    /// The one that is there already, if it is.
+    pub fn once(&self, case: Case) -> Arc<Case> {
+        let mut all = self.all.borrow_mut();
+        match all.get(&case) {
+            Some(known) => known.clone(),
+            None => {
+                let case = Arc::new(case);
+                all.insert(case.clone());
+                case
+            }
+        }
+    }
+
+    /// Whether every equation of the other case stands in this one, so that its pairs are among the other's.
+    fn within(&self, one: &Arc<Case>, other: &Arc<Case>) -> bool {
+        let same = (Arc::as_ptr(one), Arc::as_ptr(other));
+        let mut within = self.within.borrow_mut();
+        *within.entry(same).or_insert_with(|| {
+            let own: HashSet<&Equation> = one.equations.iter().collect();
+            other.equations.iter().all(|e| own.contains(e))
+        })
+    }
+
+    /// Without those that stand there twice, and without those whose pairs meet already because of another one.
+    pub fn unique(&self, all: Vec<Meeting>) -> Vec<Meeting> {
+        let mut seen = HashSet::new();
+        let mut all = all;
+        all.retain(|m| seen.insert(m.same()));
+        let mut classes: HashMap<(Packets, Packets), Vec<Arc<Case>>> = HashMap::new();
+        for m in &all {
+            classes.entry((m.a, m.b)).or_default().push(m.case.clone());
+        }
+        all.retain(|m| {
+            let mut others = classes.get(&(m.a, m.b)).into_iter().flatten();
+            !others.any(|o| !Arc::ptr_eq(o, &m.case) && self.covers(o, &m.case))
+        });
+        all
+    }
+
+    /// Of two cases with the same pairs neither covers the other: one of them has to stay.
+    fn covers(&self, one: &Arc<Case>, other: &Arc<Case>) -> bool {
+        self.within(other, one) && !self.within(one, other)
+    }
 }
 
 fn bit(kind: Kind, field: Field, at: u16) -> Option<Bits> {
@@ -76,42 +143,60 @@ fn linear(bit: Bit) -> Option<Bit> {
 }
 
 /// All pairs of packets that touch one place, of which at least one changes it.
-pub(crate) fn by_key<'a>(touches: impl Iterator<Item = &'a Touch>) -> Vec<Meeting> {
+pub(crate) fn by_key<'a>(
+    touches: impl Iterator<Item = (&'a Touch, &'a Found)>,
+    cases: &Cases,
+) -> Vec<Meeting> {
     // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
     // accesses: each is written down once.
     let mut shapes: HashMap<*const Key, Shape> = HashMap::new();
+    let mut forms: HashSet<Shape> = HashSet::new();
     let mut uses: BTreeMap<(Packets, Option<Field>, Shape), (&Key, bool)> = BTreeMap::new();
     let mut seen = HashSet::new();
-    for t in touches {
-        if !seen.insert((t.packets, t.zero, Rc::as_ptr(&t.key), t.writes)) {
+    for (t, f) in touches {
+        if !seen.insert((f.packets, f.zero, Rc::as_ptr(&f.key), t.writes)) {
             continue;
         }
-        let shape = shapes
-            .entry(Rc::as_ptr(&t.key))
-            .or_insert_with(|| Rc::new(t.key.iter().map(|b| linear(*b)).collect()));
-        let found = uses.entry((t.packets, t.zero, shape.clone()));
-        found.or_insert((&t.key, false)).1 |= t.writes;
+        let shape = shapes.entry(Rc::as_ptr(&f.key)).or_insert_with(|| {
+            let shape: Shape = Rc::new(f.key.iter().map(|b| linear(*b)).collect());
+            let known = forms.get(&shape).cloned();
+            known.unwrap_or_else(|| {
+                forms.insert(shape.clone());
+                shape
+            })
+        });
+        let found = uses.entry((f.packets, f.zero, shape.clone()));
+        found.or_insert((&f.key, false)).1 |= t.writes;
     }
     let uses: Vec<_> = uses.into_iter().collect();
     let mut out = Vec::new();
-    for (i, ((p, v, _), (x, writes))) in uses.iter().enumerate() {
-        for ((q, w, _), (y, also)) in uses.iter().skip(i) {
+    // Two shapes are held against each other once for all kinds whose fields are as wide.
+    let width = |kind: Kind| Field::ALL.map(|f| f.bits(kind));
+    let mut known = HashMap::new();
+    for (i, ((p, v, of), (x, writes))) in uses.iter().enumerate() {
+        for ((q, w, with), (y, also)) in uses.iter().skip(i) {
             if !writes && !also {
                 continue;
             }
-            if let Some(case) = equal((p.kind, x, *v), (q.kind, y, *w)) {
-                let (a, b) = (*p, *q);
+            let same = (
+                Rc::as_ptr(of),
+                width(p.kind),
+                *v,
+                Rc::as_ptr(with),
+                width(q.kind),
+                *w,
+            );
+            let case = known.entry(same).or_insert_with(|| {
+                let case = equal((p.kind, x, *v), (q.kind, y, *w));
+                case.map(|c| cases.once(c))
+            });
+            if let Some(case) = case {
+                let (a, b, case) = (*p, *q, case.clone());
                 out.push(Meeting { a, b, case });
             }
         }
     }
-    unique(out)
-}
-
-/// Without those that stand there twice.
-pub(crate) fn unique(all: Vec<Meeting>) -> Vec<Meeting> {
-    let mut seen = HashSet::new();
-    all.into_iter().filter(|m| seen.insert(m.clone())).collect()
+    cases.unique(out)
 }
 
 /// The fields that all pairs of one class have in common: only these can tell packets apart.

@@ -1,8 +1,9 @@
 //! Keys bit by bit: which bit of a key is which bit of a field that NICs hash.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::sets::Place;
 use millrace_model::expr::{Arena, Bin, ExprId, Node};
 use millrace_steer::Field;
@@ -44,7 +45,7 @@ pub(crate) struct Resolver<'a> {
     pub whose: Whose,
     fixed: BTreeMap<Place, u8>,
     /// of which field bytes are, each looked for once
-    found: RefCell<HashMap<Place, Option<(Field, u16)>>>,
+    found: RefCell<IdMap<Place, Option<(Field, u16)>>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -59,15 +60,21 @@ impl<'a> Resolver<'a> {
 
     /// The bits of expressions of 8 bits each.
     pub fn keys(&self, arena: &mut Arena, bytes: &[ExprId]) -> Vec<Key> {
+        self.read(arena, bytes).0
+    }
+
+    /// The same, and whether they depend on the guard of the view, not only on what bytes are fixed in it.
+    pub fn read(&self, arena: &mut Arena, bytes: &[ExprId]) -> (Vec<Key>, bool) {
         let plain = self.bytes(arena, bytes, &BTreeMap::new());
         if plain.1.is_empty() && !self.unclear(arena, &plain.0) {
-            return vec![plain.0];
+            return (vec![plain.0], false);
         }
         // What is computed from bytes that these packets have in common, or decided by what they all fulfil.
         let memo = &self.view.memo;
         let mut bytes = memo.given(arena, bytes, &self.fixed);
         let (mut key, mut choices) = self.bytes(arena, &bytes, &BTreeMap::new());
-        if !choices.is_empty() || self.unclear(arena, &key) {
+        let by_guard = !choices.is_empty() || self.unclear(arena, &key);
+        if by_guard {
             let guard = memo.given(arena, &self.view.guard, &self.fixed);
             let conditions = conditions(arena, &guard);
             bytes = memo.decided(arena, &bytes, &conditions);
@@ -78,7 +85,7 @@ impl<'a> Resolver<'a> {
         let mut open: Vec<ExprId> = choices.into_iter().collect();
         open.truncate(CHOICES);
         if open.is_empty() {
-            return vec![key];
+            return (vec![key], by_guard);
         }
         let mut all = BTreeSet::new();
         for taken in 0..1_u32 << open.len() {
@@ -86,7 +93,7 @@ impl<'a> Resolver<'a> {
             let decided = open.iter().enumerate().map(side).collect();
             all.insert(self.bytes(arena, &bytes, &decided).0);
         }
-        all.into_iter().collect()
+        (all.into_iter().collect(), by_guard)
     }
 
     /// Whether some bit is computed from bytes of the packet, so that it may be plain once they are known.

@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::assumed::decided;
 use crate::choose::Choice;
+use crate::constraints::Cases;
 use crate::plan::{
     By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Rule, Strategy,
     Treatment,
@@ -74,6 +75,8 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         ports: program.ports.len().max(1),
         cores: wanted.cores,
         asked: RefCell::default(),
+        cases: Cases::default(),
+        remembered: RefCell::default(),
     };
     if let Some(queues) = nic.queues.filter(|q| *q < wanted.cores) {
         return Err(PlanError::Cores {
@@ -109,13 +112,13 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         .collect();
     let found = strategy(&objects);
     let strategy = wanted.strategy.unwrap_or(found);
-    let mut solved = choice.solved.clone().unwrap_or_else(|| spread.clone());
+    let mut solved = choice.solved.as_ref().unwrap_or(&spread);
     if strategy != found {
         asked_for(program, strategy, found, &mut objects)?;
-        solved = spread;
+        solved = &spread;
     }
     let relaxations = relaxations(program, &objects);
-    let homes = homes(program, &objects, &choice.homes, &solved);
+    let homes = homes(program, &objects, &choice.homes, solved);
     Ok(Plan {
         name: program.name.clone(),
         strategy,
@@ -133,15 +136,16 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         nic: wanted.nic.clone(),
         exhaustive: model.exhaustive(),
         covers: model.covers(),
-        ports: ports(program, &solved, &choice),
+        ports: ports(program, solved, &choice),
         objects,
         relaxations,
         homes,
         assumptions,
         took_ms: began.elapsed().as_secs_f64() * 1e3,
-        device: nic,
-        software,
-        solved,
+        keys_ms: solved.took.as_secs_f64() * 1e3,
+        solved: Solved::clone(solved),
+        device: nic.clone(),
+        software: software.clone(),
         inside: choice.inside,
         echoes: choice.echoes,
     })
@@ -325,6 +329,7 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
                 cancelled: names(solved.space.cancelled(id)),
                 rank: keys.rank(id).map_or(0, |r| r.whole as u32),
                 table_rank: solved.space.table_rank(id) as u32,
+                certified: keys.rank(id).is_some_and(|r| r.certified),
                 guess: guessed.get(&id).copied(),
                 because: (s.bound && is_six(s.packets.kind) && s.class.fields.is_empty())
                     .then(|| choice.pinned.clone())

@@ -3,7 +3,7 @@
 //! that it speaks of.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use millrace_model::expr::given::{Facts, Given};
@@ -95,6 +95,17 @@ impl Parts {
         parts
     }
 
+    /// Whether places move with these bytes: any of them may come to matter then.
+    fn moves(&self, bytes: &Bytes) -> bool {
+        self.under.iter().any(|p| bytes.contains_key(p))
+    }
+
+    /// Whether these places have a say in it, in packets with these bytes.
+    pub fn depends(&self, on: &[Place], bytes: &Bytes) -> bool {
+        let here = |p: &Place| self.places.binary_search(p).is_ok() || self.under.contains(p);
+        self.moves(bytes) || on.iter().any(here)
+    }
+
     /// Whether it looks at a byte at or behind this constant offset.
     pub fn looks_behind(&self, from: i64) -> bool {
         self.computed || self.places.iter().any(|(_, at)| *at >= from)
@@ -154,16 +165,21 @@ fn no_later_fragment(arena: &Arena, x: ExprId, mut c: u64) -> Vec<Offset> {
 /// Bytes that packets have.
 pub(crate) type Bytes = BTreeMap<Place, u8>;
 
+/// Conditions, the places of a byte, the other bytes that have a say in them, and values of that byte.
+pub(crate) type Leaves = (Vec<ExprId>, Vec<Place>, Bytes, Vec<u8>);
+
 /// The memory of one entry.
 #[derive(Default)]
 pub(crate) struct Memo {
     pub known: Memory,
     parts: RefCell<IdMap<ExprId, Rc<Parts>>>,
     /// by bytes: what expressions are then
-    results: RefCell<HashMap<Bytes, IdMap<ExprId, ExprId>>>,
+    results: RefCell<IdMap<Bytes, IdMap<ExprId, ExprId>>>,
     /// by the facts that matter
-    given: RefCell<HashMap<Facts, Given>>,
+    given: RefCell<IdMap<Facts, Given>>,
     index: RefCell<Index>,
+    /// whether conditions leave any of the values of a byte, which is at these places, for packets with these bytes
+    pub leaves: RefCell<IdMap<Leaves, bool>>,
 }
 
 /// Where the expressions look.
@@ -171,7 +187,7 @@ pub(crate) struct Memo {
 struct Index {
     /// the expressions before this one are in it
     upto: usize,
-    places: HashMap<Offset, Vec<Place>>,
+    places: IdMap<Offset, Vec<Place>>,
 }
 
 impl Memo {
@@ -201,11 +217,9 @@ impl Memo {
     /// The expressions as they are of packets with these bytes.
     pub fn given(&self, arena: &mut Arena, roots: &[ExprId], bytes: &Bytes) -> Vec<ExprId> {
         let mut results = self.results.borrow_mut();
-        if !results.contains_key(bytes) {
-            results.insert(bytes.clone(), IdMap::default());
-        }
-        let Some(known) = results.get_mut(bytes) else {
-            return roots.to_vec();
+        let known = match results.get_mut(bytes) {
+            Some(known) => known,
+            None => results.entry(bytes.clone()).or_default(),
         };
         let mut one = |e: &ExprId| {
             *known
@@ -215,11 +229,23 @@ impl Memo {
         roots.iter().map(&mut one).collect()
     }
 
+    /// Of these bytes those that have a say in the expressions.
+    pub fn matter(&self, arena: &Arena, roots: &[ExprId], bytes: &Bytes) -> Bytes {
+        let mut matter = Bytes::new();
+        for e in roots {
+            let parts = self.parts(arena, *e);
+            if parts.moves(bytes) {
+                return bytes.clone();
+            }
+            let here = |p: &Place| Some((*p, *bytes.get(p)?));
+            matter.extend(parts.places.iter().filter_map(here));
+        }
+        matter
+    }
+
     fn with_bytes(&self, arena: &mut Arena, e: ExprId, bytes: &Bytes) -> ExprId {
         let parts = self.parts(arena, e);
-        let moved = parts.under.iter().any(|p| bytes.contains_key(p));
-        // Where places move, any of the bytes may come to matter.
-        let matter: Bytes = if moved {
+        let matter: Bytes = if parts.moves(bytes) {
             bytes.clone()
         } else {
             let here = |p: &Place| Some((*p, *bytes.get(p)?));

@@ -166,6 +166,8 @@ pub struct KindPlan {
     pub rank: u32,
     /// the same of the bits that index the indirection table: 2^this entries can be reached
     pub table_rank: u32,
+    /// no key has more, which is proved; otherwise it is only probable
+    pub certified: bool,
     /// what somebody must guess who knows the program, but not the key; none where all packets are on one core,
     /// or all cores do
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,6 +296,8 @@ pub struct Plan {
     pub measured: Option<Measured>,
     /// time that it took, without the model's, ms
     pub took_ms: f64,
+    /// of which the keys took that it has, from the constraints to their space
+    pub keys_ms: f64,
     /// what the keys are drawn from
     #[serde(skip)]
     pub(crate) device: Nic,

@@ -2,11 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use millrace_steer::keys::{Class, Constraint, No, Space, Target, Unsolved, solve_for};
+use millrace_steer::keys::{
+    Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again,
+};
 use millrace_steer::{Field, Kind, Nic};
 
-use crate::constraints::{Meeting, kept};
+use crate::constraints::{Cases, Meeting, Same, kept};
 use crate::packets::Packets;
 use crate::plan::By;
 
@@ -64,6 +68,8 @@ pub(crate) struct Steered {
 pub(crate) struct Solved {
     pub steered: Vec<Steered>,
     pub space: Space,
+    /// time from the constraints to the space, what was tried before included
+    pub took: Duration,
 }
 
 /// The number of the key that a class uses: each port has one in the NIC and one in software.
@@ -81,6 +87,9 @@ fn is_main(kind: Kind) -> bool {
     matches!(kind, Ipv4Tcp | Ipv4Udp | Ipv6Tcp | Ipv6Udp)
 }
 
+/// Keys, or why there are none.
+type Answered = Result<Rc<Solved>, Unsolved>;
+
 /// What keys are looked for on.
 pub(crate) struct Device<'a> {
     pub nic: &'a Nic,
@@ -88,7 +97,11 @@ pub(crate) struct Device<'a> {
     pub ports: usize,
     pub cores: u32,
     /// what was asked before: objects are tried alone, together, and pair by pair
-    pub asked: RefCell<HashMap<Vec<Meeting>, Result<Solved, Unsolved>>>,
+    pub asked: RefCell<HashMap<Vec<Same>, Answered>>,
+    /// of all that is asked, each once
+    pub cases: Cases,
+    /// what cases came to
+    pub remembered: RefCell<Remembered>,
 }
 
 impl Device<'_> {
@@ -96,13 +109,17 @@ impl Device<'_> {
     ///
     /// # Errors
     /// What the first attempt was told.
-    pub fn solve(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
-        if let Some(known) = self.asked.borrow().get(meetings) {
+    pub fn solve(&self, meetings: &[Meeting]) -> Answered {
+        let same: Vec<Same> = meetings.iter().map(Meeting::same).collect();
+        if let Some(known) = self.asked.borrow().get(&same) {
             return known.clone();
         }
-        let found = self.attempts(meetings);
-        let mut asked = self.asked.borrow_mut();
-        asked.insert(meetings.to_vec(), found.clone());
+        let began = Instant::now();
+        let found = self.attempts(meetings).map(|solved| {
+            let took = began.elapsed();
+            Rc::new(Solved { took, ..solved })
+        });
+        self.asked.borrow_mut().insert(same, found.clone());
         found
     }
 
@@ -111,12 +128,21 @@ impl Device<'_> {
             .iter()
             .any(|m| is_six(m.a.kind) || is_six(m.b.kind));
         let mut first = None;
+        // Who hashes what is the same for some of them.
+        let mut tried: Vec<Vec<Class>> = Vec::new();
         for attempt in ATTEMPTS {
             if !six && attempt.six != Six::Nic && attempt.four == By::Nic {
                 continue;
             }
             for fewest in [true, false] {
-                match self.attempt(meetings, attempt, fewest) {
+                let steered = self.steered(meetings, attempt, fewest);
+                let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
+                if tried.contains(&classes) {
+                    continue;
+                }
+                let found = self.attempt(meetings, steered, &classes);
+                tried.push(classes);
+                match found {
                     Ok(solved) => return Ok(solved),
                     Err(e) => first = first.or(Some(e)),
                 }
@@ -125,13 +151,8 @@ impl Device<'_> {
         Err(first.unwrap_or(Unsolved::NotFound))
     }
 
-    /// With the fewest fields that hold what the pairs have in common, or with all.
-    fn attempt(
-        &self,
-        meetings: &[Meeting],
-        attempt: Attempt,
-        fewest: bool,
-    ) -> Result<Solved, Unsolved> {
+    /// Who hashes what, with the fewest fields that hold what the pairs have in common, or with all.
+    fn steered(&self, meetings: &[Meeting], attempt: Attempt, fewest: bool) -> Vec<Steered> {
         let bound: BTreeSet<Packets> = meetings.iter().flat_map(|m| [m.a, m.b]).collect();
         let some_main = bound.iter().any(|p| is_main(p.kind));
         let mut steered = Vec::new();
@@ -171,6 +192,16 @@ impl Device<'_> {
                 });
             }
         }
+        steered
+    }
+
+    /// Keys for these classes.
+    fn attempt(
+        &self,
+        meetings: &[Meeting],
+        steered: Vec<Steered>,
+        classes: &[Class],
+    ) -> Result<Solved, Unsolved> {
         let number: BTreeMap<Packets, usize> = steered
             .iter()
             .enumerate()
@@ -183,9 +214,14 @@ impl Device<'_> {
                 Some(Constraint::new(*a, *b, m.case.clone()))
             })
             .collect();
-        let classes: Vec<Class> = steered.iter().map(|s| s.class.clone()).collect();
-        let space = solve_for(&classes, &constraints, Target::of(self.nic, self.cores))?;
-        Ok(Solved { steered, space })
+        let target = Target::of(self.nic, self.cores);
+        let mut known = self.remembered.borrow_mut();
+        let space = solve_again(classes, &constraints, target, &mut known)?;
+        Ok(Solved {
+            steered,
+            space,
+            took: Duration::ZERO,
+        })
     }
 }
 

@@ -107,7 +107,12 @@ fn kind(k: &KindPlan) -> String {
         let _ = write!(text, "; the key cancels {}", named(&k.cancelled));
     }
     if !k.fields.is_empty() {
-        let _ = write!(text, "; rank {} of the table's index", k.table_rank);
+        let probable = if k.certified { "" } else { ", probable" };
+        let _ = write!(
+            text,
+            "; rank {} of the table's index{probable}, {} of the whole hash",
+            k.table_rank, k.rank
+        );
     }
     if let Some(g) = k.guess {
         let some = if g.entry_bits == 1 { "" } else { "s" };

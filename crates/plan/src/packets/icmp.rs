@@ -100,15 +100,12 @@ impl View {
             view.known.insert(Of::Byte(place), set.clone());
         }
         // One by one: compilers turn "0 or 8" into a mask, of which nothing else is read off.
-        let any = set
-            .values()
-            .any(|t| view.with(arena, header, t).possible(arena));
-        any.then_some(view)
+        view.any_possible(arena, header, &set).then_some(view)
     }
 
     /// Whether a transport header behind an IPv4 header of these packets, their own or that of a carried one, is that
     /// of ICMP; [`Self::without_ports`] tells ICMP apart.
-    pub(super) fn is_icmp(&self, arena: &Arena, header: &Offset) -> bool {
+    pub fn is_icmp(&self, arena: &Arena, header: &Offset) -> bool {
         let Some(own) = self.transport(arena) else {
             return false;
         };

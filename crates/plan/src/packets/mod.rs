@@ -36,7 +36,7 @@ pub(crate) struct Packets {
 }
 
 /// The version of IP.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Family {
     V4,
     V6,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use millrace_model::expr::Arena;
 use millrace_model::expr::sets::Set;
+use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::Of;
 
 use super::{Course, EXTENSIONS, Family, TRANSPORTS, View};
@@ -146,6 +146,42 @@ impl View {
         }
         let guard = self.memo.decided(arena, &self.guard, &conditions);
         !guard.iter().any(|e| arena.constant(*e) == Some(0))
+    }
+
+    /// Whether the guard leaves any packet with these bytes that has one of these values there. What the guard says
+    /// without looking there is asked once, and the rest once for all views of which it says the same.
+    pub(super) fn any_possible(&self, arena: &mut Arena, place: &Offset, values: &Set) -> bool {
+        let memo = &self.memo;
+        let mut bytes = self.fixed();
+        let mut places = memo.places(arena, place);
+        if place.terms.is_empty() {
+            places.push((None, place.at));
+        }
+        bytes.retain(|p, _| !places.contains(p));
+        let looks = |e: &ExprId| memo.parts(arena, *e).depends(&places, &bytes);
+        let (there, elsewhere): (Vec<ExprId>, _) = self.guard.iter().partition(|e| looks(e));
+        let fails = |arena: &Arena, made: Vec<ExprId>| {
+            let mut made = made.into_iter();
+            made.any(|e| arena.constant(e) == Some(0))
+        };
+        let made = memo.given(arena, &elsewhere, &bytes);
+        if fails(arena, made) {
+            return false;
+        }
+        let matter = memo.matter(arena, &there, &bytes);
+        let question = (there, places, matter, values.values().collect());
+        if let Some(known) = memo.leaves.borrow().get(&question) {
+            return *known;
+        }
+        let (there, places, matter, values): &(_, _, _, Vec<u8>) = &question;
+        let any = values.iter().any(|v| {
+            let mut bytes = matter.clone();
+            bytes.extend(places.iter().map(|p| (*p, *v)));
+            let made = memo.given(arena, there, &bytes);
+            !fails(arena, made)
+        });
+        memo.leaves.borrow_mut().insert(question, any);
+        any
     }
 
     /// Whether the guard leaves any packet with these bytes.

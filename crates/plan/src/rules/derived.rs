@@ -9,9 +9,11 @@
 //! path goes on with B only for one such value. A write that stores another one has not made `e`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 
 use millrace_model::Model;
+use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
 use millrace_model::names::{self, What};
 use millrace_model::writers::Writer;
@@ -33,25 +35,38 @@ type Question = (
     Vec<Condition>,
 );
 
-/// Answers, with what was found out on the way: many paths ask the same.
+/// Answers, with what was found out on the way: many paths ask the same. Of one model only.
 #[derive(Default)]
 pub(crate) struct Derived {
     stored: HashMap<(usize, usize, usize), Rc<Vec<Condition>>>,
     answers: HashMap<Question, bool>,
+    /// who writes these bytes of an object
+    writers: HashMap<(usize, u32, u32), Rc<Vec<Writer>>>,
+    /// by entry, object and which of its entries: what conditions of guards say of that entry's value
+    said: HashMap<(usize, usize, u32), IdMap<ExprId, Vec<Condition>>>,
 }
 
 impl Derived {
-    /// Whether that holds of an access; then it depends on A being sharded, too.
-    pub fn holds(&mut self, model: &Model, program: &Program, touch: &Touch) -> bool {
-        self.found(model, program, touch).unwrap_or(false)
-    }
-
-    fn found(&mut self, model: &Model, program: &Program, touch: &Touch) -> Option<bool> {
-        let Source::Value { object, bytes } = &touch.source else {
+    /// The object that holds the key of an access, if that holds of it; then it depends on that object being sharded,
+    /// too.
+    pub fn holds(&mut self, model: &Model, program: &Program, touch: &Touch) -> Option<usize> {
+        // What packets see has no say where a key is read from.
+        let Source::Value { object, bytes } = &touch.by.first()?.source else {
             return None;
         };
+        let held = self.found(model, program, touch, (*object, bytes));
+        held.unwrap_or(false).then_some(*object)
+    }
+
+    fn found(
+        &mut self,
+        model: &Model,
+        program: &Program,
+        touch: &Touch,
+        (object, bytes): (usize, &[Option<u32>]),
+    ) -> Option<bool> {
         // Elements of arrays are there without having been written.
-        let declared = program.objects.get(*object)?;
+        let declared = program.objects.get(object)?;
         if !matches!(
             declared.kind.name,
             "map" | "hash" | "lru_hash" | "allocator"
@@ -62,21 +77,22 @@ impl Derived {
         let own_arena = &model.entries.get(touch.at.entry)?.arena;
         let first = bytes.iter().flatten().min().copied()?;
         let last = bytes.iter().flatten().max().copied()?;
-        let writers = model.writers(ObjectId(*object), &(first..last + 1));
-        let mut read = read(model, program, touch, *object);
+        let writers = self.writers(model, object, first..last + 1);
+        let mut read = self.read(model, program, touch, object);
+        read.sort();
+        read.dedup();
         // What is said of a value holds of the write of the key's bytes only if nobody writes the one without the other.
         read.retain(|(bits, _)| {
             let bytes = bits.keys().map(|at| at / 8);
             let span = bytes.clone().min().unwrap_or(0)..bytes.max().unwrap_or(0) + 1;
-            let mut all = model.writers(ObjectId(*object), &span).into_iter();
-            all.all(|w| w.bytes().contains(&first) && w.bytes().contains(&last))
+            let all = self.writers(model, object, span);
+            all.iter()
+                .all(|w| w.bytes().contains(&first) && w.bytes().contains(&last))
         });
-        read.sort();
-        read.dedup();
         let constants: Vec<Option<u64>> = own.iter().map(|e| own_arena.constant(*e)).collect();
         let question = (
-            (touch.object, *object),
-            bytes.clone(),
+            (touch.object, object),
+            bytes.to_vec(),
             constants.clone(),
             read.clone(),
         );
@@ -119,6 +135,66 @@ impl Derived {
         Some(answer)
     }
 
+    /// Who writes these bytes of an object.
+    fn writers(&mut self, model: &Model, object: usize, bytes: Range<u32>) -> Rc<Vec<Writer>> {
+        let all = self.writers.entry((object, bytes.start, bytes.end));
+        let all = all.or_insert_with(|| {
+            let all = model.writers(ObjectId(object), &bytes);
+            Rc::new(all.into_iter().cloned().collect())
+        });
+        all.clone()
+    }
+
+    /// What the path of an access says of the entry from which it reads the key.
+    fn read(
+        &mut self,
+        model: &Model,
+        program: &Program,
+        touch: &Touch,
+        object: usize,
+    ) -> Vec<Condition> {
+        let mut found = || {
+            let entry = model.entries.get(touch.at.entry)?;
+            let (arena, path) = (&entry.arena, touch.at.path_of(model)?);
+            let name = &program.objects.get(object)?.name;
+            let byte = |e: ExprId| {
+                let Node::Sym(s) = arena.node(e) else {
+                    return None;
+                };
+                let symbol = arena.symbol(*s);
+                if symbol.origin != Origin::State(object) {
+                    return None;
+                }
+                let state = names::state(name, &symbol.name)?;
+                match state.what {
+                    What::Bytes { from } => Some((state.entry, from)),
+                    _ => None,
+                }
+            };
+            let mut key = touch.at.access_of(model)?.key.iter();
+            let number = key.find_map(|e| match followed(arena, *e, 0, DEEPEST) {
+                Err((e, _)) => byte(e).map(|b| b.0),
+                Ok(_) => None,
+            })?;
+            let at = |(e, bit): (ExprId, u32)| match byte(e)? {
+                (entry, from) if entry == number => Some(8 * from + bit),
+                _ => None,
+            };
+            // Guards are made of the same conditions.
+            let known = self
+                .said
+                .entry((touch.at.entry, object, number))
+                .or_default();
+            let mut out = Vec::new();
+            for e in &path.guard {
+                let said = known.entry(*e).or_insert_with(|| said(arena, &[*e], at));
+                out.extend_from_slice(said);
+            }
+            Some(out)
+        };
+        found().unwrap_or_default()
+    }
+
     /// What a writer's path says of the value that it stores.
     fn stored(&mut self, model: &Model, w: &Writer) -> Rc<Vec<Condition>> {
         let key = (w.entry, w.path, w.access);
@@ -148,40 +224,6 @@ fn constant(
         .saturating_add(declared.capacity.checked_sub(1)?);
     let above = |n: u64| n.checked_shr(8 * byte as u32).unwrap_or(0);
     (above(declared.first) == above(last)).then(|| above(last) & 0xff)
-}
-
-/// What the path of an access says of the entry from which it reads the key.
-fn read(model: &Model, program: &Program, touch: &Touch, object: usize) -> Vec<Condition> {
-    let found = || {
-        let entry = model.entries.get(touch.at.entry)?;
-        let (arena, path) = (&entry.arena, touch.at.path_of(model)?);
-        let name = &program.objects.get(object)?.name;
-        let byte = |e: ExprId| {
-            let Node::Sym(s) = arena.node(e) else {
-                return None;
-            };
-            let symbol = arena.symbol(*s);
-            if symbol.origin != Origin::State(object) {
-                return None;
-            }
-            let state = names::state(name, &symbol.name)?;
-            match state.what {
-                What::Bytes { from } => Some((state.entry, from)),
-                _ => None,
-            }
-        };
-        let mut key = touch.at.access_of(model)?.key.iter();
-        let number = key.find_map(|e| match followed(arena, *e, 0, DEEPEST) {
-            Err((e, _)) => byte(e).map(|b| b.0),
-            Ok(_) => None,
-        })?;
-        let at = |(e, bit): (ExprId, u32)| match byte(e)? {
-            (entry, from) if entry == number => Some(8 * from + bit),
-            _ => None,
-        };
-        Some(said(arena, &path.guard, at))
-    };
-    found().unwrap_or_default()
 }
 
 /// What a path says of what it stores.

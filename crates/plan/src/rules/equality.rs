@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::Judged;
 use crate::packets::Way;
 use crate::plan::{Rule, Treatment};
-use crate::touch::Touch;
+use crate::touch::{Found, Touch, distinct};
 use crate::words;
 use millrace_model::Model;
 use millrace_steer::Kind;
@@ -30,19 +30,20 @@ pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[Stri
 /// By which fields, port by port.
 pub(crate) fn said(touches: &[&Touch], ports: &[String]) -> String {
     let mut all: Vec<String> = Vec::new();
+    let touches: Vec<_> = distinct(touches.iter().copied()).map(|(_, f)| f).collect();
     // Of the commonest kind, if it is there: other kinds have fewer fields.
-    let common = |t: &&&Touch| t.packets.kind == Kind::Ipv4Tcp && t.way == Way::Plain;
-    let some = touches.iter().any(|t| common(&t));
+    let common = |f: &&&Found| f.packets.kind == Kind::Ipv4Tcp && f.way == Way::Plain;
+    let some = touches.iter().any(|f| common(&f));
     let mut known = HashSet::new();
-    for t in touches.iter().filter(|t| !some || common(t)) {
-        if !known.insert((t.packets.port, Rc::as_ptr(&t.key))) {
+    for f in touches.iter().filter(|f| !some || common(f)) {
+        if !known.insert((f.packets.port, Rc::as_ptr(&f.key))) {
             continue;
         }
-        let key = words::key(&t.key);
+        let key = words::key(&f.key);
         if key.is_empty() {
             continue;
         }
-        let text = match ports.get(t.packets.port) {
+        let text = match ports.get(f.packets.port) {
             Some(port) => format!("by {key} on {port}"),
             None => format!("by {key}"),
         };

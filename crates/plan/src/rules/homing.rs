@@ -21,12 +21,12 @@ use millrace_object::program::Program;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 
 use super::Judged;
-use crate::constraints::{Meeting, equal, unique};
+use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
 use crate::plan::{Rule, Treatment};
 use crate::solved::Solved;
-use crate::touch::{Source, Touch};
+use crate::touch::{Found, Source, Touch, distinct};
 use crate::words;
 
 /// How packets come home.
@@ -57,7 +57,12 @@ pub(crate) enum Barred {
 }
 
 /// For an object whose numbers are leased, reached by numbers that packets carry; `own` are its touches.
-pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<Homed, Barred> {
+pub(crate) fn homed(
+    program: &Program,
+    object: usize,
+    own: &[&Touch],
+    cases: &Cases,
+) -> Result<Homed, Barred> {
     let declared = program.objects.get(object).ok_or(Barred::Other)?;
     if declared.kind.name != "allocator" || declared.capacity == 0 {
         return Err(Barred::Other);
@@ -66,7 +71,7 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
     let mut direct: BTreeSet<(Packets, Option<Field>, &Key)> = BTreeSet::new();
     let mut homes = Vec::new();
     let (mut echoes, mut other) = (false, false);
-    for t in own {
+    for (_, t) in distinct(own.iter().copied()) {
         match &t.source {
             Source::Leased => {}
             // What has no port has 0 for one: never leased.
@@ -94,14 +99,14 @@ pub(crate) fn homed(program: &Program, object: usize, own: &[&Touch]) -> Result<
     for (i, (a, v, x)) in direct.iter().enumerate() {
         for (b, w, y) in direct.iter().skip(i) {
             if let Some(case) = equal((a.kind, x, *v), (b.kind, y, *w)) {
-                let (a, b) = (*a, *b);
+                let (a, b, case) = (*a, *b, cases.once(case));
                 meetings.push(Meeting { a, b, case });
             }
         }
     }
     Ok(Homed {
         home,
-        meetings: unique(meetings),
+        meetings: cases.unique(meetings),
     })
 }
 
@@ -113,7 +118,7 @@ pub(crate) fn judge(
     home: &Home,
     ports: &[String],
 ) -> Judged {
-    let leases = own.iter().find(|t| t.source == Source::Leased);
+    let leases = own.iter().find(|t| t.any(|s| *s == Source::Leased));
     let port = ports.get(home.packets.port).map_or("*", String::as_str);
     Judged {
         treatment: Treatment::Shard,
@@ -169,7 +174,7 @@ fn never(key: &Key, first: u64, last: u64) -> bool {
 }
 
 /// Where a packet has the number, if all numbers from `first` to `last` fit there.
-fn home(touch: &Touch, first: u64, last: u64) -> Option<Home> {
+fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
     let mut found: Option<(Field, Vec<Option<u32>>)> = None;
     for (i, bit) in touch.key.iter().enumerate() {
         // Keys are from the most significant bit of the first byte, numbers from the least byte.

@@ -48,12 +48,13 @@ pub(crate) fn access(
     name: &str,
     touches: &[&Touch],
 ) -> Option<Judged> {
-    let bad = |t: &&&Touch| !matches!(t.source, Source::Fields);
+    let bad = |t: &&&Touch| t.any(|s| *s != Source::Fields);
     // Of what is wrong the first in the source.
     let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
     let t = touches.iter().filter(bad).min_by_key(line)?;
     let at = t.at.line(model).map(words::place);
-    Some(match &t.source {
+    let source = t.by.iter().map(|f| &f.source);
+    Some(match source.into_iter().find(|s| **s != Source::Fields)? {
         Source::Fields => return None,
         Source::Constant => judged(
             format!("every packet touches the same place of {name}: its key is constant"),

@@ -13,10 +13,10 @@ use millrace_model::model::{Effect, Path, Verdict};
 use millrace_model::names::{self, What};
 use millrace_object::program::Program;
 
-use crate::constraints::{Meeting, equal, unique};
+use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::{Packets, conjuncts};
-use crate::touch::{At, Seen, Source, Touch, Touches};
+use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct};
 use crate::words;
 
 /// What takes the place of equal keys.
@@ -51,26 +51,29 @@ pub(crate) fn exchanged(
     program: &Program,
     object: usize,
     touches: &Touches,
+    cases: &Cases,
 ) -> Option<Exchanged> {
-    let direct: Vec<&Touch> = touches
-        .all
-        .iter()
-        .filter(|t| t.object == object && t.source == Source::Fields)
+    let by_fields = |f: &&Found| f.source == Source::Fields;
+    let direct = touches.all.iter().filter(|t| t.object == object);
+    let direct: Vec<&Touch> = direct
+        .filter(|t| t.by.iter().any(|f| by_fields(&f)))
         .collect();
-    let ports: BTreeSet<usize> = direct.iter().map(|t| t.packets.port).collect();
+    let founds = distinct(direct.iter().copied()).map(|(_, f)| f);
+    let ports: BTreeSet<usize> = founds.filter(by_fields).map(|f| f.packets.port).collect();
     let (mut meetings, mut fields, mut line) = (Vec::new(), BTreeSet::new(), None);
     let mut stored = Stored::new();
     let mut held = HashSet::new();
     for port in ports {
-        let mine: Vec<&&Touch> = direct.iter().filter(|t| t.packets.port == port).collect();
-        let paths: BTreeSet<(usize, usize)> =
-            mine.iter().map(|t| (t.at.entry, t.at.path)).collect();
+        let here = |t: &&&Touch| t.by.iter().any(|f| by_fields(&f) && f.packets.port == port);
+        let mut paths: BTreeMap<(usize, usize), Vec<&Touch>> = BTreeMap::new();
+        for t in direct.iter().filter(here) {
+            let path = paths.entry((t.at.entry, t.at.path));
+            path.or_default().push(t);
+        }
         let (mut misses, mut found) = (BTreeSet::new(), Vec::new());
-        for (entry, path) in paths {
-            let asked = mine
-                .iter()
-                .filter(|t| (t.at.entry, t.at.path) == (entry, path));
-            let mut outcomes = asked.filter_map(|t| t.at.access_of(model)?.outcome);
+        for ((entry, path), mine) in &paths {
+            let (entry, path) = (*entry, *path);
+            let mut outcomes = mine.iter().filter_map(|t| t.at.access_of(model)?.outcome);
             let e = model.entries.get(entry)?;
             let p = e.paths.get(path)?;
             match outcomes.next() {
@@ -92,10 +95,13 @@ pub(crate) fn exchanged(
             };
             let compared = equalities(model, at, object)?;
             for seen in touches.seen(at) {
-                let asked = mine.iter().find(|t| {
-                    (t.at.entry, t.at.path, t.packets, t.way)
-                        == (entry, path, seen.packets, seen.way)
-                });
+                let as_seen = |f: &&Found| {
+                    by_fields(f)
+                        && f.packets.port == port
+                        && (f.packets, f.way) == (seen.packets, seen.way)
+                };
+                let mut mine = paths.get(&(entry, path)).into_iter().flatten();
+                let asked = mine.find(|t| t.by.iter().any(|f| as_seen(&f)));
                 let Some(asked) = asked else { continue };
                 let number = asked.at.access_of(model)?.entry;
                 let matches = matches(model, program, seen, (entry, &compared), (object, number))?;
@@ -110,7 +116,8 @@ pub(crate) fn exchanged(
                 line = line.or_else(|| reads(model, at, object));
                 // Many paths hold the same packets against the same bytes.
                 if held.insert((seen.packets, matches.clone())) {
-                    let more = with_writers(model, touches, (object, &mut stored), seen, &matches)?;
+                    let own = (object, &mut stored);
+                    let more = with_writers(model, touches, own, (seen, &matches), cases)?;
                     meetings.extend(more);
                 }
             }
@@ -121,7 +128,7 @@ pub(crate) fn exchanged(
         .map(|f| words::field(f).to_owned())
         .collect();
     (!meetings.is_empty()).then(|| Exchanged {
-        meetings: unique(meetings),
+        meetings: cases.unique(meetings),
         fields: words::listed(&fields),
         line,
     })
@@ -203,8 +210,8 @@ fn with_writers(
     model: &mut Model,
     touches: &Touches,
     (object, stored): (usize, &mut Stored),
-    seen: &Seen,
-    matches: &[Match],
+    (seen, matches): (&Seen, &[Match]),
+    cases: &Cases,
 ) -> Option<Vec<Meeting>> {
     let writers = model.objects.get(object)?.writers.clone();
     let mut out = Vec::new();
@@ -252,6 +259,7 @@ fn with_writers(
             if let Some(case) = equal((a.kind, &own, None), (b.kind, &stored, None))
                 && paired.insert((b, stored))
             {
+                let case = cases.once(case);
                 out.push(Meeting { a, b, case });
             }
         }

@@ -9,77 +9,62 @@ use millrace_model::names::{self, What};
 use millrace_object::program::Program;
 use millrace_steer::Field;
 
+use super::read::{Look, Read};
 use super::{Seen, Source};
-use crate::key::{Bit, Key, Resolver, Whose, is_carried};
+use crate::key::{Bit, Key};
 use crate::memo::Memo;
 use crate::packets::{Packets, Way};
 
 /// A key as packets of a class see it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Found {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
     pub packets: Packets,
     pub way: Way,
     pub key: Rc<Key>,
     pub source: Source,
     pub zero: Option<Field>,
-    /// only who looks inside finds it
+    /// only who looks inside the packet finds this key
     pub inside: bool,
 }
 
-/// A key as all packets of a path see it, each look once.
+/// A key as all packets of a path see it, each look once. What one of them reads, `read` says.
 pub(super) fn found(
     arena: &mut Arena,
     all: &[Seen],
-    key: &[ExprId],
+    looks: &[Look],
     source: &Source,
-    known: &mut HashSet<Rc<Key>>,
+    mut read: impl FnMut(&mut Arena, &Seen, Look) -> Rc<Read>,
 ) -> Vec<Found> {
     let mut out = Vec::new();
     let mut there = HashSet::new();
-    for seen in all {
-        let keys = seen.resolver().keys(arena, key);
-        let inside = match seen.way {
-            Way::Answer => {
-                let own = Resolver::new(&seen.view, Whose::Own).keys(arena, key);
-                is_carried(&own, &keys)
+    for (seen, look) in all.iter().zip(looks) {
+        let read = read(arena, seen, *look);
+        for (key, foreign) in &read.keys {
+            // Keys are there once each, and with them what is foreign in them.
+            if !there.insert((
+                seen.packets,
+                seen.way,
+                seen.zero(),
+                Rc::as_ptr(key),
+                read.inside,
+            )) {
+                continue;
             }
-            Way::Whole => keys.iter().flatten().any(is_port),
-            Way::Plain | Way::Rough => false,
-        };
-        for key in keys {
             let source = match source {
-                Source::Fields => foreign(arena, &key).unwrap_or(Source::Fields),
+                Source::Fields => foreign.clone().unwrap_or(Source::Fields),
                 other => other.clone(),
             };
-            let key = match known.get(&key) {
-                Some(known) => known.clone(),
-                None => {
-                    let key = Rc::new(key);
-                    known.insert(key.clone());
-                    key
-                }
-            };
-            let one = Found {
+            out.push(Found {
                 packets: seen.packets,
                 way: seen.way,
-                key,
+                key: key.clone(),
                 source,
                 zero: seen.zero(),
-                inside,
-            };
-            if there.insert(one.clone()) {
-                out.push(one);
-            }
+                inside: read.inside,
+            });
         }
     }
     out
-}
-
-pub(super) fn is_port(bit: &Bit) -> bool {
-    matches!(
-        bit,
-        Bit::Field(Field::SourcePort | Field::DestinationPort, _)
-    )
 }
 
 /// What a key is made of, before anything is said of fields.

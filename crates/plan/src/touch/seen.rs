@@ -1,14 +1,13 @@
 //! How packets of a class see a path: where the headers are that their keys are read from.
 
-use millrace_model::Model;
+use std::rc::Rc;
+
 use millrace_model::expr::Arena;
-use millrace_model::known::Of;
+use millrace_model::expr::sets::Set;
 use millrace_object::program::Program;
 use millrace_steer::{Field, Kind};
 
-use super::At;
 use crate::key::{Resolver, Whose, swapped};
-use crate::memo::Memo;
 use crate::offset::Offset;
 use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, views};
 
@@ -17,7 +16,7 @@ use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, k
 pub(crate) struct Seen {
     pub packets: Packets,
     pub way: Way,
-    pub view: View,
+    pub view: Rc<View>,
 }
 
 impl Seen {
@@ -42,27 +41,25 @@ impl Seen {
     }
 }
 
-/// The ports that a path's packets can come from.
-pub(super) fn ports(model: &Model, program: &Program, memo: &Memo, at: At) -> Vec<usize> {
+/// The ports that a path's packets can come from, of those that its guard leaves.
+pub(super) fn ports(program: &Program, left: Option<&Set>) -> Vec<usize> {
     let count = program.ports.len();
     if count == 0 {
         return vec![0];
     }
-    let entry = model.entries.get(at.entry);
-    let known = entry
-        .zip(at.path_of(model))
-        .map(|(entry, path)| memo.known.all(&entry.arena, &path.guard));
-    let set = known.and_then(|k| k.get(&Of::Port).cloned());
-    let is = |p: &usize| {
-        set.as_ref()
-            .is_none_or(|s| s.values().any(|v| usize::from(v) == *p))
-    };
+    let is = |p: &usize| left.is_none_or(|s| s.values().any(|v| usize::from(v) == *p));
     (0..count).filter(is).collect()
 }
 
-/// The classes of packets that take a path.
-pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bool) -> Vec<Seen> {
+/// The classes of packets that take a path, and whether any of them may be told apart as echoes or none.
+pub(super) fn seen(
+    arena: &mut Arena,
+    path: &Course,
+    ports: &[usize],
+    echoes: bool,
+) -> (Vec<Seen>, bool) {
     let mut out: Vec<Seen> = Vec::new();
+    let mut any_icmp = false;
     for view in views(arena, path) {
         for (kind, way) in view.kinds(arena, path) {
             // Rough are errors and first fragments, of which there may be either.
@@ -70,6 +67,7 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                 continue;
             }
             let mut add = |kind: Kind, view: View| {
+                let view = Rc::new(view);
                 out.extend(ports.iter().map(|port| Seen {
                     packets: Packets { port: *port, kind },
                     way,
@@ -81,6 +79,8 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                 for error in view.errors(arena, path) {
                     let header = error.transport(arena).map(|t| t.plus(8).behind_ipv4());
                     for (k, v) in carried(arena, &error) {
+                        let icmp = |h: &Offset| k == Kind::Ipv4 && v.is_icmp(arena, h);
+                        any_icmp |= header.as_ref().is_some_and(icmp);
                         let all = identified(arena, k, v, header.as_ref().filter(|_| echoes));
                         all.into_iter().for_each(|(k, v)| add(k, v));
                     }
@@ -91,16 +91,19 @@ pub(super) fn seen(arena: &mut Arena, path: &Course, ports: &[usize], echoes: bo
                     Way::Plain | Way::Whole if short => vec![(kind, view.clone())],
                     _ => kinds(arena, &view, kind, &view.network()),
                 };
-                let looked = echoes && !short && matches!(way, Way::Plain | Way::Whole);
+                let looked = !short && matches!(way, Way::Plain | Way::Whole);
                 for (k, v) in own {
                     let header = v.transport(arena).filter(|_| looked);
+                    let icmp = |h: &Offset| k == Kind::Ipv4 && v.is_icmp(arena, h);
+                    any_icmp |= header.as_ref().is_some_and(icmp);
+                    let header = header.filter(|_| echoes);
                     let all = identified(arena, k, v, header.as_ref());
                     all.into_iter().for_each(|(k, v)| add(k, v));
                 }
             }
         }
     }
-    out
+    (out, any_icmp)
 }
 
 /// The view with the protocol that the kind says, in the header that begins there.

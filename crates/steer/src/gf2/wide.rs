@@ -9,23 +9,9 @@ pub(crate) struct Wide(pub u64);
 const MODULUS: u64 = 0b1_1011;
 
 impl Wide {
-    /// The product, four bits of `self` at a time.
+    /// The product.
     fn times(self, other: Self) -> Self {
-        let mut multiples = [0_u64; 16];
-        for nibble in 1..16_usize {
-            let half = multiples[nibble / 2];
-            let double = (half << 1) ^ ((half >> 63) * MODULUS);
-            multiples[nibble] = double ^ ((nibble as u64 & 1) * other.0);
-        }
-        let mut product = 0_u64;
-        for nibble in (0..16).rev() {
-            // Four bits leave at the top; the modulus has degree 4, so that they come back within 8.
-            let out = product >> 60;
-            let back = out ^ (out << 1) ^ (out << 3) ^ (out << 4);
-            product = (product << 4) ^ back;
-            product ^= multiples[(self.0 >> (4 * nibble)) as usize & 15];
-        }
-        Self(product)
+        Multiples::of(other).times(self)
     }
 
     /// 1 / self, which is self^(2^64 - 2); 0 of 0.
@@ -37,6 +23,34 @@ impl Wide {
             result = result.times(power);
         }
         result
+    }
+}
+
+/// The multiples of an element by all polynomials of degree 3 at most: what many are multiplied by.
+struct Multiples([u64; 16]);
+
+impl Multiples {
+    fn of(element: Wide) -> Self {
+        let mut multiples = [0_u64; 16];
+        for nibble in 1..16_usize {
+            let half = multiples[nibble / 2];
+            let double = (half << 1) ^ ((half >> 63) * MODULUS);
+            multiples[nibble] = double ^ ((nibble as u64 & 1) * element.0);
+        }
+        Self(multiples)
+    }
+
+    /// The product, four bits of the other element at a time.
+    fn times(&self, other: Wide) -> Wide {
+        let mut product = 0_u64;
+        for nibble in (0..16).rev() {
+            // Four bits leave at the top; the modulus has degree 4, so that they come back within 8.
+            let out = product >> 60;
+            let back = out ^ (out << 1) ^ (out << 3) ^ (out << 4);
+            product = (product << 4) ^ back;
+            product ^= self.0[(other.0 >> (4 * nibble)) as usize & 15];
+        }
+        Wide(product)
     }
 }
 
@@ -52,14 +66,15 @@ pub(crate) fn rank(rows: impl IntoIterator<Item = Vec<Wide>>, most: usize) -> us
         for (lead, pivot) in &pivots {
             let factor = row.get(*lead).copied().unwrap_or(zero);
             if factor != zero {
+                let factor = Multiples::of(factor);
                 for (cell, other) in row.iter_mut().zip(pivot) {
                     cell.0 ^= factor.times(*other).0;
                 }
             }
         }
         if let Some((lead, first)) = row.iter().enumerate().find(|(_, cell)| **cell != zero) {
-            let inverse = first.inverse();
-            row.iter_mut().for_each(|cell| *cell = cell.times(inverse));
+            let inverse = Multiples::of(first.inverse());
+            row.iter_mut().for_each(|cell| *cell = inverse.times(*cell));
             pivots.push((lead, row));
         }
     }

@@ -1,5 +1,7 @@
 //! Which pairs of packets must meet, as linear equations over their header bits.
 
+use std::sync::Arc;
+
 use super::class::ClassId;
 use crate::fields::{Field, Kind};
 
@@ -179,25 +181,25 @@ pub struct Constraint {
     pub a: ClassId,
     /// the class of the second; may be the same
     pub b: ClassId,
-    /// the pairs; without any case none, and then nothing is asked
-    pub cases: Vec<Case>,
+    /// the pairs; without any case none, and then nothing is asked. Many constraints may have one case in common
+    pub cases: Vec<Arc<Case>>,
 }
 
 impl Constraint {
     /// Pairs of packets of two classes, or of one, in one case.
     #[must_use]
-    pub fn new(a: ClassId, b: ClassId, case: Case) -> Self {
+    pub fn new(a: ClassId, b: ClassId, case: impl Into<Arc<Case>>) -> Self {
         Self {
             a,
             b,
-            cases: vec![case],
+            cases: vec![case.into()],
         }
     }
 
     /// Or in this case.
     #[must_use]
-    pub fn or(mut self, case: Case) -> Self {
-        self.cases.push(case);
+    pub fn or(mut self, case: impl Into<Arc<Case>>) -> Self {
+        self.cases.push(case.into());
         self
     }
 }

@@ -1,6 +1,7 @@
 //! From pairs that must meet to equations over the key bits, and their null space.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use super::class::Class;
 use super::spans::Span;
@@ -62,11 +63,16 @@ pub(super) type Shape = Vec<(usize, usize)>;
 /// The shapes of all pairs, each once.
 pub(super) fn shapes(classes: &[Class], spans: &[Span]) -> Vec<Shape> {
     let mut seen = HashSet::new();
+    let mut known = HashSet::new();
     for span in spans {
         let (Some(a), Some(b)) = (classes.get(span.a), classes.get(span.b)) else {
             continue;
         };
-        for vector in &span.vectors {
+        // Kinds of packets of which the same is hashed have their vectors in common.
+        if !known.insert((Arc::as_ptr(&span.vectors), span.split, a.port, b.port)) {
+            continue;
+        }
+        for vector in span.vectors.iter() {
             let mut shape: Shape = Vec::new();
             let mut sides: Vec<(usize, usize)> = vector
                 .ones()
@@ -117,29 +123,41 @@ pub(super) fn keys(layout: &Layout, shapes: &[Shape]) -> Vec<Row> {
 /// For each class the dimension D of the linear functions of its input that no pair of the constraints
 /// tells apart, whatever the hash: the constraints' equations over one free function for each class.
 pub(super) fn invariants(classes: &[Class], spans: &[Span]) -> Vec<usize> {
+    // Of what no constraint speaks every function is invariant, and it has no part in those of others.
+    let bound: HashSet<usize> = spans.iter().flat_map(|s| [s.a, s.b]).collect();
     let mut first = Vec::with_capacity(classes.len());
     let mut unknowns = 0;
-    for class in classes {
+    for (id, class) in classes.iter().enumerate() {
         first.push(unknowns);
-        unknowns += class.bits();
+        unknowns += if bound.contains(&id) { class.bits() } else { 0 };
     }
     let mut equations = Echelon::new(unknowns);
     let mut row = Row::zero(unknowns);
+    let (mut known, mut seen) = (HashSet::new(), HashSet::new());
     for span in spans {
         let place = |class: usize| first.get(class).copied().unwrap_or(0);
-        for vector in &span.vectors {
+        if !known.insert((Arc::as_ptr(&span.vectors), span.a, span.b)) {
+            continue;
+        }
+        for vector in span.vectors.iter() {
+            let flips = vector.ones().map(|at| match at.checked_sub(span.split) {
+                None => place(span.a) + at,
+                Some(at) => place(span.b) + at,
+            });
+            let flips: Vec<usize> = flips.collect();
             row.clear();
-            for at in vector.ones() {
-                match at.checked_sub(span.split) {
-                    None => row.flip(place(span.a) + at),
-                    Some(at) => row.flip(place(span.b) + at),
-                }
+            flips.iter().for_each(|at| row.flip(*at));
+            // Most cases leave the same bits free: each is an equation of its own, once.
+            if seen.insert(flips) {
+                equations.insert(&mut row);
             }
-            equations.insert(&mut row);
         }
     }
     let functions = equations.orthogonal();
-    let dimension = |(class, first): (&Class, &usize)| {
+    let dimension = |(id, (class, first)): (usize, (&Class, &usize))| {
+        if !bound.contains(&id) {
+            return class.bits();
+        }
         let mut space = Echelon::new(class.bits());
         let mut part = Row::zero(class.bits());
         for function in &functions {
@@ -153,5 +171,10 @@ pub(super) fn invariants(classes: &[Class], spans: &[Span]) -> Vec<usize> {
         }
         space.rank()
     };
-    classes.iter().zip(&first).map(dimension).collect()
+    classes
+        .iter()
+        .zip(&first)
+        .enumerate()
+        .map(dimension)
+        .collect()
 }

@@ -12,8 +12,13 @@ use super::equations::Layout;
 use super::solve::fixed;
 use crate::gf2::{Row, Wide, wide_rank};
 
-/// For each class the bound on the rank of its index under any key, over two points.
-pub(super) fn bounds(classes: &[Class], layout: &Layout, basis: &[Row]) -> Vec<usize> {
+/// For each class that is asked about the bound on the rank of its index under any key, over two points; 0 for others.
+pub(super) fn bounds(
+    classes: &[Class],
+    layout: &Layout,
+    basis: &[Row],
+    asked: impl Fn(&Class) -> bool,
+) -> Vec<usize> {
     let mut random = fixed();
     let mut found = vec![0; classes.len()];
     for _ in 0..2 {
@@ -27,7 +32,8 @@ pub(super) fn bounds(classes: &[Class], layout: &Layout, basis: &[Row]) -> Vec<u
             }
         }
         let mut known: Vec<((usize, usize), usize)> = Vec::new();
-        for (class, found) in classes.iter().zip(&mut found) {
+        let each = classes.iter().zip(&mut found);
+        for (class, found) in each.filter(|(class, _)| asked(class)) {
             let same = (class.port, class.bits());
             let rank = known.iter().find(|(other, _)| *other == same);
             let rank = rank.map(|(_, rank)| *rank).unwrap_or_else(|| {
@@ -43,7 +49,9 @@ pub(super) fn bounds(classes: &[Class], layout: &Layout, basis: &[Row]) -> Vec<u
             });
             *found = (*found).max(rank);
         }
-        if found.iter().all(|rank| *rank == layout.index) {
+        let each = classes.iter().zip(&found);
+        let mut each = each.filter(|(class, _)| asked(class));
+        if each.all(|(_, rank)| *rank == layout.index) {
             break;
         }
     }

@@ -5,7 +5,7 @@ use rand::rand_core::Rng;
 use super::case::Constraint;
 use super::draw::Keys;
 use super::space::Space;
-use super::spans::{self, Pairs};
+use super::spans::{self, Pairs, Remembered};
 use super::unsolved::Invalid;
 use crate::gf2::Row;
 
@@ -49,7 +49,7 @@ impl Space {
             pairs: 0,
             apart: None,
         };
-        for pairs in spans::all(&self.classes, constraints)? {
+        for pairs in spans::all(&self.classes, constraints, &mut Remembered::default())? {
             for _ in 0..each {
                 let pair = pairs.random(random);
                 let port = |class: usize| self.classes.get(class).map_or(0, |class| class.port);
@@ -74,7 +74,7 @@ pub fn pairs(
     each: usize,
     random: &mut impl Rng,
 ) -> Result<Vec<Pair>, Invalid> {
-    let all = spans::all(classes, constraints)?;
+    let all = spans::all(classes, constraints, &mut Remembered::default())?;
     let some = |pairs: &Pairs| -> Vec<Pair> { (0..each).map(|_| pairs.random(random)).collect() };
     Ok(all.iter().flat_map(some).collect())
 }
@@ -82,8 +82,10 @@ pub fn pairs(
 impl Pairs {
     /// One of the pairs, each as likely as any other where the directions are independent.
     fn random(&self, random: &mut impl Rng) -> Pair {
-        let mut sum = self.base.clone();
-        for directions in self.directions.chunks(64) {
+        let zero = Row::zero(self.bits);
+        let (base, directions) = self.vectors.split_first().unwrap_or((&zero, &[]));
+        let mut sum = base.clone();
+        for directions in directions.chunks(64) {
             let mut draw = random.next_u64();
             for direction in directions {
                 if draw & 1 == 1 {

@@ -8,7 +8,7 @@ use super::class::Class;
 use super::equations::{self, Layout, Shape};
 use super::generic::bounds;
 use super::space::Space;
-use super::spans::{self, Span};
+use super::spans::{self, Remembered, Span};
 use super::unsolved::{Barred, Infeasible, Invalid, No, Unsolved};
 use crate::nic::{Choice, Nic};
 
@@ -79,8 +79,21 @@ pub fn solve_for(
     constraints: &[Constraint],
     target: Target,
 ) -> Result<Space, Unsolved> {
+    solve_again(classes, constraints, target, &mut Remembered::default())
+}
+
+/// The same for whoever asks about the same cases time and again.
+///
+/// # Errors
+/// As [`solve`].
+pub fn solve_again(
+    classes: &[Class],
+    constraints: &[Constraint],
+    target: Target,
+    known: &mut Remembered,
+) -> Result<Space, Unsolved> {
     fits(classes, target)?;
-    let pairs = spans::all(classes, constraints)?;
+    let pairs = spans::all(classes, constraints, known)?;
     let spans: Vec<Span> = pairs.iter().map(spans::Pairs::span).collect();
     from_spans(classes, &spans, target)
 }
@@ -102,18 +115,21 @@ pub(super) fn from_spans(
     for index in (needed.max(1)..=target.most()).rev() {
         let layout = Layout::new(classes, index);
         let basis = null_space(&layout, &shapes)?;
-        let bounds = bounds(classes, &layout, &basis);
-        for (most, bound) in most.iter_mut().zip(&bounds) {
+        // Most of what is tried fails for those that have to reach all cores.
+        let least = bounds(classes, &layout, &basis, |c| c.spread);
+        for (most, bound) in most.iter_mut().zip(&least) {
             *most = (*most).max(*bound);
         }
+        let short = |(class, bound): (&Class, &usize)| class.spread && *bound < needed;
+        if classes.iter().zip(&least).any(short) {
+            continue;
+        }
+        let bounds = bounds(classes, &layout, &basis, |_| true);
         let spread = || {
             (0..)
                 .zip(classes.iter().zip(&bounds))
                 .filter(|(_, (c, _))| c.spread)
         };
-        if spread().any(|(_, (_, bound))| *bound < needed) {
-            continue;
-        }
         // What any hash of so many bits could reach.
         let lost = if spread().all(|(_, (_, bound))| *bound == index) {
             0
@@ -301,10 +317,10 @@ pub(super) fn space_at(
         cores: 1,
     };
     fits(classes, target)?;
-    let pairs = spans::all(classes, constraints)?;
+    let pairs = spans::all(classes, constraints, &mut Remembered::default())?;
     let spans: Vec<Span> = pairs.iter().map(spans::Pairs::span).collect();
     let layout = Layout::new(classes, index);
     let basis = null_space(&layout, &equations::shapes(classes, &spans))?;
-    let bounds = bounds(classes, &layout, &basis);
+    let bounds = bounds(classes, &layout, &basis, |_| true);
     Ok(Space::new(classes, layout, basis, bounds, target, &spans))
 }

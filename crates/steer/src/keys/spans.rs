@@ -1,10 +1,12 @@
 //! What the constraints say of the hash inputs: for each case, the pairs of inputs that must meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::case::{Bit, Case, Constraint, Part, Side};
 use super::class::{Class, ClassId};
 use super::unsolved::Invalid;
+use crate::fields::Field;
 use crate::gf2::{Echelon, Row};
 
 /// Equations of one case; more than the bits of any two packets' headers.
@@ -29,8 +31,8 @@ pub(super) struct Pairs {
     pub split: usize,
     /// of both
     pub bits: usize,
-    pub base: Row,
-    pub directions: Vec<Row>,
+    /// the base, then the directions
+    pub vectors: Arc<Vec<Row>>,
 }
 
 /// Vectors that span the pairs of a case. "Equal hash" is linear in the pair, so that it holds for all
@@ -41,24 +43,51 @@ pub(super) struct Span {
     pub b: ClassId,
     /// the bits of a's input
     pub split: usize,
-    pub vectors: Vec<Row>,
+    /// one list for all classes that are hashed alike
+    pub vectors: Arc<Vec<Row>>,
+}
+
+/// What cases come to that were asked about before: of many constraints the case is one, and classes are hashed alike.
+#[derive(Default, Debug)]
+pub struct Remembered {
+    /// fields that are hashed, and how many bits each field has, each once
+    inputs: HashMap<(Vec<Field>, [usize; 4]), usize>,
+    /// by case and the inputs of both classes; the cases are held, so that no other one takes their place
+    cases: HashMap<(*const Case, usize, usize), (Arc<Case>, Solved)>,
+}
+
+/// Base and directions, if any pair satisfies the case.
+type Solved = Option<Arc<Vec<Row>>>;
+
+impl Remembered {
+    fn input(&mut self, class: &Class) -> usize {
+        let bits = Field::ALL.map(|f| f.bits(class.kind));
+        let input = (class.fields.clone(), bits);
+        let next = self.inputs.len();
+        *self.inputs.entry(input).or_insert(next)
+    }
 }
 
 impl Pairs {
     /// The span.
     pub fn span(&self) -> Span {
-        let base = std::iter::once(&self.base);
         Span {
             a: self.a,
             b: self.b,
             split: self.split,
-            vectors: base.chain(&self.directions).cloned().collect(),
+            vectors: self.vectors.clone(),
         }
     }
 }
 
 /// The pairs of every case that any pair satisfies.
-pub(super) fn all(classes: &[Class], constraints: &[Constraint]) -> Result<Vec<Pairs>, Invalid> {
+pub(super) fn all(
+    classes: &[Class],
+    constraints: &[Constraint],
+    known: &mut Remembered,
+) -> Result<Vec<Pairs>, Invalid> {
+    let inputs: Vec<usize> = classes.iter().map(|c| known.input(c)).collect();
+    let input = |id: ClassId| inputs.get(id).copied().unwrap_or(usize::MAX);
     let cases = || constraints.iter().flat_map(|c| &c.cases);
     let equations: usize = cases().map(|case| case.equations.len()).sum();
     if cases().count() > MAX_CASES || equations > MAX_TOTAL {
@@ -69,16 +98,23 @@ pub(super) fn all(classes: &[Class], constraints: &[Constraint]) -> Result<Vec<P
         let class = |id: ClassId| classes.get(id).ok_or(Invalid::NoClass { class: id });
         let (a, b) = (class(constraint.a)?, class(constraint.b)?);
         for (place, case) in constraint.cases.iter().enumerate() {
-            let solved = pairs(a, b, case)?;
-            found.extend(solved.map(|(base, directions)| Pairs {
+            let same = (Arc::as_ptr(case), input(constraint.a), input(constraint.b));
+            let solved = match known.cases.get(&same) {
+                Some((_, solved)) => solved.clone(),
+                None => {
+                    let solved = pairs(a, b, case)?.map(Arc::new);
+                    known.cases.insert(same, (case.clone(), solved.clone()));
+                    solved
+                }
+            };
+            found.extend(solved.map(|vectors| Pairs {
                 constraint: number,
                 case: place,
                 a: constraint.a,
                 b: constraint.b,
                 split: a.bits(),
                 bits: a.bits() + b.bits(),
-                base,
-                directions,
+                vectors,
             }));
         }
     }
@@ -89,7 +125,7 @@ pub(super) fn all(classes: &[Class], constraints: &[Constraint]) -> Result<Vec<P
 ///
 /// The equations are homogenised: one more unknown stands for the constant 1. The null space then is the
 /// span of the pairs together with that 1, and what is not hashed is cut off its vectors.
-fn pairs(a: &Class, b: &Class, case: &Case) -> Result<Option<(Row, Vec<Row>)>, Invalid> {
+fn pairs(a: &Class, b: &Class, case: &Case) -> Result<Option<Vec<Row>>, Invalid> {
     if case.equations.len() > MAX_EQUATIONS {
         return Err(Invalid::TooMany);
     }
@@ -131,7 +167,9 @@ fn pairs(a: &Class, b: &Class, case: &Case) -> Result<Option<(Row, Vec<Row>)>, I
         short
     };
     let directions = vectors.iter().map(cut).filter(|vector| !vector.is_zero());
-    Ok(Some((cut(&base), directions.collect())))
+    Ok(Some(
+        std::iter::once(cut(&base)).chain(directions).collect(),
+    ))
 }
 
 /// Where a bit stands in the pair of hash inputs; none when it is not hashed.

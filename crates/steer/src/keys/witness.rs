@@ -7,11 +7,13 @@
 //! dimension, so that there are at most as many questions as V has dimensions (a few hundred), each
 //! without quantifiers, as an SMT solver likes them.
 
+use std::sync::Arc;
+
 use super::case::{Bit, Constraint, Part, Side};
 use super::class::Class;
 use super::solve::{Target, fits, from_spans, offered};
 use super::space::Space;
-use super::spans::{self, Pairs, Span};
+use super::spans::{self, Pairs, Remembered, Span};
 use super::unsolved::{Invalid, Unsolved};
 use crate::gf2::{Echelon, Row};
 use crate::nic::Nic;
@@ -90,7 +92,8 @@ pub(super) fn exact_for(
     fits(classes, target)?;
     let mut asking = Asking::default();
     let mut exact = Vec::new();
-    for pairs in spans::all(classes, constraints)? {
+    let pairs = spans::all(classes, constraints, &mut Remembered::default())?;
+    for pairs in pairs {
         exact.push(shrunk(classes, &pairs, witness, &mut asking)?);
     }
     let space = from_spans(classes, &exact, target)?;
@@ -105,11 +108,11 @@ fn shrunk(
     asking: &mut Asking,
 ) -> Result<Span, Invalid> {
     let mut span = pairs.span();
-    span.vectors = independent(&span.vectors, pairs.bits);
+    let mut vectors = independent(&span.vectors, pairs.bits);
     let mut known = Echelon::new(pairs.bits);
-    while known.rank() < span.vectors.len() {
+    while known.rank() < vectors.len() {
         let functions = known.clone().orthogonal();
-        let apart = |f: &Row| span.vectors.iter().position(|vector| f.dot(vector));
+        let apart = |f: &Row| vectors.iter().position(|vector| f.dot(vector));
         let Some((function, place)) = functions.iter().find_map(|f| Some((f, apart(f)?))) else {
             break;
         };
@@ -126,7 +129,7 @@ fn shrunk(
             Answer::Pair(ones) => {
                 let mut pair = vector(classes, pairs, &ones);
                 let mut all = Echelon::new(pairs.bits);
-                for vector in &span.vectors {
+                for vector in &vectors {
                     all.insert(&mut vector.clone());
                 }
                 if !function.dot(&pair) || !all.contains(&pair) {
@@ -139,8 +142,8 @@ fn shrunk(
             }
             Answer::None => {
                 asking.gained += 1;
-                let pivot = span.vectors.swap_remove(place);
-                for vector in &mut span.vectors {
+                let pivot = vectors.swap_remove(place);
+                for vector in &mut vectors {
                     if function.dot(vector) {
                         vector.add(&pivot);
                     }
@@ -148,12 +151,13 @@ fn shrunk(
             }
             Answer::Unknown => {
                 asking.unknown += 1;
-                if let Some(vector) = span.vectors.get(place) {
+                if let Some(vector) = vectors.get(place) {
                     known.insert(&mut vector.clone());
                 }
             }
         }
     }
+    span.vectors = Arc::new(vectors);
     Ok(span)
 }
 

@@ -93,7 +93,7 @@ pub fn heavy_hitters() -> Known {
 /// Per source and per destination.
 pub fn two_counters() -> Known {
     let mut known = one(keeps(TCP, &[SA]));
-    known.constraints[0].cases.push(keeps(TCP, &[DA]));
+    known.constraints[0].cases.push(keeps(TCP, &[DA]).into());
     known
 }
 
