@@ -36,13 +36,29 @@ const PINNED: &[Pinned] = &[
         "firewall",
         "shard",
         &[("flows", "shard", "R1")],
-        &[("LAN", &[FROM, TO]), ("WAN", &[FROM, TO])],
+        &[
+            ("LAN", &[FROM, TO, FROM_PORT, TO_PORT]),
+            ("WAN", &[FROM, TO, FROM_PORT, TO_PORT]),
+        ],
     ),
     (
         "nat",
         "shard",
         &[("leases", "shard", "R5"), ("flows", "shard", "R2")],
         &[("LAN", &[TO, TO_PORT]), ("WAN", &[FROM, FROM_PORT])],
+    ),
+    (
+        "einat",
+        "shard",
+        &[
+            ("udp_mappings", "shard", "R1"),
+            ("tcp_mappings", "shard", "R2"),
+            ("udp_leases0", "shard", "R6"),
+            ("udp_leases3", "shard", "R6"),
+            ("tcp_leases0", "shard", "R6"),
+            ("tcp_leases3", "shard", "R6"),
+        ],
+        &[("LAN", &[FROM, FROM_PORT]), ("WAN", &[TO_PORT])],
     ),
     (
         "cl",
