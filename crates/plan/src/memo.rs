@@ -26,6 +26,8 @@ pub(crate) struct Parts {
     pub sure: Vec<Offset>,
     /// there is a choice in it
     pub chooses: bool,
+    /// a place in it is a choice between places
+    pub chosen: bool,
     /// conditions in it, sorted
     conditions: Vec<ExprId>,
     /// those among them that a byte equals a constant
@@ -77,8 +79,10 @@ impl Parts {
         }
         parts.computed = !bases.is_empty();
         for id in cone(arena, &bases, |_| false) {
-            if let Node::Byte { base, at } = *arena.node(id) {
-                parts.under.push((base, at));
+            match *arena.node(id) {
+                Node::Byte { base, at } => parts.under.push((base, at)),
+                Node::Ite(..) => parts.chosen = true,
+                _ => {}
             }
         }
         parts.places.sort_unstable();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use millrace_steer::keys::{
-    Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again,
+    Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again, solve_otherwise,
 };
 use millrace_steer::{Field, Kind, Nic};
 
@@ -140,10 +140,12 @@ impl Device<'_> {
                 if tried.contains(&classes) {
                     continue;
                 }
-                let found = self.attempt(meetings, steered, &classes);
+                // Only of the first it is asked why.
+                let found = self.attempt(meetings, steered, &classes, first.is_none());
                 tried.push(classes);
                 match found {
-                    Ok(solved) => return Ok(solved),
+                    Ok(Some(solved)) => return Ok(solved),
+                    Ok(None) => {}
                     Err(e) => first = first.or(Some(e)),
                 }
             }
@@ -195,13 +197,14 @@ impl Device<'_> {
         steered
     }
 
-    /// Keys for these classes.
+    /// Keys for these classes, or why there are none, if that is asked.
     fn attempt(
         &self,
         meetings: &[Meeting],
         steered: Vec<Steered>,
         classes: &[Class],
-    ) -> Result<Solved, Unsolved> {
+        why: bool,
+    ) -> Result<Option<Solved>, Unsolved> {
         let number: BTreeMap<Packets, usize> = steered
             .iter()
             .enumerate()
@@ -216,12 +219,15 @@ impl Device<'_> {
             .collect();
         let target = Target::of(self.nic, self.cores);
         let mut known = self.remembered.borrow_mut();
-        let space = solve_again(classes, &constraints, target, &mut known)?;
-        Ok(Solved {
+        let space = match why {
+            true => Some(solve_again(classes, &constraints, target, &mut known)?),
+            false => solve_otherwise(classes, &constraints, target, &mut known)?,
+        };
+        Ok(space.map(|space| Solved {
             steered,
             space,
             took: Duration::ZERO,
-        })
+        }))
     }
 }
 

@@ -83,9 +83,11 @@ impl Course {
     /// that a later condition speaks of is chosen by what an earlier one tells.
     fn told(&self, arena: &mut Arena) -> Vec<ExprId> {
         let mut guard = self.guard.clone();
-        if guard.iter().any(|e| self.memo.parts(arena, *e).chooses) {
+        let parts = |e: &ExprId| self.memo.parts(arena, *e);
+        let chosen: Vec<ExprId> = guard.iter().copied().filter(|e| parts(e).chosen).collect();
+        if !chosen.is_empty() {
             let conditions = conditions(arena, &guard);
-            let decided = self.memo.decided(arena, &guard, &conditions);
+            let decided = self.memo.decided(arena, &chosen, &conditions);
             guard.extend(
                 decided
                     .into_iter()

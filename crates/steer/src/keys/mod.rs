@@ -35,7 +35,7 @@ pub use case::{Bit, Bits, Case, Constraint, Equation, Part, Side};
 pub use class::{Class, ClassId};
 pub use draw::{Keys, Rank};
 pub use software::{Checked, Pair, pairs};
-pub use solve::{Target, solve, solve_again, solve_for};
+pub use solve::{Target, solve, solve_again, solve_for, solve_otherwise};
 pub use space::{Reach, Space};
 pub use spans::Remembered;
 pub use unsolved::{Barred, Infeasible, Invalid, No, Unsolved};

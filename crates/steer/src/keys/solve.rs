@@ -98,17 +98,65 @@ pub fn solve_again(
     from_spans(classes, &spans, target)
 }
 
+/// The same for whoever has been told already why there are none, of other classes: none if there are none of these
+/// either.
+///
+/// # Errors
+/// [`Invalid`]: the question makes no sense.
+pub fn solve_otherwise(
+    classes: &[Class],
+    constraints: &[Constraint],
+    target: Target,
+    known: &mut Remembered,
+) -> Result<Option<Space>, Invalid> {
+    fits(classes, target)?;
+    let pairs = spans::all(classes, constraints, known)?;
+    let spans: Vec<Span> = pairs.iter().map(spans::Pairs::span).collect();
+    Ok(best(classes, &spans, target)?.ok())
+}
+
+/// What is known of a search that found no space.
+struct Searched {
+    /// every space was tried
+    proved: bool,
+    /// the invariants, if they were asked for
+    invariants: Option<Vec<usize>>,
+    /// by class the greatest bound
+    most: Vec<usize>,
+}
+
 /// The same from the vectors that must meet.
 pub(super) fn from_spans(
     classes: &[Class],
     spans: &[Span],
     target: Target,
 ) -> Result<Space, Unsolved> {
+    let searched = match best(classes, spans, target)? {
+        Ok(space) => return Ok(space),
+        Err(searched) => searched,
+    };
+    if !searched.proved {
+        return Err(Unsolved::NotFound);
+    }
+    let invariants = searched.invariants;
+    let invariants = invariants.unwrap_or_else(|| equations::invariants(classes, spans));
+    let infeasible = infeasible(classes, invariants, &searched.most, target.needed());
+    match infeasible.barred.is_empty() {
+        true => Err(Unsolved::Together),
+        false => Err(infeasible.into()),
+    }
+}
+
+/// The best of the spaces in which every class reaches all cores.
+fn best(
+    classes: &[Class],
+    spans: &[Span],
+    target: Target,
+) -> Result<Result<Space, Searched>, Invalid> {
     let shapes = equations::shapes(classes, spans);
     let needed = target.needed();
     let mut most = vec![0; classes.len()];
-    // The best of the spaces in which every class reaches all cores: the largest shortfall of a class
-    // from what its invariants allow.
+    // With the largest shortfall of a class from what its invariants allow.
     let mut best: Option<(usize, Space)> = None;
     let mut proved = true;
     let mut at_most = None;
@@ -156,18 +204,14 @@ pub(super) fn from_spans(
             Reaches::Unknown => proved = false,
         }
     }
-    if let Some((_, space)) = best {
-        return Ok(space);
-    }
-    if !proved {
-        return Err(Unsolved::NotFound);
-    }
-    let invariants = at_most.unwrap_or_else(|| equations::invariants(classes, spans));
-    let infeasible = infeasible(classes, invariants, &most, needed);
-    match infeasible.barred.is_empty() {
-        true => Err(Unsolved::Together),
-        false => Err(infeasible.into()),
-    }
+    Ok(match best {
+        Some((_, space)) => Ok(space),
+        None => Err(Searched {
+            proved,
+            invariants: at_most,
+            most,
+        }),
+    })
 }
 
 /// Whether some key of a space reaches all cores with every class.
