@@ -12,7 +12,8 @@ use crate::expr::walk::cone;
 /// Most blocks for which it is worked out which reach which.
 const REACH: usize = 6000;
 
-/// So many states that wait at the head of a loop merge though their pointers, and fields that they read, are at different computed offsets.
+/// So many states that wait at the head of a loop merge though their pointers, and fields that they read, are at
+/// different computed offsets.
 const CROWD: usize = 64;
 
 impl Engine<'_> {
@@ -102,7 +103,8 @@ impl Engine<'_> {
                         s = m;
                         kept.remove(i);
                         kinds.remove(i);
-                        i = 0;
+                        // Each merger begins anew, so each asks for the time.
+                        i = if self.late() { kept.len() } else { 0 };
                     }
                     None => i += 1,
                 }

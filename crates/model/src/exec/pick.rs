@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use millrace_check::facts::Op;
 use millrace_object::insn::{Insn, REGISTERS};
 
+use super::Engine;
 use super::state::{State, Value};
-use super::{Engine, Gap};
 use crate::expr::{Bin, ExprId, Node};
 
 /// Most instructions of one side.
@@ -19,20 +19,11 @@ impl Engine<'_> {
     /// The state where the two sides of a branch meet, if they only compute, and if what they leave different is a
     /// computed number on one of them and the branch compares that with a constant. One of two constants is a decision
     /// that later branches ask for, and one of two numbers for another reason is better told apart.
-    pub(super) fn picked(
-        &mut self,
-        s: &State,
-        condition: ExprId,
-        target: usize,
-    ) -> Result<Option<State>, Gap> {
+    pub(super) fn picked(&mut self, s: &State, condition: ExprId, target: usize) -> Option<State> {
         let negated = self.arena.not(condition);
         let known = s.guard.contains(&condition) || s.guard.contains(&negated);
-        let Some((yes, no, join)) = self.sides(s.at, target).filter(|_| !known) else {
-            return Ok(None);
-        };
-        let (Some(yes), Some(no)) = (self.side(s, yes)?, self.side(s, no)?) else {
-            return Ok(None);
-        };
+        let (yes, no, join) = self.sides(s.at, target).filter(|_| !known)?;
+        let (yes, no) = (self.side(s, yes)?, self.side(s, no)?);
         let block = self.blocks.of.get(join).copied();
         let live = block.and_then(|b| self.live.get(b));
         let live = live.and_then(|l| l.levels.get(s.frames.len().saturating_sub(1)));
@@ -47,18 +38,19 @@ impl Engine<'_> {
                 (Value::Num(a), Value::Num(b)) if self.excepted(condition, a, b) => {
                     Value::Num(self.arena.ite(condition, a, b))
                 }
-                _ => return Ok(None),
+                _ => return None,
             };
             out.set(r, value);
         }
         out.steps = yes.steps.max(no.steps);
         out.at = join;
-        Ok(Some(out))
+        Some(out)
     }
 
     /// Whether one of two numbers is computed and a condition compares it with a constant.
     fn excepted(&mut self, condition: ExprId, a: ExprId, b: ExprId) -> bool {
-        let whole = match *self.arena.node(self.plainly(condition)) {
+        let plain = self.arena.negated(condition).unwrap_or(condition);
+        let whole = match *self.arena.node(plain) {
             Node::Cmp(_, x, y) if self.arena.constant(y).is_some() => x,
             Node::Cmp(_, x, y) if self.arena.constant(x).is_some() => y,
             _ => return false,
@@ -72,15 +64,6 @@ impl Engine<'_> {
             };
             !self.is_kept(e) && [essence, low].contains(&compared)
         })
-    }
-
-    /// A condition without its negation.
-    fn plainly(&self, condition: ExprId) -> ExprId {
-        match *self.arena.node(condition) {
-            Node::Bin(Bin::Xor, x, y) if self.arena.constant(y) == Some(1) => x,
-            Node::Bin(Bin::Xor, x, y) if self.arena.constant(x) == Some(1) => y,
-            _ => condition,
-        }
     }
 
     /// What a number is made of, by adding zeros, taking the lower bits, or a constant.
@@ -131,17 +114,17 @@ impl Engine<'_> {
         (through.1 == over.1).then_some(([target, over.0], [at + 1, through.0], over.1))
     }
 
-    /// What these steps compute.
-    fn side(&mut self, s: &State, [from, to]: [usize; 2]) -> Result<Option<State>, Gap> {
+    /// What these steps compute; none also where they compute what has no meaning, as that way may be impossible.
+    fn side(&mut self, s: &State, [from, to]: [usize; 2]) -> Option<State> {
         let mut s = s.clone();
         for at in from..to {
             let Some(Op::Plain(insn)) = self.flow.steps.get(at).map(|s| s.op) else {
-                return Ok(None);
+                return None;
             };
-            self.plain(&mut s, insn, None)?;
+            self.plain(&mut s, insn, None).ok()?;
             s.steps += 1;
         }
-        Ok(Some(s))
+        Some(s)
     }
 }
 

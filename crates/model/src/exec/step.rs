@@ -100,7 +100,7 @@ impl Engine<'_> {
         let (a, b) = (s.reg(usize::from(left.0)), self.operand(&s, right));
         let (yes, no) = if facts.holds && facts.fails {
             let condition = self.condition(condition, width, a, b)?;
-            if let Some(s) = self.picked(&s, condition, target.0)? {
+            if let Some(s) = self.picked(&s, condition, target.0) {
                 return Ok(Next::On(vec![s]));
             }
             self.split(s, condition)

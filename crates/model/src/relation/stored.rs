@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Relation, port, port_name};
 use crate::exec::Access;
-use crate::expr::{Bin, ExprId, Node, Rel};
+use crate::expr::{ExprId, Node, Rel};
 use crate::layout::Layout;
 use crate::model::{Effect, Entry, Model, Path};
 use crate::report::verdict::{passes, verdict};
@@ -286,15 +286,9 @@ fn one(
 /// An equality of a guard, or its contrary.
 fn equality(entry: &Entry, e: ExprId) -> Option<(bool, ExprId, ExprId)> {
     let a = &entry.arena;
-    match *a.node(e) {
-        Node::Cmp(Rel::Eq, x, y) => Some((true, x, y)),
-        Node::Bin(Bin::Xor, x, y) if a.width(e) == 1 => {
-            let inner = if a.constant(x) == Some(1) { y } else { x };
-            match *a.node(inner) {
-                Node::Cmp(Rel::Eq, x, y) => Some((false, x, y)),
-                _ => None,
-            }
-        }
+    let contrary = a.negated(e);
+    match *a.node(contrary.unwrap_or(e)) {
+        Node::Cmp(Rel::Eq, x, y) => Some((contrary.is_none(), x, y)),
         _ => None,
     }
 }

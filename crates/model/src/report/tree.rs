@@ -10,8 +10,8 @@ use super::share::{key, share};
 use super::verdict::verdict;
 use super::{Context, dependences};
 use crate::exec::Access;
+use crate::expr::ExprId;
 use crate::expr::sets::{Place, Set};
-use crate::expr::{Bin, ExprId, Node as Expr};
 use crate::known::Of;
 use crate::layout::Layout;
 use crate::model::{Entry, Path};
@@ -211,12 +211,7 @@ impl<'a> Builder<'a> {
             }
         }
         let a = &self.entry.arena;
-        let not = |e: ExprId, f: ExprId| match *a.node(f) {
-            Expr::Bin(Bin::Xor, x, y) => {
-                (a.constant(x) == Some(1) && y == e) || (a.constant(y) == Some(1) && x == e)
-            }
-            _ => false,
-        };
+        let not = |e: ExprId, f: ExprId| a.negated(f) == Some(e);
         let contrary = match groups.as_slice() {
             [(Some(e), _), (Some(f), _)] => not(*e, *f) || not(*f, *e),
             _ => false,

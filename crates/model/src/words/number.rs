@@ -61,11 +61,7 @@ impl Printer<'_> {
     /// A choice that keeps a number from being more, or less, than a constant.
     fn bounded(&self, c: ExprId, x: ExprId, y: ExprId) -> Option<String> {
         let a = self.arena;
-        let (c, x, y) = match *a.node(c) {
-            Node::Bin(Bin::Xor, c, one) if a.constant(one) == Some(1) => (c, y, x),
-            Node::Bin(Bin::Xor, one, c) if a.constant(one) == Some(1) => (c, y, x),
-            _ => (c, x, y),
-        };
+        let (c, x, y) = a.negated(c).map_or((c, x, y), |c| (c, y, x));
         let Node::Cmp(Rel::Less, p, q) = *a.node(c) else {
             return None;
         };

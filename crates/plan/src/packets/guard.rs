@@ -21,7 +21,7 @@ pub(crate) fn conjuncts(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
 
 /// What a guard says of conditions.
 pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bool> {
-    let said = |e: ExprId| match negated(arena, e) {
+    let said = |e: ExprId| match arena.negated(e) {
         Some(contrary) => (contrary, false),
         None => (e, true),
     };
@@ -31,7 +31,7 @@ pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bo
 /// The parts of a guard that speak of the packet alone.
 pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<ExprId> {
     let plain = |e: ExprId| {
-        let inner = negated(arena, e).unwrap_or(e);
+        let inner = arena.negated(e).unwrap_or(e);
         !matches!(arena.node(inner), Node::Bin(Bin::And | Bin::Or, ..))
     };
     let mut all = conjuncts(arena, guard);
@@ -40,20 +40,6 @@ pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<Exp
     all.sort_unstable();
     all.dedup();
     all
-}
-
-/// The condition whose contrary this is.
-pub(crate) fn negated(arena: &Arena, e: ExprId) -> Option<ExprId> {
-    match *arena.node(e) {
-        Node::Bin(Bin::Xor, a, b) if arena.width(e) == 1 => {
-            if arena.constant(a) == Some(1) {
-                Some(b)
-            } else {
-                (arena.constant(b) == Some(1)).then_some(a)
-            }
-        }
-        _ => None,
-    }
 }
 
 /// The last byte that is there where a condition holds that speaks of the packet's length.
@@ -71,7 +57,7 @@ pub(super) fn last_byte(arena: &Arena, e: ExprId) -> Option<Offset> {
             }
         }
     };
-    let (condition, holds) = match negated(arena, e) {
+    let (condition, holds) = match arena.negated(e) {
         Some(inner) => (inner, false),
         None => (e, true),
     };

@@ -17,7 +17,7 @@ use crate::memo::Memo;
 use crate::offset::Offset;
 
 pub(crate) use course::{Course, views};
-pub(crate) use guard::{conditions, conjuncts, negated, of_packet};
+pub(crate) use guard::{conditions, conjuncts, of_packet};
 pub(crate) use kinds::{FRAGMENT, kinds_of};
 
 /// Next headers of IPv6 that other headers follow (crates/steer, fields.rs).

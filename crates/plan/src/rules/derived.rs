@@ -20,7 +20,7 @@ use millrace_model::writers::Writer;
 use millrace_object::program::{ObjectId, Program};
 
 use crate::key::{DEEPEST, followed};
-use crate::packets::{conjuncts, negated};
+use crate::packets::conjuncts;
 use crate::touch::{Source, Touch, value_byte};
 
 /// What is known of bits of a value: that they are these, or, with `false`, that they are not.
@@ -253,7 +253,7 @@ fn said(
     at: impl Fn((ExprId, u32)) -> Option<u32>,
 ) -> Vec<Condition> {
     let of = |e: ExprId| {
-        let (e, equal) = negated(arena, e).map_or((e, true), |inner| (inner, false));
+        let (e, equal) = arena.negated(e).map_or((e, true), |inner| (inner, false));
         let Node::Cmp(Rel::Eq, a, b) = *arena.node(e) else {
             return None;
         };

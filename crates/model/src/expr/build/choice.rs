@@ -9,20 +9,30 @@ const INSIDE: usize = 48;
 impl Arena {
     /// A truth value negated.
     pub fn not(&mut self, e: ExprId) -> ExprId {
-        let one = self.number(1, 1);
-        if let Node::Bin(Bin::Xor, a, b) = *self.node(e) {
-            if a == one {
-                return b;
-            }
-            if b == one {
-                return a;
-            }
+        if let Some(contrary) = self.negated(e) {
+            return contrary;
         }
+        let one = self.number(1, 1);
         if let Some(c) = self.constant(e) {
             return self.number(c ^ 1, 1);
         }
         let (a, b) = if e > one { (one, e) } else { (e, one) };
         self.add(Node::Bin(Bin::Xor, a, b), 1)
+    }
+
+    /// The truth value whose contrary this one is.
+    #[must_use]
+    pub fn negated(&self, e: ExprId) -> Option<ExprId> {
+        match *self.node(e) {
+            Node::Bin(Bin::Xor, a, b) if self.width(e) == 1 => {
+                if self.constant(a) == Some(1) {
+                    Some(b)
+                } else {
+                    (self.constant(b) == Some(1)).then_some(a)
+                }
+            }
+            _ => None,
+        }
     }
 
     /// All of them hold.
