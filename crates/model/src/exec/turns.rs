@@ -4,7 +4,7 @@
 //! and of the packet. Which these are is found by following one turn after another from a state at the head in which
 //! those found so far are symbols, until a turn changes nothing else: then this state stands for every turn, the
 //! first among them (the inductive step of Floyd and Hoare, with no more of an invariant than what stays as it
-//! is). The ways out of it are the ways out of the loop, and before the accesses of the last turn stand those of
+//! is, and that what counts the turns stays below a number). The ways out of it are the ways out of the loop, and before the accesses of the last turn stand those of
 //! all turns, each as something that may happen any number of times ([`Access::repeated`]).
 //!
 //! So the paths cover every execution, and some of them may be impossible. Which loops are taken so is in wide.rs.
@@ -22,7 +22,7 @@ use super::state::{Access, Cell, Presence, State, Value, Written};
 use super::{Engine, Gap};
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
-use crate::expr::{ExprId, Node, Origin};
+use crate::expr::{ExprId, Node, Origin, Rel};
 use crate::model::Effect;
 
 /// Most turns that are followed until one changes nothing new.
@@ -35,23 +35,25 @@ const LOOSE: &str = "a loop is taken for any number of turns";
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Changes {
     /// registers by the depth of their frame, with the bits that their numbers have at most
-    regs: BTreeMap<(usize, usize), u32>,
+    pub(super) regs: BTreeMap<(usize, usize), u32>,
+    /// numbers that such registers stay below in every turn
+    below: BTreeMap<(usize, usize), u64>,
     /// registers that hold something on some ways only, which nobody reads
-    idle: BTreeSet<(usize, usize)>,
+    pub(super) idle: BTreeSet<(usize, usize)>,
     /// bytes of stack
-    stack: BTreeSet<(FrameId, i64)>,
+    pub(super) stack: BTreeSet<(FrameId, i64)>,
     /// bytes of stack that are there on some ways only
-    unread: BTreeSet<(FrameId, i64)>,
+    pub(super) unread: BTreeSet<(FrameId, i64)>,
     /// bytes of values that the path knows
-    bytes: BTreeMap<ObjectId, BTreeSet<u32>>,
+    pub(super) bytes: BTreeMap<ObjectId, BTreeSet<u32>>,
     /// objects of which a turn may add or remove entries that the path knows
-    upset: BTreeSet<ObjectId>,
+    pub(super) upset: BTreeSet<ObjectId>,
     /// objects that a turn writes to
     written: BTreeSet<ObjectId>,
     /// globals that the path comes to in the loop
     globals: BTreeSet<ObjectId>,
     /// bytes of the packet
-    packet: BTreeSet<(Option<ExprId>, i64)>,
+    pub(super) packet: BTreeSet<(Option<ExprId>, i64)>,
 }
 
 /// Whether two accesses are one of the program's, with what came of it.
@@ -61,7 +63,7 @@ fn kin(a: &Access, b: &Access) -> bool {
 }
 
 /// The objects that a state has written to since it had so many accesses.
-fn written(s: &State, since: usize) -> impl Iterator<Item = ObjectId> {
+pub(super) fn written(s: &State, since: usize) -> impl Iterator<Item = ObjectId> {
     let writes = |a: &&Access| matches!(a.effect, Effect::Write | Effect::Add);
     s.accesses
         .iter()
@@ -77,9 +79,13 @@ impl Engine<'_> {
         if turn.back.is_empty() {
             return Ok(turn);
         }
-        // What the last turn does and leaves no trace of may as well be done by an earlier one.
+        // What the last turn does and leaves no other trace of than any turn may as well be done by an earlier one.
         let mut turns = turn.back;
-        turns.extend(turn.out.iter().filter_map(|o| self.quiet(&from, o)));
+        turns.extend(
+            turn.out
+                .iter()
+                .filter_map(|o| self.quiet(&from, o, &changes)),
+        );
         let turned = self.earlier(&from, &turns);
         let last = State {
             accesses: turned.accesses,
@@ -96,7 +102,7 @@ impl Engine<'_> {
             // What it does must stand among what is repeated.
             let known = |a: &Access| last.accesses.iter().any(|b| b.repeated && kin(a, b));
             let stands = o.accesses.iter().skip(last.accesses.len()).all(known);
-            if let Some(quiet) = self.quiet(&last, &o).filter(|_| stands) {
+            if let Some(quiet) = self.quiet(&last, &o, &changes).filter(|_| stands) {
                 o = quiet;
                 (o.guard, o.model) = (last.guard.clone(), last.model.clone());
                 (o.accesses, o.places) = (last.accesses.clone(), last.places.clone());
@@ -112,40 +118,6 @@ impl Engine<'_> {
         Ok(done)
     }
 
-    /// A way out of a loop that leaves everything that is read later as it was at the head, but for constants;
-    /// without what is not read later.
-    fn quiet(&self, from: &State, out: &State) -> Option<State> {
-        let mut out = out.clone();
-        let block = self.blocks.of.get(out.at).copied();
-        let start = block.and_then(|b| self.blocks.starts.get(b));
-        let live = block.and_then(|b| self.live.get(b));
-        if let (Some(live), true) = (live, start == Some(&out.at)) {
-            merge::forget(&mut out, live);
-        }
-        let alike = |v: &Value, w: &Value| match (v, w) {
-            (Value::Num(e), w) => self.arena.constant(*e).is_some() || *w == Value::Num(*e),
-            (Value::Unset, _) => true,
-            (v, w) => v == w,
-        };
-        let frames = out.frames.iter().zip(&from.frames);
-        let quiet = out.frames.len() == from.frames.len()
-            && frames
-                .into_iter()
-                .all(|((f, x), (g, y))| f == g && x.iter().zip(y).all(|(v, w)| alike(v, w)))
-            && out.stack.iter().all(|(k, c)| match c {
-                Cell::Byte(e) if self.arena.constant(*e).is_some() => true,
-                c => from.stack.get(k) == Some(c),
-            })
-            && out.places.starts_with(&from.places)
-            && written(&out, from.accesses.len()).all(|object| from.turned.contains(&object))
-            && out.globals == from.globals
-            && out.packet == from.packet
-            && out.target == from.target
-            && out.borders == from.borders
-            && out.tail_calls == from.tail_calls;
-        quiet.then_some(out)
-    }
-
     /// Follows one turn of a loop that stands for all: from the state with the globals that the loop comes to, and
     /// from the same as it is in any turn; with what turns change.
     pub(super) fn one_turn(
@@ -157,8 +129,11 @@ impl Engine<'_> {
             merge::forget(&mut s, live);
         }
         // What other states of the path have found of the loop is the beginning of what is asked of this one.
-        let mut changes = self.summed.get(&head).cloned().unwrap_or_default();
+        let mut fresh = self.supposed(&s, head);
+        self.stays_below(&s, &mut fresh);
+        let mut changes = self.summed.get(&head).unwrap_or(&fresh).clone();
         changes.packet.clear();
+        self.stays_below(&s, &mut changes);
         for at in changes.regs.keys().copied().collect::<Vec<_>>() {
             let slot = s.frames.get(at.0).and_then(|f| f.1.get(at.1));
             if let Some(Value::Num(e) | Value::Ptr(_, e)) = slot {
@@ -172,12 +147,15 @@ impl Engine<'_> {
             if let Some(why) = turn.missing {
                 return gap(why);
             }
-            if turn.back.is_empty() && changes != Changes::default() {
+            if turn.back.is_empty() && changes != fresh {
                 // What is known of other states is no reason to take this one for more than it is.
-                changes = Changes::default();
+                changes = fresh.clone();
                 continue;
             }
             let mut more = changes.clone();
+            for back in &turn.back {
+                self.stays_below(back, &mut more);
+            }
             for mut back in turn.back.iter().cloned() {
                 if let Some(live) = self.live.get(head) {
                     merge::forget(&mut back, live);
@@ -191,6 +169,40 @@ impl Engine<'_> {
             changes = more;
         }
         gap("what a loop changes is different in each turn")
+    }
+
+    /// What turns are supposed to keep: registers that seem to count them stay below what they are compared with.
+    fn supposed(&self, s: &State, head: usize) -> Changes {
+        let mut c = Changes::default();
+        let known = self.loops.at_head(head).and_then(|l| self.turning.get(l));
+        let most = known.and_then(|t| Some((t.counters, u64::try_from(t.most?).ok()?)));
+        if let (Some((counters, most)), Some(depth)) = (most, s.frames.len().checked_sub(1)) {
+            let regs = (0..16).filter(|r| counters >> r & 1 == 1);
+            c.below.extend(regs.map(|r| ((depth, r), most)));
+        }
+        c
+    }
+
+    /// Forgets what registers are supposed to stay below and do not in a state at the head. What is left holds before
+    /// the first turn and, if it holds before a turn, after it.
+    fn stays_below(&mut self, s: &State, c: &mut Changes) {
+        for (at, most) in c.below.clone() {
+            let slot = s.frames.get(at.0).and_then(|f| f.1.get(at.1));
+            let Some(Value::Num(e)) = slot.copied() else {
+                c.below.remove(&at);
+                continue;
+            };
+            let most = self.arena.number(most, 64);
+            let below = self.arena.compare(Rel::Less, e, most);
+            let above = self.arena.not(below);
+            let holds = match self.arena.constant(below) {
+                Some(below) => below == 1,
+                None => !self.possible(s, above),
+            };
+            if !holds {
+                c.below.remove(&at);
+            }
+        }
     }
 
     /// The state, with the globals that the loop comes to; and the same at the head in any turn.
@@ -218,6 +230,13 @@ impl Engine<'_> {
             let was = self.arena.extract(was, 0, *bits);
             values.push((any, 0, was));
             let any = self.arena.resize(any, 64);
+            if let Some(most) = c.below.get(&(*depth, *reg)) {
+                let most = self.arena.number(*most, 64);
+                let below = self.arena.compare(Rel::Less, any, most);
+                if self.arena.constant(below).is_none() {
+                    t.guard.push(below);
+                }
+            }
             *slot = region.map_or(Value::Num(any), |region| Value::Ptr(region, any));
         }
         for (depth, reg) in &c.idle {

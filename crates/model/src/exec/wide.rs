@@ -34,7 +34,7 @@ impl Engine<'_> {
             self.widens = Some(head);
             return;
         }
-        let (stateful, most) = self.turning.get(l).copied().unwrap_or_default();
+        let Turning { stateful, most, .. } = self.turning.get(l).copied().unwrap_or_default();
         let few = most.is_some_and(|most| most <= FEW);
         let Some(first) = ready.first() else { return };
         let turns = self.rounds.entry(head).or_default();
@@ -65,14 +65,19 @@ impl Engine<'_> {
     }
 }
 
-/// Whether a loop comes to state objects, and the greatest number that the registers which seem to count its turns are
-/// compared with.
-pub(super) fn of_loop(
-    flow: &Flow,
-    blocks: &Blocks,
-    touches: &[Touch],
-    l: &Loop,
-) -> (bool, Option<i64>) {
+/// What is known of a loop before it is followed.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Turning {
+    /// it comes to state objects
+    pub stateful: bool,
+    /// registers of the head's frame that seem to count its turns, one bit each
+    pub counters: u16,
+    /// the greatest number that these are compared with
+    pub most: Option<i64>,
+}
+
+/// What is known of a loop.
+pub(super) fn of_loop(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> Turning {
     let (mut stateful, mut most) = (false, None);
     let counters = hints::counters(flow, blocks, touches, l).0;
     let steps = l.body.iter().flat_map(|b| blocks.steps(*b));
@@ -87,5 +92,9 @@ pub(super) fn of_loop(
             most = most.max(Some(i));
         }
     }
-    (stateful, most)
+    Turning {
+        stateful,
+        counters,
+        most,
+    }
 }
