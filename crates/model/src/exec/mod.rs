@@ -6,6 +6,7 @@
 //! is asked for.
 
 mod answer;
+mod below;
 mod call;
 mod calls;
 mod entries;

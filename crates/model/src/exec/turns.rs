@@ -15,6 +15,7 @@ use std::rc::Rc;
 use millrace_check::facts::FrameId;
 use millrace_object::program::ObjectId;
 
+use super::below::Counter;
 use super::call::gap;
 use super::explore::Followed;
 use super::merge;
@@ -22,7 +23,7 @@ use super::state::{Access, Cell, Presence, State, Value, Written};
 use super::{Engine, Gap};
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
-use crate::expr::{ExprId, Node, Origin, Rel};
+use crate::expr::{ExprId, Node, Origin};
 use crate::model::Effect;
 
 /// Most turns that are followed until one changes nothing new.
@@ -36,8 +37,10 @@ const LOOSE: &str = "a loop is taken for any number of turns";
 pub(super) struct Changes {
     /// registers by the depth of their frame, with the bits that their numbers have at most
     pub(super) regs: BTreeMap<(usize, usize), u32>,
-    /// numbers that such registers stay below in every turn
-    below: BTreeMap<(usize, usize), u64>,
+    /// numbers that what counts the turns stays below
+    pub(super) below: BTreeMap<Counter, u64>,
+    /// those of them that reach the number which they were supposed to stay below at first
+    pub(super) widened: BTreeSet<Counter>,
     /// registers that hold something on some ways only, which nobody reads
     pub(super) idle: BTreeSet<(usize, usize)>,
     /// bytes of stack
@@ -129,8 +132,7 @@ impl Engine<'_> {
             merge::forget(&mut s, live);
         }
         // What other states of the path have found of the loop is the beginning of what is asked of this one.
-        let mut fresh = self.supposed(&s, head);
-        self.stays_below(&s, &mut fresh);
+        let fresh = self.supposed(&s, head);
         let mut changes = self.summed.get(&head).unwrap_or(&fresh).clone();
         changes.packet.clear();
         self.stays_below(&s, &mut changes);
@@ -171,40 +173,6 @@ impl Engine<'_> {
         gap("what a loop changes is different in each turn")
     }
 
-    /// What turns are supposed to keep: registers that seem to count them stay below what they are compared with.
-    fn supposed(&self, s: &State, head: usize) -> Changes {
-        let mut c = Changes::default();
-        let known = self.loops.at_head(head).and_then(|l| self.turning.get(l));
-        let most = known.and_then(|t| Some((t.counters, u64::try_from(t.most?).ok()?)));
-        if let (Some((counters, most)), Some(depth)) = (most, s.frames.len().checked_sub(1)) {
-            let regs = (0..16).filter(|r| counters >> r & 1 == 1);
-            c.below.extend(regs.map(|r| ((depth, r), most)));
-        }
-        c
-    }
-
-    /// Forgets what registers are supposed to stay below and do not in a state at the head. What is left holds before
-    /// the first turn and, if it holds before a turn, after it.
-    fn stays_below(&mut self, s: &State, c: &mut Changes) {
-        for (at, most) in c.below.clone() {
-            let slot = s.frames.get(at.0).and_then(|f| f.1.get(at.1));
-            let Some(Value::Num(e)) = slot.copied() else {
-                c.below.remove(&at);
-                continue;
-            };
-            let most = self.arena.number(most, 64);
-            let below = self.arena.compare(Rel::Less, e, most);
-            let above = self.arena.not(below);
-            let holds = match self.arena.constant(below) {
-                Some(below) => below == 1,
-                None => !self.possible(s, above),
-            };
-            if !holds {
-                c.below.remove(&at);
-            }
-        }
-    }
-
     /// The state, with the globals that the loop comes to; and the same at the head in any turn.
     fn at_any_turn(&mut self, s: &State, c: &Changes) -> Result<(State, State), Gap> {
         let mut s = s.clone();
@@ -230,13 +198,6 @@ impl Engine<'_> {
             let was = self.arena.extract(was, 0, *bits);
             values.push((any, 0, was));
             let any = self.arena.resize(any, 64);
-            if let Some(most) = c.below.get(&(*depth, *reg)) {
-                let most = self.arena.number(*most, 64);
-                let below = self.arena.compare(Rel::Less, any, most);
-                if self.arena.constant(below).is_none() {
-                    t.guard.push(below);
-                }
-            }
             *slot = region.map_or(Value::Num(any), |region| Value::Ptr(region, any));
         }
         for (depth, reg) in &c.idle {
@@ -296,6 +257,7 @@ impl Engine<'_> {
                 byte,
             });
         }
+        self.keep_below(&mut t, c);
         if let Some(model) = &t.model {
             let mut symbols = model.symbols.clone();
             for (any, low, was) in values {
