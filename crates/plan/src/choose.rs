@@ -10,6 +10,7 @@ use millrace_steer::keys::Unsolved;
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
 use crate::pinned;
+use crate::placed::{self, Placed};
 use crate::plan::{Rule, Treatment};
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Barred, Home};
@@ -58,6 +59,8 @@ pub(crate) struct Choice {
     pub pinned: Option<String>,
     /// by object that is sharded by R6
     pub homes: BTreeMap<usize, Home>,
+    /// what keys of sharded objects say of where their entries lie
+    pub placed: Vec<Placed>,
     /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
     pub wants_echoes: bool,
     /// whoever steers looks for them
@@ -113,6 +116,8 @@ pub(crate) fn choose(
     let solved = together(program, device, &mut candidates, &mut judged);
     let sharded = candidates.iter().map(|c| c.object).collect();
     let pinned = pinned::because(model, program, &all, &sharded, is_six);
+    let placed = solved.as_ref();
+    let placed = placed.map(|solved| placed::placed(&all.all, &sharded, solved));
     let mut homes = BTreeMap::new();
     for c in candidates {
         homes.extend(c.home.map(|home| (c.object, home)));
@@ -123,6 +128,7 @@ pub(crate) fn choose(
         solved,
         inside: all.inside,
         pinned,
+        placed: placed.unwrap_or_default(),
         homes,
         wants_echoes,
         echoes,

@@ -13,6 +13,7 @@ mod memo;
 mod offset;
 mod packets;
 mod pinned;
+mod placed;
 pub mod plan;
 mod rules;
 mod solved;
@@ -22,4 +23,5 @@ mod words;
 
 pub use balance::Loads;
 pub use make::{PlanError, Wanted, plan};
+pub use placed::{Finder, Lies};
 pub use plan::{Grounds, Plan, Strategy, Treatment};

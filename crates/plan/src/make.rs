@@ -148,6 +148,11 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         software: software.clone(),
         inside: choice.inside,
         echoes: choice.echoes,
+        placed: if strategy == found {
+            choice.placed
+        } else {
+            Vec::new()
+        },
     })
 }
 

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
 use crate::cost::{Measured, Prediction};
+use crate::placed::{Finder, Placed};
 use crate::rules::homing::{Home, spread};
 use crate::solved::{Solved, slot};
 
@@ -309,6 +310,8 @@ pub struct Plan {
     pub(crate) inside: BTreeSet<usize>,
     #[serde(skip)]
     pub(crate) echoes: bool,
+    #[serde(skip)]
+    pub(crate) placed: Vec<Placed>,
 }
 
 /// Keys that are tried until every index of the table has numbers that come home.
@@ -356,6 +359,13 @@ impl Plan {
             Some((h.id, table))
         });
         tables.collect()
+    }
+
+    /// Tells under which entry of the indirection table entries of sharded objects lie, under a steering that
+    /// [`Self::steering`] gave.
+    #[must_use]
+    pub fn finder(&self, steering: &[Steering]) -> Finder {
+        Finder::of(&self.placed, steering)
     }
 
     /// How many numbers the index has that has the fewest.

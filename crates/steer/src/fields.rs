@@ -175,24 +175,39 @@ impl Parsed {
         }
     }
 
-    /// A packet of a kind of which nothing but this field is known; all else of it is zero. Bytes beyond the field's
-    /// are left out.
+    /// A packet of a kind with these fields, in the order of [`Field::ALL`]. Bytes beyond a field's are left out, those
+    /// that are missing are zero.
     #[must_use]
-    pub fn with_only(kind: Kind, field: Field, bytes: &[u8]) -> Self {
+    pub fn of(kind: Kind, fields: [&[u8]; 4]) -> Self {
         let mut parsed = Self {
             kind,
             address_bytes: Field::SourceAddress.bits(kind) / 8,
             ..Self::other()
         };
+        for (field, bytes) in Field::ALL.into_iter().zip(fields) {
+            parsed.set(field, bytes);
+        }
+        parsed
+    }
+
+    fn set(&mut self, field: Field, bytes: &[u8]) {
         let place: &mut [u8] = match field {
-            Field::SourceAddress => &mut parsed.source,
-            Field::DestinationAddress => &mut parsed.destination,
-            Field::SourcePort => &mut parsed.ports[..2],
-            Field::DestinationPort => &mut parsed.ports[2..],
+            Field::SourceAddress => &mut self.source,
+            Field::DestinationAddress => &mut self.destination,
+            Field::SourcePort => &mut self.ports[..2],
+            Field::DestinationPort => &mut self.ports[2..],
         };
         for (to, from) in place.iter_mut().zip(bytes) {
             *to = *from;
         }
+    }
+
+    /// A packet of a kind of which nothing but this field is known; all else of it is zero. Bytes beyond the field's
+    /// are left out.
+    #[must_use]
+    pub fn with_only(kind: Kind, field: Field, bytes: &[u8]) -> Self {
+        let mut parsed = Self::of(kind, [&[]; 4]);
+        parsed.set(field, bytes);
         parsed
     }
 

@@ -31,6 +31,13 @@ impl Owners {
         lookup.index_of(&parsed)
     }
 
+    /// The place in the indirection table of a packet that was read before, and the worker that it leads to.
+    #[must_use]
+    pub fn place_of(&self, parsed: &Parsed) -> (u32, u32) {
+        let lookup = self.software_of(parsed).unwrap_or(&self.nic);
+        (lookup.index_of(parsed), lookup.queue_of(parsed))
+    }
+
     /// The worker that owns a frame which a NIC may have brought elsewhere; none where the NIC has brought it
     /// to its owner.
     #[inline]

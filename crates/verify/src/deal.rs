@@ -3,6 +3,7 @@
 
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
+use millrace_plan::Finder;
 use millrace_steer::Steering;
 
 /// Who gets a packet.
@@ -69,6 +70,8 @@ pub struct Deal<'a> {
     /// allocators by name whose numbers come home, and over how many indexes of the indirection table; what they go by
     /// stands in the configuration
     pub homes: Vec<(String, u32)>,
+    /// tells where entries lie, where a plan says it
+    pub finder: Option<Finder>,
 }
 
 /// The part of a capacity that each of so many workers has.
@@ -118,6 +121,7 @@ impl<'a> Deal<'a> {
             dispatch,
             parts: parts.collect(),
             homes: Vec::new(),
+            finder: None,
             held,
         }
     }

@@ -26,6 +26,8 @@ pub struct Findings {
     pub writers: Option<u64>,
     /// entries of state that were compared at the end
     pub entries: u64,
+    /// entries that each lie at the worker which the index of the indirection table leads to that their keys say
+    pub found_by_index: u64,
     /// answers that were addressed to what the function had made of the flow
     pub redirected: u64,
     /// what differed as the plan says that it may, by name

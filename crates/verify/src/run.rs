@@ -13,7 +13,7 @@ use crate::relax::{self, Fullness};
 use crate::schedule::Schedule;
 use crate::show::Names;
 use crate::sides::{Sides, Step};
-use crate::state::StateFound;
+use crate::state::{Elsewhere, StateFound};
 use crate::trace::{Packet, Trace, TraceError};
 
 /// Differences that are shown.
@@ -398,6 +398,11 @@ impl<'a, 'b> Going<'a, 'b> {
         sides.stop(now);
         let found = sides.state(program, deal, now);
         self.findings.entries = found.entries;
+        let lying = sides.lying(program, deal, now);
+        self.findings.found_by_index = lying.found;
+        for elsewhere in lying.elsewhere {
+            self.lies_elsewhere(&elsewhere);
+        }
         self.findings.not_compared = found.not_compared.clone();
         let Some(others) = others else {
             return self.entries(&found, "");
@@ -428,6 +433,25 @@ impl<'a, 'b> Going<'a, 'b> {
         if let Some(name) = self.fullness.counts.keys().next().copied() {
             self.fullness.count(&[name].into(), 0, rest);
         }
+    }
+
+    fn lies_elsewhere(&mut self, e: &Elsewhere) {
+        let object = self.case.program.objects.get(e.object);
+        let name = object.map_or("?", |o| o.name.as_str());
+        let key: String = e.key.iter().map(|b| format!("{b:02x}")).collect();
+        self.differs(Difference {
+            kind: Kind::State,
+            what: format!(
+                "an entry of {name} lies at worker {}, and its key, hex:{key}, says index {} of the table, which leads to \
+                 worker {}",
+                e.at, e.index, e.worker
+            ),
+            packet: None,
+            sequential: None,
+            parallel: None,
+            parts: None,
+            state: Vec::new(),
+        });
     }
 
     fn entries(&mut self, found: &StateFound, prefix: &str) {

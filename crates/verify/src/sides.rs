@@ -12,7 +12,7 @@ use crate::deal::{Deal, Held};
 use crate::lane::{Done, Lane, Start};
 use crate::lease::Bijection;
 use crate::schedule::Schedule;
-use crate::state::{self, Base, StateFound};
+use crate::state::{self, Base, Lying, StateFound};
 use crate::trace::Packet;
 use crate::tuple::Places;
 
@@ -202,5 +202,10 @@ impl<'a> Sides<'a> {
         let (one, other) = (&mut self.sequential, &mut self.parallel);
         let (held, base) = (&deal.held, &self.base);
         state::compare(program, held, base, one, other, &self.bijection, now)
+    }
+
+    /// Looks whether entries lie where their keys say, after the last packet at `now` (ns).
+    pub fn lying(&mut self, program: &Program, deal: &Deal<'_>, now: u64) -> Lying {
+        state::lying(program, deal, &mut self.parallel, now)
     }
 }

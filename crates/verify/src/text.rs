@@ -29,6 +29,13 @@ pub fn text(found: &Findings) -> String {
             "  {writers} packets wrote shared state; compared in the order of commits"
         );
     }
+    if found.found_by_index > 0 {
+        let _ = writeln!(
+            text,
+            "  {} entries of the workers lie under the index of the table that their keys say",
+            found.found_by_index
+        );
+    }
     if found.redirected > 0 {
         let _ = writeln!(
             text,

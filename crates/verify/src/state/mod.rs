@@ -7,6 +7,7 @@
 mod index;
 mod keyed;
 mod leased;
+mod lying;
 mod sum;
 mod value;
 
@@ -20,6 +21,7 @@ use crate::deal::Held;
 use crate::lane::Lane;
 use crate::lease::Bijection;
 pub use leased::Numbers;
+pub use lying::{Elsewhere, Lying, lying};
 
 /// An entry that differs.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -159,6 +159,7 @@ impl Planned {
             held: self.held.clone(),
             parts: self.parts.clone(),
             homes: self.home.iter().flat_map(|h| h.names.clone()).collect(),
+            finder: self.plan.as_ref().map(|p| p.finder(&self.steering)),
         }
     }
 

@@ -1,0 +1,65 @@
+//! Entries of objects that workers divide: whether each lies at the worker that the index of the indirection table leads
+//! to which its key says. Only so all entries of one index can be found, and moved together.
+
+use millrace_object::program::{ObjectId, Program};
+
+use crate::deal::{Deal, Held};
+use crate::lane::Lane;
+
+/// An entry that lies elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Elsewhere {
+    /// the object, by its index in the program
+    pub object: usize,
+    /// the entry's key
+    pub key: Vec<u8>,
+    /// the worker that has it
+    pub at: u32,
+    /// the index that its key says
+    pub index: u32,
+    /// the worker that this leads to
+    pub worker: u32,
+}
+
+/// What is found.
+#[derive(Default, Debug)]
+pub struct Lying {
+    /// entries that lie where their keys say
+    pub found: u64,
+    /// those that do not
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// Asks for each entry of every worker, at `now` (ns). Objects that do not list their entries are left out.
+pub fn lying(program: &Program, deal: &Deal<'_>, parallel: &mut Lane<'_>, now: u64) -> Lying {
+    let mut lying = Lying::default();
+    let Some(finder) = &deal.finder else {
+        return lying;
+    };
+    for object in 0..program.objects.len() {
+        let id = ObjectId(object);
+        if deal.held.get(object) != Some(&Held::Divided) || !finder.knows(id) {
+            continue;
+        }
+        for (at, copy) in (0..).zip(&mut parallel.copies) {
+            for (key, _) in copy.entries(object, now).unwrap_or_default() {
+                let Some(lies) = finder.lies(id, &key) else {
+                    continue;
+                };
+                let worker = lies.worker % deal.workers.max(1);
+                if worker == at {
+                    lying.found += 1;
+                    continue;
+                }
+                lying.elsewhere.push(Elsewhere {
+                    object,
+                    key,
+                    at,
+                    index: lies.index,
+                    worker,
+                });
+            }
+        }
+    }
+    lying
+}
