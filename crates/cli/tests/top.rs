@@ -144,6 +144,105 @@ fn workers_answer_for_themselves_also_those_of_a_row() {
     assert_eq!((status, &account["interrupted"]), (0, &json!(true)));
 }
 
+/// A packet of UDP over IPv4, with a right header checksum (RFC 791).
+fn udp(from: ([u8; 4], u16), to: ([u8; 4], u16)) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46];
+    frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend(from.0.into_iter().chain(to.0));
+    let words = frame[14..].chunks(2);
+    let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(from.1.to_be_bytes().into_iter().chain(to.1.to_be_bytes()));
+    frame.extend([0, 26, 0, 0]);
+    frame.resize(60, 0);
+    frame
+}
+
+/// Two of three packets are of one flow: `top` names the entry of the table that it has, and the worker.
+#[test]
+fn a_flood_aimed_at_one_entry_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace.pcap");
+    let flood = udp(([10, 0, 0, 9], 4242), ([198, 51, 100, 1], 53));
+    let mut packets = Vec::new();
+    for n in 0..512_u16 {
+        let client = ([10, 0, (n / 200) as u8 + 1, (n % 200) as u8 + 1], 2000 + n);
+        let other = udp(client, ([198, 51, 100, (n % 7) as u8 + 1], 53));
+        for frame in [&flood, &other, &flood] {
+            packets.push((1000 + packets.len() as u64, frame.clone()));
+        }
+    }
+    capture(&trace, &packets);
+    let socket = dir.path().join("flood.sock");
+    let key = "6d5a".repeat(20);
+    let mut run = millrace();
+    run.args([
+        "run",
+        "firewall",
+        "--cores",
+        "2",
+        "--json",
+        "--packets",
+        "300000000",
+    ])
+    .args([
+        "--seconds",
+        "60",
+        "--steer",
+        &format!("key={key}"),
+        "--control",
+    ])
+    .arg(&socket)
+    .arg("--ports")
+    .arg(format!(
+        "vnic:{}?measure=off&split=lan=10.0.0.0/8",
+        trace.display()
+    ))
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null());
+    let live = Live {
+        child: run.spawn().unwrap(),
+        socket,
+    };
+    let began = Instant::now();
+    while std::os::unix::net::UnixStream::connect(&live.socket).is_err() {
+        assert!(began.elapsed() < LONG);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // A second must be over before anything is known.
+    let view = loop {
+        let view = live.ask(&["top", "--every", "0.3"]);
+        if view["entries"].as_array().unwrap().len() == 2 {
+            break view;
+        }
+        assert!(began.elapsed() < LONG, "{view}");
+    };
+    let nic = millrace_steer::nic::named("generic").unwrap();
+    let rss = millrace_steer::Rss::new(&nic, 2);
+    let rss = rss.with_key(&nic, &[0x6d, 0x5a].repeat(20)).unwrap();
+    let flooded = millrace_steer::fields::parse(&flood);
+    let first = &view["entries"][0];
+    assert_eq!(first["port"], "LAN", "{view}");
+    assert_eq!(first["entry"], json!(rss.index_of(&flooded)), "{view}");
+    assert_eq!(first["entries"], json!(rss.table().len()), "{view}");
+    assert_eq!(first["worker"], json!(rss.queue_of(&flooded)), "{view}");
+    let share = |n: usize| view["entries"][n]["share"].as_f64().unwrap();
+    assert!((share(0) - 2.0 / 3.0).abs() < 0.08, "{view}");
+    // The other worker has flows as they come: none of its entries stands out.
+    assert!(share(1) < 0.05, "{view}");
+    let (done, _) = output(&mut live.command(&["top", "--once", "--every", "0.3"]));
+    let text = String::from_utf8(done.stdout).unwrap();
+    let named = format!("collide on entry {} of LAN", rss.index_of(&flooded));
+    assert!(
+        text.contains("Heaviest entries") && text.contains(&named),
+        "{text}"
+    );
+    live.ask(&["ctl", "stop"]);
+    let (account, status) = live.end();
+    assert_eq!((status, &account["interrupted"]), (0, &json!(true)));
+}
+
 #[test]
 fn on_a_terminal_keys_work_and_the_terminal_is_as_before() {
     let dir = tempfile::tempdir().unwrap();

@@ -54,6 +54,10 @@ pub struct Account {
     pub ports: Vec<PortAccount>,
     /// a worker each
     pub workers: Vec<WorkerAccount>,
+    /// a worker each: the entry of the indirection table under which most of its packets came in the last second;
+    /// none where it is not known who brings packets to workers, or there is one
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<EntryAccount>,
     /// a function of the chain each; none where one function runs over captures
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageAccount>,
@@ -190,6 +194,22 @@ pub struct WorkerAccount {
     pub seconds: f64,
     /// insertions that found its part of a divided object full
     pub full: u64,
+}
+
+/// The heaviest entry of an indirection table, as one worker saw it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EntryAccount {
+    /// the worker that it leads to
+    pub worker: u32,
+    /// the port that the packets came in at
+    pub port: String,
+    /// its place in the table
+    pub entry: u32,
+    /// how many entries the table has
+    pub entries: u32,
+    /// its part of all packets that the worker ran over in that second, 0 to 1; by sampling
+    pub share: f64,
 }
 
 /// The account of one element of a chain.

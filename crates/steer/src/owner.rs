@@ -38,6 +38,14 @@ impl Owners {
         (lookup.index_of(parsed), lookup.queue_of(parsed))
     }
 
+    /// How many entries the indirection table has; where tables differ, the longest.
+    #[must_use]
+    pub fn entries(&self) -> u32 {
+        let software = self.software.iter().flatten();
+        let all = software.chain([&self.nic]).map(Lookup::entries);
+        all.max().unwrap_or(0)
+    }
+
     /// The worker that owns a frame which a NIC may have brought elsewhere; none where the NIC has brought it
     /// to its owner.
     #[inline]

@@ -3,11 +3,12 @@
 use std::fmt::Error;
 use std::sync::Arc;
 
-use millrace_dataplane::account::{Account, PortAccount};
+use millrace_dataplane::account::{Account, EntryAccount, PortAccount};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 /// The account in the text format of OpenMetrics.
@@ -34,6 +35,20 @@ fn family<const N: usize>(
     let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for Sample(labels, value) in samples {
         ConstCounter::new(*value).encode(metric.encode_family(labels)?)?;
+    }
+    Ok(())
+}
+
+/// The same of values that go up and down.
+fn gauges<const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &'static str,
+    help: &str,
+    samples: &[([(&'static str, &str); N], f64)],
+) -> Result<(), Error> {
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in samples {
+        ConstGauge::new(*value).encode(metric.encode_family(labels)?)?;
     }
     Ok(())
 }
@@ -90,6 +105,7 @@ impl Collector for Counted {
             "Packets that came to a worker, whether it ran over them or its ports lost them",
             &came,
         )?;
+        entries(&mut encoder, account)?;
         let stages = || account.stages.iter();
         let packets: Vec<_> = stages()
             .map(|s| Sample([("function", s.name.as_str())], s.packets))
@@ -162,6 +178,34 @@ fn ports(encoder: &mut DescriptorEncoder<'_>, ports: &[PortAccount]) -> Result<(
         "sent_bytes",
         "Bytes that left",
         &by(|p| p.sent_bytes),
+    )
+}
+
+/// The entry itself is a value and no label: a label that changes makes a new series each time.
+fn entries(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let numbers = account.entries.iter().map(|e| e.worker.to_string());
+    let numbers: Vec<String> = numbers.collect();
+    let of = |value: fn(&EntryAccount) -> f64| -> Vec<_> {
+        let all = account.entries.iter().zip(&numbers);
+        all.map(|(e, n)| {
+            (
+                [("worker", n.as_str()), ("port", e.port.as_str())],
+                value(e),
+            )
+        })
+        .collect()
+    };
+    gauges(
+        encoder,
+        "worker_heaviest_entry",
+        "The entry of the port's indirection table under which most packets of a worker came in the last second",
+        &of(|e| f64::from(e.entry)),
+    )?;
+    gauges(
+        encoder,
+        "worker_heaviest_entry_share",
+        "Its part of the worker's packets, 0 to 1, by sampling",
+        &of(|e| e.share),
     )
 }
 

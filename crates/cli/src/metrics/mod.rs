@@ -195,7 +195,7 @@ fn send(connection: &mut TcpStream, mut bytes: &[u8], end: Instant) -> std::io::
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use millrace_dataplane::account::PortAccount;
+    use millrace_dataplane::account::{EntryAccount, PortAccount};
 
     fn ask(address: SocketAddr, request: &str) -> String {
         let mut client = TcpStream::connect(address).unwrap();
@@ -224,6 +224,13 @@ mod tests {
                 dropped: 1,
                 ..PortAccount::default()
             }],
+            entries: vec![EntryAccount {
+                worker: 1,
+                port: "LAN".into(),
+                entry: 77,
+                entries: 128,
+                share: 0.5,
+            }],
             ..Account::default()
         });
         let answer = ask(endpoint.address, get);
@@ -233,6 +240,12 @@ mod tests {
             answer.contains("millrace_packets_total{port=\"LAN\",fate=\"forwarded\"} 11\n"),
             "{answer}"
         );
+        for line in [
+            "worker_heaviest_entry{worker=\"1\",port=\"LAN\"} 77",
+            "worker_heaviest_entry_share{worker=\"1\",port=\"LAN\"} 0.5\n",
+        ] {
+            assert!(answer.contains(&format!("millrace_{line}")), "{answer}");
+        }
         assert!(answer.ends_with("# EOF\n"));
         assert!(ask(endpoint.address, "GET /x HTTP/1.1\r\n\r\n").contains("404"));
         assert!(ask(endpoint.address, "POST /metrics HTTP/1.1\r\n\r\n").contains("405"));

@@ -137,8 +137,10 @@ pub enum Once {
     Idle,
     /// insertions that found the worker's part of a divided object full
     Full,
+    /// the heaviest entry of an indirection table, as `entries.rs` packs it
+    Heaviest,
 }
-const ONCE: usize = 6;
+const ONCE: usize = 7;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

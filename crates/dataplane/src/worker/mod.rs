@@ -15,6 +15,7 @@ pub mod classed;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;
+mod entries;
 #[allow(unsafe_code, reason = "its packets are named by address")]
 pub mod foreign;
 mod limit;
@@ -36,6 +37,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use millrace_steer::Owners;
+
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub use shared::Shared;
@@ -52,6 +55,7 @@ use crate::port::Queue;
 use crate::runner::RecordWriter;
 use chain::Chain;
 use deliver::{Delivery, Wiring};
+use entries::Entries;
 use made::Made;
 use turn::{Served, Worker};
 
@@ -72,6 +76,8 @@ pub struct Serve {
     pub topology: Option<Topology>,
     /// names of the chain's ports
     pub ports: Vec<String>,
+    /// who brings packets to their workers, a port of the chain each; none where that is not known
+    pub owners: Vec<Owners>,
     /// a worker each: its queues, in the same order for all
     pub workers: Vec<Vec<Box<dyn Queue>>>,
     /// the word that named each queue
@@ -274,6 +280,7 @@ fn worker(
         mailbox: serve.mailboxes.get(number).cloned(),
         seen: pressure::Seen::default(),
         homes: serve.chain.first().and_then(chain::Link::homes),
+        entries: Entries::new(&shared.owners, number, count),
         rate: Rate::start(),
         ordered: false,
     })

@@ -3,13 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use millrace_steer::Owners;
+
 use super::Serve;
 use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, Once, Places};
+use super::entries::Heaviest;
 use super::limit::Limit;
 use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
-use crate::account::{Account, Failure, Function, PortAccount, QueueAccount, WorkerAccount};
+use crate::account::{
+    Account, EntryAccount, Failure, Function, PortAccount, QueueAccount, WorkerAccount,
+};
 use crate::histogram::Histogram;
 use crate::runner::RecordWriter;
 
@@ -35,6 +40,8 @@ pub struct Shared {
     pub(super) lives: Lives,
     pub(super) limit: Limit,
     pub(super) pressure: Pressure,
+    /// who brings packets to their workers, a port each, where that is known
+    pub(super) owners: Arc<Vec<Owners>>,
     ports: Vec<String>,
     words: Vec<String>,
     records: Mutex<Records>,
@@ -64,6 +71,7 @@ impl Shared {
             pressure: Pressure::new(&serve.chain, serve.workers.len()),
             has_records: AtomicBool::new(objects.into_iter().any(|o| o.records)),
             lives,
+            owners: Arc::new(std::mem::take(&mut serve.owners)),
             ports: serve.ports.clone(),
             words: serve.words.clone(),
             records: Mutex::new(Records {
@@ -145,6 +153,19 @@ impl Shared {
         account
     }
 
+    /// What a worker has told of its heaviest entry.
+    fn entry(&self, worker: usize, told: u64) -> Option<EntryAccount> {
+        let Heaviest { port, entry, share } = Heaviest::unpacked(told)?;
+        let port = usize::from(port);
+        Some(EntryAccount {
+            worker: worker as u32,
+            port: self.ports.get(port).cloned().unwrap_or_default(),
+            entry: u32::from(entry),
+            entries: self.owners.get(port).map_or(0, Owners::entries),
+            share: f64::from(share),
+        })
+    }
+
     /// The account of some workers, which are numbered from `first` on.
     fn over(&self, first: usize, workers: &[Counters], ns_per_tick: f64, seconds: f64) -> Account {
         let sum = |place: usize| workers.iter().map(|w| w.get(place)).sum::<u64>();
@@ -198,6 +219,8 @@ impl Shared {
                 seconds: ticks as f64 * ns_per_tick / 1e9,
                 full: counters.get(self.places.once(Once::Full)),
             });
+            let heaviest = counters.get(self.places.once(Once::Heaviest));
+            account.entries.extend(self.entry(number, heaviest));
             for (queue, word) in self.words.iter().enumerate() {
                 let of = |what| counters.get(self.places.queue(queue, what));
                 account.queues.push(QueueAccount {

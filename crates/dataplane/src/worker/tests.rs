@@ -72,6 +72,7 @@ impl Case {
             chain: self.chain.clone(),
             topology: None,
             ports: (0..self.ports).map(|p| p.to_string()).collect(),
+            owners: Vec::new(),
             words: (0..=self.ports).map(|q| format!("queue {q}")).collect(),
             workers: vec![queues],
             of_port: (1..=self.ports).map(Some).collect(),

@@ -8,6 +8,7 @@ use super::chain::Chain;
 use super::change::Live;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
+use super::entries::Entries;
 use super::made::Made;
 use super::pressure::Seen;
 use super::{Shared, wait};
@@ -70,6 +71,8 @@ pub struct Worker {
     pub(super) seen: Seen,
     /// where packets come home, if the first function goes by that
     pub(super) homes: Option<Arc<Homes>>,
+    /// under which entry of the indirection table its packets come
+    pub(super) entries: Option<Entries>,
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
@@ -265,6 +268,8 @@ impl Worker {
         }
         let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
         self.describe(keeps_time);
+        // Before the functions change them.
+        self.count_entry();
         // SAFETY: `describe` wrote a descriptor for each frame, which its queue lends us until it is
         // given back below, and frames do not overlap (`Queue`).
         unsafe { self.chain.run(&mut self.descriptors, &self.frames) };
@@ -309,7 +314,10 @@ impl Worker {
                 queue: self.number as u32,
                 ports,
                 cpu: self.number as u32,
-                home: self.homes.as_ref().map_or(0, |h| home(h, frame)),
+                home: self
+                    .homes
+                    .as_ref()
+                    .map_or(0, |h| h.of(frame.port, bytes(frame))),
                 ..abi::Packet::empty()
             });
             self.received += 1;
@@ -323,6 +331,19 @@ impl Worker {
         // Live time goes on between bursts; for packets with their own time `before` keeps this false.
         if self.next_timer() <= self.clock {
             self.fire(self.clock);
+        }
+    }
+
+    /// Counts the burst, if it is drawn, under the entry of the indirection table that one of its packets has.
+    fn count_entry(&mut self) {
+        let Some(entries) = &mut self.entries else {
+            return;
+        };
+        let Some((at, packets)) = entries.drawn(self.frames.len()) else {
+            return;
+        };
+        if let Some(frame) = self.frames.get(at) {
+            entries.count(frame.port, bytes(frame), packets);
         }
     }
 
@@ -492,6 +513,10 @@ impl Worker {
         pressure.look(number, &mut self.chain.stages, &mut self.seen, now, end);
         let (counters, places) = (self.shared.counters(number), &self.shared.places);
         counters.set(places.once(Once::Full), self.seen.full());
+        let told = self.entries.as_mut().and_then(|entries| entries.over(end));
+        if let Some(told) = told {
+            counters.set(places.once(Once::Heaviest), told);
+        }
     }
 
     /// Copies the ports' own counts to where everybody reads them.
@@ -514,14 +539,12 @@ impl Worker {
     }
 }
 
-/// The index of the indirection table that brings a frame to its worker.
-fn home(homes: &Homes, frame: &Frame) -> u32 {
+/// The bytes of a frame.
+fn bytes(frame: &Frame) -> &[u8] {
     let length = frame.end.addr().saturating_sub(frame.data.addr());
     // SAFETY: a queue lends the frame until it is given back: `length` bytes lie between its bounds, and nobody
     // else has it.
-    homes.of(frame.port, unsafe {
-        std::slice::from_raw_parts(frame.data, length)
-    })
+    unsafe { std::slice::from_raw_parts(frame.data, length) }
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.

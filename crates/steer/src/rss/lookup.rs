@@ -45,6 +45,12 @@ impl Lookup {
         self.rss.place(self.hash(parsed)) as u32
     }
 
+    /// How many entries the table has.
+    #[must_use]
+    pub fn entries(&self) -> u32 {
+        self.rss.table().len() as u32
+    }
+
     #[inline]
     fn hash(&self, parsed: &Parsed) -> u32 {
         match self.fields.get(parsed.kind as usize) {

@@ -132,6 +132,8 @@ impl Rig {
             of_port: vec![Some(0); ports.len()],
             topology: None,
             ports,
+            // Nobody looks.
+            owners: Vec::new(),
             workers: queues.into_iter().map(|queue| vec![queue]).collect(),
             words: vec![settings.word.clone()],
             pass: None,

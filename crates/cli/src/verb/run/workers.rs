@@ -11,6 +11,7 @@ use millrace_dataplane::place::{self, Stay};
 use millrace_dataplane::runner::Progress;
 use millrace_dataplane::worker::{self, Code, Link, ModuleCode};
 use millrace_dataplane::{Serve, port, signal};
+use millrace_steer::Steering;
 
 use super::chain;
 use super::element::{self, Element};
@@ -154,6 +155,8 @@ impl Run {
         asked.classes = classes;
         asked.steering = arrangement.and_then(|a| a.steering(ports.len()));
         let there = Stay::near(cpus.first().copied());
+        let steering = asked.steering.iter().flatten();
+        let owners = steering.map(Steering::owners).collect();
         let served = serving::open(&asked, &ports)?;
         drop(there);
         let live = served.words.iter().any(|w| port::is_live(w));
@@ -169,6 +172,7 @@ impl Run {
             chain,
             topology: connected.map(|c| c.topology),
             ports,
+            owners,
             workers: served.workers,
             words: served.words,
             of_port: served.of_port,

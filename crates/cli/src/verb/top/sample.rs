@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use millrace_dataplane::account::{PortAccount, QueueAccount, StageAccount, WorkerAccount};
+use millrace_dataplane::account::{
+    EntryAccount, PortAccount, QueueAccount, StageAccount, WorkerAccount,
+};
 use serde::Deserialize;
 
 /// The answer to `stats` (docs/control.md).
@@ -27,6 +29,8 @@ pub struct Account {
     pub ports: Vec<PortAccount>,
     /// the worker itself
     pub workers: Vec<WorkerAccount>,
+    /// its heaviest entry, where that is known
+    pub entries: Vec<EntryAccount>,
     /// none where one function runs over captures
     pub stages: Vec<StageAccount>,
     pub queues: Vec<QueueAccount>,

@@ -154,6 +154,7 @@ pub fn tables(view: &View, sort: Sort) -> Vec<Table> {
         reasons(view),
         queues(view),
         workers(view),
+        entries(view),
     ];
     for table in &mut all {
         table.sort(sort);
@@ -300,9 +301,51 @@ fn workers(view: &View) -> Table {
     table
 }
 
+/// Entries that are shown: the heaviest, and what it stands beside.
+const HEAVIEST: usize = 3;
+
+fn entries(view: &View) -> Table {
+    let mut table = Table::new(
+        "Heaviest entries",
+        &[
+            ("port", Key::Order),
+            ("entry", Key::Order),
+            ("of", Key::Order),
+            ("worker", Key::Order),
+            ("of all, %", Key::Packets),
+        ],
+    );
+    let number = |n: u32| (f64::from(n), n.to_string());
+    for e in view.entries.iter().take(HEAVIEST) {
+        let cells = vec![
+            number(e.entry),
+            number(e.entries),
+            number(e.worker),
+            ns(e.share * 100.0),
+        ];
+        table.row(&e.port, cells);
+    }
+    table
+}
+
 /// Keys that are drawn well leave less than this to chance with a few hundred flows a worker; a flood whose packets
 /// share an index, or one flow that is most of the traffic, makes more.
 const UNEVEN: f64 = 1.5;
+
+/// Where they do: on one entry, if that has most of what the busiest worker has, else on one worker.
+fn collided(view: &View) -> String {
+    let busiest = view.workers.iter().map(|w| w.share).fold(0.0, f64::max);
+    match view.entries.first() {
+        Some(e) if e.share > busiest / 2.0 => format!(
+            "entry {} of {}, worker {} ({:.0} % of all)",
+            e.entry,
+            e.port,
+            e.worker,
+            e.share * 100.0
+        ),
+        _ => "one worker".to_owned(),
+    }
+}
 
 /// What stands above the tables.
 pub fn summary(view: &View) -> String {
@@ -310,8 +353,9 @@ pub fn summary(view: &View) -> String {
         0 | 1 => String::new(),
         _ if view.imbalance >= UNEVEN => {
             format!(
-                ", imbalance {:.2}: packets collide on one worker",
-                view.imbalance
+                ", imbalance {:.2}: packets collide on {}",
+                view.imbalance,
+                collided(view)
             )
         }
         _ => format!(", imbalance {:.2}", view.imbalance),

@@ -24,6 +24,8 @@ pub struct View {
     /// that its ports lost count as its own
     pub imbalance: f64,
     pub workers: Vec<Worker>,
+    /// the heaviest entries of indirection tables, one a worker, most packets first
+    pub entries: Vec<Entry>,
     pub ports: Vec<Port>,
     pub functions: Vec<Function>,
     pub reasons: Vec<Reason>,
@@ -48,6 +50,19 @@ pub struct Worker {
     pub inside: f64,
     /// insertions that found its part of a divided object full
     pub full_per_second: f64,
+}
+
+/// The entry of an indirection table under which most packets of a worker came in the last second.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    pub port: String,
+    pub entry: u32,
+    /// how many the table has
+    pub entries: u32,
+    /// the worker that it leads to
+    pub worker: u32,
+    /// its part of all packets that came to all workers, 0 to 1
+    pub share: f64,
 }
 
 /// A port of the function.
@@ -119,6 +134,7 @@ impl View {
             interval: oldest(|s| s.seconds()),
             packets_per_second: sum(&steps, |a| a.read),
             lost_per_second: sum(&steps, |a| a.dropped + a.aborted),
+            entries: entries(&steps, &workers),
             workers,
             ports: ports(&steps),
             functions: functions(&now.name, &steps),
@@ -154,6 +170,23 @@ fn worker(step: &Step<'_>, all: f64) -> Worker {
         inside: per(inside, step.seconds()),
         full_per_second: step.rate(|a| a.worker().full),
     }
+}
+
+/// A worker tells what part an entry has of its own packets. Those that its ports lost are taken to be alike.
+fn entries(steps: &[Step<'_>], workers: &[Worker]) -> Vec<Entry> {
+    let told = steps.iter().zip(workers);
+    let told = told.flat_map(|(step, worker)| step.now.entries.iter().map(move |e| (e, worker)));
+    let mut all: Vec<Entry> = told
+        .map(|(e, worker)| Entry {
+            port: e.port.clone(),
+            entry: e.entry,
+            entries: e.entries,
+            worker: e.worker,
+            share: e.share * worker.share,
+        })
+        .collect();
+    all.sort_by(|a, b| b.share.total_cmp(&a.share));
+    all
 }
 
 fn ports(steps: &[Step<'_>]) -> Vec<Port> {

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::super::table::Key;
 use super::*;
+use millrace_dataplane::account::EntryAccount;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::json;
@@ -58,6 +59,62 @@ fn rates_are_differences_by_worker_port_function_and_reason() {
     assert!(table::summary(view).contains("dropped/s, imbalance 1.50  (over"));
     assert!((view.functions[1].ns_per_packet - 30.0 / 0.9).abs() < 1e-6);
     assert!((view.queues[0].missed_per_second - 14.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_flood_is_named_by_its_entry() {
+    let told = |flooded: f64| {
+        let (before, mut now) = (stats(2), stats(4));
+        for (account, share) in now.accounts.iter_mut().zip([0.02, flooded]) {
+            account.entries = vec![EntryAccount {
+                worker: account.worker().worker,
+                port: "wan".into(),
+                entry: 77,
+                entries: 128,
+                share,
+            }];
+        }
+        let mut app = App::new(before);
+        app.answer(now);
+        app
+    };
+    let app = told(0.8);
+    let shares: Vec<_> = app
+        .view
+        .entries
+        .iter()
+        .map(|e| (e.worker, e.share))
+        .collect();
+    // Of three quarters of all packets, and of one.
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-5;
+    assert!(
+        matches!(*shares, [(1, a), (0, b)] if close(a, 0.6) && close(b, 0.005)),
+        "{shares:?}"
+    );
+    let text = table::text(&app.view, app.sort);
+    let lines: Vec<_> = text
+        .lines()
+        .map(|l| l.split_whitespace().collect::<Vec<_>>())
+        .collect();
+    let title = lines
+        .iter()
+        .position(|l| *l == ["Heaviest", "entries"])
+        .unwrap();
+    assert_eq!(lines[title + 2], ["wan", "77", "128", "1", "60.0"]);
+    assert_eq!(lines[title + 3], ["wan", "77", "128", "0", "0.5"]);
+    // The first line says it as soon as the workers are uneven: here they are just not.
+    assert!(!text.contains("collide"));
+    let mut view = app.view;
+    view.imbalance = 1.6;
+    let said = table::summary(&view);
+    assert!(
+        said.contains("collide on entry 77 of wan, worker 1 (60 % of all)"),
+        "{said}"
+    );
+    // Many entries that are uneven by chance are no flood.
+    let mut view = told(0.1).view;
+    view.imbalance = 1.6;
+    assert!(table::summary(&view).contains("collide on one worker"));
 }
 
 #[test]
