@@ -108,6 +108,7 @@ pub struct Touch {
 }
 
 /// One entry's paths.
+#[derive(Clone)]
 pub struct Entry {
     /// the function's name
     pub function: String,
@@ -182,6 +183,7 @@ pub struct Object {
 }
 
 /// What a program can do.
+#[derive(Clone)]
 pub struct Model {
     /// the program's name
     pub name: String,

@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::sets::Place;
 use millrace_model::expr::{Arena, Bin, ExprId, Node};
 use millrace_steer::Field;
 
+use crate::memo::Bytes;
 use crate::offset::Offset;
 use crate::packets::{Family, View, conditions};
 
@@ -43,7 +45,7 @@ pub(crate) const DEEPEST: usize = 64;
 pub(crate) struct Resolver<'a> {
     pub view: &'a View,
     pub whose: Whose,
-    fixed: BTreeMap<Place, u8>,
+    fixed: Rc<Bytes>,
     /// of which field bytes are, each looked for once
     found: RefCell<IdMap<Place, Option<(Field, u16)>>>,
 }
@@ -53,7 +55,7 @@ impl<'a> Resolver<'a> {
         Self {
             view,
             whose,
-            fixed: view.fixed(),
+            fixed: view.fixed().clone(),
             found: RefCell::default(),
         }
     }

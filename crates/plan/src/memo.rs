@@ -3,17 +3,19 @@
 //! that it speaks of.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::expr::given::{Facts, Given};
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::sets::Place;
-use millrace_model::expr::walk::cone;
-use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel, mask};
+use millrace_model::expr::support::Support;
+use millrace_model::expr::walk::each_of;
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel, SymId, mask};
 use millrace_model::known::Memory;
 
 use crate::offset::Offset;
+use crate::packets::{conjuncts, last_byte};
 
 /// What an expression is made of.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Parts {
     under: Vec<Place>,
     /// for each offset that differs from packet to packet the furthest byte that is read whatever happens
     pub sure: Vec<Offset>,
+    /// last bytes that are there where it holds
+    pub last: Vec<Offset>,
     /// there is a choice in it
     pub chooses: bool,
     /// a place in it is a choice between places
@@ -38,6 +42,8 @@ pub(crate) struct Parts {
     pub computed: bool,
     /// it speaks of more than the packet
     pub foreign: bool,
+    /// what it speaks of beside bytes of the packet
+    symbols: BTreeSet<SymId>,
     /// nothing but numbers and parameters is in it
     pub settled: bool,
 }
@@ -49,53 +55,65 @@ impl Parts {
             ..Self::default()
         };
         let mut bases = Vec::new();
-        for id in cone(arena, &[root], |_| false) {
-            let node = arena.node(id);
-            match *node {
-                Node::Byte { base, at } => {
-                    parts.places.push((base, at));
-                    bases.extend(base);
-                    parts.settled = false;
-                }
-                Node::Sym(s) => {
-                    let origin = arena.symbol(s).origin;
-                    parts.foreign |= !matches!(origin, Origin::Length | Origin::Port);
-                    parts.settled &= origin == Origin::Param;
-                }
-                Node::Ite(..) => parts.chooses = true,
-                Node::Cmp(Rel::Eq, x, c) => {
-                    if let Some(c) = arena.constant(c) {
-                        let place = byte(arena, x).map(|p| (id, Offset::of(arena, p)));
-                        parts.compared.extend(place);
-                        let headers = no_later_fragment(arena, x, c);
-                        parts.whole.extend(headers.into_iter().map(|h| (id, h)));
+        each_of(
+            arena,
+            &[root],
+            |_| false,
+            |id| {
+                let node = arena.node(id);
+                match *node {
+                    Node::Byte { base, at } => {
+                        parts.places.push((base, at));
+                        bases.extend(base);
+                        parts.settled = false;
                     }
+                    Node::Sym(s) => {
+                        let origin = arena.symbol(s).origin;
+                        parts.symbols.insert(s);
+                        parts.foreign |= !matches!(origin, Origin::Length | Origin::Port);
+                        parts.settled &= origin == Origin::Param;
+                    }
+                    Node::Ite(..) => parts.chooses = true,
+                    Node::Cmp(Rel::Eq, x, c) => {
+                        if let Some(c) = arena.constant(c) {
+                            let place = byte(arena, x).map(|p| (id, Offset::of(arena, p)));
+                            parts.compared.extend(place);
+                            let headers = no_later_fragment(arena, x, c);
+                            parts.whole.extend(headers.into_iter().map(|h| (id, h)));
+                        }
+                    }
+                    _ => {}
                 }
-                _ => {}
-            }
-            if arena.width(id) == 1 && !matches!(node, Node::Const(_)) {
-                parts.conditions.push(id);
-            }
-        }
+                if arena.width(id) == 1 && !matches!(node, Node::Const(_)) {
+                    parts.conditions.push(id);
+                }
+            },
+        );
+        parts.conditions.sort_unstable();
         parts.computed = !bases.is_empty();
-        for id in cone(arena, &bases, |_| false) {
-            match *arena.node(id) {
+        each_of(
+            arena,
+            &bases,
+            |_| false,
+            |id| match *arena.node(id) {
                 Node::Byte { base, at } => parts.under.push((base, at)),
                 Node::Ite(..) => parts.chosen = true,
                 _ => {}
-            }
-        }
+            },
+        );
         parts.places.sort_unstable();
         let open = |id: ExprId| match arena.node(id) {
             Node::Ite(..) => true,
             Node::Bin(Bin::Or, ..) => arena.width(id) == 1,
             _ => false,
         };
-        for id in cone(arena, &[root], open) {
+        each_of(arena, &[root], open, |id| {
             if let Node::Byte { base, at } = *arena.node(id) {
                 furthest(&mut parts.sure, &Offset::of(arena, (base, at)));
             }
-        }
+        });
+        let conjuncts = conjuncts(arena, &[root]).into_iter();
+        parts.last = conjuncts.filter_map(|e| last_byte(arena, e)).collect();
         parts
     }
 
@@ -108,6 +126,22 @@ impl Parts {
     pub fn depends(&self, on: &[Place], bytes: &Bytes) -> bool {
         let here = |p: &Place| self.places.binary_search(p).is_ok() || self.under.contains(p);
         self.moves(bytes) || on.iter().any(here)
+    }
+
+    /// For a condition that speaks of no byte of the packet, but of more than the packet: of what. Only expressions that
+    /// speak of all that as well can ever have it in them, whatever is put into them.
+    pub fn silent(&self) -> Option<&BTreeSet<SymId>> {
+        (self.foreign && self.places.is_empty()).then_some(&self.symbols)
+    }
+
+    /// Whether all of these are spoken of.
+    pub fn speaks_of(&self, symbols: &BTreeSet<SymId>) -> bool {
+        symbols.is_subset(&self.symbols)
+    }
+
+    /// Whether it has no part in how packets lie in memory: no byte is read for it, and nothing is chosen.
+    pub fn reads_nothing(&self) -> bool {
+        self.places.is_empty() && !self.chooses
     }
 
     /// Whether it looks at a byte at or behind this constant offset.
@@ -176,7 +210,8 @@ pub(crate) type Leaves = (Vec<ExprId>, Vec<Place>, Bytes, Vec<u8>);
 #[derive(Default)]
 pub(crate) struct Memo {
     pub known: Memory,
-    parts: RefCell<IdMap<ExprId, Rc<Parts>>>,
+    /// by expression
+    parts: RefCell<Vec<Option<Rc<Parts>>>>,
     /// by bytes: what expressions are then
     results: RefCell<IdMap<Bytes, IdMap<ExprId, ExprId>>>,
     /// by the facts that matter
@@ -197,16 +232,23 @@ struct Index {
 impl Memo {
     /// What an expression is made of.
     pub fn parts(&self, arena: &Arena, e: ExprId) -> Rc<Parts> {
-        if let Some(known) = self.parts.borrow().get(&e) {
+        let at = e.0 as usize;
+        if let Some(Some(known)) = self.parts.borrow().get(at) {
             return known.clone();
         }
         let parts = Rc::new(Parts::of(arena, e));
-        self.parts.borrow_mut().insert(e, parts.clone());
+        let mut all = self.parts.borrow_mut();
+        if all.len() <= at {
+            all.resize(arena.len().next_power_of_two(), None);
+        }
+        if let Some(slot) = all.get_mut(at) {
+            *slot = Some(parts.clone());
+        }
         parts
     }
 
-    /// The places that expressions name by which they look at this offset.
-    pub fn places(&self, arena: &Arena, offset: &Offset) -> Vec<Place> {
+    /// What is made of the places that expressions name by which they look at this offset.
+    pub fn at<T>(&self, arena: &Arena, offset: &Offset, f: impl FnOnce(&[Place]) -> T) -> T {
         let mut index = self.index.borrow_mut();
         for at in index.upto..arena.len() {
             if let Node::Byte { base, at } = *arena.node(ExprId(at as u32)) {
@@ -215,22 +257,55 @@ impl Memo {
             }
         }
         index.upto = arena.len();
-        index.places.get(offset).cloned().unwrap_or_default()
+        f(index.places.get(offset).map_or(&[], Vec::as_slice))
     }
 
     /// The expressions as they are of packets with these bytes.
     pub fn given(&self, arena: &mut Arena, roots: &[ExprId], bytes: &Bytes) -> Vec<ExprId> {
+        let mut out = Vec::with_capacity(roots.len());
+        self.each(arena, roots, bytes, |_, made| {
+            out.push(made);
+            true
+        });
+        out
+    }
+
+    /// Whether none of these conditions fails for all packets with these bytes.
+    pub fn possible(&self, arena: &mut Arena, guard: &[ExprId], bytes: &Bytes) -> bool {
+        self.each(arena, guard, bytes, |arena, made| {
+            arena.constant(made) != Some(0)
+        })
+    }
+
+    /// Whether each expression, as it is then, passes; the first that does not is the last that is looked at.
+    fn each(
+        &self,
+        arena: &mut Arena,
+        roots: &[ExprId],
+        bytes: &Bytes,
+        mut pass: impl FnMut(&Arena, ExprId) -> bool,
+    ) -> bool {
+        let told = Support::bytes(bytes.keys());
         let mut results = self.results.borrow_mut();
-        let known = match results.get_mut(bytes) {
-            Some(known) => known,
-            None => results.entry(bytes.clone()).or_default(),
+        // What the bytes have no part in stays.
+        let concerned = |arena: &Arena, e: &ExprId| arena.support(*e).meets(told);
+        let mut known = match roots.iter().any(|e| concerned(arena, e)) {
+            true if !results.contains_key(bytes) => Some(results.entry(bytes.clone()).or_default()),
+            true => results.get_mut(bytes),
+            false => None,
         };
-        let mut one = |e: &ExprId| {
-            *known
-                .entry(*e)
-                .or_insert_with(|| self.with_bytes(arena, *e, bytes))
-        };
-        roots.iter().map(&mut one).collect()
+        for e in roots {
+            let made = match &mut known {
+                Some(known) if concerned(arena, e) => *known
+                    .entry(*e)
+                    .or_insert_with(|| self.with_bytes(arena, *e, bytes)),
+                _ => *e,
+            };
+            if !pass(arena, made) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Of these bytes those that have a say in the expressions.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ids::IdMap;
 use super::sets::Place;
+use super::support::Support;
 use super::walk::{again, cone, each_child};
 use super::{Arena, ExprId, Node, SymId};
 
@@ -24,6 +25,11 @@ pub struct Facts {
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     facts: Facts,
+    /// the bytes and symbols that are known
+    told: Support,
+    /// the conditions that are, and what each depends on; in order
+    conditions: Vec<(ExprId, Support)>,
+    /// what depends on any of that
     made: IdMap<ExprId, ExprId>,
 }
 
@@ -31,7 +37,11 @@ impl Given {
     /// For these facts.
     #[must_use]
     pub fn new(facts: Facts) -> Self {
+        let bytes = Support::bytes(facts.bytes.keys());
+        let symbols = facts.symbols.keys().map(|s| Support::symbol(*s));
         Self {
+            told: symbols.fold(bytes, Support::or),
+            conditions: Vec::new(),
             facts,
             made: IdMap::default(),
         }
@@ -39,12 +49,24 @@ impl Given {
 
     /// The expressions as they are then.
     pub fn of(&mut self, arena: &mut Arena, roots: &[ExprId]) -> Vec<ExprId> {
-        for id in cone(arena, roots, |e| self.made.contains_key(&e)) {
+        if self.conditions.is_empty() {
+            let each = self.facts.conditions.keys();
+            self.conditions = each.map(|e| (*e, arena.support(*e))).collect();
+        }
+        let known = |e: ExprId| !self.concerns(arena, e) || self.made.contains_key(&e);
+        for id in cone(arena, roots, known) {
             let made = self.step(arena, id);
             self.made.insert(id, made);
         }
         let of = |e: &ExprId| self.made.get(e).copied().unwrap_or(*e);
         roots.iter().map(of).collect()
+    }
+
+    /// Whether it may be another one then: something that is known is among what it is made of.
+    fn concerns(&self, arena: &Arena, e: ExprId) -> bool {
+        let support = arena.support(e);
+        let mut conditions = self.conditions.iter().take_while(|c| c.0 <= e);
+        support.meets(self.told) || conditions.any(|c| c.1.within(support))
     }
 
     /// One whose operands are worked out.

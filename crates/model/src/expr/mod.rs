@@ -9,8 +9,10 @@ mod build;
 pub mod eval;
 pub mod given;
 pub mod ids;
+mod interned;
 pub mod memo;
 pub mod sets;
+pub mod support;
 pub mod walk;
 
 use std::collections::HashMap;
@@ -18,6 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use millrace_check::domain::tnum::Tnum;
 use serde::Serialize;
+
+use interned::Interned;
+use support::Support;
 
 /// Index of an expression in its [`Arena`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -141,13 +146,14 @@ struct Entry {
     node: Node,
     width: u32,
     bits: Tnum,
+    support: Support,
 }
 
 /// All expressions of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct Arena {
     entries: Vec<Entry>,
-    known: HashMap<(Node, u32), ExprId>,
+    known: Interned,
     symbols: Vec<Symbol>,
     names: HashMap<(String, u32, Origin), SymId>,
     effort: build::Effort,
@@ -276,7 +282,7 @@ impl Arena {
     /// The expression of a number, if it was made.
     #[must_use]
     pub fn find_constant(&self, value: u64, width: u32) -> Option<ExprId> {
-        self.known.get(&(Node::Const(value), width)).copied()
+        self.found(&Node::Const(value), width).1
     }
 
     /// How many expressions there are.
@@ -317,23 +323,42 @@ impl Arena {
         self.add(Node::Sym(id), width)
     }
 
+    /// Its hash, and itself if it was made.
+    fn found(&self, node: &Node, width: u32) -> (u32, Option<ExprId>) {
+        let hash = self.known.hash(node, width);
+        let same = |id: ExprId| {
+            let entry = self.entry(id);
+            entry.width == width && entry.node == *node
+        };
+        (hash, self.known.find(hash, same))
+    }
+
     fn add(&mut self, node: Node, width: u32) -> ExprId {
-        let key = (node, width);
-        if let Some(id) = self.known.get(&key) {
-            return *id;
-        }
-        let bits = self.known_bits(&key.0, width).low(width);
-        if bits.is_constant() && !matches!(key.0, Node::Const(_)) {
+        let hash = match self.found(&node, width) {
+            (_, Some(id)) => return id,
+            (hash, None) => hash,
+        };
+        let bits = self.known_bits(&node, width).low(width);
+        if bits.is_constant() && !matches!(node, Node::Const(_)) {
             return self.add(Node::Const(bits.value), width);
         }
+        let mut support = Support::own(&node);
+        walk::each_child(&node, |c| support = support.or(self.entry(c).support));
         let id = ExprId(self.entries.len() as u32);
         self.entries.push(Entry {
-            node: key.0.clone(),
+            node,
             width,
             bits,
+            support,
         });
-        self.known.insert(key, id);
+        self.known.insert(hash, id);
         id
+    }
+
+    /// What it can depend on.
+    #[must_use]
+    pub fn support(&self, e: ExprId) -> Support {
+        self.entry(e).support
     }
 
     fn known_bits(&self, node: &Node, width: u32) -> Tnum {

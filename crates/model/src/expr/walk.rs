@@ -1,6 +1,8 @@
 //! Walks over expressions, without recursion.
 
-use super::ids::{IdMap, IdSet};
+use std::cell::Cell;
+
+use super::ids::IdMap;
 use super::{Arena, ExprId, Node};
 
 /// Calls `f` with each operand of a node.
@@ -30,46 +32,52 @@ pub fn children(node: &Node) -> Vec<ExprId> {
     all
 }
 
-/// Beyond so many nodes a walk marks them in a set of bits as large as the arena.
-const SPARSE: usize = 1024;
-
-/// What a walk has seen. Most walks are short in a large arena: clearing a bit for each of its nodes would be
-/// most of their work.
+/// What a walk has seen, by the number of the walk that saw it last. Most walks are short in a large arena: clearing a
+/// mark for each of its nodes would be most of their work.
+#[derive(Default)]
 struct Seen {
-    few: IdSet<ExprId>,
-    many: Vec<u64>,
+    walk: u32,
+    by: Vec<u32>,
+}
+
+thread_local! {
+    /// Whoever walks takes it; a walk within another one's makes its own.
+    static SEEN: Cell<Seen> = Cell::default();
 }
 
 impl Seen {
-    fn new() -> Self {
-        Self {
-            few: IdSet::default(),
-            many: Vec::new(),
+    /// For a walk over this arena.
+    fn taken(arena: &Arena) -> Self {
+        let mut seen = SEEN.take();
+        match seen.walk.checked_add(1) {
+            Some(next) => seen.walk = next,
+            None => {
+                seen = Self {
+                    walk: 1,
+                    ..Self::default()
+                }
+            }
         }
+        if seen.by.len() < arena.len() {
+            seen.by.resize(arena.len().next_power_of_two(), 0);
+        }
+        seen
     }
 
     /// Whether it is seen for the first time.
-    fn first(&mut self, arena: &Arena, e: ExprId) -> bool {
-        if self.many.is_empty() {
-            if self.few.len() < SPARSE {
-                return self.few.insert(e);
+    fn first(&mut self, e: ExprId) -> bool {
+        match self.by.get_mut(e.0 as usize) {
+            Some(by) if *by != self.walk => {
+                *by = self.walk;
+                true
             }
-            self.many = vec![0; arena.len().div_ceil(64)];
-            for e in std::mem::take(&mut self.few) {
-                self.mark(e);
-            }
+            _ => false,
         }
-        self.mark(e)
     }
 
-    fn mark(&mut self, e: ExprId) -> bool {
-        let Some(word) = self.many.get_mut(e.0 as usize / 64) else {
-            return false;
-        };
-        let bit = 1 << (e.0 % 64);
-        let first = *word & bit == 0;
-        *word |= bit;
-        first
+    /// For the next walk.
+    fn given_back(self) {
+        SEEN.set(self);
     }
 }
 
@@ -88,21 +96,47 @@ pub fn cone_within(
     known: impl Fn(ExprId) -> bool,
     most: usize,
 ) -> Option<Vec<ExprId>> {
-    let mut seen = Seen::new();
     let mut all = Vec::new();
+    let enough = each_within(arena, roots, known, most, |e| all.push(e));
+    all.sort_unstable();
+    enough.then_some(all)
+}
+
+/// The same in no order: calls `f` with each once.
+pub fn each_of(
+    arena: &Arena,
+    roots: &[ExprId],
+    known: impl Fn(ExprId) -> bool,
+    f: impl FnMut(ExprId),
+) {
+    each_within(arena, roots, known, usize::MAX, f);
+}
+
+/// Whether that were all.
+fn each_within(
+    arena: &Arena,
+    roots: &[ExprId],
+    known: impl Fn(ExprId) -> bool,
+    most: usize,
+    mut f: impl FnMut(ExprId),
+) -> bool {
+    let mut seen = Seen::taken(arena);
     let mut todo: Vec<ExprId> = roots.to_vec();
+    let (mut count, mut enough) = (0, true);
     while let Some(e) = todo.pop() {
-        if known(e) || !seen.first(arena, e) {
+        if known(e) || !seen.first(e) {
             continue;
         }
-        if all.len() == most {
-            return None;
+        if count == most {
+            enough = false;
+            break;
         }
-        all.push(e);
+        count += 1;
+        f(e);
         each_child(arena.node(e), |c| todo.push(c));
     }
-    all.sort_unstable();
-    Some(all)
+    seen.given_back();
+    enough
 }
 
 /// The expression with the packet's bytes replaced by what `to` says of their base and offset.

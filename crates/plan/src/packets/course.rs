@@ -7,7 +7,7 @@ use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::{Known, Of};
 
-use super::guard::{conditions, conjuncts, last_byte};
+use super::guard::conditions;
 use super::{Family, View};
 use crate::memo::{Bytes, Memo, furthest};
 
@@ -23,9 +23,9 @@ const MOST_TYPES: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Course {
     /// what the guard says of the packet
-    pub guard: Vec<ExprId>,
+    pub guard: Rc<Vec<ExprId>>,
     /// keys of its accesses
-    pub done: Vec<ExprId>,
+    pub done: Rc<Vec<ExprId>>,
     pub memo: Rc<Memo>,
 }
 
@@ -39,21 +39,18 @@ impl Course {
     ) -> View {
         let memo = &self.memo;
         let guard = self.told(arena);
-        let mut known = (*memo.known.all(arena, &guard)).clone();
-        for (place, v) in bytes {
-            known.insert(Of::Byte(*place), Set::one(*v));
-        }
+        let known = memo.known.all(arena, &guard);
         let (mut length, mut read) = (0, Vec::new());
-        for e in conjuncts(arena, &guard) {
-            match last_byte(arena, e) {
-                Some(last) if last.terms.is_empty() => {
+        for e in guard.iter() {
+            for last in &memo.parts(arena, *e).last {
+                if last.terms.is_empty() {
                     length = length.max(last.at.saturating_add(1));
+                } else {
+                    furthest(&mut read, last);
                 }
-                Some(last) => furthest(&mut read, &last),
-                None => {}
             }
         }
-        let mut all: Vec<ExprId> = guard.iter().chain(&self.done).copied().collect();
+        let mut all: Vec<ExprId> = guard.iter().chain(self.done.iter()).copied().collect();
         // Where a place is chosen by what the guard says, it is chosen now.
         if self.done.iter().any(|e| memo.parts(arena, *e).chooses) {
             let done = memo.given(arena, &self.done, bytes);
@@ -64,39 +61,48 @@ impl Course {
             let parts = memo.parts(arena, *e);
             parts.sure.iter().for_each(|o| furthest(&mut read, o));
         }
-        View {
+        let single = known.iter().filter_map(|(of, set)| match of {
+            Of::Byte(place) => Some((*place, set.only()?)),
+            Of::Port => None,
+        });
+        let mut view = View {
             family,
             at,
+            fixed: Rc::new(single.collect()),
             known,
-            read,
+            told: Rc::default(),
+            read: Rc::new(read),
             memo: memo.clone(),
             length,
-            guard: Rc::new(guard),
+            guard,
             any: false,
             extended: false,
             carries_extended: false,
             echo: None,
-        }
+        };
+        view.tell(bytes.iter().map(|(place, v)| (*place, Set::one(*v))));
+        view
     }
 
     /// The guard, and what it says once its own conditions have decided what they choose: where paths merged, a place
     /// that a later condition speaks of is chosen by what an earlier one tells.
-    fn told(&self, arena: &mut Arena) -> Vec<ExprId> {
-        let mut guard = self.guard.clone();
-        let parts = |e: &ExprId| self.memo.parts(arena, *e);
-        let chosen: Vec<ExprId> = guard.iter().copied().filter(|e| parts(e).chosen).collect();
-        if !chosen.is_empty() {
-            let conditions = conditions(arena, &guard);
-            let decided = self.memo.decided(arena, &chosen, &conditions);
-            guard.extend(
-                decided
-                    .into_iter()
-                    .filter(|e| arena.constant(*e) != Some(1)),
-            );
-            guard.sort_unstable();
-            guard.dedup();
+    fn told(&self, arena: &mut Arena) -> Rc<Vec<ExprId>> {
+        let chosen = |e: &&ExprId| self.memo.parts(arena, **e).chosen;
+        let chosen: Vec<ExprId> = self.guard.iter().filter(chosen).copied().collect();
+        if chosen.is_empty() {
+            return self.guard.clone();
         }
-        guard
+        let mut guard = self.guard.to_vec();
+        let conditions = conditions(arena, &guard);
+        let decided = self.memo.decided(arena, &chosen, &conditions);
+        guard.extend(
+            decided
+                .into_iter()
+                .filter(|e| arena.constant(*e) != Some(1)),
+        );
+        guard.sort_unstable();
+        guard.dedup();
+        Rc::new(guard)
     }
 
     /// The same of packets that have these bytes; none if there are no such packets on the path.
@@ -104,15 +110,15 @@ impl Course {
         let guard = self.memo.given(arena, &self.guard, bytes);
         let possible = !guard.iter().any(|e| arena.constant(*e) == Some(0));
         possible.then(|| Self {
-            done: self.memo.given(arena, &self.done, bytes),
-            guard,
+            done: Rc::new(self.memo.given(arena, &self.done, bytes)),
+            guard: Rc::new(guard),
             memo: self.memo.clone(),
         })
     }
 
     /// Whether it looks at the EtherType at an offset, or at anything behind it.
     fn looks_behind(&self, arena: &Arena, from: i64) -> bool {
-        let mut all = self.guard.iter().chain(&self.done);
+        let mut all = self.guard.iter().chain(self.done.iter());
         all.any(|e| self.memo.parts(arena, *e).looks_behind(from))
     }
 }

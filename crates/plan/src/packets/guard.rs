@@ -43,7 +43,7 @@ pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<Exp
 }
 
 /// The last byte that is there where a condition holds that speaks of the packet's length.
-pub(super) fn last_byte(arena: &Arena, e: ExprId) -> Option<Offset> {
+pub(crate) fn last_byte(arena: &Arena, e: ExprId) -> Option<Offset> {
     let is_length = |mut e: ExprId| {
         loop {
             match arena.node(e) {

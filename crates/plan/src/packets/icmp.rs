@@ -1,7 +1,6 @@
 //! Messages of ICMP: those about another packet, and echoes, whose identifier counts as a port.
 
 use millrace_model::expr::Arena;
-use millrace_model::known::Of;
 use millrace_steer::Field;
 
 use super::{Course, Family, TRANSPORTS, View};
@@ -34,16 +33,16 @@ impl View {
         let base = self.with(arena, &self.network().plus(of), icmp);
         let mut out: Vec<View> = Vec::new();
         for t in types {
-            let bytes = base.with(arena, &transport, t).fixed();
+            let bytes = base.with(arena, &transport, t).fixed;
             let own = Course {
-                guard: self.guard.to_vec(),
+                guard: self.guard.clone(),
                 ..course.clone()
             };
             let Some(refined) = own.with(arena, &bytes) else {
                 continue;
             };
             // Types that the path does not tell apart are one.
-            if !out.iter().any(|o| *o.guard == refined.guard) {
+            if !out.iter().any(|o| o.guard == refined.guard) {
                 out.push(refined.view(arena, Some(family), self.at, &bytes));
             }
         }
@@ -96,9 +95,9 @@ impl View {
         let is_echo = |v: u8| ECHOES.iter().any(|(number, _)| *number == v);
         let set = self.set(arena, header).filtered(|v| !is_echo(*v));
         let mut view = self.clone();
-        for place in self.memo.places(arena, header) {
-            view.known.insert(Of::Byte(place), set.clone());
-        }
+        self.memo.at(arena, header, |places| {
+            view.tell(places.iter().map(|place| (*place, set.clone())));
+        });
         // One by one: compilers turn "0 or 8" into a mask, of which nothing else is read off.
         view.any_possible(arena, header, &set).then_some(view)
     }

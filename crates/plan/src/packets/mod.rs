@@ -10,14 +10,15 @@ mod view;
 use std::rc::Rc;
 
 use millrace_model::expr::ExprId;
+use millrace_model::expr::sets::{Place, Set};
 use millrace_model::known::Known;
 use millrace_steer::{Field, Kind};
 
-use crate::memo::Memo;
+use crate::memo::{Bytes, Memo};
 use crate::offset::Offset;
 
 pub(crate) use course::{Course, views};
-pub(crate) use guard::{conditions, conjuncts, of_packet};
+pub(crate) use guard::{conditions, conjuncts, last_byte, of_packet};
 pub(crate) use kinds::{FRAGMENT, kinds_of};
 
 /// Next headers of IPv6 that other headers follow (crates/steer, fields.rs).
@@ -49,10 +50,14 @@ pub(crate) struct View {
     pub family: Option<Family>,
     /// offset of the network header
     pub at: i64,
-    /// values that bytes can have
-    known: Known,
+    /// values that bytes can have as far as the path's guard says
+    known: Rc<Known>,
+    /// and those of bytes of which more is known of these packets
+    told: Rc<Vec<(Place, Set)>>,
+    /// the bytes of which one value only is possible
+    fixed: Rc<Bytes>,
     /// the furthest bytes that the packet has for certain: the path has read them, or compared its length with them
-    read: Vec<Offset>,
+    read: Rc<Vec<Offset>>,
     /// what is known of expressions
     pub memo: Rc<Memo>,
     /// the packet is so long at least

@@ -1,8 +1,9 @@
 //! What is known of how a packet lies in memory.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use millrace_model::expr::sets::Set;
+use millrace_model::expr::sets::{Place, Set};
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::Of;
 
@@ -11,32 +12,53 @@ use crate::memo::Bytes;
 use crate::offset::Offset;
 
 impl View {
+    /// The values that the byte at a place can have, as far as they are known.
+    fn known(&self, place: Place) -> Option<&Set> {
+        let told = self.told.iter().rev().find(|(p, _)| *p == place);
+        told.map(|(_, set)| set)
+            .or_else(|| self.known.get(&Of::Byte(place)))
+    }
+
+    /// Takes over what is known of the bytes at these places.
+    pub(super) fn tell(&mut self, all: impl IntoIterator<Item = (Place, Set)>) {
+        for (place, set) in all {
+            match set.only() {
+                Some(v) if self.fixed.get(&place) == Some(&v) => {}
+                Some(v) => drop(Rc::make_mut(&mut self.fixed).insert(place, v)),
+                None if self.fixed.contains_key(&place) => {
+                    Rc::make_mut(&mut self.fixed).remove(&place);
+                }
+                None => {}
+            }
+            Rc::make_mut(&mut self.told).push((place, set));
+        }
+    }
+
+    /// Those whose byte has one of these values.
+    fn where_it_is(&self, arena: &Arena, place: &Offset, set: &Set) -> Self {
+        let mut view = self.clone();
+        // What the EtherTypes were taken for is known of bytes that nobody looks at, too.
+        let itself = place.terms.is_empty().then_some((None, place.at));
+        self.memo.at(arena, place, |places| {
+            let all = places.iter().copied().chain(itself);
+            view.tell(all.map(|place| (place, set.clone())));
+        });
+        view
+    }
+
     /// The values that a byte can have.
     pub fn set(&self, arena: &Arena, place: &Offset) -> Set {
-        let mut set = Set::all();
-        for at in self.memo.places(arena, place) {
-            if let Some(s) = self.known.get(&Of::Byte(at)) {
-                set = set.both(s);
-            }
-        }
-        // What the EtherTypes were taken for is known of bytes that nobody looks at, too.
-        match self.known.get(&Of::Byte((None, place.at))) {
-            Some(s) if place.terms.is_empty() => set.both(s),
-            _ => set,
-        }
+        let itself = place.terms.is_empty().then_some((None, place.at));
+        self.memo.at(arena, place, |places| {
+            let all = places.iter().copied().chain(itself);
+            all.filter_map(|place| self.known(place))
+                .fold(Set::all(), |set, known| set.both(known))
+        })
     }
 
     /// The same of packets with this byte.
     pub fn with(&self, arena: &Arena, place: &Offset, value: u8) -> Self {
-        let mut view = self.clone();
-        for at in self.memo.places(arena, place) {
-            view.known.insert(Of::Byte(at), Set::one(value));
-        }
-        if place.terms.is_empty() {
-            view.known
-                .insert(Of::Byte((None, place.at)), Set::one(value));
-        }
-        view
+        self.where_it_is(arena, place, &Set::one(value))
     }
 
     /// Those whose byte is, or is not, the number of an IPv6 extension header.
@@ -44,15 +66,7 @@ impl View {
         let set = self.set(arena, place);
         let set = set.filtered(|v| EXTENSIONS.contains(v) == extension);
         set.values().next()?;
-        let mut view = self.clone();
-        let mut places = self.memo.places(arena, place);
-        if place.terms.is_empty() {
-            places.push((None, place.at));
-        }
-        for at in places {
-            view.known.insert(Of::Byte(at), set.clone());
-        }
-        Some(view)
+        Some(self.where_it_is(arena, place, &set))
     }
 
     /// Whether an IPv4 header here can be that of a later fragment: where the guard is about several layouts, it
@@ -77,12 +91,8 @@ impl View {
     }
 
     /// The bytes of which one value only is possible.
-    pub fn fixed(&self) -> Bytes {
-        let single = self.known.iter().filter_map(|(of, set)| match of {
-            Of::Byte(place) => Some((*place, set.only()?)),
-            Of::Port => None,
-        });
-        single.collect()
+    pub fn fixed(&self) -> &Rc<Bytes> {
+        &self.fixed
     }
 
     /// Whether all packets have bytes up to this one.
@@ -120,9 +130,9 @@ impl View {
             _ => 6,
         };
         let place = self.network().plus(at);
-        let bytes = self.with(arena, &place, protocol).fixed();
+        let bytes = self.with(arena, &place, protocol).fixed;
         let own = Course {
-            guard: self.guard.to_vec(),
+            guard: self.guard.clone(),
             ..course.clone()
         };
         own.with(arena, &bytes).is_some_and(|refined| {
@@ -152,20 +162,15 @@ impl View {
     /// without looking there is asked once, and the rest once for all views of which it says the same.
     pub(super) fn any_possible(&self, arena: &mut Arena, place: &Offset, values: &Set) -> bool {
         let memo = &self.memo;
-        let mut bytes = self.fixed();
-        let mut places = memo.places(arena, place);
+        let mut bytes = Bytes::clone(&self.fixed);
+        let mut places = memo.at(arena, place, <[Place]>::to_vec);
         if place.terms.is_empty() {
             places.push((None, place.at));
         }
         bytes.retain(|p, _| !places.contains(p));
         let looks = |e: &ExprId| memo.parts(arena, *e).depends(&places, &bytes);
         let (there, elsewhere): (Vec<ExprId>, _) = self.guard.iter().partition(|e| looks(e));
-        let fails = |arena: &Arena, made: Vec<ExprId>| {
-            let mut made = made.into_iter();
-            made.any(|e| arena.constant(e) == Some(0))
-        };
-        let made = memo.given(arena, &elsewhere, &bytes);
-        if fails(arena, made) {
+        if !memo.possible(arena, &elsewhere, &bytes) {
             return false;
         }
         let matter = memo.matter(arena, &there, &bytes);
@@ -177,8 +182,7 @@ impl View {
         let any = values.iter().any(|v| {
             let mut bytes = matter.clone();
             bytes.extend(places.iter().map(|p| (*p, *v)));
-            let made = memo.given(arena, there, &bytes);
-            !fails(arena, made)
+            memo.possible(arena, there, &bytes)
         });
         memo.leaves.borrow_mut().insert(question, any);
         any
@@ -186,7 +190,6 @@ impl View {
 
     /// Whether the guard leaves any packet with these bytes.
     pub fn possible(&self, arena: &mut Arena) -> bool {
-        let guard = self.memo.given(arena, &self.guard, &self.fixed());
-        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+        self.memo.possible(arena, &self.guard, &self.fixed)
     }
 }

@@ -38,6 +38,8 @@ type Question = (
 /// Answers, with what was found out on the way: many paths ask the same. Of one model only.
 #[derive(Default)]
 pub(crate) struct Derived {
+    /// of accesses that were asked about
+    held: IdMap<(usize, usize, usize), bool>,
     stored: HashMap<(usize, usize, usize), Rc<Vec<Condition>>>,
     answers: HashMap<Question, bool>,
     /// who writes these bytes of an object
@@ -54,8 +56,17 @@ impl Derived {
         let Source::Value { object, bytes } = &touch.by.first()?.source else {
             return None;
         };
-        let held = self.found(model, program, touch, (*object, bytes));
-        held.unwrap_or(false).then_some(*object)
+        let at = (touch.at.entry, touch.at.path, touch.at.access);
+        let held = match self.held.get(&at) {
+            Some(held) => *held,
+            None => {
+                let found = self.found(model, program, touch, (*object, bytes));
+                let held = found.unwrap_or(false);
+                self.held.insert(at, held);
+                held
+            }
+        };
+        held.then_some(*object)
     }
 
     fn found(

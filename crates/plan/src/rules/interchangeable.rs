@@ -169,7 +169,7 @@ fn matches(
     let entry = model.entries.get_mut(entry)?;
     let resolver = seen.resolver();
     let fixed = seen.view.fixed();
-    let guard = seen.view.memo.given(&mut entry.arena, compared, &fixed);
+    let guard = seen.view.memo.given(&mut entry.arena, compared, fixed);
     let arena = &entry.arena;
     let value = |bit: &Bit| match bit {
         Bit::Foreign(e, i) => {

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
-use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::ids::{IdMap, IdSet};
 use millrace_model::model::Path;
 use millrace_object::program::{Line, Program};
 
@@ -159,7 +159,8 @@ pub(crate) fn touches(
     let [plain, looked] = touches;
     let place = if echoes { looked } else { plain };
     let all = place.get_or_insert_with(|| routes.touches(model, program, objects, echoes));
-    let taken = |at: &At| !excluded.contains(&(at.entry, at.path));
+    let gone: IdSet<Place> = excluded.iter().copied().collect();
+    let taken = |at: &At| !gone.contains(&(at.entry, at.path));
     let mut out = Touches {
         all: all.all.iter().filter(|t| taken(&t.at)).cloned().collect(),
         others: all.others.iter().filter(|o| taken(&o.1)).copied().collect(),

@@ -23,7 +23,7 @@ struct Sight {
     transport: Option<Offset>,
     carries_extended: bool,
     echo: Option<Field>,
-    fixed: Bytes,
+    fixed: Rc<Bytes>,
 }
 
 /// The number of a sight, and of a guard.
@@ -93,7 +93,7 @@ impl Reader {
                 transport: view.transport(arena),
                 carries_extended: view.carries_extended,
                 echo: view.echo,
-                fixed: view.fixed(),
+                fixed: view.fixed().clone(),
             });
             let sight = *sight.or_insert(next);
             let next = self.guards.len() as u32;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
-use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::ids::{IdMap, IdSet};
 use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::Of;
@@ -15,10 +15,10 @@ use millrace_object::program::{Program, Role};
 
 use super::found::{found, source};
 use super::read::{Look, Reader};
-use super::seen::{ports, seen};
+use super::seen::{Class, classes, ports, seen};
 use super::{At, Found, Place, Seen, Touch, Touches};
 use crate::key::Key;
-use crate::memo::Memo;
+use crate::memo::{Memo, Parts};
 use crate::packets::{Course, of_packet};
 
 /// What the paths of all entries have in common.
@@ -28,6 +28,8 @@ pub(super) struct Routes {
     of: Rc<IdMap<Place, usize>>,
     /// entry, course, ports
     courses: Vec<(usize, Course, Vec<usize>)>,
+    /// by course: the classes of packets that take it
+    classes: IdMap<usize, Vec<Class>>,
     /// by course: the views, where they are the same whether echoes are looked for or not
     lasting: Vec<Option<Views>>,
     /// what these make of keys, by course, object and key
@@ -65,8 +67,26 @@ impl Part {
     }
 }
 
-/// What tells the courses of an entry apart.
+/// What tells the courses of an entry apart: guard, keys and ports.
 type Same = (Vec<ExprId>, Vec<ExprId>, Vec<usize>);
+
+/// The conditions of guards that say nothing of packets and decide nothing in what does, nor in any key: what they
+/// speak of beside the packet comes together nowhere else.
+fn silent(arena: &Arena, memo: &Memo, all: &[(usize, Same)]) -> IdSet<ExprId> {
+    let each = |of: fn(&Same) -> &Vec<ExprId>| -> IdMap<ExprId, Rc<Parts>> {
+        let all = all.iter().flat_map(|(_, same)| of(same));
+        all.map(|e| (*e, memo.parts(arena, *e))).collect()
+    };
+    let (guards, keys) = (each(|s| &s.0), each(|s| &s.1));
+    let heard = guards.values().filter(|p| p.silent().is_none());
+    let speaking: Vec<&Rc<Parts>> = heard.chain(keys.values()).collect();
+    let mute = |parts: &Rc<Parts>| {
+        let symbols = parts.silent();
+        symbols.is_some_and(|s| !speaking.iter().any(|other| other.speaks_of(s)))
+    };
+    let all = guards.iter().filter(|(_, parts)| mute(parts));
+    all.map(|(e, _)| *e).collect()
+}
 
 impl Routes {
     pub fn of(model: &Model, program: &Program, objects: &BTreeSet<usize>) -> Self {
@@ -75,8 +95,8 @@ impl Routes {
         for (entry, e) in model.entries.iter().enumerate() {
             // What is remembered of expressions is of one entry's.
             let memo = Rc::new(Memo::default());
-            let mut known: IdMap<Same, usize> = IdMap::default();
             let mut parts: IdMap<ExprId, Rc<Part>> = IdMap::default();
+            let mut taken = Vec::new();
             for (path, p) in e.paths.iter().enumerate() {
                 let mine = |a: &Access| objects.contains(&a.object.0);
                 if !p.accesses.iter().any(mine) || e.role == Role::OnStart {
@@ -113,13 +133,22 @@ impl Routes {
                 guard.sort_unstable();
                 guard.dedup();
                 let ports = ports(program, port.as_ref());
-                let same = (guard, done, ports);
+                taken.push((path, (guard, done, ports)));
+            }
+            let silent = silent(&e.arena, &memo, &taken);
+            let mut known: IdMap<Same, usize> = IdMap::default();
+            for (path, mut same) in taken {
+                same.0.retain(|c| !silent.contains(c));
+                same.1.retain(|k| !memo.parts(&e.arena, *k).reads_nothing());
                 let number = match known.get(&same) {
                     Some(number) => *number,
                     None => {
                         let (guard, done, ports) = same.clone();
-                        let memo = memo.clone();
-                        let course = Course { guard, done, memo };
+                        let course = Course {
+                            guard: Rc::new(guard),
+                            done: Rc::new(done),
+                            memo: memo.clone(),
+                        };
                         out.courses.push((entry, course, ports));
                         known.insert(same, out.courses.len() - 1);
                         out.courses.len() - 1
@@ -206,9 +235,11 @@ impl Routes {
             else {
                 continue;
             };
-            let (seen, any_icmp) = seen(&mut e.arena, course, ports, echoes);
+            let known = self.classes.entry(number);
+            let classes = known.or_insert_with(|| classes(&mut e.arena, course));
+            let any_icmp = classes.iter().any(Class::has_icmp);
+            let seen = Rc::new(seen(&mut e.arena, classes, ports, echoes));
             let looks = Rc::new(reader.looks(&e.arena, &seen));
-            let seen = Rc::new(seen);
             let views = Views { seen, looks };
             if number == self.lasting.len() {
                 self.lasting.push((!any_icmp).then(|| views.clone()));
@@ -216,5 +247,39 @@ impl Routes {
             out.push(views);
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::expr::{Bin, Origin, Rel};
+
+    use super::*;
+
+    /// A condition on state and time, where paths merged, beside one on a byte.
+    #[test]
+    fn what_a_guard_says_beside_packets_counts_where_a_key_can_have_it() {
+        let mut a = Arena::new();
+        let at = a.number(30, 64);
+        let byte = a.byte(at);
+        let four = a.number(4, 8);
+        let of_byte = a.compare(Rel::Eq, byte, four);
+        let time = a.sym("time", 8, Origin::Time);
+        let held = a.sym("map#1[0..1]", 8, Origin::State(0));
+        let (early, less) = (
+            a.compare(Rel::Less, time, four),
+            a.compare(Rel::Less, held, four),
+        );
+        let beside = a.binary(Bin::Or, early, less);
+        let chosen = a.ite(beside, byte, four);
+        let late = a.ite(early, byte, four);
+        let silent = |keys: &[ExprId]| {
+            let same = (vec![of_byte, beside], keys.to_vec(), vec![0]);
+            silent(&a, &Memo::default(), &[(0, same)])
+        };
+        assert_eq!(silent(&[byte]), IdSet::from_iter([beside]));
+        // Of the time alone it speaks, too, and so never has it in it.
+        assert_eq!(silent(&[late]), IdSet::from_iter([beside]));
+        assert!(silent(&[chosen]).is_empty());
     }
 }

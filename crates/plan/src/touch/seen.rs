@@ -51,38 +51,68 @@ pub(super) fn ports(program: &Program, left: Option<&Set>) -> Vec<usize> {
     (0..count).filter(is).collect()
 }
 
-/// The classes of packets that take a path, and whether any of them may be told apart as echoes or none.
+/// Packets that take a path and are steered alike, if nobody looks for the identifiers of ICMP echoes.
+pub(super) struct Class {
+    kind: Kind,
+    way: Way,
+    view: View,
+    /// where the header of ICMP begins of those among which echoes may be told apart
+    icmp: Option<Offset>,
+}
+
+impl Class {
+    /// Whether it depends on who looks for echoes.
+    pub fn has_icmp(&self) -> bool {
+        self.icmp.is_some()
+    }
+}
+
+/// The classes as they are steered, by port.
 pub(super) fn seen(
     arena: &mut Arena,
-    path: &Course,
+    classes: &[Class],
     ports: &[usize],
     echoes: bool,
-) -> (Vec<Seen>, bool) {
+) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
-    let mut any_icmp = false;
+    for class in classes {
+        let header = class.icmp.as_ref().filter(|_| echoes);
+        for (kind, view) in identified(arena, class.kind, &class.view, header) {
+            let view = Rc::new(view);
+            out.extend(ports.iter().map(|port| Seen {
+                packets: Packets { port: *port, kind },
+                way: class.way,
+                view: view.clone(),
+            }));
+        }
+    }
+    out
+}
+
+/// The classes of packets that take a path.
+pub(super) fn classes(arena: &mut Arena, path: &Course) -> Vec<Class> {
+    let mut out: Vec<Class> = Vec::new();
     for view in views(arena, path) {
         for (kind, way) in view.kinds(arena, path) {
             // Rough are errors and first fragments, of which there may be either.
             if way != Way::Rough && !view.has(arena, kind, way) {
                 continue;
             }
-            let mut add = |kind: Kind, view: View| {
-                let view = Rc::new(view);
-                out.extend(ports.iter().map(|port| Seen {
-                    packets: Packets { port: *port, kind },
+            let mut add = |arena: &Arena, kind: Kind, view: View, header: Option<Offset>| {
+                let icmp = |h: &Offset| kind == Kind::Ipv4 && view.is_icmp(arena, h);
+                out.push(Class {
+                    kind,
                     way,
-                    view: view.clone(),
-                }));
+                    icmp: header.filter(icmp),
+                    view,
+                });
             };
             let short = matches!(kind, Kind::Ipv4 | Kind::Ipv6) && view.short(arena, path);
             if way == Way::Answer {
                 for error in view.errors(arena, path) {
                     let header = error.transport(arena).map(|t| t.plus(8).behind_ipv4());
                     for (k, v) in carried(arena, &error) {
-                        let icmp = |h: &Offset| k == Kind::Ipv4 && v.is_icmp(arena, h);
-                        any_icmp |= header.as_ref().is_some_and(icmp);
-                        let all = identified(arena, k, v, header.as_ref().filter(|_| echoes));
-                        all.into_iter().for_each(|(k, v)| add(k, v));
+                        add(arena, k, v, header.clone());
                     }
                 }
             } else {
@@ -94,16 +124,12 @@ pub(super) fn seen(
                 let looked = !short && matches!(way, Way::Plain | Way::Whole);
                 for (k, v) in own {
                     let header = v.transport(arena).filter(|_| looked);
-                    let icmp = |h: &Offset| k == Kind::Ipv4 && v.is_icmp(arena, h);
-                    any_icmp |= header.as_ref().is_some_and(icmp);
-                    let header = header.filter(|_| echoes);
-                    let all = identified(arena, k, v, header.as_ref());
-                    all.into_iter().for_each(|(k, v)| add(k, v));
+                    add(arena, k, v, header);
                 }
             }
         }
     }
-    (out, any_icmp)
+    out
 }
 
 /// The view with the protocol that the kind says, in the header that begins there.
@@ -162,14 +188,14 @@ pub(super) fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
 
 /// ICMP echoes apart, whose header begins there, as whoever looks for their identifiers takes them: for packets of UDP
 /// (crates/steer, carried.rs). Without a header all stay together.
-pub(super) fn identified(
+fn identified(
     arena: &mut Arena,
     kind: Kind,
-    view: View,
+    view: &View,
     header: Option<&Offset>,
 ) -> Vec<(Kind, View)> {
     let (Kind::Ipv4, Some(header)) = (kind, header) else {
-        return vec![(kind, view)];
+        return vec![(kind, view.clone())];
     };
     let mut out: Vec<(Kind, View)> = Vec::new();
     for echo in view.echoes(arena, header) {

@@ -36,6 +36,13 @@ impl Row {
         }
     }
 
+    /// Sets the bits that are set in a vector of the same length.
+    pub fn join(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
+    }
+
     /// The first bit that is set, from bit `from` on.
     pub fn first(&self, from: usize) -> Option<usize> {
         let start = from / 64;

@@ -134,23 +134,32 @@ pub(super) fn invariants(classes: &[Class], spans: &[Span]) -> Vec<usize> {
     let mut equations = Echelon::new(unknowns);
     let mut row = Row::zero(unknowns);
     let (mut known, mut seen) = (HashSet::new(), HashSet::new());
+    let (mut flips, mut free) = (Vec::new(), Row::zero(unknowns));
     for span in spans {
         let place = |class: usize| first.get(class).copied().unwrap_or(0);
         if !known.insert((Arc::as_ptr(&span.vectors), span.a, span.b)) {
             continue;
         }
         for vector in span.vectors.iter() {
-            let flips = vector.ones().map(|at| match at.checked_sub(span.split) {
+            flips.clear();
+            flips.extend(vector.ones().map(|at| match at.checked_sub(span.split) {
                 None => place(span.a) + at,
                 Some(at) => place(span.b) + at,
-            });
-            let flips: Vec<usize> = flips.collect();
+            }));
+            // Most cases leave the same bits free: each is an equation of its own, once.
+            let first = match flips.as_slice() {
+                [one] => !free.get(*one),
+                _ => seen.insert(flips.clone()),
+            };
+            if !first {
+                continue;
+            }
+            if let [one] = flips.as_slice() {
+                free.flip(*one);
+            }
             row.clear();
             flips.iter().for_each(|at| row.flip(*at));
-            // Most cases leave the same bits free: each is an equation of its own, once.
-            if seen.insert(flips) {
-                equations.insert(&mut row);
-            }
+            equations.insert(&mut row);
         }
     }
     let functions = equations.orthogonal();

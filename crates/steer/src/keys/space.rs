@@ -43,11 +43,7 @@ impl Space {
         spans: &[Span],
     ) -> Self {
         let mut live = Row::zero(layout.unknowns);
-        for at in 0..layout.unknowns {
-            if basis.iter().any(|vector| vector.get(at)) {
-                live.flip(at);
-            }
-        }
+        basis.iter().for_each(|vector| live.join(vector));
         Self {
             classes: classes.to_vec(),
             layout,
