@@ -9,6 +9,7 @@ mod build;
 pub mod eval;
 pub mod given;
 pub mod ids;
+pub mod import;
 pub mod memo;
 pub mod sets;
 pub mod walk;
