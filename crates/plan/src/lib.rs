@@ -5,6 +5,7 @@
 mod assumed;
 mod balance;
 mod choose;
+mod computed;
 mod constraints;
 pub mod cost;
 mod key;
@@ -21,5 +22,5 @@ mod touch;
 mod words;
 
 pub use balance::Loads;
-pub use make::{PlanError, Wanted, plan};
+pub use make::{PlanError, SOLVER_TIME, Wanted, plan};
 pub use plan::{Grounds, Plan, Strategy, Treatment};
