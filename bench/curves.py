@@ -44,7 +44,22 @@ def points(lines):
             found.append({**about, "strategy": run["strategy"], "cores": run["cores"], "mpps": run["mpps"],
                           "low": run["spread"]["low"], "high": run["spread"]["high"], "writes": run["writes"],
                           "imbalance": run["imbalance"], "kind": "measured"})
+    continued(found)
     return found, refused, latency
+
+
+def continued(found):
+    """Continues what was measured: a simulated rate is that of the most cores measured, by as much more as the cost
+    model says of these two numbers of cores. The model's own rates are of another port (the software NIC's driver)."""
+    about = lambda p: (p["curve"], p["nf"], p["traffic"], p["x"], p["strategy"])
+    measured = {(*about(p), p["cores"]): p["mpps"] for p in found if p["kind"] == "measured"}
+    predicted = {(*about(p), p["cores"]): p["mpps"] for p in found if p["kind"] != "measured"}
+    for p in (p for p in found if p["kind"] == "simulated"):
+        both = [c for *what, c in measured if tuple(what) == about(p) and predicted.get((*what, c))]
+        p["predicted_mpps"] = p["mpps"]
+        if both:
+            at = (*about(p), max(both))
+            p["mpps"] = measured[at] * p["mpps"] / predicted[at]
 
 
 def flows_a_minute(figure):
@@ -145,13 +160,14 @@ def cores_table(found):
     groups = list(dict.fromkeys((p["nf"], p["traffic"], p["strategy"]) for p in points
                                 if p["strategy"] not in ("alone", "sequential")))
     one = {(p["nf"], p["traffic"]): p for p in points if p["cores"] == 1 and p["kind"] == "measured"}
-    out = row(["function", "traffic", "strategy", *(f"{c} cores" if c > 1 else "1 core" for c in cores), "most / linear"])
+    out = row(["function", "traffic", "strategy", *(f"{c} cores" if c > 1 else "1 core" for c in cores), "measured / linear"])
     out += row(["---"] * (len(cores) + 4))
     for nf, traffic, strategy in groups:
         cells = [one.get((nf, traffic)) if c == 1 else at.get((nf, traffic, strategy, c)) for c in cores]
-        last = next((p for p in reversed(cells) if p), None)
+        last = next((p for p in reversed(cells) if p and p["kind"] == "measured"), None)
         alone = cells[0] if cells and cores[0] == 1 else None
-        share = f"{last['mpps'] / (alone['mpps'] * last['cores']):.2f}" if last and alone and alone["mpps"] else ""
+        more = last and alone and last["cores"] > 1 and alone["mpps"]
+        share = f"{last['mpps'] / (alone['mpps'] * last['cores']):.2f}" if more else ""
         out += row([nf, traffic, strategy, *map(mpps, cells), share])
     return out
 
@@ -214,8 +230,9 @@ def record(file, found, refused, latency, conditions):
 
 Conditions: {facts}.
 
-Million packets a second. Figures with ~ are simulated: continued with the cost model from what was measured here.
-*most / linear* is the rate on the most cores over as many times that of one. The same as plots:
+Million packets a second. Figures with ~ are simulated: what was measured on the most cores that there are, times what
+the cost model says that more of them bring.
+*measured / linear* is the rate on the most cores that were measured over as many times that of one. The same as plots:
 [{os.path.basename(picture)}]({os.path.basename(picture)}), full lines measured, dashed ones simulated.
 
 ### Over cores
@@ -266,8 +283,8 @@ def main():
     page = f"""<!doctype html><meta charset="utf-8"><title>Curves over cores</title>
 <style>body{{font:14px sans-serif;margin:2em}}svg{{font-size:11px;margin:8px}}td,th{{padding:1px 8px;text-align:right}}</style>
 <h1>Curves over cores</h1><p>{facts}</p>
-<p>Full dots and lines were measured; hollow dots and dashed lines are simulated: continued with the cost model
-(docs/scaling.md) from what was measured on this machine.</p>
+<p>Full dots and lines were measured; hollow dots and dashed lines are simulated: what was measured on the most cores
+that there are, times what the cost model (docs/scaling.md) says that more of them bring.</p>
 {"".join(over_cores(found))}
 <h2>Packets that write</h2>{over_x(found, "writes", "per cent of packets that write", many)}
 <h2>Churn</h2>{over_x(found, "churn", "flows replaced a minute of 60 Mpps, 64K live", many)}

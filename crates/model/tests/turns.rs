@@ -74,3 +74,29 @@ fn what_a_turn_may_have_changed_is_not_taken_for_what_was_there() {
         assert!(turned);
     }
 }
+
+#[test]
+fn what_counts_the_turns_stays_below_its_bound() {
+    let Some(loaded) = support::load("turns") else {
+        return;
+    };
+    let model = loaded.model();
+    // There are 64 slots, and 64 turns at most.
+    for name in ["counts", "pairs"] {
+        let e = entry(&model, name);
+        let mut accesses = e.paths.iter().flat_map(|p| &p.accesses);
+        assert!(accesses.all(|a| a.outcome != Some("absent")), "{name}");
+    }
+}
+
+#[test]
+fn any_turn_may_be_the_last() {
+    let Some(loaded) = support::load("turns") else {
+        return;
+    };
+    let model = loaded.model();
+    // A packet that is too short; else the turns are over, whatever the last of them did, and then more than two
+    // were found, or not.
+    let paths = &entry(&model, "counts").paths;
+    assert_eq!(paths.len(), 3);
+}

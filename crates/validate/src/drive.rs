@@ -4,13 +4,15 @@ use millrace_object::program::ObjectId;
 
 use crate::pair::{Happened, Pair};
 use crate::run::Validation;
+use crate::search::{AllMissed, Missed};
 use crate::trial::{Case, Seed, with_contents};
 use crate::witness::case;
 
 impl Validation<'_> {
-    /// Every path from its assignment. The cases, by path.
-    pub(crate) fn seeded(&mut self) -> Vec<Case> {
+    /// Every path from its assignment. The cases, and what was not driven.
+    pub(crate) fn seeded(&mut self) -> (Vec<Case>, AllMissed) {
         let mut cases = Vec::new();
+        let mut missed = AllMissed::new();
         for entry in 0..self.charts.len() {
             let paths = self.charts.get(entry).map_or(0, |c| c.entry.paths.len());
             let made: Vec<_> = match self.charts.get(entry) {
@@ -27,20 +29,34 @@ impl Validation<'_> {
                 match why {
                     None => self.findings.driven += 1,
                     Some(why) => {
-                        let chart = self.charts.get(entry);
-                        let loose = chart.and_then(|c| c.entry.paths.get(path)?.loose);
-                        let why = match loose {
-                            Some(loose) => format!("it may be impossible ({loose}): {why}"),
-                            None => why,
-                        };
-                        let rest = self.rest(entry, path, Some(why));
-                        self.findings.not_driven.push(rest);
+                        let case = case.as_ref().ok().cloned();
+                        missed.insert((entry, path), Missed { why, case });
                     }
                 }
             }
             cases.extend(made.into_iter().flatten());
         }
-        cases
+        let took = std::mem::take(&mut self.took);
+        for other in took {
+            if missed.remove(&other).is_some() {
+                self.findings.driven += 1;
+            }
+        }
+        (cases, missed)
+    }
+
+    /// Tells of the paths that nothing led to.
+    pub(crate) fn not_driven(&mut self, missed: AllMissed) {
+        for ((entry, path), Missed { why, .. }) in missed {
+            let chart = self.charts.get(entry);
+            let loose = chart.and_then(|c| c.entry.paths.get(path)?.loose);
+            let why = match loose {
+                Some(loose) => format!("it may be impossible ({loose}): {why}"),
+                None => why,
+            };
+            let rest = self.rest(entry, path, Some(why));
+            self.findings.not_driven.push(rest);
+        }
     }
 
     /// Runs a case; why it did not take the path.
@@ -74,6 +90,9 @@ impl Validation<'_> {
                 if took == Some(path) || judged.others.contains(&path) {
                     return None;
                 }
+                // It leads to another one, which may be led to by no assignment of its own.
+                let all = took.into_iter().chain(judged.others);
+                self.took.extend(all.map(|p| (entry, p)));
                 last = Some(match took {
                     Some(other) => {
                         format!("its assignment leads to path {}", self.number(entry, other))

@@ -58,6 +58,8 @@ pub struct Findings {
     pub driven: usize,
     /// the others
     pub not_driven: Vec<Rest>,
+    /// executions that looked for tables which lead to paths through loops
+    pub searched: u64,
     /// packets that were sent one after another, state being what those before left
     pub packets: u64,
     /// packets besides that only filled tables
@@ -123,8 +125,13 @@ pub fn text(f: &Findings) -> String {
     let _ = writeln!(out, "{}: {} paths{all}", f.name, f.paths);
     let _ = writeln!(
         out,
-        "  driven from seeded state: {} of {}",
-        f.driven, f.paths
+        "  driven from seeded state{}: {} of {}",
+        match f.searched {
+            0 => String::new(),
+            n => format!(", {n} executions having looked for it"),
+        },
+        f.driven,
+        f.paths
     );
     for rest in &f.not_driven {
         let why = rest.why.as_deref().unwrap_or("it was not taken");

@@ -6,7 +6,7 @@ use crate::chart::{Before, Chart};
 use crate::pair::{Happened, Pair};
 use crate::predict::{Disagreement, Was, compare, predict};
 use crate::trial::Trial;
-use crate::turns::{fits, settle};
+use crate::turns::{Seen, fits, settle};
 
 /// What came of one execution.
 #[derive(Clone, Default, Debug)]
@@ -47,6 +47,7 @@ pub fn judge(
         holding.into_iter().partition(|(i, _)| through_loops(i));
     if holding.is_empty() && !loops.is_empty() {
         let mut judged = Judged::default();
+        let seen = Seen::of(&happened.log);
         for (i, under) in loops {
             let (Some(path), Some(c)) = (chart.entry.paths.get(i), chart.charted.get(i)) else {
                 continue;
@@ -55,8 +56,10 @@ pub fn judge(
             let arena = &chart.entry.arena;
             let mut predicted = predict(program, chart.entry, path, trial, &under, &was);
             settle(arena, path, settled, &mut predicted, happened);
-            let mut all = compare(program, &predicted, happened, &after);
-            all.extend(fits(arena, path, settled, &under, &happened.log));
+            let all = match fits(arena, path, settled, &under, &seen) {
+                Some(other) => vec![other],
+                None => compare(program, &predicted, happened, &after),
+            };
             match (all.is_empty(), judged.path) {
                 (true, None) => {
                     judged.path = Some(i);

@@ -20,6 +20,7 @@ pub mod packets;
 pub mod pair;
 pub mod predict;
 pub mod run;
+mod search;
 mod stands;
 pub mod trial;
 mod turns;

@@ -332,7 +332,10 @@ pub fn compare(
         });
     }
     let name = |o: ObjectId| name(program, o);
-    let happened_accesses: Vec<Access> = (happened.log.touches.iter())
+    // Of an open path they are held against its pattern (turns.rs).
+    let touches = happened.log.touches.iter();
+    let happened_accesses: Vec<Access> = touches
+        .take(if predicted.open { 0 } else { usize::MAX })
         .map(|t| Access {
             object: t.object,
             operation: t.operation,
@@ -346,7 +349,7 @@ pub fn compare(
         true => predicted.accesses.len().max(happened_accesses.len()),
         false => predicted.accesses.len(),
     };
-    let differing = (0..if predicted.open { 0 } else { longest }).find(|i| {
+    let differing = (0..longest).find(|i| {
         match (predicted.accesses.get(*i), happened_accesses.get(*i)) {
             (Some(p), Some(h)) => {
                 // An array says of an index beyond the last that it is that.

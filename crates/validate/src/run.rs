@@ -1,5 +1,6 @@
 //! All of it: every path from its assignment, then packets alone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use millrace_dataplane::module::Module;
@@ -43,6 +44,8 @@ pub(crate) struct Validation<'a> {
     pub(crate) module: &'a Arc<Module>,
     pub(crate) charts: Vec<Chart<'a>>,
     pub(crate) findings: Findings,
+    /// paths that assignments of others led to
+    pub(crate) took: BTreeSet<(usize, usize)>,
 }
 
 /// Holds a model against executions of its program: of the module that was emitted from it, and of the
@@ -66,8 +69,11 @@ pub fn validate(
             seed: options.seed,
             ..Findings::default()
         },
+        took: BTreeSet::new(),
     };
-    let cases = v.seeded();
+    let (cases, mut missed) = v.seeded();
+    v.search(&mut missed, options.seed);
+    v.not_driven(missed);
     v.alone(&cases, options);
     v.findings
 }

@@ -5,9 +5,9 @@
 //! held against the execution as those of any path are. Accesses are matched as a pattern: where the path has
 //! some that are repeated, the execution has any of them, any number of times.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use millrace_check::reference::Log;
+use millrace_check::reference::{Log, Touch};
 use millrace_model::exec::{Access, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId, walk::cone};
@@ -96,73 +96,168 @@ pub(crate) fn settle(
     predicted.entries.clear();
 }
 
+/// What kind an access is of: what is touched, how, which bytes, and what came of it.
+pub(crate) type Sort = (ObjectId, &'static str, Option<u32>, Option<&'static str>);
+
+/// The sort of an access.
+pub(crate) fn sort(t: &Touch) -> Sort {
+    let came = outcome(t.operation, &t.key, t.there, t.result);
+    (t.object, t.operation, t.offset, came)
+}
+
+/// The accesses of an execution. A loop has tens of thousands, of few sorts and with few keys: all are numbered, and
+/// hundreds of paths are held against numbers.
+pub(crate) struct Seen<'a> {
+    /// in order; sort, key, value
+    touches: Vec<[usize; 3]>,
+    sorts: Vec<Sort>,
+    /// numbers of keys and values
+    words: HashMap<&'a [u8], usize>,
+}
+
+impl<'a> Seen<'a> {
+    /// All of a log.
+    pub(crate) fn of(log: &'a Log) -> Self {
+        let mut numbers: HashMap<Sort, usize> = HashMap::new();
+        let mut sorts = Vec::new();
+        let mut words: HashMap<&[u8], usize> = HashMap::new();
+        let mut word = |bytes: &'a Vec<u8>| {
+            let next = words.len();
+            *words.entry(bytes.as_slice()).or_insert(next)
+        };
+        let mut number = |t: &'a Touch| {
+            let sort = sort(t);
+            let number = *numbers.entry(sort).or_insert(sorts.len());
+            if number == sorts.len() {
+                sorts.push(sort);
+            }
+            [number, word(&t.key), word(&t.value)]
+        };
+        let touches = log.touches.iter().map(&mut number).collect();
+        Self {
+            touches,
+            sorts,
+            words,
+        }
+    }
+}
+
 /// Whether the accesses of an execution are of a path's pattern.
 pub(crate) fn fits(
     arena: &Arena,
     path: &Path,
     settled: &Settled,
     under: &Assignment,
-    log: &Log,
+    seen: &Seen<'_>,
 ) -> Option<Disagreement> {
-    let bytes = |all: &[ExprId]| -> Option<Vec<u8>> {
-        let known = settled.all(arena, all);
-        known.then(|| all.iter().map(|e| under.value(arena, *e) as u8).collect())
+    // The number of a key or value that is settled; one that the execution has nowhere has none.
+    let bytes = |all: &[ExprId]| -> Option<usize> {
+        settled.all(arena, all).then(|| {
+            let bytes: Vec<u8> = all.iter().map(|e| under.value(arena, *e) as u8).collect();
+            let number = seen.words.get(bytes.as_slice());
+            number.copied().unwrap_or(usize::MAX)
+        })
     };
     let pattern: Vec<_> = (path.accesses.iter())
-        .map(|a| (a, bytes(&a.key), bytes(&a.value)))
+        .map(|a| (bytes(&a.key), bytes(&a.value)))
+        .collect();
+    let is_of = |a: &Access, (object, operation, offset, came): Sort| {
+        let refused = a
+            .outcome
+            .is_some_and(|o| o == "beyond the last" || o.starts_with("refused"));
+        (a.object, a.operation, a.offset) == (object, operation, offset)
+            && (a.outcome == came || (came == Some("full") && refused))
+    };
+    // The steps of the pattern that are of each sort.
+    let of_sort: Vec<Vec<usize>> = (seen.sorts.iter())
+        .map(|sort| {
+            let steps = path.accesses.iter().enumerate();
+            let steps = steps.filter(|(_, a)| is_of(a, *sort));
+            steps.map(|(i, _)| i).collect()
+        })
+        .collect();
+    let leads: Vec<Places> = (0..pattern.len())
+        .map(|i| match repeated(path, i) {
+            false => Places::from(path, i + 1),
+            // Any of those that stand beside it may come next.
+            true => {
+                let first = (0..i).rev().take_while(|j| repeated(path, *j)).last();
+                Places::from(path, first.unwrap_or(i))
+            }
+        })
         .collect();
     let whole = !matches!(path.verdict, Verdict::GoesOn(..));
     // The places in the pattern that the accesses so far can have led to.
-    let mut at: BTreeSet<usize> = BTreeSet::from([0]);
-    let skip = |at: &mut BTreeSet<usize>| {
-        let mut todo: Vec<usize> = at.iter().copied().collect();
-        while let Some(i) = todo.pop() {
-            if path.accesses.get(i).is_some_and(|a| a.repeated) && at.insert(i + 1) {
-                todo.push(i + 1);
-            }
-        }
-    };
-    skip(&mut at);
-    for (n, t) in log.touches.iter().enumerate() {
-        let came = outcome(t.operation, &t.key, t.there, t.result);
-        let is = |(a, key, value): &(&Access, Option<Vec<u8>>, Option<Vec<u8>>)| {
-            let refused = a
-                .outcome
-                .is_some_and(|o| o == "beyond the last" || o.starts_with("refused"));
-            (a.object, a.operation, a.offset) == (t.object, t.operation, t.offset)
-                && (a.outcome == came || (came == Some("full") && refused))
-                && key.as_ref().is_none_or(|k| *k == t.key)
-                && value.as_ref().is_none_or(|v| *v == t.value)
+    let mut at = Places::from(path, 0);
+    for (n, [sort, key, value]) in seen.touches.iter().enumerate() {
+        let is = |step: &(Option<usize>, Option<usize>)| {
+            step.0.is_none_or(|k| k == *key) && step.1.is_none_or(|v| v == *value)
         };
-        let mut next = BTreeSet::new();
-        for i in &at {
-            let Some(step) = pattern.get(*i).filter(|p| is(p)) else {
-                continue;
-            };
-            if !step.0.repeated {
-                next.insert(i + 1);
-                continue;
+        let mut next = Places::none(path);
+        let steps = of_sort.get(*sort).into_iter().flatten();
+        for i in steps.filter(|i| at.has(**i)) {
+            if let (Some(step), Some(lead)) = (pattern.get(*i), leads.get(*i))
+                && is(step)
+            {
+                next.add(lead);
             }
-            // Any of those that stand beside it may come next.
-            let first = (0..*i).rev().take_while(|j| repeated(path, *j)).last();
-            next.insert(first.unwrap_or(*i));
         }
-        skip(&mut next);
         if next.is_empty() {
-            let done = !whole && at.contains(&pattern.len());
+            let done = !whole && at.has(pattern.len());
             return (!done).then(|| Disagreement {
                 what: "access",
                 predicted: format!("access {} is one of the path's", n + 1),
-                happened: format!("{} of object {}", t.operation, t.object.0),
+                happened: seen
+                    .sorts
+                    .get(*sort)
+                    .map_or_else(String::new, |s| format!("{} of object {}", s.1, s.0.0)),
             });
         }
         at = next;
     }
-    (!at.contains(&pattern.len())).then(|| Disagreement {
+    (!at.has(pattern.len())).then(|| Disagreement {
         what: "access",
         predicted: "the path's last accesses".to_owned(),
-        happened: format!("{} accesses", log.touches.len()),
+        happened: format!("{} accesses", seen.touches.len()),
     })
+}
+
+/// Places in a path's pattern of accesses, the one behind the last among them.
+#[derive(Clone)]
+struct Places(Vec<u64>);
+
+impl Places {
+    fn none(path: &Path) -> Self {
+        Self(vec![0; path.accesses.len() / 64 + 1])
+    }
+
+    /// A place, and those behind it that are reached without an access.
+    fn from(path: &Path, mut at: usize) -> Self {
+        let mut all = Self::none(path);
+        loop {
+            if let Some(word) = all.0.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+            if !repeated(path, at) {
+                return all;
+            }
+            at += 1;
+        }
+    }
+
+    fn has(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|w| w >> (at % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (mine, also) in self.0.iter_mut().zip(&other.0) {
+            *mine |= also;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|w| *w == 0)
+    }
 }
 
 fn repeated(path: &Path, at: usize) -> bool {

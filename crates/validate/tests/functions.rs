@@ -11,6 +11,13 @@ use common::{built, root};
 use millrace_model::Limits;
 use millrace_validate::{Findings, Options, text, validate};
 
+/// Of functions whose paths cover what they do: paths that no execution takes, how many, and why not.
+const IMPOSSIBLE: &[(&str, usize)] = &[
+    // One of 64 slots has been found without its backend, so at most 63 are kept, and the walks that begin then are
+    // not 64. That what is kept is less than the slots that were looked at is no bound of one number by a constant.
+    ("lb", 1),
+];
+
 /// The functions, by name.
 fn functions() -> Vec<String> {
     let folders = std::fs::read_dir(root().join("nfs")).unwrap();
@@ -76,11 +83,12 @@ fn every_function_does_what_its_model_says() {
         assert!(f.agree(), "{}", text(f));
         assert!(f.exhaustive || f.covers, "{}", text(f));
         assert!(!f.exhaustive || f.driven == f.paths, "{}", text(f));
-        // Of one that covers, too, every path but those that may be impossible.
+        let impossible = IMPOSSIBLE.iter().find(|(name, _)| *name == f.name);
+        let impossible = impossible.map_or(0, |(_, n)| *n);
+        assert_eq!(f.not_driven.len(), impossible, "{}", text(f));
         let known = f.not_driven.iter().all(|r| {
-            r.why.as_deref().is_some_and(|w| {
-                w.starts_with("the solver did not say") || w.starts_with("it may be impossible")
-            })
+            let why = r.why.as_deref();
+            why.is_some_and(|w| w.starts_with("it may be impossible"))
         });
         assert!(known, "{}", text(f));
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::foreign::{Epilogue, Foreign, Given};
-use super::stage::{given_of, settle};
+use super::stage::burst;
 use crate::classes::Classes;
 use crate::clock;
 use crate::module::abi;
@@ -180,28 +180,17 @@ impl Classed {
             let Some(seat) = self.guests.each.get(usize::from(class)) else {
                 continue;
             };
-            self.given.clear();
-            for (_, place) in of_class {
-                let (Some(pointer), Some(index)) = (pointers.get(*place), chosen.get(*place))
-                else {
-                    continue;
-                };
-                // SAFETY: as the caller promises; nothing else refers to the descriptor.
-                let packet = unsafe { &**pointer };
-                self.given.push(given_of(packet, frames.get(*index)));
-            }
             seat.packets
-                .fetch_add(self.given.len() as u64, Ordering::Relaxed);
-            if let Some(element) = &mut *seat.lock() {
-                // SAFETY: the descriptors' packets, as the caller promises.
-                unsafe { element.burst(&mut self.given) };
+                .fetch_add(of_class.len() as u64, Ordering::Relaxed);
+            let each = of_class.iter().filter_map(|(_, place)| {
+                let index = chosen.get(*place)?;
+                Some((*pointers.get(*place)?, frames.get(*index)))
+            });
+            let mut element = seat.lock();
+            // SAFETY: as the caller promises; places are distinct.
+            unsafe { burst(element.as_mut(), &mut self.given, each) };
+            if element.is_some() {
                 self.ran.push(class);
-            }
-            for ((_, place), given) in of_class.iter().zip(&self.given) {
-                if let Some(pointer) = pointers.get(*place) {
-                    // SAFETY: as above.
-                    settle(unsafe { &mut **pointer }, given);
-                }
             }
         }
         clock::ticks().saturating_sub(begin)

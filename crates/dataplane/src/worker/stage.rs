@@ -249,18 +249,10 @@ impl Stage {
             }
             Running::Foreign { element, given } => {
                 let begin = clock::ticks();
-                given.clear();
-                for (pointer, index) in pointers.iter().zip(chosen) {
-                    // SAFETY: as the caller promises; nothing else refers to the descriptor.
-                    let packet = unsafe { &**pointer };
-                    given.push(given_of(packet, frames.get(*index)));
-                }
-                // SAFETY: the descriptors' packets, as the caller promises.
-                unsafe { element.burst(given) };
-                for (pointer, given) in pointers.iter().zip(given) {
-                    // SAFETY: as above.
-                    settle(unsafe { &mut **pointer }, given);
-                }
+                let each = pointers.iter().zip(chosen);
+                let each = each.map(|(pointer, index)| (*pointer, frames.get(*index)));
+                // SAFETY: as the caller promises.
+                unsafe { burst(Some(element), given, each) };
                 clock::ticks().saturating_sub(begin)
             }
             // SAFETY: as the caller promises.
@@ -269,8 +261,34 @@ impl Stage {
     }
 }
 
+/// A foreign element has these descriptors' packets, which say after it what becomes of them; they go on past one that
+/// has ended. `given` is scratch.
+///
+/// # Safety
+/// As [`Stage::run`]: the pointers are distinct, and nobody else refers to what they describe.
+pub(super) unsafe fn burst<'a>(
+    element: Option<&mut Box<dyn Foreign>>,
+    given: &mut Vec<Given>,
+    each: impl Iterator<Item = (*mut abi::Packet, Option<&'a Frame>)> + Clone,
+) {
+    given.clear();
+    // SAFETY: as the caller promises.
+    given.extend(
+        each.clone()
+            .map(|(p, frame)| given_of(unsafe { &*p }, frame)),
+    );
+    if let Some(element) = element {
+        // SAFETY: the descriptors' packets, as the caller promises.
+        unsafe { element.burst(given) };
+    }
+    for ((pointer, _), given) in each.zip(given) {
+        // SAFETY: as above.
+        settle(unsafe { &mut *pointer }, given);
+    }
+}
+
 /// Gives a packet the fate that a foreign element decided on.
-pub(super) fn settle(packet: &mut abi::Packet, given: &Given) {
+fn settle(packet: &mut abi::Packet, given: &Given) {
     (packet.fate, packet.out) = match given.fate {
         foreign::ON => (abi::fate::FORWARD, 1 - packet.port.min(1)),
         foreign::KEEP => (abi::fate::CONSUME, 0),
@@ -283,7 +301,7 @@ pub(super) fn settle(packet: &mut abi::Packet, given: &Given) {
 }
 
 /// A packet with its own stamp, not the chain's clock; one that was cut by a capture keeps what was cut off.
-pub(super) fn given_of(packet: &abi::Packet, frame: Option<&Frame>) -> Given {
+fn given_of(packet: &abi::Packet, frame: Option<&Frame>) -> Given {
     let length = packet.end.addr().saturating_sub(packet.data.addr()) as u32;
     let cut = frame.map_or(0, |f| {
         let came = f.end.addr().saturating_sub(f.data.addr()) as u32;

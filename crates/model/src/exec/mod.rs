@@ -6,6 +6,7 @@
 //! is asked for.
 
 mod answer;
+mod below;
 mod call;
 mod calls;
 mod entries;
@@ -14,6 +15,7 @@ mod memory;
 mod merge;
 mod order;
 mod pick;
+mod quiet;
 mod state;
 mod step;
 mod turns;
@@ -66,7 +68,7 @@ pub struct Engine<'a> {
     steps: u64,
     loops: Loops,
     /// of each loop what says whether it is taken for any number of turns
-    turning: Vec<(bool, Option<i64>)>,
+    turning: Vec<wide::Turning>,
     /// heads of the loops that are taken for any number of turns
     summed: BTreeMap<usize, Changes>,
     /// how many states came to the head of a loop from outside it

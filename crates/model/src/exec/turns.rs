@@ -4,7 +4,7 @@
 //! and of the packet. Which these are is found by following one turn after another from a state at the head in which
 //! those found so far are symbols, until a turn changes nothing else: then this state stands for every turn, the
 //! first among them (the inductive step of Floyd and Hoare, with no more of an invariant than what stays as it
-//! is). The ways out of it are the ways out of the loop, and before the accesses of the last turn stand those of
+//! is, and that what counts the turns stays below a number). The ways out of it are the ways out of the loop, and before the accesses of the last turn stand those of
 //! all turns, each as something that may happen any number of times ([`Access::repeated`]).
 //!
 //! So the paths cover every execution, and some of them may be impossible. Which loops are taken so is in wide.rs.
@@ -15,6 +15,7 @@ use std::rc::Rc;
 use millrace_check::facts::FrameId;
 use millrace_object::program::ObjectId;
 
+use super::below::Counter;
 use super::call::gap;
 use super::explore::Followed;
 use super::merge;
@@ -35,23 +36,27 @@ const LOOSE: &str = "a loop is taken for any number of turns";
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Changes {
     /// registers by the depth of their frame, with the bits that their numbers have at most
-    regs: BTreeMap<(usize, usize), u32>,
+    pub(super) regs: BTreeMap<(usize, usize), u32>,
+    /// numbers that what counts the turns stays below
+    pub(super) below: BTreeMap<Counter, u64>,
+    /// those of them that reach the number which they were supposed to stay below at first
+    pub(super) widened: BTreeSet<Counter>,
     /// registers that hold something on some ways only, which nobody reads
-    idle: BTreeSet<(usize, usize)>,
+    pub(super) idle: BTreeSet<(usize, usize)>,
     /// bytes of stack
-    stack: BTreeSet<(FrameId, i64)>,
+    pub(super) stack: BTreeSet<(FrameId, i64)>,
     /// bytes of stack that are there on some ways only
-    unread: BTreeSet<(FrameId, i64)>,
+    pub(super) unread: BTreeSet<(FrameId, i64)>,
     /// bytes of values that the path knows
-    bytes: BTreeMap<ObjectId, BTreeSet<u32>>,
+    pub(super) bytes: BTreeMap<ObjectId, BTreeSet<u32>>,
     /// objects of which a turn may add or remove entries that the path knows
-    upset: BTreeSet<ObjectId>,
+    pub(super) upset: BTreeSet<ObjectId>,
     /// objects that a turn writes to
     written: BTreeSet<ObjectId>,
     /// globals that the path comes to in the loop
     globals: BTreeSet<ObjectId>,
     /// bytes of the packet
-    packet: BTreeSet<(Option<ExprId>, i64)>,
+    pub(super) packet: BTreeSet<(Option<ExprId>, i64)>,
 }
 
 /// Whether two accesses are one of the program's, with what came of it.
@@ -61,7 +66,7 @@ fn kin(a: &Access, b: &Access) -> bool {
 }
 
 /// The objects that a state has written to since it had so many accesses.
-fn written(s: &State, since: usize) -> impl Iterator<Item = ObjectId> {
+pub(super) fn written(s: &State, since: usize) -> impl Iterator<Item = ObjectId> {
     let writes = |a: &&Access| matches!(a.effect, Effect::Write | Effect::Add);
     s.accesses
         .iter()
@@ -77,9 +82,13 @@ impl Engine<'_> {
         if turn.back.is_empty() {
             return Ok(turn);
         }
-        // What the last turn does and leaves no trace of may as well be done by an earlier one.
+        // What the last turn does and leaves no other trace of than any turn may as well be done by an earlier one.
         let mut turns = turn.back;
-        turns.extend(turn.out.iter().filter_map(|o| self.quiet(&from, o)));
+        turns.extend(
+            turn.out
+                .iter()
+                .filter_map(|o| self.quiet(&from, o, &changes)),
+        );
         let turned = self.earlier(&from, &turns);
         let last = State {
             accesses: turned.accesses,
@@ -96,7 +105,7 @@ impl Engine<'_> {
             // What it does must stand among what is repeated.
             let known = |a: &Access| last.accesses.iter().any(|b| b.repeated && kin(a, b));
             let stands = o.accesses.iter().skip(last.accesses.len()).all(known);
-            if let Some(quiet) = self.quiet(&last, &o).filter(|_| stands) {
+            if let Some(quiet) = self.quiet(&last, &o, &changes).filter(|_| stands) {
                 o = quiet;
                 (o.guard, o.model) = (last.guard.clone(), last.model.clone());
                 (o.accesses, o.places) = (last.accesses.clone(), last.places.clone());
@@ -112,40 +121,6 @@ impl Engine<'_> {
         Ok(done)
     }
 
-    /// A way out of a loop that leaves everything that is read later as it was at the head, but for constants;
-    /// without what is not read later.
-    fn quiet(&self, from: &State, out: &State) -> Option<State> {
-        let mut out = out.clone();
-        let block = self.blocks.of.get(out.at).copied();
-        let start = block.and_then(|b| self.blocks.starts.get(b));
-        let live = block.and_then(|b| self.live.get(b));
-        if let (Some(live), true) = (live, start == Some(&out.at)) {
-            merge::forget(&mut out, live);
-        }
-        let alike = |v: &Value, w: &Value| match (v, w) {
-            (Value::Num(e), w) => self.arena.constant(*e).is_some() || *w == Value::Num(*e),
-            (Value::Unset, _) => true,
-            (v, w) => v == w,
-        };
-        let frames = out.frames.iter().zip(&from.frames);
-        let quiet = out.frames.len() == from.frames.len()
-            && frames
-                .into_iter()
-                .all(|((f, x), (g, y))| f == g && x.iter().zip(y).all(|(v, w)| alike(v, w)))
-            && out.stack.iter().all(|(k, c)| match c {
-                Cell::Byte(e) if self.arena.constant(*e).is_some() => true,
-                c => from.stack.get(k) == Some(c),
-            })
-            && out.places.starts_with(&from.places)
-            && written(&out, from.accesses.len()).all(|object| from.turned.contains(&object))
-            && out.globals == from.globals
-            && out.packet == from.packet
-            && out.target == from.target
-            && out.borders == from.borders
-            && out.tail_calls == from.tail_calls;
-        quiet.then_some(out)
-    }
-
     /// Follows one turn of a loop that stands for all: from the state with the globals that the loop comes to, and
     /// from the same as it is in any turn; with what turns change.
     pub(super) fn one_turn(
@@ -157,8 +132,10 @@ impl Engine<'_> {
             merge::forget(&mut s, live);
         }
         // What other states of the path have found of the loop is the beginning of what is asked of this one.
-        let mut changes = self.summed.get(&head).cloned().unwrap_or_default();
+        let fresh = self.supposed(&s, head);
+        let mut changes = self.summed.get(&head).unwrap_or(&fresh).clone();
         changes.packet.clear();
+        self.stays_below(&s, &mut changes);
         for at in changes.regs.keys().copied().collect::<Vec<_>>() {
             let slot = s.frames.get(at.0).and_then(|f| f.1.get(at.1));
             if let Some(Value::Num(e) | Value::Ptr(_, e)) = slot {
@@ -172,12 +149,15 @@ impl Engine<'_> {
             if let Some(why) = turn.missing {
                 return gap(why);
             }
-            if turn.back.is_empty() && changes != Changes::default() {
+            if turn.back.is_empty() && changes != fresh {
                 // What is known of other states is no reason to take this one for more than it is.
-                changes = Changes::default();
+                changes = fresh.clone();
                 continue;
             }
             let mut more = changes.clone();
+            for back in &turn.back {
+                self.stays_below(back, &mut more);
+            }
             for mut back in turn.back.iter().cloned() {
                 if let Some(live) = self.live.get(head) {
                     merge::forget(&mut back, live);
@@ -277,6 +257,7 @@ impl Engine<'_> {
                 byte,
             });
         }
+        self.keep_below(&mut t, c);
         if let Some(model) = &t.model {
             let mut symbols = model.symbols.clone();
             for (any, low, was) in values {

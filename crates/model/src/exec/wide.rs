@@ -6,6 +6,7 @@ use millrace_check::facts::{ArgFact, Flow, Op};
 use millrace_check::flow::graph::Blocks;
 use millrace_check::flow::hints;
 use millrace_check::flow::loops::Loop;
+use millrace_check::flow::places::Span;
 use millrace_check::flow::points::Touch;
 use millrace_object::insn::{Insn, Operand};
 
@@ -34,7 +35,10 @@ impl Engine<'_> {
             self.widens = Some(head);
             return;
         }
-        let (stateful, most) = self.turning.get(l).copied().unwrap_or_default();
+        let Some(Turning { stateful, most, .. }) = self.turning.get(l) else {
+            return;
+        };
+        let (stateful, most) = (*stateful, *most);
         let few = most.is_some_and(|most| most <= FEW);
         let Some(first) = ready.first() else { return };
         let turns = self.rounds.entry(head).or_default();
@@ -65,16 +69,23 @@ impl Engine<'_> {
     }
 }
 
-/// Whether a loop comes to state objects, and the greatest number that the registers which seem to count its turns are
-/// compared with.
-pub(super) fn of_loop(
-    flow: &Flow,
-    blocks: &Blocks,
-    touches: &[Touch],
-    l: &Loop,
-) -> (bool, Option<i64>) {
+/// What is known of a loop before it is followed.
+#[derive(Clone, Default)]
+pub(super) struct Turning {
+    /// it comes to state objects
+    pub stateful: bool,
+    /// registers of the head's frame that seem to count its turns, one bit each
+    pub counters: u16,
+    /// stack memory that seems to
+    pub slots: Vec<Span>,
+    /// the greatest number that these are compared with
+    pub most: Option<i64>,
+}
+
+/// What is known of a loop.
+pub(super) fn of_loop(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> Turning {
     let (mut stateful, mut most) = (false, None);
-    let counters = hints::counters(flow, blocks, touches, l).0;
+    let (counters, slots) = hints::counters(flow, blocks, touches, l);
     let steps = l.body.iter().flat_map(|b| blocks.steps(*b));
     for step in steps.filter_map(|at| flow.steps.get(at)) {
         let object = |a: &ArgFact| matches!(a, ArgFact::Object(_));
@@ -87,5 +98,10 @@ pub(super) fn of_loop(
             most = most.max(Some(i));
         }
     }
-    (stateful, most)
+    Turning {
+        stateful,
+        counters,
+        slots,
+        most,
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
-use super::tests::{Fed, Port, bytes, frame, run, steering};
+use super::tests::{Fed, Port, all_is_home, bytes, frame, run, steering};
 use super::*;
 use crate::classes::{Classes, MoveError};
 use crate::packet::Layout;
@@ -100,11 +100,7 @@ fn a_class_moves_with_none_lost_doubled_overtaken_or_at_two_workers() {
     });
     assert!(next.iter().all(|n| *n == ROUNDS), "{next:?}");
     assert!(moves.load(Ordering::Relaxed) > 10, "{moves:?}");
-    for queue in &mut port.queues {
-        queue.receive(&mut Vec::new(), 0, u64::MAX).unwrap();
-        assert_eq!(queue.counts(), QueueCounts::default());
-    }
-    assert!(port.lent.iter().all(|lent| *lent.lock().unwrap() == 0));
+    all_is_home(&mut port);
 }
 
 /// Each worker on a thread of its own: whoever has packets of a class is the only one, and they are the next ones.
@@ -170,11 +166,7 @@ fn threads_never_have_packets_of_a_class_at_once() {
     let sum: usize = all.flatten().map(usize::from).sum();
     assert_eq!(sum, usize::from(ROUNDS) * 8 * WORKERS);
     assert!(moves.load(Ordering::Relaxed) > 10, "{moves:?}");
-    for mut queue in queues {
-        queue.receive(&mut Vec::new(), 0, u64::MAX).unwrap();
-        assert_eq!(queue.counts(), QueueCounts::default());
-    }
-    assert!(lent.iter().all(|lent| *lent.lock().unwrap() == 0));
+    all_is_home(&mut Port { queues, lent });
 }
 
 #[test]
