@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             let wanted = Wanted {
                 cores: 16,
                 nic: nic.to_owned(),
-                strategy: None,
+                ..Wanted::default()
             };
             let mut fastest = (f64::INFINITY, f64::INFINITY);
             for _ in 0..turns {

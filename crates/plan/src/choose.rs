@@ -7,6 +7,7 @@ use millrace_model::Model;
 use millrace_object::program::Program;
 use millrace_steer::keys::Unsolved;
 
+use crate::computed::Asked;
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
 use crate::pinned;
@@ -65,6 +66,8 @@ pub(crate) struct Choice {
     pub wants_echoes: bool,
     /// whoever steers looks for them
     pub echoes: bool,
+    /// what a solver was asked, by object
+    pub asked: BTreeMap<usize, Asked>,
 }
 
 impl Choice {
@@ -103,16 +106,24 @@ pub(crate) fn choose(
         }
     }
     let all = touches(model, program, &open, excluded, (&mut *gathered, echoes));
-    let (mut candidates, mut wants_echoes) = (Vec::new(), false);
-    let Gathered { derived, .. } = gathered;
+    let mut candidates = Vec::new();
+    let mut beside = Beside {
+        derived: &mut gathered.derived,
+        wants_echoes: false,
+        asked: BTreeMap::new(),
+    };
     for object in open {
-        let beside = (&mut *derived, &mut wants_echoes);
-        let found = candidate(model, program, device, &all, object, beside);
+        let found = candidate(model, program, device, &all, object, &mut beside);
         match found {
             Ok(c) => candidates.push(c),
             Err(j) => drop(judged.insert(object, j)),
         }
     }
+    let Beside {
+        wants_echoes,
+        asked,
+        ..
+    } = beside;
     let solved = together(program, device, &mut candidates, &mut judged);
     let sharded = candidates.iter().map(|c| c.object).collect();
     let pinned = pinned::because(model, program, &all, &sharded, is_six);
@@ -132,6 +143,7 @@ pub(crate) fn choose(
         homes,
         wants_echoes,
         echoes,
+        asked,
     }
 }
 
@@ -173,6 +185,13 @@ fn per_cpu(name: &str) -> Judged {
     }
 }
 
+/// What is found out on the way.
+struct Beside<'a> {
+    derived: &'a mut Derived,
+    wants_echoes: bool,
+    asked: BTreeMap<usize, Asked>,
+}
+
 /// Whether an object can be sharded by itself.
 fn candidate(
     model: &mut Model,
@@ -180,7 +199,7 @@ fn candidate(
     device: &Device<'_>,
     all: &Touches,
     object: usize,
-    (derived, wants_echoes): (&mut Derived, &mut bool),
+    beside: &mut Beside<'_>,
 ) -> Result<Candidate, Judged> {
     let name = program.objects.get(object).map_or("", |o| o.name.as_str());
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
@@ -190,7 +209,7 @@ fn candidate(
     let mut own: Vec<&Touch> = Vec::new();
     let mut weight = 0;
     for t in all.all.iter().filter(|t| t.object == object) {
-        match derived.holds(model, program, t) {
+        match beside.derived.holds(model, program, t) {
             Some(from) => drop(needs.insert(from)),
             None => own.push(t),
         }
@@ -199,7 +218,7 @@ fn candidate(
     let leased = own.iter().any(|t| t.any(|s| *s == Source::Leased));
     let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
-    let (meetings, judged) = if leased && reached {
+    let (mut meetings, mut judged) = if leased && reached {
         match interchangeable::exchanged(model, program, object, all, &device.cases) {
             Some(found) => {
                 let judged = Judged {
@@ -224,7 +243,7 @@ fn candidate(
                     (homed.meetings, judged)
                 }
                 Err(barred) => {
-                    *wants_echoes |= matches!(barred, Barred::Echoes);
+                    beside.wants_echoes |= matches!(barred, Barred::Echoes);
                     let refused = incompatible::access(model, program, name, &own);
                     return Err(refused.unwrap_or_else(|| incompatible::kind(name, "allocator")));
                 }
@@ -254,7 +273,19 @@ fn candidate(
         home.as_ref()
             .is_none_or(|h: &Home| h.reaches_all(solved, capacity))
     };
-    let solved = device.solve(&meetings);
+    let mut solved = device.solve(&meetings);
+    let mut exact = None;
+    if home.is_none() {
+        exact = device.exactly(model, (all, &own), &solved);
+    }
+    if let Some((exact, again)) = &exact {
+        beside.asked.insert(object, exact.asked);
+        if again.is_ok() {
+            judged = equality::computed(judged, name, exact, &program.ports);
+            meetings = exact.meetings.clone();
+        }
+        solved = again.clone();
+    }
     if let (Ok(solved), Some(home)) = (&solved, &home)
         && !fits(solved)
     {
@@ -263,6 +294,13 @@ fn candidate(
     }
     if let Err(e) = solved {
         let (proved, why) = why(&e);
+        let nic = device.nic.title.as_str();
+        if let Some((exact, _)) = &exact
+            && let Some(j) =
+                incompatible::computed((model, nic), name, (&own, exact), (proved, &why))
+        {
+            return Err(j);
+        }
         if let Some(mut j) = incompatible::access(model, program, name, &own) {
             j.infeasible = proved;
             return Err(j);
@@ -274,7 +312,7 @@ fn candidate(
         return Err(if keys.len() > 1 {
             disjoint::alone(name, &keys, &why, judged.line, proved)
         } else {
-            incompatible::device(name, &device.nic.title, &why, judged.line, proved)
+            incompatible::device(name, nic, &why, judged.line, proved)
         });
     }
     Ok(Candidate {

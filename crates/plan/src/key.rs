@@ -77,7 +77,7 @@ impl<'a> Resolver<'a> {
         let (mut key, mut choices) = self.bytes(arena, &bytes, &BTreeMap::new());
         let by_guard = !choices.is_empty() || self.unclear(arena, &key);
         if by_guard {
-            let guard = memo.given(arena, &self.view.guard, &self.fixed);
+            let guard = self.guard(arena);
             let conditions = conditions(arena, &guard);
             bytes = memo.decided(arena, &bytes, &conditions);
             // Where a place was chosen, what is known of its byte counts now.
@@ -96,6 +96,22 @@ impl<'a> Resolver<'a> {
             all.insert(self.bytes(arena, &bytes, &decided).0);
         }
         (all.into_iter().collect(), by_guard)
+    }
+
+    /// Expressions as they are of the view's packets, with the choices that are left.
+    pub fn exact(&self, arena: &mut Arena, bytes: &[ExprId]) -> Vec<ExprId> {
+        let memo = &self.view.memo;
+        let bytes = memo.given(arena, bytes, &self.fixed);
+        let guard = self.guard(arena);
+        let conditions = conditions(arena, &guard);
+        let bytes = memo.decided(arena, &bytes, &conditions);
+        memo.given(arena, &bytes, &self.fixed)
+    }
+
+    /// What the guard says of the view's packets.
+    pub fn guard(&self, arena: &mut Arena) -> Vec<ExprId> {
+        let memo = &self.view.memo;
+        memo.given(arena, &self.view.guard, &self.fixed)
     }
 
     /// Whether some bit is computed from bytes of the packet, so that it may be plain once they are known.
@@ -178,7 +194,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The field that a byte is in, and which of its bytes.
-    fn field(&self, arena: &Arena, place: Place) -> Option<(Field, u16)> {
+    pub fn field(&self, arena: &Arena, place: Place) -> Option<(Field, u16)> {
         if let Some(known) = self.found.borrow().get(&place) {
             return *known;
         }

@@ -5,6 +5,7 @@
 mod assumed;
 mod balance;
 mod choose;
+mod computed;
 mod constraints;
 pub mod cost;
 mod key;
@@ -22,6 +23,6 @@ mod touch;
 mod words;
 
 pub use balance::Loads;
-pub use make::{PlanError, Wanted, plan};
+pub use make::{PlanError, SOLVER_TIME, Wanted, plan};
 pub use placed::{Finder, Lies};
 pub use plan::{Grounds, Plan, Strategy, Treatment};

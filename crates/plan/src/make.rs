@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use millrace_model::Model;
+use millrace_model::{Limits, Model};
 use millrace_object::program::{ObjectId, Program};
 use millrace_steer::keys::Unsolved;
 use millrace_steer::nic::{NicError, named};
@@ -13,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::assumed::decided;
 use crate::choose::Choice;
+use crate::computed::Computed;
 use crate::constraints::Cases;
 use crate::plan::{
     By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Rule, Strategy,
@@ -30,6 +32,25 @@ pub struct Wanted {
     pub nic: String,
     /// how the whole shall run, where that is given
     pub strategy: Option<Strategy>,
+    /// most time for all questions about keys that are computed
+    pub solver_time: Duration,
+    /// another solver for them than ours: the command of Z3
+    pub solver: Option<PathBuf>,
+}
+
+/// What questions about keys that are computed may take where nobody says otherwise.
+pub const SOLVER_TIME: Duration = Duration::from_secs(2);
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            cores: 1,
+            nic: "generic".to_owned(),
+            strategy: None,
+            solver_time: SOLVER_TIME,
+            solver: None,
+        }
+    }
 }
 
 /// What stands in the way of any plan.
@@ -76,6 +97,11 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         cores: wanted.cores,
         asked: RefCell::default(),
         cases: Cases::default(),
+        computed: Computed::new(&Limits {
+            time: wanted.solver_time,
+            solver: wanted.solver.clone(),
+            ..Limits::default()
+        }),
         remembered: RefCell::default(),
     };
     if let Some(queues) = nic.queues.filter(|q| *q < wanted.cores) {
@@ -107,6 +133,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
                 remedy: j.remedy.clone(),
                 line: j.line.clone(),
                 infeasible: j.infeasible,
+                asked: choice.asked.get(&i).copied(),
             })
         })
         .collect();

@@ -11,6 +11,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
+pub use crate::computed::Asked;
 use crate::cost::{Measured, Prediction};
 use crate::placed::{Finder, Placed};
 use crate::rules::homing::{Home, spread};
@@ -148,6 +149,9 @@ pub struct ObjectPlan {
     pub line: Option<String>,
     /// it is proved that no key of a NIC shards it together with what is sharded
     pub infeasible: bool,
+    /// what a solver was asked about its keys, where they are computed from fields and equations do not say enough
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
 }
 
 /// How one kind of packet of a port is steered.

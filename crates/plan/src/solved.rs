@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use millrace_model::Model;
 use millrace_steer::keys::{
     Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again, solve_otherwise,
 };
 use millrace_steer::{Field, Kind, Nic};
 
+use crate::computed::{Computed, Exact};
 use crate::constraints::{Cases, Meeting, Same, kept};
 use crate::packets::Packets;
 use crate::plan::By;
+use crate::touch::{Touch, Touches};
 
 /// What is done with IPv6, of which NICs hash less freely and which shares the key with IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,8 +90,11 @@ fn is_main(kind: Kind) -> bool {
     matches!(kind, Ipv4Tcp | Ipv4Udp | Ipv6Tcp | Ipv6Udp)
 }
 
+/// By fewer bits than this, as those of the networks of a /8, hosts are not told apart that are near each other.
+const FEW: usize = 24;
+
 /// Keys, or why there are none.
-type Answered = Result<Rc<Solved>, Unsolved>;
+pub(crate) type Answered = Result<Rc<Solved>, Unsolved>;
 
 /// What keys are looked for on.
 pub(crate) struct Device<'a> {
@@ -100,6 +106,8 @@ pub(crate) struct Device<'a> {
     pub asked: RefCell<HashMap<Vec<Same>, Answered>>,
     /// of all that is asked, each once
     pub cases: Cases,
+    /// what is asked of a solver
+    pub computed: Computed,
     /// what cases came to
     pub remembered: RefCell<Remembered>,
 }
@@ -121,6 +129,24 @@ impl Device<'_> {
         });
         self.asked.borrow_mut().insert(same, found.clone());
         found
+    }
+
+    /// The packets that touch one place of an object, as exactly as a solver says which keys are equal, with their keys:
+    /// where equations alone leave no keys, or keys by few bits. None if that is no better than what is `there`.
+    pub fn exactly(
+        &self,
+        model: &mut Model,
+        touches: (&Touches, &[&Touch]),
+        there: &Answered,
+    ) -> Option<(Exact, Answered)> {
+        let bits = |solved: &Answered| solved.as_ref().map_or(0, |s| s.bits());
+        if !Computed::concerns(model, touches.1) || bits(there) >= FEW {
+            return None;
+        }
+        let exact = self.computed.meetings(model, touches, &self.cases)?;
+        let solved = self.solve(&exact.meetings);
+        let better = there.is_err() || bits(&solved) > bits(there);
+        better.then_some((exact, solved))
     }
 
     fn attempts(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
@@ -228,6 +254,17 @@ impl Device<'_> {
             space,
             took: Duration::ZERO,
         }))
+    }
+}
+
+impl Solved {
+    /// By how many bits, at least, packets of a kind are told apart that reach state and are spread.
+    pub fn bits(&self) -> usize {
+        let invariants = self.space.invariants();
+        let each = self.steered.iter().zip(invariants);
+        let spread = |s: &Steered| s.bound && is_main(s.packets.kind) && !s.class.fields.is_empty();
+        let spread = each.filter(|(s, _)| spread(s));
+        spread.map(|(_, bits)| bits).min().unwrap_or(usize::MAX)
     }
 }
 

@@ -165,14 +165,13 @@ fn more_cores_than_a_nic_can_name() {
     ] {
         let mut with = |cores: u32| {
             let nic = nic.to_owned();
-            let strategy = None;
             plan(
                 &mut model,
                 &program,
                 &Wanted {
                     cores,
                     nic,
-                    strategy,
+                    ..Wanted::default()
                 },
             )
         };

@@ -19,7 +19,7 @@ fn planned(of: &Function) -> Plan {
     let wanted = Wanted {
         cores: WORKERS,
         nic: "generic".into(),
-        strategy: None,
+        ..Wanted::default()
     };
     millrace_plan::plan(&mut model, &of.program, &wanted).unwrap()
 }

@@ -56,6 +56,7 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
         cores: asked.cores as u32,
         nic: asked.nic.to_owned(),
         strategy: asked.strategy.of_plan(),
+        ..Wanted::default()
     };
     let plan = millrace_plan::plan(&mut model, program, &wanted).map_err(|e| impossible(&e))?;
     let alone = |o: &ObjectPlan| held(program, o).is_some();

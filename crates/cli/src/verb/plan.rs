@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace_model::Limits;
-use millrace_plan::{PlanError, Strategy, Wanted, text};
+use millrace_plan::{PlanError, SOLVER_TIME, Strategy, Wanted, text};
 use millrace_steer::nic;
 use millrace_traffic::split::Split;
 
@@ -62,6 +62,10 @@ pub struct Plan {
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     time: u64,
 
+    /// Most time for the solver to say which packets have the same key, where keys are computed, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = SOLVER_TIME.as_secs())]
+    solver_time: u64,
+
     /// Ask Z3, by this command, instead of the solver that is built in
     #[arg(long, value_name = "COMMAND")]
     solver: Option<PathBuf>,
@@ -92,6 +96,8 @@ impl Plan {
             cores: self.cores,
             nic: self.nic.clone(),
             strategy: self.strategy.as_deref().and_then(Strategy::named),
+            solver_time: Duration::from_secs(self.solver_time),
+            solver: self.solver.clone(),
         };
         let mut plan =
             millrace_plan::plan(&mut model, &program, &wanted).map_err(|e| refused(&e))?;

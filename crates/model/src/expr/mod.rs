@@ -9,6 +9,7 @@ mod build;
 pub mod eval;
 pub mod given;
 pub mod ids;
+pub mod import;
 mod interned;
 pub mod memo;
 pub mod sets;

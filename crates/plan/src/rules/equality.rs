@@ -1,9 +1,10 @@
 //! R1, key equality: packets with equal keys touch the same entry, so they meet.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::Judged;
+use crate::computed::{Exact, Same};
 use crate::packets::Way;
 use crate::plan::{Rule, Treatment};
 use crate::touch::{Found, Touch, distinct};
@@ -24,6 +25,34 @@ pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[Stri
         remedy: None,
         line: writer.and_then(|t| t.at.line(model)).map(words::place),
         infeasible: false,
+    }
+}
+
+/// An object that shards by keys that are computed.
+pub(crate) fn computed(own: Judged, name: &str, exact: &Exact, ports: &[String]) -> Judged {
+    let some = exact.same.iter().any(Same::is_common);
+    let mut on: BTreeMap<(&str, &str), BTreeSet<usize>> = BTreeMap::new();
+    for same in exact.same.iter().filter(|s| !some || s.is_common()) {
+        let ports = on.entry((&same.of, &same.bits)).or_default();
+        ports.insert(same.port);
+    }
+    let said = |((of, bits), on): (&(&str, &str), &BTreeSet<usize>)| {
+        let names: Vec<String> = on.iter().filter_map(|p| ports.get(*p).cloned()).collect();
+        let on = match names.is_empty() {
+            true => String::new(),
+            false => format!(" on {}", words::listed(&names)),
+        };
+        format!("the key is computed from {of}{on}, and packets with one key have the same {bits}")
+    };
+    let told = on.iter().filter(|((_, bits), _)| !bits.is_empty());
+    let mut all: Vec<String> = told.map(said).take(4).collect();
+    all.push(exact.asked.text());
+    Judged {
+        reason: format!(
+            "packets with the same key touch the same entry of {name} and meet on one core: {}",
+            all.join("; ")
+        ),
+        ..own
     }
 }
 

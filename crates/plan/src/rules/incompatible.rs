@@ -1,11 +1,14 @@
 //! R4, incompatible dependencies: the key is nothing by which packets can be separated.
 
+use std::collections::BTreeSet;
+
 use millrace_model::Model;
 use millrace_object::program::Program;
 
 use super::Judged;
+use crate::computed::Exact;
 use crate::plan::{Rule, Treatment};
-use crate::touch::{At, Source, Touch};
+use crate::touch::{At, OTHER, Source, Touch};
 use crate::words;
 
 fn judged(reason: String, remedy: &str, line: Option<String>) -> Judged {
@@ -94,6 +97,45 @@ pub(crate) fn access(
             },
             at,
         ),
+    })
+}
+
+/// Where the keys are computed from fields, and yet no NIC can steer by them; none where something else is to blame.
+pub(crate) fn computed(
+    (model, nic): (&Model, &str),
+    name: &str,
+    (touches, exact): (&[&Touch], &Exact),
+    (proved, why): (bool, &str),
+) -> Option<Judged> {
+    let other = |s: &Source| matches!(s, Source::Foreign(what) if what == OTHER);
+    let bad = |s: &Source| *s != Source::Fields && *s != Source::Constant && !other(s);
+    if touches.iter().any(|t| t.any(bad)) {
+        return None;
+    }
+    let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let computed = touches.iter().filter(|t| t.any(other)).min_by_key(line);
+    let of: BTreeSet<&str> = exact.same.iter().map(|s| s.of.as_str()).collect();
+    let of: Vec<String> = of.into_iter().map(str::to_owned).collect();
+    let from = match of.is_empty() {
+        true => String::new(),
+        false => format!(" from {}", of.join(", or from ")),
+    };
+    let first = computed.or(touches.iter().min_by_key(line));
+    Some(Judged {
+        treatment: Treatment::Lock,
+        rule: Rule::R4,
+        reason: format!(
+            "the key of {name} is computed{from}, and no key of {nic} brings together the packets that have the same \
+             one: {why}; {}",
+            exact.asked.text()
+        ),
+        remedy: Some(
+            "use the fields themselves as the key, or a number that is computed from them one to one"
+                .to_owned(),
+        ),
+        line: first.and_then(|t| t.at.line(model)).map(words::place),
+        // What nobody answered may be otherwise.
+        infeasible: proved && exact.asked.open == 0,
     })
 }
 

@@ -122,6 +122,9 @@ pub(crate) fn value_byte(
     }
 }
 
+/// What stands in a key that is no field, and nothing that has a name.
+pub(crate) const OTHER: &str = "other bytes of the packet";
+
 /// The first thing in a key that NICs do not hash, in words.
 pub(super) fn foreign(arena: &Arena, key: &Key) -> Option<Source> {
     let mut other = None;
@@ -150,7 +153,7 @@ pub(super) fn foreign(arena: &Arena, key: &Key) -> Option<Source> {
                 at: 12..14,
             } => "the EtherType",
             _ => {
-                other = Some("other bytes of the packet");
+                other = Some(OTHER);
                 continue;
             }
         };

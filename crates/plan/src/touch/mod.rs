@@ -20,7 +20,7 @@ use crate::rules::derived::Derived;
 
 use routes::Routes;
 
-pub(crate) use found::{Found, value_byte};
+pub(crate) use found::{Found, OTHER, value_byte};
 pub(crate) use seen::Seen;
 
 /// What a key is made of, beside fields and constants.

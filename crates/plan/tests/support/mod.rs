@@ -72,7 +72,7 @@ impl Modelled {
         let wanted = Wanted {
             cores: 16,
             nic: nic.to_owned(),
-            strategy: None,
+            ..Wanted::default()
         };
         plan(&mut self.model, &self.program, &wanted).unwrap()
     }

@@ -21,6 +21,11 @@ impl Echelon {
         }
     }
 
+    /// Of so many bits are the vectors.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
     /// The dimension.
     pub fn rank(&self) -> usize {
         self.rows.len()

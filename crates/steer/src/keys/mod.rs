@@ -39,7 +39,7 @@ pub use solve::{Target, solve, solve_again, solve_for, solve_otherwise};
 pub use space::{Reach, Space};
 pub use spans::Remembered;
 pub use unsolved::{Barred, Infeasible, Invalid, No, Unsolved};
-pub use witness::{Answer, Asked, Asking, Witness, solve_exactly};
+pub use witness::{Answer, Asking, Witness, narrowed};
 
 #[cfg(test)]
 mod tests;

@@ -126,11 +126,7 @@ struct Searched {
 }
 
 /// The same from the vectors that must meet.
-pub(super) fn from_spans(
-    classes: &[Class],
-    spans: &[Span],
-    target: Target,
-) -> Result<Space, Unsolved> {
+fn from_spans(classes: &[Class], spans: &[Span], target: Target) -> Result<Space, Unsolved> {
     let searched = match best(classes, spans, target)? {
         Ok(space) => return Ok(space),
         Err(searched) => searched,
@@ -263,7 +259,7 @@ fn infeasible(
 }
 
 /// The classes are few, each port's of different kinds, and the key and the table are long enough.
-pub(super) fn fits(classes: &[Class], target: Target) -> Result<(), Invalid> {
+fn fits(classes: &[Class], target: Target) -> Result<(), Invalid> {
     if classes.len() > MAX_CLASSES {
         return Err(Invalid::TooMany);
     }
@@ -307,7 +303,7 @@ pub(super) fn fits(classes: &[Class], target: Target) -> Result<(), Invalid> {
 }
 
 /// The NIC can hash every class as it stands, all at once.
-pub(super) fn offered(classes: &[Class], nic: &Nic) -> Result<(), Invalid> {
+fn offered(classes: &[Class], nic: &Nic) -> Result<(), Invalid> {
     for (id, class) in classes.iter().enumerate() {
         let wrong = |what: &str| Invalid::Fields {
             class: id,

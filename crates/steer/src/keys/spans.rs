@@ -125,7 +125,7 @@ pub(super) fn all(
 ///
 /// The equations are homogenised: one more unknown stands for the constant 1. The null space then is the
 /// span of the pairs together with that 1, and what is not hashed is cut off its vectors.
-fn pairs(a: &Class, b: &Class, case: &Case) -> Result<Option<Vec<Row>>, Invalid> {
+pub(super) fn pairs(a: &Class, b: &Class, case: &Case) -> Result<Option<Vec<Row>>, Invalid> {
     if case.equations.len() > MAX_EQUATIONS {
         return Err(Invalid::TooMany);
     }

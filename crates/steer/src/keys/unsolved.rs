@@ -136,11 +136,6 @@ pub enum Invalid {
         entries: usize,
     },
     /// An answer of a [`Witness`](super::Witness) that is no pair of the case that it was asked about.
-    #[error("constraint {constraint}, case {case}: the pair given does not satisfy the case")]
-    Witness {
-        /// the constraint's place in the list
-        constraint: usize,
-        /// the case's
-        case: usize,
-    },
+    #[error("the pair given does not satisfy the case")]
+    Witness,
 }

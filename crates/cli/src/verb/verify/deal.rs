@@ -49,6 +49,7 @@ pub fn planned(
             (1, _) => Some(Strategy::Alone),
             (_, asked) => asked.of_plan(),
         },
+        ..Wanted::default()
     };
     let plan = plan(model, program, &wanted).map_err(|e| refused(&e))?;
     let mut secret = [0; 32];

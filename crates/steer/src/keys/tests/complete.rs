@@ -168,7 +168,7 @@ proptest! {
         let classes = classes(1, 2);
         let target = Target { key_bytes: 40, entries: 4, cores: 1 };
         let pairs = small.pairs();
-        let mut oracle = |asked: &Asked| {
+        let mut oracle = |asked: &[Vec<Bit>]| {
             let place = |bit: &Bit| {
                 let Part::Field(field) = bit.part else { return usize::MAX };
                 usize::from(field == FIELDS[1]) * 16 + bit.at
@@ -177,15 +177,18 @@ proptest! {
                 let one = |bit: &&Bit| {
                     pair[usize::from(bit.side == Side::B)].contains(&place(bit))
                 };
-                asked.parity.iter().filter(one).count() % 2 == 1
+                asked.iter().any(|parity| parity.iter().filter(one).count() % 2 == 1)
             };
             let Some(pair) = pairs.iter().find(odd) else { return Answer::None };
             let sides = [Side::A, Side::B].into_iter().zip(pair);
             let bits = sides.flat_map(|(side, places)| places.iter().map(move |p| bit(side, *p, 2)));
             Answer::Pair(bits.collect())
         };
-        let wide = [Constraint::new(0, 0, Case::all())];
-        let exact = witness::exact_for(&classes, &wide, target, &mut oracle).unwrap().0;
+        let class = &classes[0];
+        let (found, asking) = narrowed((class, class), &Case::all(), &mut oracle).unwrap();
+        prop_assert!(asking.asked <= 2 * class.bits() + 1);
+        let exact = [Constraint::new(0, 0, found)];
+        let exact = solve_for(&classes, &exact, target).unwrap();
         let narrow = [Constraint::new(0, 0, small.case())];
         let given = solve_for(&classes, &narrow, target).unwrap();
         prop_assert_eq!(exact.dimension(), given.dimension());
