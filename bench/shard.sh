@@ -8,7 +8,7 @@
 # packets in its own memory, and, where processors are left for a NIC, by `millrace bench` on the software NIC with
 # latencies. Beyond these cores the curves are continued with the cost model, from what `millrace plan --in` measured
 # here, and marked as simulated (docs/scaling.md). Functions and strategies that do not run on several workers are
-# named with the reason. It takes some ten minutes on two cores; MILLRACE_BENCH_NFS names other functions,
+# named with the reason. It takes two to four minutes on two cores; MILLRACE_BENCH_NFS names other functions,
 # MILLRACE_BENCH_PACKETS the packets of a trace.
 set -euo pipefail
 
