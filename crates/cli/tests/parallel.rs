@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use common::{GATE, capture, json, millrace, refused};
+use common::{GATE, capture, json, millrace, refused, udp};
 use live::{LONG, Live};
 use serde_json::Value;
 
@@ -277,23 +277,6 @@ fn the_state_of_all_workers_is_seen_while_they_run_and_kept_at_the_end() {
         kept.as_array().unwrap().len() as u64,
         flows(&account)["entries"]
     );
-}
-
-/// A UDP packet over IPv4, with a right header checksum (RFC 791).
-fn udp(from: ([u8; 4], u16), to: ([u8; 4], u16)) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46];
-    frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-    frame.extend(from.0.into_iter().chain(to.0));
-    let words = frame.get(14..).unwrap().chunks(2);
-    let sum = words
-        .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]))
-        .sum::<u32>();
-    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
-    frame.extend(from.1.to_be_bytes().into_iter().chain(to.1.to_be_bytes()));
-    frame.extend([0, 26, 0, 0]);
-    frame.resize(60, 0);
-    frame
 }
 
 #[test]

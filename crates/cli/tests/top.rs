@@ -10,7 +10,7 @@ mod terminal;
 use std::process::Stdio;
 use std::time::Instant;
 
-use common::{capture, millrace, output, refused};
+use common::{capture, millrace, output, refused, udp};
 use live::{LONG, Live, from};
 use serde_json::{Value, json};
 use terminal::Terminal;
@@ -142,21 +142,6 @@ fn workers_answer_for_themselves_also_those_of_a_row() {
     live.ask(&["ctl", "stop"]);
     let (account, status) = live.end();
     assert_eq!((status, &account["interrupted"]), (0, &json!(true)));
-}
-
-/// A packet of UDP over IPv4, with a right header checksum (RFC 791).
-fn udp(from: ([u8; 4], u16), to: ([u8; 4], u16)) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46];
-    frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-    frame.extend(from.0.into_iter().chain(to.0));
-    let words = frame[14..].chunks(2);
-    let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
-    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
-    frame.extend(from.1.to_be_bytes().into_iter().chain(to.1.to_be_bytes()));
-    frame.extend([0, 26, 0, 0]);
-    frame.resize(60, 0);
-    frame
 }
 
 /// Two of three packets are of one flow: `top` names the entry of the table that it has, and the worker.

@@ -111,3 +111,18 @@ pub fn each_byte() -> Vec<Packet> {
         })
         .collect()
 }
+
+/// A packet of UDP over IPv4, with a right header checksum (RFC 791).
+pub fn udp(from: ([u8; 4], u16), to: ([u8; 4], u16)) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46];
+    frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend(from.0.into_iter().chain(to.0));
+    let words = frame[14..].chunks(2);
+    let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(from.1.to_be_bytes().into_iter().chain(to.1.to_be_bytes()));
+    frame.extend([0, 26, 0, 0]);
+    frame.resize(60, 0);
+    frame
+}

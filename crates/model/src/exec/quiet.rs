@@ -34,10 +34,8 @@ impl Engine<'_> {
 
     /// Whether registers are as at the head; those that turns change become what they are there.
     fn registers(&self, out: &mut State, from: &State, changes: &Changes) -> bool {
-        let same = |(f, g): (&_, &_)| f == g;
-        let depths = |s: &State| s.frames.iter().map(|f| f.0).collect::<Vec<_>>();
-        if !depths(out).iter().zip(&depths(from)).all(same) || out.frames.len() != from.frames.len()
-        {
+        let frames = |s: &State| -> Vec<_> { s.frames.iter().map(|f| f.0).collect() };
+        if frames(out) != frames(from) {
             return false;
         }
         for (depth, ((_, x), (_, y))) in out.frames.iter_mut().zip(&from.frames).enumerate() {

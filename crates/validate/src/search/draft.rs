@@ -13,6 +13,11 @@ use crate::trial::{Case, Seed};
 const ELEMENTS: u64 = 4096;
 /// Keys that are put into a map at once, at most.
 const KEYS: usize = 256;
+/// What all tables of a draft may take, bytes: whoever wrote the program chose how many there are and how long values
+/// are.
+const ROOM: u64 = 1 << 20;
+/// What an entry takes beside its value, bytes.
+const ENTRY: u64 = 64;
 
 /// Whether an object is one whose entries are put there at will.
 pub(super) fn fills(program: &Program, object: ObjectId) -> bool {
@@ -31,6 +36,12 @@ fn is_elements(o: &StateObject) -> bool {
 pub(super) struct Draft {
     tables: BTreeMap<usize, BTreeMap<Vec<u8>, Vec<u8>>>,
     rest: Vec<Seed>,
+}
+
+/// Entries of an object that are filled at most, where so many objects are.
+fn most(o: &StateObject, objects: usize) -> u64 {
+    let room = ROOM / objects.max(1) as u64;
+    (room / (u64::from(o.value_bytes) + ENTRY)).clamp(1, ELEMENTS)
 }
 
 impl Draft {
@@ -135,7 +146,7 @@ impl Draft {
         let at = 4 * random.random_range(0..o.value_bytes.div_ceil(4)) as usize;
         let first = self.pick(words, random);
         let how = random.random_range(0..4);
-        for n in 0..rows.min(o.capacity).min(ELEMENTS) {
+        for n in 0..rows.min(o.capacity).min(most(o, self.tables.len())) {
             let word = match how {
                 0 => first,
                 1 => first.wrapping_add(n as u32),
@@ -186,7 +197,7 @@ impl Draft {
         for _ in 0..random.random_range(0..4) {
             keys.push(self.made(o.key_bytes, words, random));
         }
-        let mut room = o.capacity;
+        let mut room = o.capacity.min(most(o, self.tables.len()));
         for key in keys {
             if room > 0 && random.random_range(0..4) < share {
                 let word = self.pick(words, random);
@@ -259,4 +270,48 @@ fn one<'a, T>(all: &'a [T], random: &mut impl Rng) -> Option<&'a T> {
 fn one_of<T>(mut all: impl Iterator<Item = T>, n: usize, random: &mut impl Rng) -> Option<T> {
     let at = (n > 0).then(|| random.random_range(0..n))?;
     all.nth(at)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use millrace_object::state;
+
+    use super::*;
+
+    #[test]
+    fn long_values_are_filled_as_far_as_there_is_room() {
+        let of = |value_bytes| StateObject {
+            value_bytes,
+            ..array()
+        };
+        assert_eq!(most(&of(4), 1), ELEMENTS);
+        for (bytes, objects) in [(4, 16), (4096, 1), (1 << 16, 4)] {
+            let all = most(&of(bytes), objects) * u64::from(bytes) * objects as u64;
+            assert!(all <= ROOM, "{bytes} {objects}: {all}");
+        }
+        // One at least: a draft without any would change nothing.
+        assert_eq!(most(&of(1 << 24), 1), 1);
+    }
+
+    fn array() -> StateObject {
+        let kind = state::KINDS.iter().find(|k| k.name == "array").unwrap();
+        StateObject {
+            name: "table".into(),
+            kind,
+            key_bytes: 4,
+            value_bytes: 4,
+            capacity: 1 << 20,
+            flags: 0,
+            expire_after: 0,
+            first: 0,
+            rows: 0,
+            window: 0,
+            initial: None,
+            read_only: false,
+            settable: false,
+            nesting: None,
+            timer: None,
+        }
+    }
 }

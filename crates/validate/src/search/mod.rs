@@ -27,12 +27,15 @@ use words::Words;
 
 /// Executions after which a search ends that has driven no further path in them.
 const PATIENCE: u64 = 1000;
+/// Accesses of all executions of an entry's search together, after which it ends whatever it finds: a program may have
+/// millions in each.
+const ACCESSES: u64 = 1 << 28;
 /// Most changes from one draft to the next.
 const CHANGES: u32 = 6;
 /// The drafts that found something last are changed more often than others.
 const LATEST: usize = 8;
 /// Drafts that are kept.
-const KEPT: usize = 512;
+const KEPT: usize = 256;
 
 /// A path that its assignment did not lead to.
 pub(crate) struct Missed {
@@ -169,8 +172,8 @@ impl Validation<'_> {
             let own = own.filter_map(|((_, i), m)| Some((*i, m.case.clone()?)));
             let search = Search::of(self.program, chart, own, seed.wrapping_add(entry as u64));
             let Some(mut search) = search else { continue };
-            let mut idle = 0;
-            while idle < PATIENCE {
+            let (mut idle, mut accesses) = (0, 0);
+            while idle < PATIENCE && accesses < ACCESSES {
                 idle += 1;
                 let Some((case, draft)) = search.draft(self.program) else {
                     break;
@@ -178,6 +181,7 @@ impl Validation<'_> {
                 let Some((taken, log)) = self.try_draft(&case, &draft) else {
                     continue;
                 };
+                accesses += log.touches.len() as u64;
                 for path in search.learn(draft, taken, &log) {
                     missed.remove(&(entry, path));
                     self.findings.driven += 1;
