@@ -40,7 +40,8 @@ struct mr_packet {
     u8 *floor;   /* the lowest address `meta` may take */
     u8 *ceiling; /* the highest address `end` may take */
     u8 *bared;   /* scratch: the lowest address `meta` has had; bytes below are anybody's, see bare.h */
-    u64 time;    /* ns since the epoch: the capture's stamp, or the burst's clock */
+    u64 time;    /* ns since the epoch: the capture's stamp, or the burst's clock; where workers share state the
+                  * module moves it on to that of its place in the order, see sync/lock.h */
     u64 number;  /* ingress number from 0, over all ports */
     u32 port;    /* ingress port */
     u32 queue;   /* ingress queue */
@@ -63,7 +64,8 @@ struct mr_instance; /* the state of one running copy, defined by the emitted mod
 /* State that several instances have in common, one a worker; defined by the emitted module. Their functions
  * may then run at the same time on different threads, and lock by themselves. Sorted by `commit`, and where
  * that is equal by `number`, the packets of all workers are in an order in which one worker could have run
- * them, to the same results; it keeps each worker's own.
+ * them, to the same results; it keeps each worker's own. No packet's `time` is then earlier than that of
+ * one before it.
  */
 struct mr_shared;
 

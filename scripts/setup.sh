@@ -32,6 +32,9 @@ needed() {
         [ -x /usr/bin/kill ] || [ -x /bin/kill ] || echo procps
         # XDP objects as older compilers write them
         command -v clang-14 >/dev/null || echo clang-14
+        command -v clang-16 >/dev/null || echo clang-16
+        # a second reader of what is written as captures
+        command -v capinfos >/dev/null || echo wireshark-common
         # programs that the tests host in a chain
         command -v tcpdump >/dev/null || [ -x /usr/sbin/tcpdump ] || echo tcpdump
         command -v prads >/dev/null || echo prads
@@ -43,7 +46,7 @@ needed() {
         command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
         ls /boot/vmlinuz-* >/dev/null 2>&1 || echo linux-image-cloud-amd64
         # DPDK's own program for tests, and the sources of its examples
-        command -v dpdk-testpmd >/dev/null || echo dpdk
+        command -v dpdk-testpmd >/dev/null || echo dpdk-dev
         [ -d /usr/share/dpdk/examples/l3fwd ] || echo dpdk-doc
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
@@ -73,7 +76,7 @@ if [ -n "$packages" ]; then
     # What tests do without, counting what they skip, where the distribution does not have it or it cannot be
     # installed: DPDK, and the machine that has protection keys.
     optional=""
-    for package in libdpdk-dev dpdk-doc dpdk qemu-system-x86 linux-image-cloud-amd64; do
+    for package in libdpdk-dev dpdk-doc dpdk-dev wireshark-common qemu-system-x86 linux-image-cloud-amd64; do
         if [ "$goal" = test ] && [[ " $packages " == *" $package "* ]]; then
             packages=" $packages "
             packages=${packages/ $package / }

@@ -8,6 +8,14 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 
+# Of a suite that failed: what its failed tests said, and how it ended. Whatever passed is left out, so that
+# the reason is read where only the last lines are kept.
+what_failed() {
+    awk '/^failures:$/ { shown = 1 } shown { print } /^test result:/ { shown = 0 }' "$1" | head -n 400
+    echo "..."
+    tail -n 40 "$1"
+}
+
 suite() {
     local name=$1
     shift
@@ -18,7 +26,7 @@ suite() {
         grep -E '^(test result:|[0-9]+ passed, [0-9]+ failed)' "$out" | grep -v ' 0 passed; 0 failed' | sed 's/^/  /'
     else
         status=1
-        sed 's/^/  /' "$out"
+        what_failed "$out" | sed 's/^/  /'
         echo "  FAILED: $name"
     fi
     echo "  $((SECONDS - start)) s"

@@ -17,7 +17,7 @@ MR_INLINE u64 helper_xdp_load_bytes(u64 offset, u8 *buffer, u64 length, struct m
     if (error)
         memset(buffer, 0, length);
     else
-        memcpy(buffer, pkt->data + from, bytes);
+        memmove(buffer, pkt->data + from, bytes); /* the buffer may be packet bytes, too */
     return error;
 }
 

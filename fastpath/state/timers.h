@@ -32,6 +32,7 @@
 #define TIMERS_AGAIN 4096u
 #define TIMERS_ABS 1u     /* BPF_F_TIMER_ABS */
 #define TIMERS_READY 1u
+#define TIMERS_LAST ((u64)INT64_MAX) /* no moment is later */
 #define TIMERS_PINNED 2u  /* BPF_F_TIMER_CPU_PIN */
 
 /* All timers of an instance. */
@@ -39,6 +40,7 @@ struct alarms {
     struct mr_alarms seen;
     u64 started; /* how many have been started: their order */
     u64 until;   /* while timers fire: the time of the packet that waits */
+    u64 floor;   /* where workers share state: no earlier may a timer fire, as packets did something then; else 0 */
     u32 firing;
 };
 
@@ -172,18 +174,27 @@ MR_INLINE u64 timers_set_callback(struct timers *t, u64 place, u64 callback)
     return 0;
 }
 
+/* The moment that a timer is started for. Time is a signed number (ktime_t), and never negative: a moment above
+ * INT64_MAX is one before all others, a sum that is greater is the last there is (`ktime_add_safe`). */
+MR_INLINE u64 timers_moment(u64 ns, u64 flags, u64 now)
+{
+    if (flags & TIMERS_ABS)
+        return ns > TIMERS_LAST ? 0 : ns;
+    return now >= TIMERS_LAST || ns > TIMERS_LAST - now ? TIMERS_LAST : now + ns;
+}
+
 MR_OUTLINE u64 timers_start(struct timers *t, u32 place, u64 ns, u64 flags, u64 now)
 {
     struct timer *timer = &t->timer[place];
     struct alarms *alarms = t->alarms;
-    u64 due = flags & TIMERS_ABS ? ns : now + ns < now ? UINT64_MAX : now + ns;
+    u64 due = timers_moment(ns, flags, now);
 
     if (flags & ~(u64)(TIMERS_ABS | TIMERS_PINNED) || timer->callback <= TIMERS_READY)
         return mr_errno(EINVAL);
     if (due < now)
         due = now;
     if (alarms->firing && due <= now)
-        due = alarms->until < UINT64_MAX ? alarms->until + 1 : UINT64_MAX;
+        due = alarms->until < TIMERS_LAST ? alarms->until + 1 : TIMERS_LAST;
     timers_stop(t, place);
     timer->due = due;
     timer->order = alarms->started++;
@@ -274,7 +285,7 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
                 mark = alarms->started;
             }
         }
-        pkt.time = late ? packet->time : timer->due;
+        pkt.time = late ? packet->time : timer->due < alarms->floor ? alarms->floor : timer->due;
         timers_stop(first, place);
         first->fired = place + 1;
         alarms->seen.fired++;

@@ -36,6 +36,19 @@ MR_INLINE u8 *allocator_reader_allocator_refresh(struct allocator *a, const stru
     return allocator_reader_find(a, s, number, 1, pkt);
 }
 
+/* allocator_refresh of numbers that the worker has for itself; as hash_kept_map_refresh. */
+MR_INLINE u8 *allocator_kept_allocator_refresh(struct allocator *a, const struct shape *s, u64 number,
+                                               struct mr_packet *pkt)
+{
+    u8 *entry = allocator_find(a, s, number, pkt->time);
+
+    if (!entry)
+        return NULL;
+    if (s->expire_after && undo_keep((struct undo *)pkt->undo, entry, 8))
+        return MR_RESTART;
+    return allocator_allocator_refresh(a, s, number, pkt);
+}
+
 /* Where every number is leased beyond this packet's time nobody gets one. Bounds of the queue are no later than what
  * they bound, and what readers refresh only moves that on. */
 MR_INLINE u64 allocator_reader_allocator_lease(struct allocator *a, const struct shape *s, const u8 *value,

@@ -44,6 +44,21 @@ MR_INLINE u8 *hash_reader_map_lookup_elem(struct hash *h, const struct shape *s,
     return hash_reader_find(h, s, key, token, 0, pkt);
 }
 
+/* map_refresh of a table that the worker has for itself, by a reader that may have to run again, at a later time: it
+ * must then not find alive what only its first run has kept. MR_RESTART if there is no room to keep the old stamp. */
+MR_INLINE u8 *hash_kept_map_refresh(struct hash *h, const struct shape *s, const u64 *key, u64 token,
+                                    struct mr_packet *pkt)
+{
+    u8 *entry = hash_find(h, s, key, token, pkt->time);
+
+    if (!entry)
+        return NULL;
+    if (s->expire_after && undo_keep((struct undo *)pkt->undo, (const u8 *)hash_stamp(entry), 8))
+        return MR_RESTART;
+    hash_touch(s, entry, pkt->time);
+    return table_value(s, entry, hash_head(s));
+}
+
 /* Whether nothing fits whatever a writer would reclaim: bounds of the queue are no later than what they bound, and
  * what readers refresh only moves that on. Counted; 0 also where only a writer can count. */
 MR_INLINE int hash_reader_refuses(struct hash *h, const struct shape *s, struct mr_packet *pkt)

@@ -45,12 +45,14 @@ struct lock_line {
     u32 next;    /* the ticket that the next comer gets */
     u32 serving; /* the ticket whose turn it is */
     u32 writer;  /* the ticket of the writer at hand */
+    u64 time;    /* ns: the latest packet of this core; written by its reader, read by writers */
 } __attribute__((aligned(64)));
 
 struct lock {
     struct lock_line writers;
     struct lock_line *line; /* one a core */
     u64 commits;            /* writers so far */
+    u64 time;               /* ns: the latest writer's */
     u32 cores;
 };
 
@@ -200,5 +202,41 @@ enum {
 MR_INLINE u64 lock_commit_read(const struct lock *k) { return 2 * k->commits + 1; }
 
 MR_INLINE u64 lock_commit_write(struct lock *k) { return 2 * ++k->commits; }
+
+/* ---- the time of packets ----
+ *
+ * Time never goes back in that order: a packet that commits behind one with a later time has the later time, as it
+ * would on one core whose clock is read when the packet's turn comes. So a program that subtracts an earlier
+ * packet's time from its own never gets a negative number, and what has expired stays so.
+ *
+ * A writer is no earlier than any packet before it; a reader no earlier than the last writer, and than the reader
+ * before it on its core. Readers between two writers change nothing that another of them reads, so that they may be
+ * sorted by their times. A reader writes its time into the line that it has anyway, and reads that of the last writer
+ * beside `commits`; a writer reads all lines, which it has. */
+
+/* The time (ns) of a reader of this core whose packet came at `time`. */
+MR_INLINE u64 lock_time_read(struct lock *k, u32 core, u64 time)
+{
+    struct lock_line *l = &k->line[core];
+
+    if (mr_unlikely(time < k->time))
+        time = k->time;
+    if (mr_unlikely(time < l->time))
+        time = l->time;
+    l->time = time;
+    return time;
+}
+
+/* The time (ns) of a writer whose packet came, or whose timer is due, at `time`. */
+MR_INLINE u64 lock_time_write(struct lock *k, u64 time)
+{
+    for (u32 i = 0; i < k->cores; i++)
+        if (time < k->line[i].time)
+            time = k->line[i].time;
+    if (time < k->time)
+        time = k->time;
+    k->time = time;
+    return time;
+}
 
 #endif

@@ -317,7 +317,7 @@ static void eviction(void)
     fire(1000);
     CHECK(calls == PLACES && self.alarms.seen.next == UINT64_MAX);
     start(0, 1, UINT64_MAX, &pkt);
-    fire(UINT64_MAX - 1);
+    fire((u64)INT64_MAX - 1);
     CHECK(calls == PLACES);
     CHECK(array_set(&self.row, &shape, (const u8 *)"\1\0\0", (const u8 *)&(struct value){.timer = {1, 1}}, 0) == 0);
     CHECK(self.row.timers.running == 0 && mr_load64(lookup(0, 1, &pkt) + AT) == 0);

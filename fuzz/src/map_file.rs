@@ -1,6 +1,6 @@
 //! Files of entries, and keys and values by their types.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use millrace_control::Exposed;
 use millrace_control::{contents, literal, value};
@@ -83,9 +83,7 @@ pub fn exposed() -> Exposed {
         ]),
         programs: vec!["first".into(), "second".into()],
         params: Vec::new(),
-        divided: BTreeMap::new(),
-        merged: BTreeMap::new(),
-        shared: BTreeSet::new(),
+        shares: Vec::new(),
     }
 }
 

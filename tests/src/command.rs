@@ -26,6 +26,10 @@ pub fn millrace() -> Command {
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        // Long runs of generated programs name one that was built for speed.
+        if let Some(named) = std::env::var_os("MILLRACE_COMMAND") {
+            return named.into();
+        }
         // A test is target/PROFILE/deps/NAME, the benchmark target/PROFILE/NAME; cargo puts the command
         // beside the latter. It is built by the same `cargo test --workspace`; building here covers
         // `cargo test -p`.

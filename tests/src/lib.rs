@@ -7,4 +7,6 @@ pub mod large;
 pub mod packets;
 pub mod public;
 pub mod soundness;
+pub mod stateful;
 pub mod vector;
+pub mod verifier;

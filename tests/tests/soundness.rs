@@ -13,6 +13,7 @@ use millrace_object::Insn;
 use millrace_object::helper::{EXPANSION, HELPERS};
 use millrace_object::insn::BUDGET;
 use millrace_tests::soundness::batch::Bench;
+use millrace_tests::soundness::generate::Class;
 use millrace_tests::soundness::interpreted::trips;
 use millrace_tests::soundness::{generate, mutate, program};
 use rand::{RngExt, SeedableRng};
@@ -86,6 +87,71 @@ fn admitted_programs_do_the_same_everywhere_and_never_trip() {
     assert!(fired > 0, "no timer fired");
     // Enough pass for the test to mean something, and enough do not.
     assert!(admitted > 0 && admitted * 20 > made && admitted * 10 < made * 9);
+}
+
+/// Programs in a module where it is of one class.
+const CLASS_BATCH: usize = 250;
+/// Programs of each class where the module is of all.
+const OF_EACH: usize = 8;
+
+/// So many programs of a class that the checker admits, and how many were made for them.
+fn admitted(random: &mut ChaCha8Rng, class: Class, wanted: usize) -> (Vec<Vec<Insn>>, usize) {
+    let (mut bodies, mut made) = (Vec::new(), 0);
+    while bodies.len() < wanted {
+        let insns = generate::of_class(random, class);
+        made += 1;
+        if check(&program(std::slice::from_ref(&insns)), &options(Vec::new())).is_ok() {
+            bodies.push(insns);
+        }
+    }
+    (bodies, made)
+}
+
+fn never_trips(bench: &Bench, bodies: &[Vec<Insn>], random: &mut ChaCha8Rng, what: &str) {
+    let trial = bench
+        .trial(bodies, &options(Vec::new()), true, random, PACKETS)
+        .unwrap();
+    if let Some((by, finding)) = trial.findings().first() {
+        panic!("{what}, {by}:\n{finding}");
+    }
+    assert_eq!(trial.compared, (bodies.len() * PACKETS) as u64);
+}
+
+/// Admitted programs of each class, as emitted under sanitizers and by the interpreter in two layouts of memory: a few of
+/// each, or `MILLRACE_SOUNDNESS_PROGRAMS` of the class that `MILLRACE_SOUNDNESS_CLASS` names or of all.
+#[test]
+fn programs_of_every_class_never_trip() {
+    let bench = Bench::new().unwrap();
+    let seed = number("MILLRACE_SOUNDNESS_SEED", 0);
+    let wanted = number("MILLRACE_SOUNDNESS_PROGRAMS", 0) as usize;
+    if wanted == 0 {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let all = Class::ALL.map(|class| admitted(&mut random, class, OF_EACH).0);
+        never_trips(&bench, &all.concat(), &mut random, "all classes");
+        println!("{} programs of {} classes", all.concat().len(), all.len());
+        return;
+    }
+    let only = std::env::var("MILLRACE_SOUNDNESS_CLASS").ok();
+    for class in Class::ALL {
+        if only.as_ref().is_some_and(|o| *o != format!("{class:?}")) {
+            continue;
+        }
+        let begin = Instant::now();
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (mut made, mut run) = (0, 0);
+        while run < wanted {
+            let (bodies, of) = admitted(&mut random, class, CLASS_BATCH.min(wanted - run));
+            made += of;
+            run += bodies.len();
+            let what = format!("{class:?}, seed {seed}, after {run} admitted programs");
+            never_trips(&bench, &bodies, &mut random, &what);
+        }
+        println!(
+            "{class:?}: {run} admitted of {made}, {} executions, none tripped, {:.1} s",
+            run * PACKETS,
+            begin.elapsed().as_secs_f64()
+        );
+    }
 }
 
 /// The numbers of the helpers that a program calls.

@@ -15,6 +15,8 @@ pub mod facts;
 pub mod flow;
 pub mod machine;
 pub mod part;
+#[doc(hidden)]
+pub mod planted;
 pub mod prove;
 pub mod reference;
 pub mod refuse;

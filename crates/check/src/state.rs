@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use millrace_object::insn::{AluOp, REGISTERS, Width};
 
-use crate::domain::alu::alu;
+use crate::domain::alu::{alu, zero_extend};
 use crate::domain::value::Id;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::{FrameId, StepId};
+use crate::planted::{self, Planted};
 
 /// Bytes of a frame's stack; the offsets are `-STACK..0`.
 pub const STACK: i64 = 512;
@@ -129,7 +130,10 @@ impl FrameState {
         let mut i = 0;
         while let Some(s) = self.spills.get(i).copied() {
             let (from, to) = (s.at, s.at + u16::from(s.size));
-            if from < at + len && at < to {
+            let kept = planted::is(Planted::StoreKeepsRest)
+                && (from < at || to > at + len)
+                && matches!(s.value, Value::Scalar(..));
+            if from < at + len && at < to && !kept {
                 if !matches!(s.value, Value::Scalar(..)) {
                     self.mark(from, u16::from(s.size), false);
                 }
@@ -167,9 +171,18 @@ impl FrameState {
             if s.at == at && s.size == size {
                 return Some(s.value);
             }
-            let Value::Scalar(number, _) = s.value else {
+            let Value::Scalar(number, link) = s.value else {
                 return None;
             };
+            // The lower bytes of one number (little-endian).
+            if s.at == at && size < s.size {
+                let cut = zero_extend(u32::from(size) * 8, &number);
+                if cut == number {
+                    return Some(s.value);
+                }
+                let link = if size == 4 { link.halved() } else { Link::NONE };
+                return Some(Value::Scalar(cut, link));
+            }
             // Put the known bits of this part to their place in the whole (little-endian).
             let part = number.bits.low(u32::from(s.size) * 8);
             let shift = (i32::from(s.at) - i32::from(at)) * 8;

@@ -319,12 +319,28 @@ fn walks_over_numbers() {
 }
 
 #[test]
-fn a_walk_that_is_put_back_does_not_end() {
+fn what_an_iterator_holds_is_its_own() {
+    let with = |body: &str| {
+        walk(&format!(
+            "{NEW}\nagain:\n{NEXT}\nif r0 == 0 goto out\n{body}\ngoto again\nout:\n{END}"
+        ))
+    };
+    // A walk that is put back would not end.
+    refuses("iterator", &with("*(u32 *)(r10 - 4) = 9"));
+    refuses("iterator", &with("*(u8 *)(r10 - 8) = 9"));
+    refuses("iterator", &with("r3 = *(u32 *)(r10 - 8)"));
+    refuses("iterator", &with("r3 = *(u64 *)(r10 - 12)"));
+    refuses("iterator", &with("*(u32 *)(r0 + 0) = 9"));
+    refuses("iterator", &with("r3 = *(u32 *)(r0 + 4)"));
+    refuses("iterator", &with("r3 = *(u8 *)(r0 - 1)"));
+    accepts(&with("r3 = *(u8 *)(r0 + 3)"));
+    accepts(&with("*(u64 *)(r10 - 16) = 9\nr3 = *(u64 *)(r10 - 16)"));
+    // Nor is the address of the number one of the iterator.
+    refuses("iterator", &with("r1 = r0\ncall iter_num_next"));
+    // It ends with the function whose stack it is in.
     refuses(
-        "unbounded-loop",
-        &walk(&format!(
-            "{NEW}\nagain:\n{NEXT}\nif r0 == 0 goto out\n*(u32 *)(r10 - 4) = 9\ngoto again\nout:\n{END}"
-        )),
+        "iterator",
+        "call fn begin\nr0 = 1\nexit\nfn begin\nr1 = r10\nr1 += -8\nr2 = 0\nr3 = 4\ncall iter_num_new\nr0 = 0\nexit",
     );
 }
 

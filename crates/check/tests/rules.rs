@@ -412,6 +412,78 @@ fn addresses_of_objects_compared() {
 }
 
 #[test]
+fn places_of_the_stack_related() {
+    let with = |body: &str| {
+        format!("object v array key=4 value=32\nr6 = *(u32 *)(r1 + 12)\n{body}\nr0 = 1\nexit")
+    };
+    let two = "r2 = r10\nr2 += -8\nr3 = r10\nr3 += -24";
+    // The distance is known in full: a wrong branch is no way.
+    let wrong = "r4 = *(u8 *)(r6 + 0)";
+    accepts(&with(&format!(
+        "{two}\nr2 -= r3\nif r2 == 16 goto on\n{wrong}\non:"
+    )));
+    refuses(
+        "not-a-pointer",
+        &with(&format!(
+            "{two}\nr2 -= r3\nif r2 != 16 goto on\n{wrong}\non:"
+        )),
+    );
+    // So is the order, and whether they are the same place.
+    accepts(&with(&format!("{two}\nif r2 > r3 goto on\n{wrong}\non:")));
+    accepts(&with(&format!("{two}\nif r2 != r3 goto on\n{wrong}\non:")));
+    refuses(
+        "not-a-pointer",
+        &with(&format!("{two}\nif r2 < r3 goto on\n{wrong}\non:")),
+    );
+    // A variable one is as near as its number, and a comparison brings it nearer.
+    let some = "r6 &= 15\nr2 = r10\nr2 += -16\nr2 += r6\nr3 = r10\nr3 += -8";
+    refuses(
+        "stack-bounds",
+        &with(&format!("{some}\n*(u64 *)(r2 + 0) = 1")),
+    );
+    accepts(&with(&format!(
+        "{some}\nif r2 > r3 goto on\n*(u64 *)(r2 + 0) = 1\non:"
+    )));
+    refuses(
+        "stack-bounds",
+        &with(&format!(
+            "{some}\nif r2 < r3 goto on\n*(u64 *)(r2 + 0) = 1\non:"
+        )),
+    );
+    // Addresses have no bits, and no halves but in a difference.
+    refuses(
+        "pointer-comparison",
+        &with(&format!("{two}\nif r2 & r3 goto on\non:")),
+    );
+    refuses(
+        "pointer-comparison",
+        &with(&format!("{two}\nif w2 == w3 goto on\non:")),
+    );
+    accepts(&with(&format!("{two}\nw2 = w2\nw3 = w3\nw2 -= w3")));
+    refuses(
+        "pointer-arithmetic",
+        &with(&format!("{two}\nw2 = w2\nr2 -= r3")),
+    );
+}
+
+#[test]
+fn places_in_values_related() {
+    let with = |body: &str| {
+        format!(
+            "object v hash key=4 value=32\nobject g global value=32\nr6 = *(u32 *)(r1 + 12)\n*(u32 *)(r10 - 4) = 1\nr1 = object v\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 == 0 goto out\nr7 = r0\nr1 = object v\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 == 0 goto out\nr6 &= 15\nr3 = r7\nr3 += r6\n{body}\nout:\nr0 = 1\nexit"
+        )
+    };
+    // By one lookup.
+    accepts(&with("r3 -= r7\nr7 += r3\nr4 = *(u8 *)(r7 + 16)"));
+    accepts(&with("if r3 > r7 goto out"));
+    // By two, even with the same key.
+    refuses("pointer-arithmetic", &with("r3 -= r0"));
+    refuses("pointer-comparison", &with("if r7 == r0 goto out"));
+    refuses("pointer-comparison", &with("if r7 < r0 goto out"));
+    refuses("pointer-comparison", &with("r4 = r10\nif r7 < r4 goto out"));
+}
+
+#[test]
 fn records() {
     let with = |body: &str| {
         format!(

@@ -1,6 +1,6 @@
 //! What a run has to do with the world besides packets: its control socket and its pinned maps.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
@@ -87,7 +87,7 @@ impl Outside {
         let failures = Arc::new(Mutex::new(Vec::new()));
         let (mut entries, mut at_end) = (Vec::new(), None);
         if let Some(folder) = &self.pin {
-            let pins = Pins::open(folder, exposed, self.pin_all).map_err(Failure::control)?;
+            let pins = self.pins(folder, exposed)?;
             entries = pins.entries(exposed).map_err(Failure::control)?;
             at_end = Some(pins.keep(exposed.clone(), failures.clone()));
         }
@@ -125,8 +125,8 @@ impl Outside {
         let pins = self
             .pin
             .as_ref()
-            .map(|folder| Pins::open(folder, exposed, self.pin_all));
-        let pins = pins.transpose().map_err(Failure::control)?;
+            .map(|folder| self.pins(folder, exposed))
+            .transpose()?;
         let kept = pins.as_ref().map(|p| p.entries(exposed)).transpose();
         let mut entries = kept.map_err(Failure::control)?.unwrap_or_default();
         entries.extend(Self::entries(&self.maps, exposed)?);
@@ -135,6 +135,15 @@ impl Outside {
             pins,
             self.open_row(Elements::none(&exposed.name), 1)?,
         ))
+    }
+
+    /// The folder of pinned maps; what was meant and is not kept is told.
+    fn pins(&self, folder: &Path, exposed: &Exposed) -> Result<Pins, Failure> {
+        let pins = Pins::open(folder, exposed, self.pin_all).map_err(Failure::control)?;
+        for left_out in &pins.left_out {
+            screen::err(&format!("note: --pin does not keep {left_out}"));
+        }
+        Ok(pins)
     }
 
     /// What `--map` says.

@@ -135,46 +135,6 @@ fn a_function_without_state_spreads() {
     assert!(bytes("one.pcap") == bytes("four.pcap"));
 }
 
-/// A key of zeros sends every flow to the first entry of the table: one worker's part fills while the others
-/// have none.
-#[test]
-fn a_part_that_is_full_while_others_have_room_is_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("out.pcap");
-    let nothing = format!("key={}", "00".repeat(40));
-    let words = [
-        "--cores",
-        "4",
-        "--capacity",
-        "flows=90",
-        "--steer",
-        &nothing,
-    ];
-    let (account, status) = json(&mut firewall(&out, &words));
-    assert_eq!(status, 0, "{account}");
-    let state = flows(&account);
-    let parts: Vec<_> = state["by_worker"].as_array().unwrap().clone();
-    assert_eq!(parts.iter().filter(|n| n.as_u64() > Some(0)).count(), 1);
-    assert_eq!(state["capacity"], 90);
-    assert!(state["entries"].as_u64() < Some(90), "{state}");
-    let full = account["reasons"]["table_full"].as_u64().unwrap();
-    assert!(full > 0, "{account}");
-    assert_eq!(account["relaxations"]["capacity"].as_u64(), Some(full));
-    // Which worker it was.
-    let of_each: Vec<_> = state["full_by_worker"].as_array().unwrap().clone();
-    let owner = parts.iter().position(|n| n.as_u64() > Some(0)).unwrap();
-    for (worker, times) in of_each.iter().enumerate() {
-        let expected = if worker == owner { full } else { 0 };
-        assert_eq!(times.as_u64(), Some(expected), "{state}");
-        assert_eq!(account["workers"][worker]["full"].as_u64(), Some(expected));
-    }
-    // A table that is as full on one core is no difference.
-    let (account, _) = json(&mut firewall(&out, &["--capacity", "flows=60"]));
-    assert!(account["reasons"]["table_full"].as_u64() > Some(0));
-    assert_eq!(account.get("relaxations"), None);
-    assert_eq!(flows(&account).get("full_by_worker"), None);
-}
-
 #[test]
 fn what_makes_no_sense_is_refused() {
     let dir = tempfile::tempdir().unwrap();

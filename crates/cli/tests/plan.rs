@@ -44,8 +44,11 @@ const PINNED: &[Pinned] = &[
     (
         "nat",
         "shard",
-        &[("leases", "shard", "R5"), ("flows", "shard", "R2")],
-        &[("LAN", &[TO, TO_PORT]), ("WAN", &[FROM, FROM_PORT])],
+        &[("leases", "shard", "R6"), ("flows", "shard", "R2")],
+        &[
+            ("LAN", &[FROM, TO, FROM_PORT, TO_PORT]),
+            ("WAN", &[TO_PORT]),
+        ],
     ),
     (
         "einat",

@@ -2,6 +2,7 @@
 
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
+use millrace_dataplane::share::{Share, Word, cleared};
 
 use crate::exposed::Exposed;
 use crate::protocol;
@@ -32,13 +33,13 @@ impl Change {
         }
     }
 
-    /// The same with a value of zeros.
-    fn cleared(&self) -> Self {
+    /// The same for a worker other than the first, which begins with these numbers of a value at zero.
+    fn cleared(&self, words: &[Word]) -> Self {
         match self {
             Self::Set { object, key, value } => Self::Set {
                 object: *object,
                 key: key.clone(),
-                value: vec![0; value.len()],
+                value: cleared(words, value),
             },
             other => other.clone(),
         }
@@ -121,20 +122,25 @@ pub fn apply(
     let mut undo = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         let (object, first) = (change.object(), instance.worker() == 0);
-        if exposed.shared.contains(&object) && !first {
+        let share = exposed.share(object);
+        if matches!(share, Share::Locked) && !first {
             continue;
         }
-        let cleared = (exposed.merged.contains_key(&object) && !first).then(|| change.cleared());
+        let cleared = match share {
+            Share::Merged { words } if !first => Some(change.cleared(words)),
+            _ => None,
+        };
         let change = cleared.as_ref().unwrap_or(change);
-        let done = if exposed.divided.contains_key(&object) {
-            if let Change::Set { object, key, .. } = change
-                && !instance.get(*object, key, now).is_ok_and(|v| v.is_some())
-            {
-                continue;
-            }
-            &mut parts
-        } else {
-            &mut copies
+        // Elements of arrays are on all workers, set or not.
+        let divided = matches!(share, Share::Divided { .. }) && !exposed.indexed(object);
+        if let (true, Change::Set { object, key, .. }) = (divided, change)
+            && !instance.get(*object, key, now).is_ok_and(|v| v.is_some())
+        {
+            continue;
+        }
+        let done = match divided {
+            true => &mut parts,
+            false => &mut copies,
         };
         if let Err(error) = one(instance, change, now, done, &mut undo) {
             while let Some(change) = undo.pop() {
@@ -151,6 +157,21 @@ pub fn apply(
         }
     }
     Ok((copies, parts))
+}
+
+/// What was done on all workers: elements that are divided are alike on them again, until packets change them.
+pub fn told(changes: &[Change], exposed: &Exposed) {
+    for change in changes {
+        let object = change.object();
+        let Share::Divided { before, .. } = exposed.share(object) else {
+            continue;
+        };
+        match change {
+            Change::Set { key, value, .. } if exposed.indexed(object) => before.set(key, value),
+            Change::Clear { .. } => before.clear(),
+            _ => {}
+        }
+    }
 }
 
 fn refused(error: &ModuleError, at: usize, of: usize) -> Trouble {

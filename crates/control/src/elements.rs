@@ -1,6 +1,6 @@
 //! What runs, as requests name it: the elements of a chain, with the objects and parameters of its functions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use millrace_dataplane::classes::Classes;
@@ -241,9 +241,7 @@ impl Exposed {
             types: BTreeMap::new(),
             programs: Vec::new(),
             params: Vec::new(),
-            divided: BTreeMap::new(),
-            merged: BTreeMap::new(),
-            shared: BTreeSet::new(),
+            shares: Vec::new(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! A function as it is seen from outside: its objects, and how their entries are written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, ObjectInfo};
+use millrace_dataplane::share::{Share, indexed};
 use millrace_object::program::{Param, Program};
 use millrace_object::types::{EntryTypes, Type};
 use serde_json::{Value, json};
 
-use crate::merged::Word;
 use crate::nested;
 use crate::trouble::Trouble;
 use crate::value;
@@ -27,12 +27,8 @@ pub struct Exposed {
     pub programs: Vec<String>,
     /// settings
     pub params: Vec<Param>,
-    /// the objects of which each worker has a part of its own, and what all parts were declared to hold
-    pub divided: BTreeMap<usize, u64>,
-    /// the objects to which each worker adds by itself, and which numbers those are
-    pub merged: BTreeMap<usize, Vec<Word>>,
-    /// the objects that are one for all workers
-    pub shared: BTreeSet<usize>,
+    /// how each object stands on the workers, in the module's order
+    pub shares: Vec<Share>,
 }
 
 impl Exposed {
@@ -64,10 +60,11 @@ impl Exposed {
             types,
             programs,
             params,
-            divided: BTreeMap::new(),
-            merged: BTreeMap::new(),
-            shared: (0..module.objects().len())
-                .filter(|o| module.is_shared(*o))
+            shares: (0..module.objects().len())
+                .map(|o| match module.is_shared(o) {
+                    true => Share::Locked,
+                    false => Share::Copied,
+                })
                 .collect(),
         }
     }
@@ -88,6 +85,25 @@ impl Exposed {
     #[must_use]
     pub fn lists(&self, object: usize) -> bool {
         self.lists.get(object).copied().unwrap_or(false)
+    }
+
+    /// How an object stands on the workers.
+    #[must_use]
+    pub fn share(&self, object: usize) -> &Share {
+        self.shares.get(object).unwrap_or(&Share::Copied)
+    }
+
+    /// Whether each worker has an element for every index of an object.
+    #[must_use]
+    pub fn indexed(&self, object: usize) -> bool {
+        self.info(object).is_ok_and(|o| indexed(&o.kind))
+    }
+
+    /// Whether entries can be set in an object, listed, and set again from what is listed.
+    #[must_use]
+    pub fn keeps(&self, object: usize) -> bool {
+        let maps = self.info(object).is_ok_and(nested::holds_maps);
+        self.takes_entries(object) && self.lists(object) && !maps
     }
 
     /// An object by its name.
@@ -238,13 +254,16 @@ impl Exposed {
         )
     }
 
-    /// What an object is; `entries` if it can be counted.
+    /// What an object is; `entries` of all workers together and of each, where that was counted.
     #[must_use]
-    pub fn describe(&self, object: usize, entries: &[Option<u64>]) -> Value {
+    pub fn describe(&self, object: usize, entries: Option<u64>, each: &[Option<u64>]) -> Value {
         let Ok(info) = self.info(object) else {
             return Value::Null;
         };
-        let whole = self.divided.get(&object);
+        let whole = match self.share(object) {
+            Share::Divided { whole, .. } => Some(whole),
+            _ => None,
+        };
         let mut described = json!({
             "name": info.name,
             "kind": info.kind,
@@ -252,20 +271,17 @@ impl Exposed {
             "value_bytes": info.value_bytes,
             "capacity": whole.unwrap_or(&info.capacity),
             "bytes": info.bytes,
-            "entries": match whole {
-                // Parts that cannot be counted make a whole that cannot.
-                Some(_) => entries.iter().copied().sum(),
-                None => entries.first().copied().flatten(),
-            },
+            "entries": entries,
             "settable": self.takes_entries(object),
             "pinned": self.types.get(&info.name).is_some_and(|t| t.pinned),
             "key": self.key_type(info).map(fields),
             "value": self.value_type(info).map(fields),
         });
         if whole.is_some()
+            && !self.indexed(object)
             && let Some(members) = described.as_object_mut()
         {
-            members.insert("by_worker".into(), json!(entries));
+            members.insert("by_worker".into(), json!(each));
         }
         described
     }

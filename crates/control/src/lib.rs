@@ -12,7 +12,6 @@ pub mod elements;
 pub mod exposed;
 pub mod guests;
 pub mod literal;
-pub mod merged;
 pub mod pins;
 pub mod protocol;
 pub mod server;

@@ -17,7 +17,6 @@ use serde_json::Value;
 
 use crate::contents;
 use crate::exposed::Exposed;
-use crate::merged;
 use crate::trouble::Trouble;
 
 /// The folder of a run's pinned maps, held so that no other run has it.
@@ -26,6 +25,8 @@ pub struct Pins {
     folder: PathBuf,
     /// indexes of the objects
     objects: Vec<usize>,
+    /// objects that were meant and are not kept, and why
+    pub left_out: Vec<String>,
     /// the folder itself, locked
     _lock: File,
 }
@@ -38,12 +39,17 @@ impl Pins {
     /// There are no such maps, the folder cannot be made, or another run has it.
     pub fn open(folder: &Path, exposed: &Exposed, all: bool) -> Result<Self, Trouble> {
         let pinned = |name: &str| exposed.types.get(name).is_some_and(|t| t.pinned);
-        let objects: Vec<_> = exposed
-            .objects()
-            .filter(|(i, o)| exposed.takes_entries(*i) && (all || pinned(&o.name)))
-            .map(|(i, _)| i)
-            .collect();
-        if objects.is_empty() {
+        let asked =
+            |object: usize, name: &str| pinned(name) || (all && exposed.takes_entries(object));
+        let mut objects = Vec::new();
+        let mut left_out = Vec::new();
+        for (i, o) in exposed.objects().filter(|(i, o)| asked(*i, &o.name)) {
+            match unkept(exposed, i, &o.name) {
+                None => objects.push(i),
+                Some(why) => left_out.push(format!("{}: {why}", o.name)),
+            }
+        }
+        if objects.is_empty() && left_out.is_empty() {
             return Err(
                 Trouble::new("no-such-object", "--pin: no map is declared pinned by name").help(
                     "declare __uint(pinning, LIBBPF_PIN_BY_NAME), or keep all maps with --pin-all",
@@ -67,6 +73,7 @@ impl Pins {
         Ok(Self {
             folder: folder.to_owned(),
             objects,
+            left_out,
             _lock: lock,
         })
     }
@@ -103,23 +110,12 @@ impl Pins {
                 return;
             };
             for object in &self.objects {
-                let mut entries = instance.entries(*object, usize::MAX, now);
-                // Of a divided object each worker has its own, and of a merged one a part of each number.
-                let (divided, words) = (
-                    exposed.divided.contains_key(object),
-                    exposed.merged.get(object),
-                );
-                let others = desk.others.iter_mut();
-                for other in others.filter(|_| divided || words.is_some()) {
-                    let part = other.entries(*object, usize::MAX, now);
-                    entries = entries.and_then(|mut all| {
-                        all.append(&mut part?);
-                        Ok(all)
-                    });
-                }
-                if let Some(words) = words {
-                    entries = entries.map(|all| merged::entries(words, vec![all]));
-                }
+                let share = exposed.share(*object);
+                let mut parts = vec![instance.entries(*object, usize::MAX, now)];
+                let others = desk.others.iter_mut().filter(|_| share.parted());
+                parts.extend(others.map(|other| other.entries(*object, usize::MAX, now)));
+                let parts: Result<Vec<_>, _> = parts.into_iter().collect();
+                let entries = parts.map(|parts| share.union(parts));
                 let kept = entries
                     .map_err(|e| Trouble::new("pin", e))
                     .and_then(|entries| self.write(&exposed, *object, &entries));
@@ -132,15 +128,10 @@ impl Pins {
         })
     }
 
-    /// The file of a map. Names come from the object file; one that is no file name has none.
+    /// The file of a map.
     fn file(&self, exposed: &Exposed, object: usize) -> Option<PathBuf> {
         let name = &exposed.info(object).ok()?.name;
-        let plain = !name.is_empty()
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-            && !name.starts_with('.');
-        plain.then(|| self.folder.join(format!("{name}.json")))
+        is_plain(name).then(|| self.folder.join(format!("{name}.json")))
     }
 
     /// The objects that are kept, by their places among the function's.
@@ -176,6 +167,26 @@ impl Pins {
                 .help("the file of the run before is still there; make room")
         })
     }
+}
+
+/// Why an object is not kept; none where it is.
+fn unkept(exposed: &Exposed, object: usize, name: &str) -> Option<&'static str> {
+    if !is_plain(name) {
+        return Some("its name is no file name");
+    }
+    if !exposed.takes_entries(object) {
+        return Some("this kind of object takes no entries");
+    }
+    if !exposed.lists(object) {
+        return Some("this kind of object does not list its entries");
+    }
+    (!exposed.keeps(object)).then_some("its values are maps, which are made anew by each run")
+}
+
+/// Whether a name, which comes from the object file, is one that a file can have.
+fn is_plain(name: &str) -> bool {
+    let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    !name.is_empty() && !name.starts_with('.') && name.bytes().all(known)
 }
 
 /// Writes entries, one a line, as a JSON array.

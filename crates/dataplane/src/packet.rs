@@ -263,6 +263,14 @@ impl Burst {
         used.get(index).map(|d| d.commit)
     }
 
+    /// The time (ns) that packet `index` had for the program: that of its arrival, or where workers share state that of
+    /// its place in their order, if that is later.
+    #[must_use]
+    pub fn time(&self, index: usize) -> Option<u64> {
+        let used = self.descriptors.get(..self.used)?;
+        used.get(index).map(|d| d.time)
+    }
+
     /// What became of packet `index`; none when there is no such packet. Bounds that lie outside the
     /// buffer, which no checked program can set, count as aborted, with no bytes.
     #[must_use]

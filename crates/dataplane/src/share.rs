@@ -1,24 +1,154 @@
-//! How a state object stands on several workers.
+//! How a state object stands on several workers, and what its parts are together.
+//!
+//! A reader outside (pinned files, the control socket, the account, `verify`) sees one object, however many
+//! instances there are: [`Share::value`] and [`Share::union`] are the only places that say which.
 
-use crate::module::Instance;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::module::{Instance, KeyValue};
+
+/// A number in a value that packets add to, in the machine's byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Word {
+    /// bytes from the value's start
+    pub offset: usize,
+    /// 1, 2, 4 or 8
+    pub bytes: usize,
+}
 
 /// How a state object stands on several workers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Share {
-    /// each worker has the entries of the packets that it owns; all parts together are the object, which
-    /// was declared to hold so many entries
+    /// each worker has a copy, and all are alike: packets write none of them
+    #[default]
+    Copied,
+    /// one for all workers, under the lock; the module tells which ([`crate::module::Module::is_shared`])
+    Locked,
+    /// each worker has one of its own, whose content means nothing to others: per-CPU scratch
+    Own,
+    /// each worker has the entries of the packets that it owns; all parts together are the object
     Divided {
         /// the declared capacity
         whole: u64,
+        /// what elements held when packets began
+        before: Before,
     },
     /// each worker adds to numbers of its own, which together are the object's
-    Merged,
-    /// each worker has a copy, and all are alike: packets write none of them. Also what is one for all
-    /// workers: the module tells ([`crate::module::Module::is_shared`])
-    Replicated,
+    Merged {
+        /// these numbers of each value
+        words: Arc<[Word]>,
+    },
+}
+
+/// Elements of an object addressed by an index, as they were when packets began: the same on all workers, so that an
+/// element which a worker has otherwise is that worker's. Elements that held zeros are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Before(Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>>);
+
+impl Before {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Vec<u8>>> {
+        // What a panicking thread has left is as whole as any.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An element is set on all workers, from outside.
+    pub fn set(&self, key: &[u8], value: &[u8]) {
+        let mut all = self.lock();
+        if value.iter().all(|b| *b == 0) {
+            all.remove(key);
+        } else {
+            all.insert(key.to_vec(), value.to_vec());
+        }
+    }
+
+    /// All elements are zero on all workers.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// Whether an element holds something else now.
+    fn differs(&self, key: &[u8], value: &[u8]) -> bool {
+        match self.lock().get(key) {
+            Some(before) => before != value,
+            None => value.iter().any(|b| *b != 0),
+        }
+    }
+}
+
+/// Kinds that have an element for every index, on each worker.
+const INDEXED: [&str; 3] = ["array", "percpu_array", "vector"];
+
+/// Whether each worker has an element for every index of an object of this kind.
+#[must_use]
+pub fn indexed(kind: &str) -> bool {
+    INDEXED.contains(&kind)
 }
 
 impl Share {
+    /// An object of which each worker has a part.
+    #[must_use]
+    pub fn divided(whole: u64) -> Self {
+        Self::Divided {
+            whole,
+            before: Before::default(),
+        }
+    }
+
+    /// An object whose numbers each worker adds to by itself.
+    #[must_use]
+    pub fn merged(words: &[Word]) -> Self {
+        Self::Merged {
+            words: words.into(),
+        }
+    }
+
+    /// Whether what other workers have counts as well as what the first one has.
+    #[must_use]
+    pub fn parted(&self) -> bool {
+        matches!(self, Self::Divided { .. } | Self::Merged { .. })
+    }
+
+    /// The value under a key, of what each worker that has the entry holds, in the workers' order; none where nobody
+    /// has one.
+    ///
+    /// Of a divided object the owner has the entry. An element of an array is there on all workers; the owner's is the
+    /// one that is not as it was when packets began, and if there is none all are alike.
+    #[must_use]
+    pub fn value(&self, key: &[u8], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
+        match self {
+            Self::Divided { before, .. } if parts.len() > 1 => {
+                let changed = parts.iter().find(|value| before.differs(key, value));
+                changed.or(parts.first()).cloned()
+            }
+            Self::Merged { words } => sum(words, parts),
+            _ => parts.first().cloned(),
+        }
+    }
+
+    /// The entries of all parts, by worker, in the order in which they are first met; each key once.
+    #[must_use]
+    pub fn union(&self, parts: Vec<Vec<KeyValue>>) -> Vec<KeyValue> {
+        if !self.parted() {
+            return parts.into_iter().next().unwrap_or_default();
+        }
+        let mut place = HashMap::new();
+        let mut all: Vec<(Vec<u8>, Vec<Vec<u8>>)> = Vec::new();
+        for (key, value) in parts.into_iter().flatten() {
+            let at = *place.entry(key.clone()).or_insert(all.len());
+            match all.get_mut(at) {
+                Some((_, values)) => values.push(value),
+                None => all.push((key, vec![value])),
+            }
+        }
+        let all = all.into_iter();
+        all.filter_map(|(key, values)| {
+            let value = self.value(&key, &values)?;
+            Some((key, value))
+        })
+        .collect()
+    }
+
     /// What is counted when a worker's part of an object of this kind was full while others had room.
     #[must_use]
     pub fn relaxation(kind: &str) -> &'static str {
@@ -30,105 +160,238 @@ impl Share {
     }
 }
 
-/// What was in merged objects (by index) before the first packet counts once: workers other than the first begin with zeros.
-/// `now` in ns.
-pub fn begin(instance: &mut Instance, merged: &[usize], now: u64) {
-    if instance.worker() == 0 {
-        return;
+/// What the parts of a value come to. Sums wrap, as the numbers do; bytes that nobody adds to are those of the first
+/// part.
+fn sum(words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let (first, others) = parts.split_first()?;
+    let mut all = first.clone();
+    for word in words {
+        let place = word.offset..word.offset.saturating_add(word.bytes);
+        let of = |value: &Vec<u8>| {
+            let bytes = value.get(place.clone()).unwrap_or_default();
+            bytes
+                .iter()
+                .rev()
+                .fold(0_u64, |n, b| n << 8 | u64::from(*b))
+        };
+        let total = others.iter().map(of).fold(of(first), u64::wrapping_add);
+        for (to, from) in all
+            .get_mut(place.clone())
+            .unwrap_or_default()
+            .iter_mut()
+            .zip(total.to_le_bytes())
+        {
+            *to = from;
+        }
     }
-    for object in merged {
+    Some(all)
+}
+
+/// Counts among the relaxations what comes of dividing an object of this kind.
+pub(crate) fn note(relaxations: &mut BTreeMap<String, u64>, kind: &str, times: u64) {
+    if times > 0 {
+        let name = Share::relaxation(kind).to_owned();
+        *relaxations.entry(name).or_default() += times;
+    }
+}
+
+/// The value as a worker other than the first begins with it: nothing was added to its numbers yet. What else is in it,
+/// packets may read.
+#[must_use]
+pub fn cleared(words: &[Word], value: &[u8]) -> Vec<u8> {
+    let mut value = value.to_vec();
+    for word in words {
+        let place = word.offset..word.offset.saturating_add(word.bytes);
+        value.get_mut(place).unwrap_or_default().fill(0);
+    }
+    value
+}
+
+/// What objects (in the module's order) begin with on a worker, after `ON_START`. What was in numbers of merged objects
+/// before the first packet counts once: workers other than the first begin them at zero. What elements of divided
+/// objects held is kept, to tell by which of them packets have changed. `now` in ns.
+pub fn begin(instance: &mut Instance, shares: &[Share], now: u64) {
+    let first = instance.worker() == 0;
+    for (object, share) in shares.iter().enumerate() {
+        let kind = instance.module().objects().get(object);
+        let indexed = kind.is_some_and(|o| indexed(&o.kind));
         // What lists no entries, as ring buffers do not, has none to begin with.
-        let entries = instance.entries(*object, usize::MAX, now);
-        for (key, value) in entries.unwrap_or_default() {
-            let _ = instance.set(*object, &key, &vec![0; value.len()], now);
+        let mut entries = || {
+            instance
+                .entries(object, usize::MAX, now)
+                .unwrap_or_default()
+        };
+        match share {
+            Share::Merged { words } if !first => {
+                for (key, value) in entries() {
+                    let begins = cleared(words, &value);
+                    if begins != value {
+                        let _ = instance.set(object, &key, &begins, now);
+                    }
+                }
+            }
+            Share::Divided { before, .. } if first && indexed => {
+                for (key, value) in entries() {
+                    before.set(&key, &value);
+                }
+            }
+            _ => {}
         }
     }
 }
 
-/// The merged ones among objects that stand so, by index.
-#[must_use]
-pub fn merged(shares: &[Share]) -> Vec<usize> {
-    let all = shares.iter().enumerate();
-    let merged = all.filter(|(_, share)| **share == Share::Merged);
-    merged.map(|(at, _)| at).collect()
+/// Live entries of an object, all workers together.
+#[derive(Debug)]
+pub struct Count {
+    /// where several workers may have the same key: those that were met
+    keys: Option<HashSet<Vec<u8>>>,
+    /// none where they cannot be counted
+    sum: Option<u64>,
+    /// of each worker that was asked
+    pub each: Vec<Option<u64>>,
+    /// what the first worker has is not all
+    every: bool,
+    /// entries of a worker that are looked at, to count keys once
+    most: u64,
 }
 
-/// Entries that a worker's part of an object must hold so that it is not the first to be full.
-///
-/// A table of `whole` entries, each of which comes to this worker with probability `largest` and for
-/// itself, as a hash does it, has here X ~ Bin(whole, largest) entries when it is just full. By Bernstein's
-/// inequality P(X >= m + t) <= exp(-t² / (2 (v + t/3))) with m the mean and v the variance. That this
-/// happens to any of the workers has at most probability [`RISK`] when the exponent is L = ln(workers / RISK),
-/// of which the positive root is t = L/3 + sqrt(L²/9 + 2 v L). The part is m + t, rounded up, and never
-/// more than the whole.
-///
-/// At 65,536 entries and 8 workers that is 8,675 in place of 8,192, 6 % more memory than on one core; below
-/// some hundred entries a worker the spread is as large as the mean and the parts cost a multiple of it.
-#[must_use]
-pub fn part(whole: u64, largest: f64, workers: usize) -> u64 {
-    if workers < 2 {
-        return whole;
+impl Count {
+    /// Of an object of this kind that stands so, before any worker was asked.
+    #[must_use]
+    pub fn new(share: &Share, kind: &str) -> Self {
+        let every = share.parted() && !indexed(kind);
+        let several = every && matches!(share, Share::Merged { .. });
+        Self {
+            keys: several.then(HashSet::new),
+            sum: Some(0),
+            each: Vec::new(),
+            every,
+            most: u64::MAX,
+        }
     }
-    // A table may lead to some workers more often than to others; it leads to one at least this often.
-    let largest = largest.clamp(1.0 / workers as f64, 1.0);
-    let mean = whole as f64 * largest;
-    let variance = mean * (1.0 - largest);
-    let exponent = (workers as f64 / RISK).ln();
-    let third = exponent / 3.0;
-    let slack = third + (third * third + 2.0 * variance * exponent).sqrt();
-    ((mean + slack).ceil() as u64).clamp(1, whole.max(1))
-}
 
-/// How often a table that would just be full on one core may be full before that on one of several workers:
-/// once in a million tables.
-pub const RISK: f64 = 1e-6;
+    /// The same for a worker that has packets waiting: what has more entries is not counted where that takes a look at
+    /// each of them.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Asks a worker, at `now` (ns).
+    pub fn add(&mut self, instance: &mut Instance, object: usize, now: u64) {
+        if !self.each.is_empty() && !self.every {
+            return;
+        }
+        let count = instance.count(object, now);
+        self.each.push(count);
+        self.sum = self.sum.zip(count).map(|(a, b)| a + b);
+        let Some(keys) = &mut self.keys else { return };
+        if count.is_some_and(|n| n > self.most) {
+            self.sum = None;
+            return;
+        }
+        let entries = instance.entries(object, usize::MAX, now);
+        keys.extend(entries.unwrap_or_default().into_iter().map(|(key, _)| key));
+    }
+
+    /// Some worker cannot say.
+    pub fn unknown(&mut self) {
+        self.sum = None;
+    }
+
+    /// Takes what was found at the next worker.
+    pub fn join(&mut self, next: Self) {
+        if !self.each.is_empty() && !self.every {
+            return;
+        }
+        self.each.extend(next.each);
+        self.sum = self.sum.zip(next.sum).map(|(a, b)| a + b);
+        if let (Some(keys), Some(more)) = (&mut self.keys, next.keys) {
+            keys.extend(more);
+        }
+    }
+
+    /// Entries beyond a capacity that one core would not have had: each of several workers that add to parts of an
+    /// object has room for all of it.
+    #[must_use]
+    pub fn beyond(&self, capacity: u64) -> u64 {
+        let several = self.keys.is_some();
+        let entries = self.whole().filter(|_| several);
+        entries.map_or(0, |n| n.saturating_sub(capacity))
+    }
+
+    /// How many there are; none where they cannot be counted. A key that packets of several workers met is one entry.
+    #[must_use]
+    pub fn whole(&self) -> Option<u64> {
+        let sum = self.sum?;
+        Some(self.keys.as_ref().map_or(sum, |k| k.len() as u64))
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_worker_has_the_whole_and_none_has_more() {
-        assert_eq!(part(65536, 1.0, 1), 65536);
-        assert_eq!(part(65536, 0.125, 8), 8675);
-        for whole in [0, 1, 2, 7, 100] {
-            for workers in [1, 2, 64, 1024] {
-                let part = part(whole, 1.0 / workers as f64, workers);
-                assert!(
-                    part <= whole.max(1) && (workers > 1 || part == whole),
-                    "{whole} {workers}"
-                );
-            }
-        }
-        // Everything goes to one worker: it needs all of it.
-        assert_eq!(part(1000, 1.0, 4), 1000);
+    fn word(offset: usize, bytes: usize) -> Word {
+        Word { offset, bytes }
     }
 
-    /// Balls thrown into bins by a hash: a part of the derived size overflows in none of many trials, the
-    /// bare mean in nearly all.
     #[test]
-    fn the_slack_is_what_the_spread_needs() {
-        let (whole, workers) = (4096_u64, 8_usize);
-        let room = part(whole, 1.0 / workers as f64, workers);
-        let (mut over, mut over_mean) = (0, 0);
-        let mut state = 1_u64;
-        for _ in 0..500 {
-            let mut bins = vec![0_u64; workers];
-            for _ in 0..whole {
-                // SplitMix64 (Steele, Lea, Flood, 2014).
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = state;
-                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                if let Some(bin) = bins.get_mut(((z ^ (z >> 31)) % workers as u64) as usize) {
-                    *bin += 1;
-                }
-            }
-            let most = bins.iter().copied().max().unwrap_or(0);
-            over += u32::from(most > room);
-            over_mean += u32::from(most > whole / workers as u64);
+    fn sums_wrap_within_their_word() {
+        let words = [word(0, 4), word(8, 2)];
+        let one = vec![0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5, 0, 7, 8];
+        let two = vec![2, 0, 0, 0, 9, 9, 9, 9, 0xff, 0xff, 9, 9];
+        let merged = Share::merged(&words);
+        let sum = merged.value(&[], &[one.clone(), two, vec![0; 12]]);
+        assert_eq!(sum, Some(vec![1, 0, 0, 0, 1, 2, 3, 4, 4, 0, 7, 8]));
+        assert_eq!(merged.value(&[], &[]), None);
+        // A value that is shorter than its words is left as it is.
+        let short = merged.value(&[], &[vec![1; 3], vec![1; 3]]);
+        assert_eq!(short, Some(vec![1; 3]));
+        let wordless = Share::merged(&[]).value(&[], std::slice::from_ref(&one));
+        assert_eq!(wordless, Some(one));
+    }
+
+    fn list(list: &[(u8, u8)]) -> Vec<KeyValue> {
+        list.iter().map(|(k, v)| (vec![*k], vec![*v])).collect()
+    }
+
+    #[test]
+    fn a_union_has_each_key_once() {
+        let parts = || vec![list(&[(3, 1), (1, 2)]), list(&[(1, 5), (2, 7)])];
+        let merged = Share::merged(&[word(0, 1)]);
+        assert_eq!(merged.union(parts()), list(&[(3, 1), (1, 7), (2, 7)]));
+        for one_says_all in [Share::Copied, Share::Own, Share::Locked] {
+            assert_eq!(one_says_all.union(parts()), list(&[(3, 1), (1, 2)]));
         }
-        assert_eq!(over, 0);
-        assert!(over_mean > 490, "{over_mean}");
+        let apart = vec![list(&[(3, 1)]), list(&[]), list(&[(2, 0)])];
+        assert_eq!(Share::divided(9).union(apart), list(&[(3, 1), (2, 0)]));
+    }
+
+    #[test]
+    fn an_element_is_that_of_the_worker_that_changed_it() {
+        let share = Share::divided(4);
+        let Share::Divided { before, .. } = &share else {
+            return;
+        };
+        before.set(&[1], &[7]);
+        let parts = || {
+            vec![
+                list(&[(0, 0), (1, 7), (2, 5), (3, 0)]),
+                list(&[(0, 0), (1, 0), (2, 0), (3, 0)]),
+                list(&[(0, 4), (1, 7), (2, 0), (3, 0)]),
+            ]
+        };
+        assert_eq!(
+            share.union(parts()),
+            list(&[(0, 4), (1, 0), (2, 5), (3, 0)])
+        );
+        // Set from outside on all, then changed by its owner.
+        before.set(&[2], &[9]);
+        let value = |values: [u8; 3]| share.value(&[2], &values.map(|v| vec![v]));
+        assert_eq!(value([9, 9, 9]), Some(vec![9]));
+        assert_eq!(value([9, 8, 9]), Some(vec![8]));
+        before.clear();
+        assert_eq!(value([0, 9, 0]), Some(vec![9]));
     }
 }

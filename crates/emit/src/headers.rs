@@ -25,6 +25,12 @@ pub fn reads(kind: &str, function: &str) -> bool {
     has(&format!("sync/{kind}.h"), &call)
 }
 
+/// Whether readers have a function of a kind that changes a worker's own object and can be undone.
+#[must_use]
+pub fn keeps(kind: &str) -> bool {
+    text(&format!("sync/{kind}.h")).is_some_and(|header| header.contains(&format!("{kind}_kept_")))
+}
+
 fn has(path: &str, call: &str) -> bool {
     text(path).is_some_and(|header| {
         header.match_indices(call).any(|(at, _)| {

@@ -54,6 +54,63 @@ fn what_reading_costs() {
     }
 }
 
+/// `cargo test -p millrace-emit --test lock_cost -- --ignored --nocapture what_time_costs`
+#[test]
+#[ignore = "a measurement"]
+fn what_time_costs() {
+    let bench = Bench::new();
+    for (name, shared) in [
+        ("bridge", &["stations"][..]),
+        ("lb", &["backends", "table"]),
+    ] {
+        let program = nf::load(&bench, name);
+        let there = |n: &&&str| program.objects.iter().any(|o| o.name == **n);
+        let shared: Vec<&str> = shared.iter().filter(there).copied().collect();
+        let plain = Sharing {
+            test: None,
+            ..sharing(&program, &shared)
+        };
+        let text = bench.shared_text(&program, &plain);
+        // As it is, and with packets keeping the time that they came with.
+        let own = text.replace(
+            "lock_time_read(&self->shared->lock, self->core, packets[i]->time)",
+            "packets[i]->time",
+        );
+        let own = own.replace(
+            "lock_time_write(&self->shared->lock, pkt->time)",
+            "pkt->time",
+        );
+        assert_ne!(own, text);
+        let modules = [("own", &own), ("moved", &text)];
+        let modules = modules.map(|(n, t)| bench.build(&format!("{name}-{n}"), t, Build::Plain));
+        for workers in [1, 2] {
+            let events = events(workers, 1, 2048, 0, |random, _| {
+                let (host, port) = (10 + random.below(30) as u32, 1000 + random.below(32) as u16);
+                (u32::MAX, 1, frame((1, 2), host, 99, (port, 80)))
+            });
+            let way = Way {
+                workers,
+                plain: false,
+                burst: 32,
+                rounds: 1000,
+            };
+            let mut ratios = Vec::new();
+            for _ in 0..15 {
+                let ticks = modules.each_ref().map(|module| {
+                    let run = bench.work(&program, module, Build::Plain, way, &events);
+                    run.unwrap().ticks as f64
+                });
+                ratios.push(ticks[1] / ticks[0]);
+            }
+            ratios.sort_by(f64::total_cmp);
+            println!(
+                "{name}, {workers} workers: {:.3} of the time without ({:.3} to {:.3})",
+                ratios[7], ratios[0], ratios[14]
+            );
+        }
+    }
+}
+
 /// One of so many packets of each worker writes; the others look up one of a thousand flows.
 const SHARES: &str = r#"
 #include <millrace/nf.h>

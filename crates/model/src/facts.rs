@@ -9,11 +9,10 @@ use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::{ObjectId, Program, Role};
 
-use crate::exec::Access;
-use crate::expr::walk::cone;
-use crate::expr::{Arena, Bin, ExprId, Node, Origin};
-use crate::model::{Effect, Entry, Object, Touch, Use, Verdict};
-use crate::{kinds, writers};
+use crate::model::{Effect, Entry, Object, Touch, Use};
+use crate::observe::{self, Observed};
+use crate::solver::Oracle;
+use crate::{kinds, sums, writers};
 
 /// What may happen to an object.
 #[derive(Clone, Copy, Default)]
@@ -22,8 +21,6 @@ struct Seen {
     added: bool,
     written: bool,
     written_at_start: bool,
-    /// something depends on what it holds
-    decisive: bool,
 }
 
 impl Seen {
@@ -41,14 +38,12 @@ impl Seen {
         self.added |= other.added;
         self.written |= other.written;
         self.written_at_start |= other.written_at_start;
-        self.decisive |= other.decisive;
     }
 
-    fn usage(self) -> Use {
-        if self.written || (self.added && self.decisive) {
-            Use::ReadWrite
-        } else if self.added {
-            Use::Additive
+    /// The use of an object; `adds`: what packets leave in it is sums, and nothing depends on them.
+    fn usage(self, adds: bool) -> Use {
+        if self.written || self.added {
+            if adds { Use::Additive } else { Use::ReadWrite }
         } else if self.written_at_start {
             Use::WrittenAtStart
         } else if self.read {
@@ -185,19 +180,32 @@ pub(crate) fn changed(program: &Program, flow: &Flow) -> BTreeSet<ObjectId> {
 }
 
 /// One report an object.
-pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -> Vec<Object> {
+pub(crate) fn objects(
+    program: &Program,
+    checked: &Checked,
+    entries: &mut [Entry],
+    oracle: &mut Oracle,
+) -> Vec<Object> {
     let mut seen: BTreeMap<usize, (Seen, bool)> = BTreeMap::new();
+    let mut observed = vec![Observed::default(); program.objects.len()];
     for (entry, running) in entries.iter().zip(checked.running(program)) {
         let start = entry.role == Role::OnStart;
         if entry.outcome.covers() {
-            followed(program, entry, start, &mut seen);
+            for access in entry.paths.iter().flat_map(|p| &p.accesses) {
+                let (s, _) = seen.entry(access.object.0).or_default();
+                s.add(access.effect, start);
+            }
+            // What shows at the start is the same on every core: nothing has changed yet.
+            if !start {
+                for (all, more) in observed.iter_mut().zip(observe::of(program, entry)) {
+                    all.absorb(more);
+                }
+            }
             continue;
         }
         for touch in at_most(program, running.flow) {
             let (s, approximate) = seen.entry(touch.object.0).or_default();
             s.add(touch.effect, start);
-            // Nothing is known of what depends on it.
-            s.decisive = true;
             *approximate = true;
         }
     }
@@ -206,7 +214,20 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
         .map(|i| {
             let (s, approximate) = seen.get(&i).copied().unwrap_or_default();
             let constant = program.objects.get(i).is_some_and(|o| o.read_only);
-            let usage = match s.usage() {
+            let mut observed = observed.get(i).cloned().unwrap_or_default();
+            if approximate {
+                // Nothing is known of what depends on it.
+                observed.other = true;
+            }
+            let changed = s.written || s.added;
+            let parts = changed
+                .then(|| sums::parts(program, entries, oracle, ObjectId(i), &observed))
+                .flatten();
+            let adds = parts.as_ref().is_some_and(sums::Parts::additive);
+            // What has no values to look into: counts of a sketch, bits of a Bloom filter.
+            let adds = adds
+                || (s.added && !s.written && observed.nothing() && counted(program, entries, i));
+            let usage = match s.usage(adds) {
                 Use::Unused if constant => Use::ReadOnly,
                 other => other,
             };
@@ -215,9 +236,20 @@ pub(crate) fn objects(program: &Program, checked: &Checked, entries: &[Entry]) -
                 usage,
                 approximate,
                 writers: writers::of_object(program, entries, ObjectId(i)),
+                parts,
+                observed,
             }
         })
         .collect()
+}
+
+/// Whether an object has no values, and packets alone add to it: a timer would on every core.
+fn counted(program: &Program, entries: &[Entry], object: usize) -> bool {
+    let kind = program.objects.get(object).map_or("", |o| o.kind.name);
+    let others = |e: &&Entry| !matches!(e.role, Role::Xdp | Role::OnPacket | Role::OnStart);
+    let mut others = entries.iter().filter(others).flat_map(|e| &e.at_most);
+    matches!(kind, "sketch" | "bloom_filter")
+        && !others.any(|t| t.object.0 == object && t.effect != Effect::Read)
 }
 
 /// What happens to a map in a map happens to any that may be in it.
@@ -237,110 +269,4 @@ fn through_shapes(program: &Program, seen: &mut BTreeMap<usize, (Seen, bool)>) {
             *approximate = true;
         }
     }
-}
-
-fn followed(
-    program: &Program,
-    entry: &Entry,
-    start: bool,
-    seen: &mut BTreeMap<usize, (Seen, bool)>,
-) {
-    let a = &entry.arena;
-    let mut depends = |roots: &[ExprId], but: Option<usize>| {
-        for id in cone(a, roots, |_| false) {
-            if let Node::Sym(s) = a.node(id)
-                && let Origin::State(object) = a.symbol(*s).origin
-                && Some(object) != but
-            {
-                seen.entry(object).or_default().0.decisive = true;
-            }
-        }
-    };
-    for path in &entry.paths {
-        // That an entry is there or not is no number that is added to.
-        let guard: Vec<ExprId> = path.guard.clone();
-        depends(&guard, None);
-        depends(
-            &path.rewrites.iter().map(|w| w.byte).collect::<Vec<_>>(),
-            None,
-        );
-        if let Verdict::Number(e) | Verdict::GoesOn(_, e) = path.verdict {
-            depends(&[e], None);
-        }
-        for access in &path.accesses {
-            depends(&access.key, None);
-            depends(&access.value, Some(access.object.0));
-        }
-    }
-    let mut scratch = None;
-    for access in entry.paths.iter().flat_map(|p| &p.accesses) {
-        let added = access.effect == Effect::Write
-            && access.operation == "store"
-            && adds(
-                entry,
-                access,
-                program.objects.get(access.object.0).map_or("", |o| &o.name),
-                &mut scratch,
-            );
-        let effect = if added { Effect::Add } else { access.effect };
-        let (s, _) = seen.entry(access.object.0).or_default();
-        s.add(effect, start);
-        // What a loop leaves depends on all that it reads.
-        s.decisive |= access.repeated;
-    }
-}
-/// Whether what is stored is what was there, at this very place, and something more that does not depend on state.
-/// `scratch` has the entry's expressions once it was needed.
-fn adds(entry: &Entry, access: &Access, name: &str, scratch: &mut Option<Arena>) -> bool {
-    let a = &entry.arena;
-    // An addition's lowest byte is an addition of lowest bytes; the next one tells the whole.
-    let whole = match access.value.as_slice() {
-        [only] => *only,
-        [_, second, ..] => match a.node(*second) {
-            Node::Extract { of, low: 8 } => *of,
-            _ => return false,
-        },
-        [] => return false,
-    };
-    let Node::Bin(Bin::Add, x, y) = *a.node(whole) else {
-        return false;
-    };
-    let state = |e: ExprId| {
-        cone(a, &[e], |_| false).into_iter().any(
-            |id| matches!(a.node(id), Node::Sym(s) if matches!(a.symbol(*s).origin, Origin::State(_))),
-        )
-    };
-    let bits = 8 * access.value.len() as u32;
-    let before = |e: ExprId| was_there(a, access, name, e) && a.width(e) == bits;
-    let more = |e: ExprId, by: ExprId| before(e) && !state(by);
-    if !more(x, y) && !more(y, x) {
-        return false;
-    }
-    let scratch = scratch.get_or_insert_with(|| a.clone());
-    let mut bytes = (0..).zip(&access.value);
-    bytes.all(|(i, byte)| scratch.extract(whole, 8 * i, 8) == *byte)
-}
-
-/// Whether an expression is what an access's place held before the packet: words of values are symbols called by their
-/// entry and their bytes (exec/memory.rs).
-fn was_there(a: &Arena, access: &Access, name: &str, e: ExprId) -> bool {
-    let Some(offset) = access.offset else {
-        return false;
-    };
-    let (symbol, low) = match a.node(e) {
-        Node::Sym(s) => (*s, 0),
-        Node::Extract { of, low } => match a.node(*of) {
-            Node::Sym(s) => (*s, *low),
-            _ => return false,
-        },
-        _ => return false,
-    };
-    let from = offset / 8 * 8;
-    let symbol = a.symbol(symbol);
-    let place = format!("{name}#{}[{from}..", access.entry);
-    let single = format!("{name}[{from}..");
-    symbol.origin == Origin::State(access.object.0)
-        && low == 8 * (offset - from)
-        && (symbol.name.starts_with(&place)
-            || (access.entry == 0 && symbol.name.starts_with(&single)))
 }

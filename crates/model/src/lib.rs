@@ -13,9 +13,13 @@ pub mod known;
 pub mod layout;
 pub mod model;
 pub mod names;
+pub mod observe;
+mod presence;
 pub mod relation;
 pub mod report;
 pub mod solver;
+pub mod sums;
+pub mod weaken;
 pub mod words;
 pub mod writers;
 
@@ -63,6 +67,9 @@ impl Default for Limits {
 /// Longer than any execution; clocks do not count to the end of a [`Duration`].
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
+/// Most time for all questions whether two paths are two ways of one packet (presence.rs).
+const PRESENCE: Duration = Duration::from_secs(2);
+
 /// Executes a program symbolically.
 #[must_use]
 pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
@@ -95,7 +102,8 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             arena: engine.arena,
         });
     }
-    let objects = facts::objects(program, checked, &entries);
+    let mut oracle = solver::Oracle::new(solver::of(limits), Instant::now() + PRESENCE);
+    let objects = facts::objects(program, checked, &mut entries, &mut oracle);
     Model {
         name: program.name.clone(),
         entries,

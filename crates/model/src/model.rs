@@ -9,6 +9,8 @@ use serde::Serialize;
 use crate::exec::{Access, Borders, Place, Target, Written};
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
+use crate::observe::Observed;
+use crate::sums::Parts;
 use crate::writers::Writer;
 
 /// What one access does to its object.
@@ -54,7 +56,7 @@ impl Outcome {
 }
 
 /// What a path ends with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
     /// a number of 32 bits
     Number(ExprId),
@@ -81,6 +83,12 @@ pub struct Path {
     pub borders: Borders,
     /// the verdict
     pub verdict: Verdict,
+    /// what was handed to calls whose answer, or whose effect outside, is no expression of it here
+    pub told: Vec<ExprId>,
+    /// which calls something outside hears of that no access is recorded of: a number of their sequence, 0 for none
+    pub tells: u64,
+    /// which symbols are random draws: a number of their sequence, 0 for none
+    pub random: u64,
     /// the solver could not say whether it is possible
     pub undecided: bool,
     /// why it may be impossible although its guard can hold: something is taken for any number here that
@@ -180,6 +188,10 @@ pub struct Object {
     pub approximate: bool,
     /// what writes to its values, on the paths that were followed
     pub writers: Vec<Writer>,
+    /// what every core's part of it is, if each may have one of its own
+    pub parts: Option<Parts>,
+    /// what of it, as it was before a packet, shows in what becomes of the packet
+    pub observed: Observed,
 }
 
 /// What a program can do.

@@ -1,5 +1,6 @@
 //! The reader from end to end.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -50,7 +51,7 @@ pub fn load_file_with(path: &Path, capacities: &[(String, u64)]) -> Result<Progr
     file.take(MAX_FILE as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    read(&bytes, &stem, capacities).map_err(|e| e.in_file(&shown))
+    read(&bytes, &stem, capacities, None).map_err(|e| e.in_file(&shown))
 }
 
 /// Reads the bytes of an object file; `name` becomes the program's.
@@ -75,10 +76,30 @@ pub fn load_with(
     name: &str,
     capacities: &[(String, u64)],
 ) -> Result<Program, LoadError> {
-    read(bytes, name, capacities).map_err(|e| e.in_file(name))
+    read(bytes, name, capacities, None).map_err(|e| e.in_file(name))
 }
 
-fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Program, LoadError> {
+/// The same, with these functions as the programs for packets, in this order, whatever their sections and
+/// types say: for suites whose programs are about instructions and are of other types. Functions that a
+/// program array names come behind them.
+///
+/// # Errors
+/// See [`load`], and a function that does not exist.
+pub fn load_functions(
+    bytes: &[u8],
+    name: &str,
+    functions: &[&str],
+    capacities: &[(String, u64)],
+) -> Result<Program, LoadError> {
+    read(bytes, name, capacities, Some(functions)).map_err(|e| e.in_file(name))
+}
+
+fn read(
+    bytes: &[u8],
+    name: &str,
+    capacities: &[(String, u64)],
+    functions: Option<&[&str]>,
+) -> Result<Program, LoadError> {
     let elf = Elf::parse(bytes)?;
     let btf = Btf::of(&elf)?;
     let btf = btf.as_ref();
@@ -86,7 +107,7 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
         Some(btf) => Ext::of(&elf, btf)?,
         None => Ext::default(),
     };
-    let dialect = if handlers::is_dialect(&elf) {
+    let dialect = if functions.is_none() && handlers::is_dialect(&elf) {
         Dialect::Handlers
     } else {
         Dialect::Xdp
@@ -97,7 +118,17 @@ fn read(bytes: &[u8], name: &str, capacities: &[(String, u64)]) -> Result<Progra
         Dialect::Handlers => handlers::entries::find(&elf, &spans, btf, &ext)?,
         Dialect::Xdp => {
             let slots = Slots::of(&layout);
-            let found = xdp::find(&elf, &spans, btf, &ext, &slots)?;
+            let found = match functions {
+                None => xdp::find(&elf, &spans, btf, &ext, &slots)?,
+                Some(functions) => {
+                    let mut found = xdp::named(&spans, functions)?;
+                    let others = maps::programs::named(&elf, &spans, &layout);
+                    found.extend(others);
+                    let mut seen = HashSet::new();
+                    found.retain(|span| seen.insert(*span));
+                    found
+                }
+            };
             maps::programs::fill(&elf, &spans, &found, &mut layout)?;
             maps::slots::fill(&spans, &found, &slots, &mut layout)?;
             maps::nested::fill(&elf, &mut layout)?;

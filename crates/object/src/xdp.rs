@@ -4,7 +4,7 @@ use crate::btf::Btf;
 use crate::btf::ext::Ext;
 use crate::elf::Elf;
 use crate::error::{LoadError, printable};
-use crate::functions::{Functions, Signature};
+use crate::functions::{Functions, Signature, Span};
 use crate::maps::slots::Slots;
 
 /// Whether a section is for XDP by its name, as libbpf has it.
@@ -146,4 +146,22 @@ pub(crate) fn find(
         ));
     }
     Ok(entries)
+}
+
+/// Indices of the functions of these names, or in sections of these names: objects of old compilers name
+/// programs by their sections.
+pub(crate) fn named(functions: &Functions<'_>, names: &[&str]) -> Result<Vec<usize>, LoadError> {
+    let find = |name: &&str| {
+        let position = |what: &dyn Fn(&Span<'_>) -> bool| functions.spans.iter().position(what);
+        let found = position(&|span| span.name == *name);
+        let found = found.or_else(|| position(&|span| span.section_name == *name));
+        found.ok_or_else(|| {
+            LoadError::new(
+                "no-entry",
+                format!("there is no function `{}`", printable(name)),
+                "name a function of the object",
+            )
+        })
+    };
+    names.iter().map(find).collect()
 }

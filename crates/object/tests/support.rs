@@ -98,7 +98,8 @@ moment as the present; on live ports it also fires when no packet comes. So a ca
 burst. A timer's function that starts it again for a moment which has passed, too, is called again at once,
 unless the new moment is not after the old one: then it waits until after the packet at hand. After 4096 such calls
 between two packets, functions are told the packet's time instead. Timers that run when the program ends do
-not fire.
+not fire. As in the kernel, time is a signed number that is never negative: an absolute moment of 2^63 ns or more has
+passed, and a sum beyond that is the last moment there is.
 
 As in the kernel, deleting, overwriting or evicting an entry cancels its timer, from outside too, and the sixteen
 bytes are the helpers' alone: they read as zeros from outside, and a program that touches them is refused
@@ -113,6 +114,22 @@ is zero; elsewhere those bytes stay as they are, as in the kernel. `bpf_snprintf
 needs. `bpf_trace_printk` and `bpf_trace_vprintk` write nothing. They return the line's length, as the kernel's do, but
 the format's where it has conversions that read memory, and `bpf_trace_printk` for any conversion, as its values are no
 part of its contract.
+
+### Pointers related to each other
+
+A program may subtract and compare two pointers into the packet with its metadata, into one function's stack, into the
+value that one lookup found, into a global variable, and into one record: that distance and that order are BPF's own.
+The rest tells where the host put something, and is refused: the difference of other pointers
+(`pointer-arithmetic`), also of two maps' addresses, of two entries of a map, of two functions' stacks; their
+comparison (`pointer-comparison`), also for equality (compare the entries' keys); and the bits of an address. The
+kernel allows these to root; what they give differs from run to run. The lower halves of two such pointers may be
+subtracted, as compilers write `(__u32)(p - start)`.
+
+### Iterators over numbers
+
+From `bpf_iter_num_new` to `bpf_iter_num_destroy` the iterator's eight bytes are its own: a program that reads or writes
+them, or passes them to a helper, is refused (`iterator`). What `bpf_iter_num_next` points to may be read. An iterator
+ends with the function whose variable it is.
 
 ### Pointers kept in maps
 

@@ -1,23 +1,40 @@
 //! What a plan takes for given, where it shards more that way: parameters as they are set, and that whoever steers
 //! looks for the identifiers of ICMP echoes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use millrace_model::Model;
 use millrace_model::expr::given::{Facts, Given};
 use millrace_model::expr::ids::IdMap;
-use millrace_model::expr::{Arena, ExprId, Node, Origin};
-use millrace_object::program::Program;
+use millrace_model::expr::support::Support;
+use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
+use millrace_model::model::Path;
+use millrace_object::program::{Program, StateObject};
 
 use crate::choose::{Choice, choose};
+use crate::make::Carried;
 use crate::plan::Assumption;
 use crate::solved::Device;
-use crate::touch::Gathered;
+use crate::touch::{Gathered, Held, Software};
+use millrace_steer::{Odd, Ports};
 
-/// Paths of a model's entries.
-type Paths = BTreeSet<(usize, usize)>;
+/// What programs read of packets that a NIC reads otherwise, what costs software least first.
+const ODD: [Odd; 3] = [
+    Odd {
+        ports: Ports::Behind,
+        every: false,
+    },
+    Odd {
+        ports: Ports::Fixed,
+        every: true,
+    },
+    Odd {
+        ports: Ports::Behind,
+        every: true,
+    },
+];
 
-/// What is asked about one model: how much of it shards if this is excluded, and echoes are looked for.
+/// What is asked about one model: how much of it shards with this taken for given.
 struct Asker<'a> {
     model: &'a mut Model,
     program: &'a Program,
@@ -26,19 +43,50 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    fn choose(&mut self, excluded: &Paths, echoes: bool) -> Choice {
-        let gathered = (&mut self.gathered, echoes);
-        choose(self.model, self.program, self.device, excluded, gathered)
+    fn choose(&mut self, held: &Held, software: Software) -> Choice {
+        let gathered = (&mut self.gathered, software);
+        choose(self.model, self.program, self.device, held, gathered)
     }
 
-    /// With echoes looked for where it asks for that.
-    fn best(&mut self, excluded: &Paths) -> Choice {
-        let plain = self.choose(excluded, false);
+    /// With software that looks at more where it asks for that.
+    fn best(&mut self, held: &Held) -> Choice {
+        let mut best = self.with_echoes(held);
+        for odd in ODD {
+            if !best.wants_odd {
+                break;
+            }
+            let odd = Software {
+                echoes: false,
+                odd: Some(odd),
+            };
+            let read = self.choose(held, odd);
+            if read.rank() < best.rank() && read.homes.len() >= best.homes.len() {
+                best = read;
+            }
+        }
+        best
+    }
+
+    /// With echoes looked for where an object asks for that.
+    fn with_echoes(&mut self, held: &Held) -> Choice {
+        let echoes = Software {
+            echoes: true,
+            odd: None,
+        };
+        // Numbers that echoes carry are an allocator's. Where looking for them pays at all, that is known at once, and
+        // what a plan without it would be need not be asked.
+        let leases = |o: &StateObject| o.kind.name == "allocator";
+        let first = self.program.objects.iter().any(leases);
+        let looked = first.then(|| self.choose(held, echoes));
+        if let Some(looked) = looked.filter(|l| l.by_echoes) {
+            return looked;
+        }
+        let plain = self.choose(held, Software::default());
         if !plain.wants_echoes {
             return plain;
         }
-        let looked = self.choose(excluded, true);
-        if looked.locked() < plain.locked() {
+        let looked = self.choose(held, echoes);
+        if looked.is_better(&plain) {
             looked
         } else {
             plain
@@ -53,34 +101,67 @@ pub(crate) fn decided(
     program: &Program,
     device: &Device<'_>,
 ) -> (Choice, Vec<Assumption>) {
-    let all_paths = model.covers();
     let mut asker = Asker {
         model,
         program,
         device,
         gathered: Gathered::default(),
     };
-    let any = asker.best(&Paths::new());
+    let found = assumed(&mut asker);
+    let preferred = device.carried.get();
+    if found.0.locked() == 0 || !found.0.homing || preferred == Carried::Compared {
+        return found;
+    }
+    // Numbers that come home stood in the way of other objects: by the fields that are compared all may fit.
+    device.carried.set(Carried::Compared);
+    let other = assumed(&mut asker);
+    device.carried.set(preferred);
+    if other.0.locked() < found.0.locked() {
+        other
+    } else {
+        found
+    }
+}
+
+/// The same, by the rule that is preferred for leased numbers.
+fn assumed(asker: &mut Asker<'_>) -> (Choice, Vec<Assumption>) {
+    let all_paths = asker.model.covers();
+    let program = asker.program;
+    let any = asker.best(&Held::default());
     if any.locked() == 0 || !all_paths {
         return (any, Vec::new());
     }
     let values = values(program);
-    let all = excluded(asker.model, &values);
-    if all.is_empty() {
+    // What is turned off is the likeliest to stand in the way.
+    let mut order: Vec<(&String, u64)> = values.iter().map(|(n, v)| (n, *v)).collect();
+    order.sort_by_key(|(_, value)| *value != 0);
+    let singly = order.into_iter().filter_map(|(name, value)| {
+        let one = BTreeMap::from([(name.clone(), value)]);
+        let alone = held(asker.model, &one);
+        alone.says().then_some((alone, one))
+    });
+    let singly: Vec<(Held, BTreeMap<String, u64>)> = singly.collect();
+    let mut tried = None;
+    if let Some((alone, one)) = singly.first() {
+        let choice = asker.best(alone);
+        // None can be better.
+        if choice.locked() == 0 {
+            return (choice, assumptions(one.clone()));
+        }
+        tried = Some(choice);
+    }
+    let all = held(asker.model, &values);
+    if !all.says() {
         return (any, Vec::new());
     }
     let set = asker.best(&all);
     if set.locked() >= any.locked() {
         return (any, Vec::new());
     }
-    for (name, value) in &values {
-        let one = BTreeMap::from([(name.clone(), *value)]);
-        let alone = excluded(asker.model, &one);
-        if alone.is_empty() {
-            continue;
-        }
-        // What looks for echoes has no need of a plan that does not.
-        let choice = asker.choose(&alone, set.echoes);
+    for (alone, one) in singly {
+        // What looks at more has no need of a plan that does not.
+        let tried = tried.take();
+        let choice = tried.unwrap_or_else(|| asker.choose(&alone, set.software));
         if choice.locked() <= set.locked() {
             return (choice, assumptions(one));
         }
@@ -110,35 +191,51 @@ fn values(program: &Program) -> BTreeMap<String, u64> {
     program.params.iter().filter_map(value).collect()
 }
 
-/// Paths that these values of parameters exclude.
-fn excluded(model: &mut Model, values: &BTreeMap<String, u64>) -> Paths {
-    let mut out = Paths::new();
+/// These values of parameters, and the paths that they exclude.
+fn held(model: &mut Model, values: &BTreeMap<String, u64>) -> Held {
+    let mut out = Held {
+        values: values.clone(),
+        ..Held::default()
+    };
     for (entry, e) in model.entries.iter_mut().enumerate() {
         let symbols = (0..e.arena.len()).filter_map(|at| parameter(&e.arena, at, values));
-        let symbols: BTreeMap<_, _> = symbols.collect();
+        let symbols: BTreeMap<SymId, u64> = symbols.collect();
         if symbols.is_empty() {
             continue;
         }
         let mut given = Given::new(Facts {
-            symbols,
+            symbols: symbols.clone(),
             ..Facts::default()
         });
-        // Guards are made of the same conditions.
-        let mut falls: IdMap<ExprId, bool> = IdMap::default();
+        // Guards are made of the same conditions: whether each falls, and whether it says something else then.
+        let mut falls: IdMap<ExprId, (bool, bool)> = IdMap::default();
         for (path, p) in e.paths.iter().enumerate() {
             let arena = &mut e.arena;
             let mut fall = |condition: &ExprId| {
                 *falls.entry(*condition).or_insert_with(|| {
                     let made = given.of(arena, &[*condition]);
-                    made.iter().any(|g| arena.constant(*g) == Some(0))
+                    let made = made.first().copied().unwrap_or(*condition);
+                    let known = arena.constant(made);
+                    (known == Some(0), known.is_none() && made != *condition)
                 })
             };
-            if p.guard.iter().any(&mut fall) {
-                out.insert((entry, path));
+            if p.guard.iter().any(|c| fall(c).0) {
+                out.excluded.insert((entry, path));
+                continue;
             }
+            out.in_keys =
+                out.in_keys || p.guard.iter().any(|c| fall(c).1) || speaks(&e.arena, p, &symbols);
         }
     }
     out
+}
+
+/// Whether a key of a path is made of any of these symbols.
+fn speaks(arena: &Arena, path: &Path, symbols: &BTreeMap<SymId, u64>) -> bool {
+    let told = symbols.keys().map(|s| Support::symbol(*s));
+    let told = told.fold(Support::default(), Support::or);
+    let mut keys = path.accesses.iter().flat_map(|a| &a.key);
+    keys.any(|e| arena.support(*e).meets(told))
 }
 
 /// The symbol of a parameter that an expression is, with its value.

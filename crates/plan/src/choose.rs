@@ -1,25 +1,28 @@
 //! Object by object: what separates is sharded, what does not is locked, and why.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_object::program::Program;
+use millrace_steer::Kind;
 use millrace_steer::keys::Unsolved;
 
 use crate::computed::Asked;
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
+use crate::leased;
+use crate::packets::Packets;
 use crate::pinned;
 use crate::placed::{self, Placed};
 use crate::plan::{Rule, Treatment};
 use crate::rules::derived::Derived;
-use crate::rules::homing::{self, Barred, Home};
-use crate::rules::{
-    Judged, disjoint, equality, incompatible, interchangeable, nothing, subsumption,
-};
-use crate::solved::{Device, Solved, is_six, why};
-use crate::touch::{Gathered, Source, Touch, Touches, distinct, touches};
+use crate::rules::homing::{self, Home};
+use crate::rules::{Judged, disjoint, equality, incompatible, nothing, subsumption};
+use crate::solved::{Answered, Device, Solved, is_six, why};
+use crate::touch::{Found, Gathered, Held, Software, Source, Touch, Touches, distinct, touches};
+use crate::weakened;
 use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
@@ -58,14 +61,20 @@ pub(crate) struct Choice {
     pub inside: BTreeSet<usize>,
     /// why IPv6 is all on one core, if an access is to blame for that
     pub pinned: Option<String>,
+    /// some object could be sharded by R6, if it were alone
+    pub homing: bool,
     /// by object that is sharded by R6
     pub homes: BTreeMap<usize, Home>,
     /// what keys of sharded objects say of where their entries lie
     pub placed: Vec<Placed>,
     /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
     pub wants_echoes: bool,
-    /// whoever steers looks for them
-    pub echoes: bool,
+    /// an object could be sharded by R6, if it were alone, because somebody looks for them
+    pub by_echoes: bool,
+    /// some packets of what is locked, or all on one core, are read otherwise by a NIC than by the program
+    pub wants_odd: bool,
+    /// what whoever steers looks at
+    pub software: Software,
     /// what a solver was asked, by object
     pub asked: BTreeMap<usize, Asked>,
 }
@@ -76,16 +85,32 @@ impl Choice {
         let locked = |j: &&Judged| j.treatment == Treatment::Lock;
         self.judged.values().filter(locked).count()
     }
+
+    /// Whether it is better than another: fewer objects are locked, or more have numbers that come home.
+    pub fn is_better(&self, than: &Self) -> bool {
+        let (mine, other) = (self.locked(), than.locked());
+        mine < other || (mine == other && self.homes.len() > than.homes.len())
+    }
+
+    /// How many of the kinds that NICs hash reach state and are all on one core.
+    pub fn pinned(&self) -> usize {
+        self.solved.as_ref().map_or(0, |s| s.pinned())
+    }
+
+    /// What is better comes first: what is locked, what is all on one core, by how few bits packets are told apart.
+    pub fn rank(&self) -> (usize, usize, Reverse<usize>) {
+        let bits = self.solved.as_ref().map_or(usize::MAX, |s| s.bits());
+        (self.locked(), self.pinned(), Reverse(bits))
+    }
 }
 
-/// Decides; paths that are `excluded` are taken for impossible. With `echoes` whoever steers looks for the
-/// identifiers of ICMP echoes.
+/// Decides, with what is held taken for given, and with software that looks at so much.
 pub(crate) fn choose(
     model: &mut Model,
     program: &Program,
     device: &Device<'_>,
-    excluded: &BTreeSet<(usize, usize)>,
-    (gathered, echoes): (&mut Gathered, bool),
+    held: &Held,
+    (gathered, software): (&mut Gathered, Software),
 ) -> Choice {
     let mut judged = BTreeMap::new();
     let mut open = BTreeSet::new();
@@ -96,7 +121,7 @@ pub(crate) fn choose(
         } else if declared.kind.name.starts_with("percpu")
             || declared.kind.name.ends_with("percpu_hash")
         {
-            judged.insert(i, per_cpu(&declared.name));
+            judged.insert(i, per_cpu(model, &declared.name, i, bounded.as_deref()));
         } else if let Some(why) = &bounded {
             judged.insert(i, unknown(model, &declared.name, i, why));
         } else if KEYED.contains(&declared.kind.name) && declared.timer.is_none() {
@@ -105,11 +130,12 @@ pub(crate) fn choose(
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
         }
     }
-    let all = touches(model, program, &open, excluded, (&mut *gathered, echoes));
+    let all = touches(model, program, &open, held, (&mut *gathered, software));
     let mut candidates = Vec::new();
     let mut beside = Beside {
         derived: &mut gathered.derived,
         wants_echoes: false,
+        by_echoes: false,
         asked: BTreeMap::new(),
     };
     for object in open {
@@ -121,30 +147,62 @@ pub(crate) fn choose(
     }
     let Beside {
         wants_echoes,
+        by_echoes,
         asked,
         ..
     } = beside;
+    let homing = candidates.iter().any(|c| c.home.is_some());
     let solved = together(program, device, &mut candidates, &mut judged);
     let sharded = candidates.iter().map(|c| c.object).collect();
     let pinned = pinned::because(model, program, &all, &sharded, is_six);
+    let wants_odd = wants_odd(model, (&all, software), &sharded, solved.as_deref());
     let placed = solved.as_ref();
-    let placed = placed.map(|solved| placed::placed(&all.all, &sharded, solved));
+    let placed =
+        placed.map(|solved| placed::placed(program, &all.all, &sharded, solved, &all.inside));
     let mut homes = BTreeMap::new();
     for c in candidates {
         homes.extend(c.home.map(|home| (c.object, home)));
         judged.insert(c.object, c.judged);
     }
+    weakened::judged(&mut judged);
     Choice {
         judged,
         solved,
         inside: all.inside,
         pinned,
         placed: placed.unwrap_or_default(),
+        homing,
         homes,
         wants_echoes,
-        echoes,
+        by_echoes,
+        wants_odd,
+        software,
         asked,
     }
+}
+
+/// Whether packets of some kind that reaches what is locked, or is all on one core, have keys of bytes that nobody who
+/// steers takes for the fields of such packets.
+fn wants_odd(
+    model: &Model,
+    (all, software): (&Touches, Software),
+    sharded: &BTreeSet<usize>,
+    solved: Option<&Solved>,
+) -> bool {
+    // Where odd packets are read already, another way to read them may tell more fields apart.
+    let short = software.odd.is_some() || solved.is_some_and(|s| s.pinned() > 0);
+    let mut touches = all.all.iter();
+    touches.any(|t| {
+        let Some(e) = model.entries.get(t.at.entry) else {
+            return false;
+        };
+        // What is all on one core is so for many reasons; a header that nobody checks is one.
+        let counts = |f: &Found| {
+            let malformed = software.odd.is_some() || f.packets.kind == Kind::NotIp;
+            !sharded.contains(&t.object) || (short && malformed)
+        };
+        t.by.iter().any(|f| counts(f) && f.is_odd(&e.arena))
+    })
 }
 
 /// Why the model's paths are not all, if they are not.
@@ -171,16 +229,32 @@ fn unknown(model: &Model, name: &str, object: usize, why: &str) -> Judged {
     }
 }
 
-fn per_cpu(name: &str) -> Judged {
+fn per_cpu(model: &Model, name: &str, object: usize, bounded: Option<&str>) -> Judged {
+    let found = model.objects.get(object);
+    let (reason, remedy) = match bounded.filter(|_| found.is_some_and(|o| o.approximate)) {
+        Some(why) => (
+            format!(
+                "not all paths to {name} are known ({why}), so nothing says that what earlier packets of a CPU left \
+                 there decides over none"
+            ),
+            "give the model more time, or make the program simpler",
+        ),
+        None => (
+            format!(
+                "what a packet finds in {name} is what earlier packets of its CPU left there, so the result depends \
+                 on which CPU runs which packet"
+            ),
+            "use a map whose key is fields of the packet",
+        ),
+    };
+    let mut touched = model.entries.iter().flat_map(|e| &e.at_most);
+    let at = touched.find(|t| t.object.0 == object);
     Judged {
         treatment: Treatment::Alone,
         rule: Rule::R4,
-        reason: format!(
-            "what a packet finds in {name} is what earlier packets of its CPU left there, so the result depends \
-             on which CPU runs which packet"
-        ),
-        remedy: Some("use a map whose key is fields of the packet".to_owned()),
-        line: None,
+        reason,
+        remedy: Some(remedy.to_owned()),
+        line: at.and_then(|t| t.line.as_ref()).map(words::place),
         infeasible: false,
     }
 }
@@ -189,6 +263,7 @@ fn per_cpu(name: &str) -> Judged {
 struct Beside<'a> {
     derived: &'a mut Derived,
     wants_echoes: bool,
+    by_echoes: bool,
     asked: BTreeMap<usize, Asked>,
 }
 
@@ -215,40 +290,20 @@ fn candidate(
         }
         weight += if t.writes { t.by.len() } else { 0 };
     }
-    let leased = own.iter().any(|t| t.any(|s| *s == Source::Leased));
+    let leases = own.iter().any(|t| t.any(|s| *s == Source::Leased));
     let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
-    let (mut meetings, mut judged) = if leased && reached {
-        match interchangeable::exchanged(model, program, object, all, &device.cases) {
-            Some(found) => {
-                let judged = Judged {
-                    treatment: Treatment::Shard,
-                    rule: Rule::R5,
-                    reason: format!(
-                        "a packet that finds an entry of {name} goes on only if its {} equal what was stored \
-                         there, and a mismatch behaves as a miss: packets meet by those fields, not by the \
-                         leased number",
-                        found.fields
-                    ),
-                    remedy: None,
-                    line: found.line,
-                    infeasible: false,
-                };
-                (found.meetings, judged)
-            }
-            None => match homing::homed(program, object, &own, &device.cases) {
-                Ok(homed) => {
-                    let judged = homing::judge(model, name, &own, &homed.home, &program.ports);
-                    home = Some(homed.home);
-                    (homed.meetings, judged)
-                }
-                Err(barred) => {
-                    beside.wants_echoes |= matches!(barred, Barred::Echoes);
-                    let refused = incompatible::access(model, program, name, &own);
-                    return Err(refused.unwrap_or_else(|| incompatible::kind(name, "allocator")));
-                }
-            },
-        }
+    let (mut meetings, mut judged) = if leases && reached {
+        let asked = leased::Asked {
+            object,
+            name,
+            all,
+            own: &own,
+        };
+        let found = leased::serving(model, program, device, &asked, &mut beside.wants_echoes)?;
+        home = found.home;
+        beside.by_echoes |= found.echoes;
+        (found.meetings, found.judged)
     } else {
         let constant = |s: &Source| *s == Source::Constant;
         let constant = own.iter().any(|t| t.writes && t.any(constant))
@@ -293,7 +348,15 @@ fn candidate(
         return Err(homing::poor(name, home, capacity, bits, judged.line));
     }
     if let Err(e) = solved {
-        let (proved, why) = why(&e);
+        let (proved, mut why) = why(&e, &program.ports);
+        let without = |p: Packets| {
+            let mut rest = meetings.clone();
+            rest.retain(|m| m.a != p && m.b != p);
+            !rest.is_empty() && device.solve(&rest).is_ok()
+        };
+        if let Some(blocked) = pinned::blocking((model, program), name, &own, without) {
+            why = format!("{why}; {blocked}");
+        }
         let nic = device.nic.title.as_str();
         if let Some((exact, _)) = &exact
             && let Some(j) =
@@ -327,14 +390,14 @@ fn candidate(
 }
 
 /// Keys for all of these together, under which every index has numbers of those that come home.
-fn solve(device: &Device<'_>, all: &[&Candidate]) -> Result<Rc<Solved>, Unsolved> {
+fn solve(device: &Device<'_>, all: &[&Candidate]) -> Answered {
     let solved = device.solve(&meetings(device, all))?;
     let poor = |c: &&Candidate| {
         let home = c.home.as_ref();
         home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
     };
     if all.iter().any(poor) {
-        return Err(Unsolved::NotFound);
+        return Err(Unsolved::NotFound.into());
     }
     Ok(solved)
 }
@@ -367,7 +430,7 @@ fn together(
     let solved = match first {
         Ok(solved) => Some(solved),
         Err(e) => {
-            let (proved, text) = why(&e);
+            let (proved, text) = why(&e, &program.ports);
             let kept = largest(device, candidates);
             let all = std::mem::take(candidates);
             let names: Vec<String> = kept.0.iter().map(|o| name(*o)).collect();
@@ -386,6 +449,12 @@ fn together(
         }
     };
     subsumed(device, candidates, &name);
+    if let Some(solved) = &solved {
+        for c in candidates.iter_mut().filter(|c| solved.pins(&c.meetings)) {
+            let more = "; beside the others' keys there is none for its packets: all of them are on one core";
+            c.judged.reason.push_str(more);
+        }
+    }
     solved
 }
 

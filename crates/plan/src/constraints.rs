@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use millrace_model::weaken::weak;
 use millrace_steer::keys::{Bits, Case, Equation, Part, Side};
 use millrace_steer::{Field, Kind};
 
@@ -128,6 +129,12 @@ pub(crate) fn equal(a: Keyed<'_>, b: Keyed<'_>) -> Option<Case> {
             case = case.constant(side, Bits::of(kind, field), 0);
         }
     }
+    if weak("meet-coarser")
+        && let [x, y] = [a.0, b.0].map(|kind| bit(kind, Field::SourcePort, 0))
+        && let (Some(x), Some(y)) = (x, y)
+    {
+        case = case.equal(x, y);
+    }
     Some(case)
 }
 
@@ -175,7 +182,10 @@ pub(crate) fn by_key<'a>(
     let mut known = HashMap::new();
     for (i, ((p, v, of), (x, writes))) in uses.iter().enumerate() {
         for ((q, w, with), (y, also)) in uses.iter().skip(i) {
-            if !writes && !also {
+            let apart = weak("meet-readers") && !(*writes && *also)
+                || weak("meet-ports") && p.port != q.port
+                || weak("meet-kinds") && p.kind != q.kind;
+            if !writes && !also || apart {
                 continue;
             }
             let same = (

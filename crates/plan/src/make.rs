@@ -1,12 +1,13 @@
 //! From a model to a plan.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use millrace_model::{Limits, Model};
 use millrace_object::program::{ObjectId, Program};
+use millrace_steer::Ports;
 use millrace_steer::keys::Unsolved;
 use millrace_steer::nic::{NicError, named};
 use rand::SeedableRng;
@@ -16,10 +17,11 @@ use crate::assumed::decided;
 use crate::choose::Choice;
 use crate::computed::Computed;
 use crate::constraints::Cases;
+use crate::degenerate::Known;
 use crate::plan::{
-    By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Relaxation, Rule, Strategy,
-    Treatment,
+    By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule, Strategy, Treatment,
 };
+use crate::relaxed::relaxations;
 use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, is_six, slot, why};
 
@@ -32,10 +34,23 @@ pub struct Wanted {
     pub nic: String,
     /// how the whole shall run, where that is given
     pub strategy: Option<Strategy>,
+    /// which rule is tried first for leased numbers that packets carry
+    pub carried: Carried,
     /// most time for all questions about keys that are computed
     pub solver_time: Duration,
     /// another solver for them than ours: the command of Z3
     pub solver: Option<PathBuf>,
+}
+
+/// How packets that carry a leased number find their entry where two rules serve. The other one is tried where the
+/// first does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Carried {
+    /// by the number, R6: spread by the program itself, whatever the traffic
+    #[default]
+    Home,
+    /// by the fields that the author compares, R5: for traces in which these are spread better
+    Compared,
 }
 
 /// What questions about keys that are computed may take where nobody says otherwise.
@@ -47,6 +62,7 @@ impl Default for Wanted {
             cores: 1,
             nic: "generic".to_owned(),
             strategy: None,
+            carried: Carried::default(),
             solver_time: SOLVER_TIME,
             solver: None,
         }
@@ -95,6 +111,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         software: &software,
         ports: program.ports.len().max(1),
         cores: wanted.cores,
+        carried: Cell::new(wanted.carried),
         asked: RefCell::default(),
         cases: Cases::default(),
         computed: Computed::new(&Limits {
@@ -114,9 +131,9 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     let spread = device.solve(&[]).map_err(|e| PlanError::Cores {
         nic: nic.title.clone(),
         cores: wanted.cores,
-        what: match e {
+        what: match &e.unsolved {
             Unsolved::Invalid(e) => e.to_string(),
-            other => why(&other).1,
+            _ => why(&e, &program.ports).1,
         },
     })?;
     let (choice, assumptions) = decided(model, program, &device);
@@ -133,6 +150,12 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
                 remedy: j.remedy.clone(),
                 line: j.line.clone(),
                 infeasible: j.infeasible,
+                words: match (j.treatment, model.objects.get(i)) {
+                    (Treatment::Merge, Some(o)) => {
+                        o.parts.as_ref().map_or(Vec::new(), |p| p.words.clone())
+                    }
+                    _ => Vec::new(),
+                },
                 asked: choice.asked.get(&i).copied(),
             })
         })
@@ -144,7 +167,11 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         asked_for(program, strategy, found, &mut objects)?;
         solved = &spread;
     }
-    let relaxations = relaxations(program, &objects);
+    let cores = match strategy {
+        Strategy::Alone => 1,
+        _ => wanted.cores,
+    };
+    let relaxations = relaxations((program, model), &objects, cores, solved);
     let homes = homes(program, &objects, &choice.homes, solved);
     Ok(Plan {
         name: program.name.clone(),
@@ -155,11 +182,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         },
         predicted: Vec::new(),
         measured: None,
-        cores: if strategy == Strategy::Alone {
-            1
-        } else {
-            wanted.cores
-        },
+        cores,
         nic: wanted.nic.clone(),
         exhaustive: model.exhaustive(),
         covers: model.covers(),
@@ -174,7 +197,8 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         device: nic.clone(),
         software: software.clone(),
         inside: choice.inside,
-        echoes: choice.echoes,
+        echoes: choice.software.echoes,
+        odd: choice.software.odd,
         placed: if strategy == found {
             choice.placed
         } else {
@@ -237,54 +261,6 @@ fn asked_for(
     Ok(())
 }
 
-/// What may differ from the sequential program.
-fn relaxations(program: &Program, objects: &[ObjectPlan]) -> Vec<Relaxation> {
-    let mut out = Vec::new();
-    for o in objects.iter().filter(|o| o.treatment == Treatment::Shard) {
-        let Some(declared) = program.objects.get(o.id.0) else {
-            continue;
-        };
-        let mut add = |name, meaning: &str| {
-            out.push(Relaxation {
-                name,
-                object: o.name.clone(),
-                meaning: meaning.to_owned(),
-            });
-        };
-        match declared.kind.name {
-            "map" | "hash" => add(
-                "capacity",
-                "a core's share can be full while others have room",
-            ),
-            "allocator" => {
-                add(
-                    "capacity",
-                    if o.rule == Rule::R6 {
-                        "the numbers of a table index can be used up while others have some: the flow that \
-                         needs one is refused as if none were left"
-                    } else {
-                        "a core's share of the numbers can be used up while others have some"
-                    },
-                );
-                add(
-                    "lease",
-                    "which free number is leased: each core has its own to choose from",
-                );
-            }
-            "lru_hash" => add(
-                "eviction",
-                "each core evicts what it used longest ago itself",
-            ),
-            "sketch" => add(
-                "collision",
-                "keys share counters only with keys of the same core",
-            ),
-            _ => {}
-        }
-    }
-    out
-}
-
 /// What it takes to aim packets of the kinds that reach state at one core.
 fn guesses(solved: &Solved) -> BTreeMap<usize, Guess> {
     let (mut known, mut out) = (BTreeMap::new(), BTreeMap::new());
@@ -337,12 +313,23 @@ fn homes(
         .collect()
 }
 
+/// Where odd packets have their ports for the program, if any such packets of a port are told apart.
+fn odd(solved: &Solved, choice: &Choice, port: usize) -> Option<&'static str> {
+    let mut here = solved.steered.iter().map(|s| s.packets);
+    here.any(|p| p.port == port && p.kind.is_odd())
+        .then_some(match choice.software.odd?.ports {
+            Ports::Fixed => "fixed",
+            Ports::Behind => "behind-header",
+        })
+}
+
 /// How the ports' packets are steered.
 fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
     // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
     let guessed = guesses(solved);
     let count = program.ports.len().max(1);
+    let known = RefCell::new(Known::default());
     let of = |port: usize| {
         let kinds = solved
             .steered
@@ -363,6 +350,10 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
                 table_rank: solved.space.table_rank(id) as u32,
                 certified: keys.rank(id).is_some_and(|r| r.certified),
                 guess: guessed.get(&id).copied(),
+                degenerate: match s.bound {
+                    true => known.borrow_mut().of(&solved.space, (id, s), &choice.homes),
+                    false => Vec::new(),
+                },
                 because: (s.bound && is_six(s.packets.kind) && s.class.fields.is_empty())
                     .then(|| choice.pinned.clone())
                     .flatten(),
@@ -376,7 +367,8 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
                 .unwrap_or_else(|| "*".to_owned()),
             kinds: kinds.collect(),
             inside: choice.inside.contains(&port),
-            echoes: choice.echoes,
+            echoes: choice.software.echoes,
+            odd: odd(solved, choice, port),
             key_space: solved.space.port_dimension(slot(port, By::Nic)) as u32,
         }
     };

@@ -134,6 +134,11 @@ impl Parts {
         (self.foreign && self.places.is_empty()).then_some(&self.symbols)
     }
 
+    /// Whether it speaks of any of these.
+    pub fn speaks_of_any(&self, of: impl Fn(&SymId) -> bool) -> bool {
+        self.symbols.iter().any(of)
+    }
+
     /// Whether all of these are spoken of.
     pub fn speaks_of(&self, symbols: &BTreeSet<SymId>) -> bool {
         symbols.is_subset(&self.symbols)
@@ -333,14 +338,11 @@ impl Memo {
         if matter.is_empty() {
             return e;
         }
-        self.put(
-            arena,
-            e,
-            Facts {
-                bytes: matter,
-                ..Facts::default()
-            },
-        )
+        let facts = Facts {
+            bytes: matter,
+            ..Facts::default()
+        };
+        self.put(arena, &[e], &facts).first().copied().unwrap_or(e)
     }
 
     /// The expressions as they are where these conditions hold, or do not.
@@ -373,11 +375,15 @@ impl Memo {
             .collect()
     }
 
-    fn put(&self, arena: &mut Arena, e: ExprId, facts: Facts) -> ExprId {
+    /// The expressions with what is known put into them.
+    pub fn put(&self, arena: &mut Arena, roots: &[ExprId], facts: &Facts) -> Vec<ExprId> {
         let mut all = self.given.borrow_mut();
+        if let Some(given) = all.get_mut(facts) {
+            return given.of(arena, roots);
+        }
         let given = all
-            .entry(facts)
+            .entry(facts.clone())
             .or_insert_with_key(|facts| Given::new(facts.clone()));
-        given.of(arena, &[e]).first().copied().unwrap_or(e)
+        given.of(arena, roots)
     }
 }

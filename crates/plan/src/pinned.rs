@@ -1,14 +1,16 @@
 //! Why all packets of some kinds are on one core: an access of theirs whose entry no field of a packet names. Any of
 //! them can then touch any entry, and all that touch one must meet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::Model;
 use millrace_object::program::Program;
 use millrace_steer::Kind;
 
 use crate::key::Bit;
-use crate::touch::{Found, Source, Touches};
+use crate::packets::Packets;
+use crate::solved::named;
+use crate::touch::{Found, Source, Touch, Touches, distinct};
 use crate::words;
 
 /// The first access to one of these objects by packets of such kinds, in words; none if no access is to blame.
@@ -34,5 +36,51 @@ pub(crate) fn because(
     let place = place.map_or(String::new(), |p| format!("{p}: "));
     Some(format!(
         "{place}no field of a packet{port} says for certain which entry of {object} it touches there"
+    ))
+}
+
+/// Which packets stand in the way of an object, and where: packets of which nothing that is hashed says which entry they
+/// touch, or those without which the others could be told apart, as `without` says.
+pub(crate) fn blocking(
+    (model, program): (&Model, &Program),
+    name: &str,
+    own: &[&Touch],
+    without: impl Fn(Packets) -> bool,
+) -> Option<String> {
+    let line = |t: &Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let mut of: BTreeMap<Packets, (&Touch, bool)> = BTreeMap::new();
+    for (t, f) in distinct(own.iter().copied()) {
+        if f.source == Source::Leased {
+            continue;
+        }
+        let kind = f.packets.kind;
+        let field = |b: &Bit| matches!(b, Bit::Field(f, at) if usize::from(*at) < f.bits(kind));
+        let unnamed = !f.key.iter().any(field) && !f.key.iter().all(|b| matches!(b, Bit::Const(_)));
+        let first = of.entry(f.packets).or_insert((t, unnamed));
+        if (unnamed, line(first.0)) > (first.1, line(t)) {
+            *first = (t, unnamed);
+        }
+    }
+    let at = |t: &Touch| {
+        let place = t.at.line(model).map(words::place);
+        place.map_or(String::new(), |p| format!("{p}: "))
+    };
+    let unnamed: Vec<_> = of.iter().filter(|(_, (_, unnamed))| *unnamed).collect();
+    // Where it is so for all kinds, that is the key's, and said of it.
+    if let [(packets, (t, _)), ..] = unnamed.as_slice()
+        && unnamed.len() < of.len()
+    {
+        return Some(format!(
+            "{}no field of {} says which entry of {name} they touch there",
+            at(t),
+            named(**packets, &program.ports)
+        ));
+    }
+    let mut each = of.iter().filter(|_| of.len() > 1);
+    let (packets, (t, _)) = each.find(|(packets, _)| without(**packets))?;
+    Some(format!(
+        "{}without {} the others could be told apart",
+        at(t),
+        named(*packets, &program.ports)
     ))
 }

@@ -5,11 +5,16 @@
 //! found by looking at keys, without that anything is stored with them, and be moved together. Of a number that the
 //! program leased nothing follows by itself: where it comes home (R6) each index has its list of numbers, and else the
 //! entry lies where the one does that holds the number.
+//!
+//! Keys of one object can have several shapes: by source address on one port, by a port number on another. Bytes may
+//! then look like keys of more than one of them, and whose entry it is shows nowhere. So every shape under which packets make
+//! entries is kept, those that do not tell as well, and where shapes that fit do not agree nothing is said.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use millrace_object::program::ObjectId;
+use millrace_object::program::{ObjectId, Program};
+use millrace_object::state::Addressing;
 use millrace_steer::{Field, Kind, Owners, Parsed, Steering};
 
 use crate::key::{Bit, Key};
@@ -35,26 +40,45 @@ pub(crate) struct Placed {
     packets: Packets,
     /// byte after byte, each from its most significant bit
     key: Vec<Of>,
+    /// the plan brings such packets together by fields of this kind
+    bound: bool,
 }
 
-/// Of each class of packets that writes to an object what its keys say.
-pub(crate) fn placed(touches: &[Touch], objects: &BTreeSet<usize>, solved: &Solved) -> Vec<Placed> {
+/// Of each class of packets that makes entries of an object what its keys say. Of an ICMP error and a first fragment they say
+/// what they say of the packet that it goes with, at ports where software looks `inside`.
+pub(crate) fn placed(
+    program: &Program,
+    touches: &[Touch],
+    objects: &BTreeSet<usize>,
+    solved: &Solved,
+    inside: &BTreeSet<usize>,
+) -> Vec<Placed> {
     let bound = solved.steered.iter().filter(|s| s.bound);
     let bound: HashSet<Packets> = bound.map(|s| s.packets).collect();
     let (mut seen, mut out) = (HashSet::new(), BTreeSet::new());
-    let writing = |t: &&Touch| t.writes && objects.contains(&t.object);
-    for t in touches.iter().filter(writing) {
-        let plain = |f: &&crate::touch::Found| {
-            !f.inside && f.way == Way::Plain && bound.contains(&f.packets)
+    // What has an index is there before the first packet; to change it is to make it.
+    let indexed = |t: &Touch| {
+        let object = program.objects.get(t.object);
+        object.is_some_and(|o| o.kind.addressing == Addressing::Index)
+    };
+    let making = |t: &&Touch| objects.contains(&t.object) && (t.makes || t.writes && indexed(t));
+    for t in touches.iter().filter(making) {
+        let occurs = |f: &&crate::touch::Found| {
+            let looked = inside.contains(&f.packets.port);
+            match f.way {
+                Way::Plain => looked || !f.inside,
+                Way::Answer | Way::Whole => looked,
+                Way::Rough => !looked,
+            }
         };
-        for f in t.by.iter().filter(plain) {
+        for f in t.by.iter().filter(occurs) {
+            let bound = bound.contains(&f.packets);
             if seen.insert((t.object, f.packets, Rc::as_ptr(&f.key))) {
-                let (object, packets) = (t.object, f.packets);
-                let key = shape(&f.key);
                 out.insert(Placed {
-                    object,
-                    packets,
-                    key,
+                    object: t.object,
+                    packets: f.packets,
+                    key: shape(&f.key),
+                    bound,
                 });
             }
         }
@@ -84,7 +108,8 @@ pub struct Lies {
 #[derive(Clone, Debug)]
 pub struct Finder {
     owners: Vec<Owners>,
-    placed: Vec<Placed>,
+    /// and whether it tells
+    placed: Vec<(Placed, bool)>,
 }
 
 impl Finder {
@@ -93,10 +118,10 @@ impl Finder {
         let owners: Vec<Owners> = steering.iter().map(Steering::owners).collect();
         let tells = |p: &&Placed| {
             let port = owners.get(p.packets.port);
-            port.is_some_and(|o| p.tells(o))
+            p.bound && port.is_some_and(|o| p.tells(o))
         };
         Self {
-            placed: placed.iter().filter(tells).cloned().collect(),
+            placed: placed.iter().map(|p| (p.clone(), tells(&p))).collect(),
             owners,
         }
     }
@@ -104,16 +129,29 @@ impl Finder {
     /// Whether keys of an object tell where its entries lie.
     #[must_use]
     pub fn knows(&self, object: ObjectId) -> bool {
-        self.placed.iter().any(|p| p.object == object.0)
+        let mut own = self.placed.iter().filter(|p| p.0.object == object.0);
+        own.any(|(_, tells)| *tells)
     }
 
-    /// Where the entry of an object with this key lies; none where its key does not tell.
+    /// Where the entry of an object with this key lies; none where its key does not tell, or packets of different
+    /// classes may have made it which come under different indexes.
     #[must_use]
     pub fn lies(&self, object: ObjectId, key: &[u8]) -> Option<Lies> {
-        let own = self.placed.iter().filter(|p| p.object == object.0);
-        let (port, packet) = { own }.find_map(|p| Some((p.packets.port, p.packet(key)?)))?;
-        let (index, worker) = self.owners.get(port)?.place_of(&packet);
-        Some(Lies { index, worker })
+        let mut found = None;
+        for (placed, tells) in self.placed.iter().filter(|p| p.0.object == object.0) {
+            let Some(packet) = placed.packet(key) else {
+                continue;
+            };
+            if !tells {
+                return None;
+            }
+            let (index, worker) = self.owners.get(placed.packets.port)?.place_of(&packet);
+            let lies = Lies { index, worker };
+            if *found.get_or_insert(lies) != lies {
+                return None;
+            }
+        }
+        found
     }
 }
 
@@ -143,6 +181,7 @@ impl Placed {
             .iter()
             .flat_map(|b| (0..8).map(move |i| b >> (7 - i) & 1 == 1));
         let mut fields = Field::ALL.map(|f| vec![0_u8; f.bits(kind) / 8]);
+        let mut seen: HashMap<(Field, u16), bool> = HashMap::new();
         if self.key.len() != 8 * key.len() {
             return None;
         }
@@ -150,6 +189,10 @@ impl Placed {
             match *of {
                 Of::Is(v) if v != bit => return None,
                 Of::Is(_) | Of::Other => {}
+                // A bit that stands in the key twice is the same there.
+                Of::Field(field, at) if *seen.entry((field, at)).or_insert(bit) != bit => {
+                    return None;
+                }
                 Of::Field(field, at) => {
                     let place = Field::ALL.iter().position(|f| *f == field)?;
                     let byte = fields.get_mut(place)?.get_mut(usize::from(at / 8))?;
@@ -162,5 +205,74 @@ impl Placed {
             kind,
             [source, destination, from, to].map(Vec::as_slice),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use millrace_steer::{Rss, nic};
+
+    use super::*;
+
+    /// A byte that is 7, and a field of 32 bits behind it.
+    fn told(field: Field, bound: bool) -> Placed {
+        let seven = (0..8).map(|i| Of::Is(7 >> (7 - i) & 1 == 1));
+        Placed {
+            object: 0,
+            packets: Packets {
+                port: 0,
+                kind: Kind::Ipv4Udp,
+            },
+            key: seven
+                .chain((0..32).map(|at| Of::Field(field, at)))
+                .collect(),
+            bound,
+        }
+    }
+
+    /// A NIC that hashes this field alone.
+    fn finder(placed: &[Placed], field: Field) -> Finder {
+        let device = nic::named("software").unwrap();
+        let key: Vec<u8> = (0..52_u8).map(|i| i.wrapping_mul(73) ^ 0x5a).collect();
+        let rss = Rss::new(&device, 4).with_key(&device, &key).unwrap();
+        let nic = rss.with_only(&device, &[field]).unwrap();
+        let steering = Steering {
+            nic,
+            software: BTreeMap::new(),
+            inside: true,
+            echoes: false,
+            odd: None,
+        };
+        Finder::of(placed, &[steering])
+    }
+
+    #[test]
+    fn shapes_that_do_not_agree_tell_nothing() {
+        use Field::{DestinationAddress as To, SourceAddress as From};
+        let key = [7, 10, 0, 0, 1];
+        let (object, one) = (ObjectId(0), told(From, true));
+        let found = finder(std::slice::from_ref(&one), From);
+        assert!(found.knows(object) && found.lies(object, &key).is_some());
+        // A byte that is another one, in all keys.
+        assert_eq!(found.lies(object, &[8, 10, 0, 0, 1]), None);
+        // Of packets with the same bytes in another field nothing reaches the index: they do not tell, and might be whose it is.
+        let both = [one.clone(), told(To, true)];
+        assert_eq!(finder(&both, From).lies(object, &key), None);
+        // Nor do packets that the plan leaves where the NIC likes.
+        assert_eq!(
+            finder(&[one.clone(), told(To, false)], From).lies(object, &key),
+            None
+        );
+        // The same field twice has the same bits.
+        let twice = Placed {
+            key: one.key.iter().chain(&one.key[8..]).copied().collect(),
+            ..one
+        };
+        let found = finder(&[twice], From);
+        assert!(found.lies(object, &[7, 10, 0, 0, 1, 10, 0, 0, 1]).is_some());
+        assert_eq!(found.lies(object, &[7, 10, 0, 0, 1, 10, 0, 0, 2]), None);
     }
 }

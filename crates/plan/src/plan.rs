@@ -3,10 +3,12 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use millrace_model::sums::Word;
+use millrace_model::weaken::weak;
 use millrace_object::program::ObjectId;
 use millrace_steer::keys::Keys;
-use millrace_steer::table::{even, repeated};
-use millrace_steer::{Field, Kind, Nic, Rss, RssError, Steering};
+use millrace_steer::table::repeated;
+use millrace_steer::{Field, Kind, Nic, Odd, Rss, RssError, Steering};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
@@ -149,6 +151,9 @@ pub struct ObjectPlan {
     pub line: Option<String>,
     /// it is proved that no key of a NIC shards it together with what is sharded
     pub infeasible: bool,
+    /// of what is merged: the numbers in a value that are summed
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<Word>,
     /// what a solver was asked about its keys, where they are computed from fields and equations do not say enough
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
@@ -177,9 +182,36 @@ pub struct KindPlan {
     /// or all cores do
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guess: Option<Guess>,
+    /// traffic of which all packets, or nearly all, are on one core although there are many
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub degenerate: Vec<Degenerate>,
     /// why all of them are on one core, where an access of such packets is to blame: source line and object
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+}
+
+/// Traffic that a key cannot spread over all cores: what decides is the same in all of its packets.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Degenerate {
+    /// the fields that are the same
+    pub fields: Vec<Held>,
+    /// cores that such packets reach at most
+    pub cores: u32,
+    /// such packets in words, e.g. `packets to one address and port`
+    pub traffic: String,
+}
+
+/// A field that is the same in all packets, as far as it counts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Held {
+    /// its name
+    pub field: String,
+    /// bits of it that reach the index of the indirection table under some key
+    pub bits: u32,
+    /// its width
+    pub of: u32,
+    /// these are its first ones, and not all
+    pub prefix: bool,
 }
 
 /// What it takes to aim packets of a kind at one core (`millrace_steer::keys::Exposure`; docs/plan.md).
@@ -216,6 +248,10 @@ pub struct PortPlan {
     /// reply where one to that port would
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub echoes: bool,
+    /// software reads packets as the program does where a NIC reads them otherwise, and takes their ports from a fixed
+    /// place (`fixed`) or from behind as many words as the header says (`behind-header`)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub odd: Option<&'static str>,
     /// dimension of the space from which this port's key is drawn, bits
     pub key_space: u32,
 }
@@ -223,7 +259,7 @@ pub struct PortPlan {
 /// What may differ from the sequential program, and is counted when it does.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Relaxation {
-    /// `capacity`, `eviction`, `collision` or `lease`
+    /// `capacity`, `eviction`, `collision`, `lease`, `latest`, `cpu` or `queue`
     pub name: &'static str,
     /// the object
     pub object: String,
@@ -315,6 +351,8 @@ pub struct Plan {
     #[serde(skip)]
     pub(crate) echoes: bool,
     #[serde(skip)]
+    pub(crate) odd: Option<Odd>,
+    #[serde(skip)]
     pub(crate) placed: Vec<Placed>,
 }
 
@@ -390,7 +428,8 @@ impl Plan {
             // A program without ports has one key for all of them.
             let port = port % count;
             let handed = self.handed(port);
-            let software = if handed.is_empty() {
+            let odd = self.odd.filter(|_| handed.iter().any(|k| k.is_odd()));
+            let software = if handed.is_empty() || weak("handed-over") {
                 BTreeMap::new()
             } else {
                 let rss = self.rss(&self.software, &keys, port, By::Software)?;
@@ -401,6 +440,7 @@ impl Plan {
                 software,
                 inside: self.inside.contains(&port),
                 echoes: self.echoes,
+                odd,
             })
         };
         (0..ports).map(one).collect()
@@ -436,7 +476,11 @@ impl Plan {
         }
         let entries = rss.table().len();
         let indexes = 1_usize << self.solved.space.index_bits();
-        let table = repeated(&even(indexes, self.cores), entries);
+        // By the secret permutation that was drawn with the keys: the plain high bits would say which bits of a header
+        // never choose the core.
+        let mut queues = keys.queues(self.cores);
+        queues.resize(indexes, 0);
+        let table = repeated(&queues, entries);
         rss.with_table(nic, &table, self.cores)
     }
 }

@@ -1,6 +1,6 @@
 //! From pairs that must meet to keys: which NIC hashes what, and what is left to software.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use millrace_steer::{Field, Kind, Nic};
 
 use crate::computed::{Computed, Exact};
 use crate::constraints::{Cases, Meeting, Same, kept};
+use crate::make::Carried;
 use crate::packets::Packets;
 use crate::plan::By;
 use crate::touch::{Touch, Touches};
@@ -81,8 +82,21 @@ pub(crate) fn slot(port: usize, by: By) -> usize {
 }
 
 pub(crate) fn is_six(kind: Kind) -> bool {
-    use Kind::{Ipv6, Ipv6Fragment, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
-    matches!(kind, Ipv6 | Ipv6Fragment | Ipv6Sctp | Ipv6Tcp | Ipv6Udp)
+    use Kind::{
+        Ipv6, Ipv6Fragment, Ipv6Odd, Ipv6OddIcmp, Ipv6OddTcp, Ipv6OddUdp, Ipv6Sctp, Ipv6Tcp,
+        Ipv6Udp,
+    };
+    matches!(
+        kind,
+        Ipv6 | Ipv6Fragment
+            | Ipv6Sctp
+            | Ipv6Tcp
+            | Ipv6Udp
+            | Ipv6Odd
+            | Ipv6OddIcmp
+            | Ipv6OddTcp
+            | Ipv6OddUdp
+    )
 }
 
 fn is_main(kind: Kind) -> bool {
@@ -94,7 +108,32 @@ fn is_main(kind: Kind) -> bool {
 const FEW: usize = 24;
 
 /// Keys, or why there are none.
-pub(crate) type Answered = Result<Rc<Solved>, Unsolved>;
+pub(crate) type Answered = Result<Rc<Solved>, NoKeys>;
+
+/// Why there are no keys.
+#[derive(Clone, Debug)]
+pub(crate) struct NoKeys {
+    pub unsolved: Unsolved,
+    /// the packets that are told apart the least
+    pub of: Option<Packets>,
+}
+
+impl NoKeys {
+    fn new(unsolved: Unsolved, steered: &[Steered]) -> Self {
+        let worst = match &unsolved {
+            Unsolved::Infeasible(all) => all.barred.iter().min_by_key(|b| (b.invariants, b.rank)),
+            _ => None,
+        };
+        let of = worst.and_then(|b| Some(steered.get(b.class)?.packets));
+        Self { unsolved, of }
+    }
+}
+
+impl From<Unsolved> for NoKeys {
+    fn from(unsolved: Unsolved) -> Self {
+        Self { unsolved, of: None }
+    }
+}
 
 /// What keys are looked for on.
 pub(crate) struct Device<'a> {
@@ -102,6 +141,8 @@ pub(crate) struct Device<'a> {
     pub software: &'a Nic,
     pub ports: usize,
     pub cores: u32,
+    /// which rule is tried first for numbers that packets carry
+    pub carried: Cell<Carried>,
     /// what was asked before: objects are tried alone, together, and pair by pair
     pub asked: RefCell<HashMap<Vec<Same>, Answered>>,
     /// of all that is asked, each once
@@ -149,7 +190,7 @@ impl Device<'_> {
         better.then_some((exact, solved))
     }
 
-    fn attempts(&self, meetings: &[Meeting]) -> Result<Solved, Unsolved> {
+    fn attempts(&self, meetings: &[Meeting]) -> Result<Solved, NoKeys> {
         let six = meetings
             .iter()
             .any(|m| is_six(m.a.kind) || is_six(m.b.kind));
@@ -170,37 +211,57 @@ impl Device<'_> {
                 let found = self.attempt(meetings, steered, &classes, first.is_none());
                 tried.push(classes);
                 match found {
-                    Ok(Some(solved)) => return Ok(solved),
-                    Ok(None) => {}
+                    // With everything on one core nothing is sharded.
+                    Ok(Some(solved)) if !solved.is_one_core() => return Ok(solved),
+                    Ok(_) => {}
                     Err(e) => first = first.or(Some(e)),
                 }
             }
         }
-        Err(first.unwrap_or(Unsolved::NotFound))
+        Err(first.unwrap_or_else(|| Unsolved::NotFound.into()))
     }
 
     /// Who hashes what, with the fewest fields that hold what the pairs have in common, or with all.
     fn steered(&self, meetings: &[Meeting], attempt: Attempt, fewest: bool) -> Vec<Steered> {
         let bound: BTreeSet<Packets> = meetings.iter().flat_map(|m| [m.a, m.b]).collect();
         let some_main = bound.iter().any(|p| is_main(p.kind));
+        let odd = bound.iter().any(|p| p.kind.is_odd());
         let mut steered = Vec::new();
         for port in 0..self.ports {
             for kind in Kind::ALL {
                 let packets = Packets { port, kind };
                 let is_bound = bound.contains(&packets);
+                // Odd packets that reach nothing are what the NIC takes them for.
+                if kind.is_odd() && !is_bound {
+                    continue;
+                }
                 let (by, pinned) = match (is_six(kind), attempt.six) {
                     (true, Six::Pinned) => (By::Nic, true),
                     (true, Six::Software) => (By::Software, false),
                     _ => (attempt.four, false),
                 };
                 // What reaches no state may go where the NIC likes.
-                let by = if is_bound { by } else { By::Nic };
+                let by = match is_bound {
+                    true if kind.is_odd() => By::Software,
+                    true => by,
+                    false => By::Nic,
+                };
+                let kept = kept(meetings, packets).filter(|_| fewest);
+                // Where software reads odd packets it also takes the few whose fields the NIC leaves out.
+                let left_out = |fields: &BTreeSet<Field>| {
+                    let fields: Vec<Field> = fields.iter().copied().collect();
+                    Class::keeping(slot(port, by), kind, &fields, self.nic).is_none()
+                };
+                let rare = is_bound && odd && !pinned && !is_main(kind);
+                let by = match by {
+                    By::Nic if rare && kept.as_ref().is_some_and(left_out) => By::Software,
+                    by => by,
+                };
                 let nic = match by {
                     By::Nic => self.nic,
                     By::Software => self.software,
                 };
                 let slot = slot(port, by);
-                let kept = kept(meetings, packets).filter(|_| fewest);
                 let class = match kept {
                     _ if pinned => Class::unhashed(slot, kind),
                     Some(fields) if !fields.is_empty() => {
@@ -230,7 +291,7 @@ impl Device<'_> {
         steered: Vec<Steered>,
         classes: &[Class],
         why: bool,
-    ) -> Result<Option<Solved>, Unsolved> {
+    ) -> Result<Option<Solved>, NoKeys> {
         let number: BTreeMap<Packets, usize> = steered
             .iter()
             .enumerate()
@@ -246,8 +307,14 @@ impl Device<'_> {
         let target = Target::of(self.nic, self.cores);
         let mut known = self.remembered.borrow_mut();
         let space = match why {
-            true => Some(solve_again(classes, &constraints, target, &mut known)?),
-            false => solve_otherwise(classes, &constraints, target, &mut known)?,
+            true => {
+                let solved = solve_again(classes, &constraints, target, &mut known);
+                Some(solved.map_err(|e| NoKeys::new(e, &steered))?)
+            }
+            false => {
+                let solved = solve_otherwise(classes, &constraints, target, &mut known);
+                solved.map_err(Unsolved::Invalid)?
+            }
         };
         Ok(space.map(|space| Solved {
             steered,
@@ -258,6 +325,25 @@ impl Device<'_> {
 }
 
 impl Solved {
+    /// Whether all packets that reach state are on one core.
+    fn is_one_core(&self) -> bool {
+        let mut bound = self.steered.iter().filter(|s| s.bound).peekable();
+        bound.peek().is_some() && bound.all(|s| s.class.fields.is_empty())
+    }
+
+    /// Whether all of these packets are on one core.
+    pub fn pins(&self, meetings: &[Meeting]) -> bool {
+        let of = |p: Packets| self.steered.iter().find(|s| s.packets == p);
+        let pinned = |p: Packets| of(p).is_some_and(|s| s.class.fields.is_empty());
+        !meetings.is_empty() && meetings.iter().all(|m| pinned(m.a) && pinned(m.b))
+    }
+
+    /// How many of the kinds that NICs hash reach state and are all on one core.
+    pub fn pinned(&self) -> usize {
+        let main = |s: &&Steered| s.bound && is_main(s.packets.kind) && s.class.fields.is_empty();
+        self.steered.iter().filter(main).count()
+    }
+
     /// By how many bits, at least, packets of a kind are told apart that reach state and are spread.
     pub fn bits(&self) -> usize {
         let invariants = self.space.invariants();
@@ -268,23 +354,32 @@ impl Solved {
     }
 }
 
-/// Why there are no keys, in words.
-pub(crate) fn why(unsolved: &Unsolved) -> (bool, String) {
-    match unsolved {
+/// Packets, in words.
+pub(crate) fn named(packets: Packets, ports: &[String]) -> String {
+    let kind = packets.kind.name();
+    match ports.get(packets.port) {
+        Some(port) => format!("{kind} packets on {port}"),
+        None => format!("{kind} packets"),
+    }
+}
+
+/// Why there are no keys, in words, and whether that is proved.
+pub(crate) fn why(no: &NoKeys, ports: &[String]) -> (bool, String) {
+    let of = no.of.map_or("packets".to_owned(), |p| named(p, ports));
+    match &no.unsolved {
         Unsolved::Infeasible(all) => {
             let worst = all.barred.iter().min_by_key(|b| (b.invariants, b.rank));
             let text = worst.map_or(String::new(), |b| match b.why {
-                No::Connected => {
-                    "every packet would have to meet every other, so that no hash tells two apart (D = 0)"
-                        .to_owned()
-                }
+                No::Connected => format!(
+                    "all {of} would have to meet each other, so that no hash tells two apart (D = 0)"
+                ),
                 No::Overlap => format!(
-                    "the fields' windows in the key overlap, so that no key lets one count and cancels the \
-                     others (D = {}, rank 0)",
+                    "the fields' windows in the key overlap, so that no key lets one field of {of} count and \
+                     cancels the others (D = {}, rank 0)",
                     b.invariants
                 ),
                 No::Narrow => format!(
-                    "only {} bits reach the indirection table, and {} are needed for so many cores",
+                    "only {} bits reach the indirection table of {of}, and {} are needed for so many cores",
                     b.rank, b.needed
                 ),
             });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plan::{By, Grounds, KindPlan, Plan, Rule};
+use crate::plan::{By, Degenerate, Grounds, KindPlan, Plan, Rule};
 use crate::words::listed;
 
 /// Writes it down.
@@ -42,10 +42,19 @@ pub fn text(plan: &Plan) -> String {
         for k in &port.kinds {
             let _ = writeln!(out, "  {:width$}  {}", k.kind, kind(k));
         }
+        for line in degenerate(&port.kinds) {
+            let _ = writeln!(out, "  {line}");
+        }
         if port.echoes {
             out.push_str(
                 "  ICMP echoes go by their identifier, a request as UDP from that port, a reply as UDP to it: the \
                  core that receives them looks inside\n",
+            );
+        }
+        if port.odd.is_some() {
+            out.push_str(
+                "  odd packets are those that a NIC reads otherwise than the program, which does not check their \
+                 headers: the core that receives them takes the bytes that the program takes\n",
             );
         }
         if port.inside {
@@ -91,6 +100,31 @@ pub fn text(plan: &Plan) -> String {
         None => {}
     }
     out
+}
+
+/// Traffic that the port's key does not spread, with the kinds that it is of. A single flow goes without saying.
+fn degenerate(kinds: &[KindPlan]) -> Vec<String> {
+    let mut all: Vec<(&str, u32, Vec<String>)> = Vec::new();
+    for k in kinds {
+        let few = |d: &&Degenerate| d.fields.len() < 4;
+        for d in k.degenerate.iter().filter(few) {
+            let known = all
+                .iter_mut()
+                .find(|(t, n, _)| *t == d.traffic && *n == d.cores);
+            match known {
+                Some((_, _, of)) => of.push(k.kind.clone()),
+                None => all.push((&d.traffic, d.cores, vec![k.kind.clone()])),
+            }
+        }
+    }
+    let line = |(traffic, cores, of): (&str, u32, Vec<String>)| {
+        let kinds = listed(&of);
+        match cores {
+            1 => format!("not spread: {traffic} are all on one core ({kinds})"),
+            n => format!("not spread: {traffic} reach {n} cores at most ({kinds})"),
+        }
+    };
+    all.into_iter().map(line).collect()
 }
 
 fn kind(k: &KindPlan) -> String {

@@ -244,3 +244,72 @@ if (n >= 40000) return FORWARD(peer(p)); (__u64)(__u16)(n * 5); })";
     let reason = &counts(&plan).reason;
     assert!(reason.contains("have the same source address"), "{reason}");
 }
+
+/// Paths that differ only in a value are merged, and their ports with them.
+#[test]
+fn a_key_that_is_chosen_by_the_port_is_another_one_at_each() {
+    for key in [
+        "(p->port == LAN ? ip->src : ip->dst)",
+        "(p->port == WAN ? ip->dst : ip->src)",
+        "(p->port == LAN ? ntohl(ip->src) : ntohl(ip->dst))",
+        "(p->port == LAN ? (__u64)ip->src << 32 | ip->dst : (__u64)ip->dst << 32 | ip->src)",
+    ] {
+        let Some(plan) = by_key(key) else { return };
+        let both = key.contains("__u64");
+        let (lan, wan) = match both {
+            true => (&[FROM, TO][..], &[FROM, TO][..]),
+            false => (&[FROM][..], &[TO][..]),
+        };
+        sharded(&plan, key, lan, wan);
+        // An answer goes where what it answers went.
+        let steering = plan.steering(2, [3; 32]).unwrap();
+        for n in 0..100_u8 {
+            let (inside, outside) = ([10, 0, 0, n], [192, 0, n, 2]);
+            let there = steering[0].queue(&udp(inside, outside));
+            assert_eq!(there, steering[1].queue(&udp(outside, inside)), "{key}");
+        }
+    }
+}
+
+/// A parameter in a key has the value that is set, which the plan then says that it takes for given.
+#[test]
+fn a_parameter_in_a_key_is_taken_as_it_is_set() {
+    let lines = [("KEY", "(by_destination ? ip->dst : ip->src)")];
+    let Some(modelled) = with("computed", &lines) else {
+        return;
+    };
+    for (value, field) in [("0", FROM), ("1", TO)] {
+        let mut modelled = Modelled {
+            program: modelled.program.clone(),
+            model: modelled.model.clone(),
+        };
+        modelled.program.set_param("by_destination", value).unwrap();
+        let plan = modelled.plan("generic");
+        sharded(&plan, value, &[field], &[field]);
+        let held: Vec<_> = plan.assumptions.iter().collect();
+        assert_eq!(held.len(), 1, "{held:?}");
+        assert_eq!(held[0].parameter, "by_destination");
+        assert_eq!(held[0].value.to_string(), value);
+    }
+    let Some(plan) = by_key("(ntohl(ip->src) & mask)") else {
+        return;
+    };
+    let o = counts(&plan);
+    assert_eq!(o.treatment, Treatment::Shard, "{o:?}");
+    assert_eq!(plan.assumptions[0].parameter, "mask");
+    let tcp = kind(port(&plan, "LAN"), "ipv4-tcp");
+    assert_eq!(
+        (tcp.fields.as_slice(), tcp.table_rank),
+        (&[FROM.to_owned()][..], 7)
+    );
+}
+
+/// A UDP datagram over IPv4.
+fn udp(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend(from);
+    frame.extend(to);
+    frame.extend([0, 53, 0, 53, 0, 8, 0, 0]);
+    frame
+}

@@ -112,13 +112,42 @@ fn the_connection_limiter_shards_on_both_addresses() {
 }
 
 #[test]
-fn the_nat_shards_on_the_server() {
+fn the_nat_shards_by_what_it_leased() {
     let Some(plan) = function("nat") else { return };
     assert_eq!(plan.strategy, Strategy::Shard);
-    assert_eq!(decided(&plan, "leases"), (Treatment::Shard, Rule::R5));
+    assert_eq!(decided(&plan, "leases"), (Treatment::Shard, Rule::R6));
     assert_eq!(decided(&plan, "flows"), (Treatment::Shard, Rule::R2));
-    assert_eq!(counting(&plan, "LAN"), [TO, TO_PORT]);
-    assert_eq!(counting(&plan, "WAN"), [FROM, FROM_PORT]);
+    // Hosts that all ask one server are told apart by their own address and port.
+    assert_eq!(counting(&plan, "LAN"), [FROM, TO, FROM_PORT, TO_PORT]);
+    assert_eq!(counting(&plan, "WAN"), [TO_PORT]);
+    assert!(plan.relaxations.iter().any(|r| r.name == "lease"));
+    let steering = plan.steering(2, [9; 32]).unwrap();
+    let mut cores = std::collections::BTreeMap::new();
+    for n in 0..20_000_u32 {
+        let host = [10, 1, (n >> 8) as u8, n as u8];
+        let out = steering[0].queue(&tcp(
+            host,
+            [8, 8, 8, 8],
+            1024 + (n * 7919 % 60_000) as u16,
+            53,
+        ));
+        *cores.entry(out).or_insert(0_u32) += 1;
+    }
+    assert_eq!(cores.len(), 16);
+    assert!(
+        cores.values().all(|n| *n <= 20_000 / 16 * 3 / 2),
+        "{cores:?}"
+    );
+}
+
+/// R5 of the paper's NAT, which a plan falls back to, and which traces may prefer.
+fn by_the_server(plan: &Plan) {
+    assert_eq!(plan.strategy, Strategy::Shard, "{:?}", plan.objects);
+    assert_eq!(decided(plan, "leases"), (Treatment::Shard, Rule::R5));
+    assert_eq!(decided(plan, "flows"), (Treatment::Shard, Rule::R2));
+    assert_eq!(counting(plan, "LAN"), [TO, TO_PORT]);
+    assert_eq!(counting(plan, "WAN"), [FROM, FROM_PORT]);
+    assert!(plan.homes.is_empty() && !port(plan, "WAN").echoes);
     assert!(plan.relaxations.iter().any(|r| r.name == "lease"));
     // What a server sends back goes where the packet to it went, whichever number was leased.
     let steering = plan.steering(2, [9; 32]).unwrap();
@@ -128,6 +157,99 @@ fn the_nat_shards_on_the_server() {
         let back = tcp(server, [192, 0, 2, 1], 443, 1024 + 17 * n as u16);
         assert_eq!(out, steering[1].queue(&back), "{n}");
     }
+}
+
+#[test]
+fn where_numbers_cannot_come_home_the_server_is_compared() {
+    let Some(mut nat) = support::modelled(&support::source("nat")) else {
+        return;
+    };
+    let compared = millrace_plan::Wanted {
+        cores: 16,
+        carried: millrace_plan::Carried::Compared,
+        ..millrace_plan::Wanted::default()
+    };
+    by_the_server(&millrace_plan::plan(&mut nat.model, &nat.program, &compared).unwrap());
+    // Fewer numbers than the table has indexes: flows of some would never be leased one.
+    let mut leases = nat
+        .program
+        .objects
+        .iter_mut()
+        .filter(|o| o.name == "leases");
+    leases.next().unwrap().capacity = 100;
+    by_the_server(&nat.plan("generic"));
+    // No field of a packet holds the number.
+    if let Some(plan) = program("last_byte") {
+        by_the_server(&plan);
+    }
+}
+
+/// What one core has all of, at a port: by how many bits of which fields it is known, and in words.
+fn degenerate(plan: &Plan, at: &str) -> Vec<(Vec<(String, u32)>, String)> {
+    let tcp = kind(port(plan, at), "ipv4-tcp");
+    let each = tcp.degenerate.iter().inspect(|d| assert_eq!(d.cores, 1));
+    let held = |d: &millrace_plan::plan::Degenerate| {
+        let fields = d.fields.iter().map(|f| (f.field.clone(), f.bits));
+        (fields.collect(), d.traffic.clone())
+    };
+    each.map(held).collect()
+}
+
+#[test]
+fn a_plan_says_which_traffic_its_keys_do_not_spread() {
+    let one = |fields: &[(&str, u32)], traffic: &str| {
+        let fields = fields.iter().map(|(f, bits)| ((*f).to_owned(), *bits));
+        vec![(fields.collect::<Vec<_>>(), traffic.to_owned())]
+    };
+    let all = [(FROM, 32), (TO, 32), (FROM_PORT, 16), (TO_PORT, 16)];
+    for (name, at, fields, traffic) in [
+        ("policer", "WAN", &[(TO, 32)][..], "packets to one address"),
+        ("psd", "WAN", &[(FROM, 32)], "packets from one address"),
+        ("hhh", "WAN", &[(FROM, 8)], "packets from one /8"),
+        (
+            "cl",
+            "LAN",
+            &[(FROM, 32), (TO, 32)],
+            "packets from one address to one address",
+        ),
+        ("firewall", "WAN", &all, "packets of one flow"),
+        ("nat", "LAN", &all, "packets of one flow"),
+        (
+            "nat",
+            "WAN",
+            &[(TO_PORT, 16)],
+            "packets that carry one leased number",
+        ),
+    ] {
+        let Some(plan) = function(name) else { return };
+        assert_eq!(degenerate(&plan, at), one(fields, traffic), "{name} {at}");
+        let said = millrace_plan::text::text(&plan).contains(&format!("not spread: {traffic} "));
+        assert_eq!(said, fields.len() < 4, "{name} {at}");
+    }
+    let Some(plan) = program("last_byte") else {
+        return;
+    };
+    let to = one(
+        &[(TO, 32), (TO_PORT, 16)],
+        "packets to one address and port",
+    );
+    assert_eq!(degenerate(&plan, "LAN"), to);
+}
+
+#[test]
+fn debug_output_of_a_plan_and_its_steering_shows_no_key() {
+    let Some(plan) = function("policer") else {
+        return;
+    };
+    let steering = plan.steering(2, [3; 32]).unwrap();
+    let text = format!("{plan:?} {steering:?} {:?}", plan.finder(&steering));
+    // Were a key of 40 bytes, or a table of 128 workers, there, so would be a long list of numbers.
+    let numbers = |list: &str| {
+        let each = list.split(", ");
+        each.filter(|n| n.parse::<u64>().is_ok()).count()
+    };
+    let longest = text.split(['[', ']']).map(numbers).max();
+    assert!(longest < Some(32), "{longest:?}");
 }
 
 #[test]

@@ -32,11 +32,27 @@ pub enum Kind {
     Ipv6,
     /// not IP, or too short for addresses
     NotIp,
+    /// named TCP over IPv4, where the NIC reads something else than the program ([`crate::odd`]); no NIC's own kind
+    Ipv4OddTcp,
+    /// the same of UDP
+    Ipv4OddUdp,
+    /// the same of ICMP
+    Ipv4OddIcmp,
+    /// the same of any other protocol
+    Ipv4Odd,
+    /// named TCP over IPv6, where the NIC reads something else than the program
+    Ipv6OddTcp,
+    /// the same of UDP
+    Ipv6OddUdp,
+    /// the same of ICMPv6
+    Ipv6OddIcmp,
+    /// the same of any other next header
+    Ipv6Odd,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 19] = [
         Self::Ipv4Tcp,
         Self::Ipv4Udp,
         Self::Ipv4Sctp,
@@ -48,6 +64,14 @@ impl Kind {
         Self::Ipv6Fragment,
         Self::Ipv6,
         Self::NotIp,
+        Self::Ipv4OddTcp,
+        Self::Ipv4OddUdp,
+        Self::Ipv4OddIcmp,
+        Self::Ipv4Odd,
+        Self::Ipv6OddTcp,
+        Self::Ipv6OddUdp,
+        Self::Ipv6OddIcmp,
+        Self::Ipv6Odd,
     ];
 
     /// As it is written in data files, e.g. `ipv4-tcp`.
@@ -65,7 +89,35 @@ impl Kind {
             Self::Ipv6Fragment => "ipv6-fragment",
             Self::Ipv6 => "ipv6",
             Self::NotIp => "not-ip",
+            Self::Ipv4OddTcp => "ipv4-odd-tcp",
+            Self::Ipv4OddUdp => "ipv4-odd-udp",
+            Self::Ipv4OddIcmp => "ipv4-odd-icmp",
+            Self::Ipv4Odd => "ipv4-odd",
+            Self::Ipv6OddTcp => "ipv6-odd-tcp",
+            Self::Ipv6OddUdp => "ipv6-odd-udp",
+            Self::Ipv6OddIcmp => "ipv6-odd-icmp",
+            Self::Ipv6Odd => "ipv6-odd",
         }
+    }
+
+    /// Whether only software tells it apart, by what a program reads.
+    #[must_use]
+    pub fn is_odd(self) -> bool {
+        use Kind::{
+            Ipv4Odd, Ipv4OddIcmp, Ipv4OddTcp, Ipv4OddUdp, Ipv6Odd, Ipv6OddIcmp, Ipv6OddTcp,
+            Ipv6OddUdp,
+        };
+        matches!(
+            self,
+            Ipv4OddTcp
+                | Ipv4OddUdp
+                | Ipv4OddIcmp
+                | Ipv4Odd
+                | Ipv6OddTcp
+                | Ipv6OddUdp
+                | Ipv6OddIcmp
+                | Ipv6Odd
+        )
     }
 
     /// The kind that a NIC takes this one for when it has no rule for it: any IP packet is at least IP.
@@ -74,7 +126,7 @@ impl Kind {
         match self {
             Self::Ipv4Tcp | Self::Ipv4Udp | Self::Ipv4Sctp | Self::Ipv4Fragment => Some(Self::Ipv4),
             Self::Ipv6Tcp | Self::Ipv6Udp | Self::Ipv6Sctp | Self::Ipv6Fragment => Some(Self::Ipv6),
-            Self::Ipv4 | Self::Ipv6 | Self::NotIp => None,
+            _ => None,
         }
     }
 }
@@ -117,16 +169,19 @@ impl Field {
     #[must_use]
     pub fn bits(self, kind: Kind) -> usize {
         use Kind::{
-            Ipv4, Ipv4Fragment, Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp, NotIp,
+            Ipv4, Ipv4Fragment, Ipv4Odd, Ipv4OddIcmp, Ipv4OddTcp, Ipv4OddUdp, Ipv4Sctp, Ipv4Tcp,
+            Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp, NotIp,
         };
         match self {
             Self::SourceAddress | Self::DestinationAddress => match kind {
                 NotIp => 0,
-                Ipv4 | Ipv4Fragment | Ipv4Tcp | Ipv4Udp | Ipv4Sctp => 32,
+                Ipv4 | Ipv4Fragment | Ipv4Tcp | Ipv4Udp | Ipv4Sctp | Ipv4OddTcp | Ipv4OddUdp
+                | Ipv4OddIcmp | Ipv4Odd => 32,
                 _ => 128,
             },
             Self::SourcePort | Self::DestinationPort => match kind {
                 Ipv4Tcp | Ipv4Udp | Ipv4Sctp | Ipv6Tcp | Ipv6Udp | Ipv6Sctp => 16,
+                odd if odd.is_odd() => 16,
                 _ => 0,
             },
         }
@@ -221,11 +276,7 @@ impl Parsed {
     }
 
     fn has_ports(&self) -> bool {
-        use Kind::{Ipv4Sctp, Ipv4Tcp, Ipv4Udp, Ipv6Sctp, Ipv6Tcp, Ipv6Udp};
-        matches!(
-            self.kind,
-            Ipv4Tcp | Ipv4Udp | Ipv4Sctp | Ipv6Tcp | Ipv6Udp | Ipv6Sctp
-        )
+        Field::SourcePort.bits(self.kind) > 0
     }
 
     fn other() -> Self {
@@ -248,9 +299,9 @@ const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MAX_TAGS: usize = 4;
 /// More extension headers than NICs parse.
 const MAX_EXTENSIONS: usize = 8;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const SCTP: u8 = 132;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const SCTP: u8 = 132;
 
 /// Reads an Ethernet frame.
 #[must_use]

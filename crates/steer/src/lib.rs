@@ -14,6 +14,7 @@ pub mod fields;
 mod gf2;
 pub mod keys;
 pub mod nic;
+pub mod odd;
 pub mod owner;
 pub mod rss;
 pub mod steering;
@@ -22,6 +23,7 @@ pub mod toeplitz;
 
 pub use fields::{Field, Kind, Parsed};
 pub use nic::{Nic, Symmetry};
+pub use odd::{Odd, Ports};
 pub use owner::Owners;
 pub use rss::{Lookup, Rss, RssError};
 pub use steering::Steering;

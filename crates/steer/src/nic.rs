@@ -153,8 +153,9 @@ mod tests {
             let nic = named(name).unwrap();
             assert!(!nic.title.is_empty() && !nic.sources.is_empty(), "{name}");
             for (kind, rule) in &nic.kinds {
+                assert!(!kind.is_odd() || name == "software", "{name}");
                 let ports = rule.fields.contains(&Field::SourcePort);
-                let has = kind.coarser().is_some()
+                let has = (kind.coarser().is_some() || kind.is_odd())
                     && !matches!(kind, Kind::Ipv4Fragment | Kind::Ipv6Fragment);
                 assert!(has || !ports, "{name} hashes ports of {}", kind.name());
             }

@@ -1,6 +1,7 @@
 //! Which worker owns a packet, at the rate of packets.
 
 use crate::fields::{Kind, Parsed, parse};
+use crate::odd::Odd;
 use crate::rss::Lookup;
 use crate::steering::{Steering, taken_for};
 
@@ -12,6 +13,7 @@ pub struct Owners {
     software: Vec<Option<Lookup>>,
     inside: bool,
     echoes: bool,
+    odd: Option<Odd>,
 }
 
 impl Owners {
@@ -19,14 +21,14 @@ impl Owners {
     #[inline]
     #[must_use]
     pub fn owner(&self, frame: &[u8]) -> u32 {
-        self.queue_of(&taken_for(frame, self.inside, self.echoes))
+        self.queue_of(&self.taken(frame))
     }
 
     /// The place in the indirection table under which a frame comes to its worker.
     #[inline]
     #[must_use]
     pub fn index(&self, frame: &[u8]) -> u32 {
-        let parsed = taken_for(frame, self.inside, self.echoes);
+        let parsed = self.taken(frame);
         let lookup = self.software_of(&parsed).unwrap_or(&self.nic);
         lookup.index_of(&parsed)
     }
@@ -53,12 +55,25 @@ impl Owners {
     pub fn exception(&self, frame: &[u8]) -> Option<u32> {
         let own = parse(frame);
         let taken = if self.inside || self.echoes {
-            taken_for(frame, self.inside, self.echoes)
+            self.taken(frame)
         } else {
-            own
+            self.as_program(frame, own)
         };
         let elsewhere = taken != own || self.software_of(&own).is_some();
         elsewhere.then(|| self.queue_of(&taken))
+    }
+
+    /// What decides about a frame.
+    fn taken(&self, frame: &[u8]) -> Parsed {
+        let own = taken_for(frame, self.inside, self.echoes);
+        self.as_program(frame, own)
+    }
+
+    /// A packet that a NIC takes for `own`, as the program reads it.
+    fn as_program(&self, frame: &[u8], own: Parsed) -> Parsed {
+        let odd = self.odd.and_then(|odd| odd.read(frame, &own));
+        let counts = |p: &Parsed| self.software_of(p).is_some();
+        odd.filter(counts).unwrap_or(own)
     }
 
     fn queue_of(&self, parsed: &Parsed) -> u32 {
@@ -81,13 +96,14 @@ impl Steering {
             software: software.into(),
             inside: self.inside,
             echoes: self.echoes,
+            odd: self.odd,
         }
     }
 
     /// Whether a NIC that is told [`Self::nic`] does all of it.
     #[must_use]
     pub fn by_nic_alone(&self) -> bool {
-        self.software.is_empty() && !self.inside && !self.echoes
+        self.software.is_empty() && !self.inside && !self.echoes && self.odd.is_none()
     }
 
     /// The largest number of a queue that packets go to.
@@ -142,6 +158,7 @@ mod tests {
             software: std::collections::BTreeMap::new(),
             inside,
             echoes: false,
+            odd: None,
         }
     }
 

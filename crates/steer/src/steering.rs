@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::carried::{answered, echo};
 use crate::fields::{Kind, Parsed, parse, parse_whole};
+use crate::odd::Odd;
 use crate::rss::Rss;
 
 /// Which core a port's packets belong to.
@@ -19,13 +20,16 @@ pub struct Steering {
     pub inside: bool,
     /// the receiving core looks for the identifiers of ICMP echoes over IPv4, see [`crate::carried::echo`]
     pub echoes: bool,
+    /// the receiving core reads packets as the program does where a NIC reads them otherwise; of the odd kinds that
+    /// this makes those count which `software` has
+    pub odd: Option<Odd>,
 }
 
 impl Steering {
     /// The core that a frame belongs to.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let parsed = taken_for(frame, self.inside, self.echoes);
+        let parsed = self.taken(frame);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.queue_of(&parsed)
     }
@@ -34,7 +38,7 @@ impl Steering {
     /// hashed.
     #[must_use]
     pub fn hash(&self, frame: &[u8]) -> u32 {
-        let parsed = taken_for(frame, self.inside, self.echoes);
+        let parsed = self.taken(frame);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.hash_of(&parsed)
     }
@@ -53,7 +57,15 @@ impl Steering {
             return false;
         }
         let own = parse(frame);
-        self.software.contains_key(&own.kind) || taken_for(frame, self.inside, self.echoes) != own
+        self.software.contains_key(&own.kind) || self.taken(frame) != own
+    }
+
+    /// What decides about a frame.
+    fn taken(&self, frame: &[u8]) -> Parsed {
+        let own = taken_for(frame, self.inside, self.echoes);
+        let odd = self.odd.and_then(|odd| odd.read(frame, &own));
+        let counts = |p: &Parsed| self.software.contains_key(&p.kind);
+        odd.filter(counts).unwrap_or(own)
     }
 }
 

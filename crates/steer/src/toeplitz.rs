@@ -31,8 +31,17 @@ pub fn hash(key: &[u8], input: &[u8]) -> u32 {
 
 /// The hash under one key, with what each half of a byte contributes worked out beforehand: the hash is
 /// linear over GF(2), so an input's is the exclusive or of its halves'. 64 bytes for each half.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Table(Vec<[u32; 16]>);
+
+impl std::fmt::Debug for Table {
+    /// The key can be read from the contributions, so they do not show.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table")
+            .field("bytes", &(self.0.len() / 2))
+            .finish_non_exhaustive()
+    }
+}
 
 impl Table {
     /// For inputs of at most so many bytes; what is longer is hashed as far as that.

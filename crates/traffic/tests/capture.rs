@@ -169,13 +169,13 @@ fn pcapng_with_sections_interfaces_and_clocks() {
 #[test]
 fn clocks_at_their_limits_do_not_overflow() {
     for (resolution, offset, ticks, expected) in [
-        (0, 0, u64::MAX, u64::MAX),
+        (0, 0, u64::MAX, i64::MAX as u64),
         (127, 0, u64::MAX, 0),
         (0xff, 0, u64::MAX, 0),
         (0x80, 0, 7, 7_000_000_000),
         (12, 0, 1_234_567, 1_234),
         (9, i64::MIN, u64::MAX, 0),
-        (0, i64::MAX, u64::MAX, u64::MAX),
+        (0, i64::MAX, u64::MAX, i64::MAX as u64),
     ] {
         let clock = interface(false, 1, Some(resolution), Some(offset));
         let bytes = [section(false), clock, enhanced(false, 0, ticks, b"x")].concat();

@@ -99,6 +99,14 @@ impl Answers {
         own
     }
 
+    /// Whether a packet answers a flow that is known.
+    #[must_use]
+    pub fn answered(&self, packet: &Packet) -> bool {
+        let tuple = || Places::of(&packet.frame)?.tuple(&packet.frame);
+        !self.flows.is_empty()
+            && tuple().is_some_and(|t| self.flows.get(&t).is_some_and(|k| k.port == packet.port))
+    }
+
     /// Remembers what was made of a packet that came as the trace has it.
     pub fn learn(&mut self, packet: &Packet, outcome: &Outcome) {
         let Fate::Forwarded(to) = outcome.fate else {

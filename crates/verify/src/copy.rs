@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use millrace_dataplane::Share;
 use millrace_dataplane::module::{Config, Homes, Instance, KeyValue, Module, ModuleError, Shared};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
+
+use millrace_dataplane::share;
 
 use crate::outcome::{Outcome, Written};
 use crate::sums::checksums;
@@ -57,6 +60,11 @@ impl Copy {
     /// Runs `ON_START`, at a time in ns.
     pub fn start(&mut self, time: u64) {
         self.instance.start(time);
+    }
+
+    /// What objects begin with that stand so on workers, as in `run`.
+    pub fn begin(&mut self, shares: &[Share], time: u64) {
+        share::begin(&mut self.instance, shares, time);
     }
 
     /// Runs `ON_STOP`.
@@ -167,8 +175,9 @@ impl Copy {
                 outcome.bytes.extend_from_slice(after.bytes);
             }
             outcome.commit = burst.commit(slot).unwrap_or(0);
+            outcome.time = burst.time(slot).unwrap_or(packet.time);
             if !self.allocators.is_empty() {
-                let leases = self.written(packet, &outcome.bytes);
+                let leases = self.written(packet, &outcome.bytes, outcome.time);
                 outcome.leases = leases;
             }
             last = Some(i);
@@ -181,7 +190,7 @@ impl Copy {
     }
 
     /// The leased numbers among the packet's words.
-    fn written(&mut self, packet: &Packet, after: &[u8]) -> Vec<Written> {
+    fn written(&mut self, packet: &Packet, after: &[u8], time: u64) -> Vec<Written> {
         let before = &packet.frame;
         if before.len() != after.len() {
             return Vec::new();
@@ -207,7 +216,7 @@ impl Copy {
                     let Some((object, size)) = self.allocators.get(i).copied() else {
                         continue;
                     };
-                    if let Some(value) = self.lease(object, size, number, packet.time) {
+                    if let Some(value) = self.lease(object, size, number, time) {
                         found.push(Written {
                             at,
                             bytes,
@@ -226,6 +235,11 @@ impl Copy {
     fn lease(&mut self, object: usize, size: usize, number: u64, now: u64) -> Option<Vec<u8>> {
         let key = number_key(number, size)?;
         self.instance.get(object, &key, now).ok().flatten()
+    }
+
+    /// The allocators, by their index in the program.
+    pub fn allocators(&self) -> Vec<usize> {
+        self.allocators.iter().map(|a| a.0).collect()
     }
 
     /// The value that is kept with a leased number now.
@@ -268,6 +282,7 @@ fn untouched(packet: &Packet, (worker, turn): (u32, u64)) -> Outcome {
         worker,
         turn,
         commit: 0,
+        time: packet.time,
     }
 }
 

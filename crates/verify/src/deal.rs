@@ -1,6 +1,7 @@
 //! How the packets and the state of a function are dealt out to workers: what a plan decides, and nothing of
 //! why.
 
+use millrace_dataplane::Share;
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
 use millrace_plan::Finder;
@@ -72,6 +73,11 @@ pub struct Deal<'a> {
     pub homes: Vec<(String, u32)>,
     /// tells where entries lie, where a plan says it
     pub finder: Option<Finder>,
+    /// how each object stands on the workers, as `run` has it: whoever looks from outside sees that; none where only
+    /// `held` is known
+    pub shares: Vec<Share>,
+    /// objects, by name, of which bytes that nobody adds to are those that any worker stored last
+    pub latest: Vec<String>,
 }
 
 /// The part of a capacity that each of so many workers has.
@@ -122,6 +128,8 @@ impl<'a> Deal<'a> {
             parts: parts.collect(),
             homes: Vec::new(),
             finder: None,
+            shares: Vec::new(),
+            latest: Vec::new(),
             held,
         }
     }

@@ -21,6 +21,8 @@ pub struct Findings {
     pub schedule: &'static str,
     /// packets by worker
     pub shares: Vec<u64>,
+    /// packets that the workers forwarded, flooded or passed
+    pub forwarded: u64,
     /// where workers share state: packets that took the lock to write
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writers: Option<u64>,

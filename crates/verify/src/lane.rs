@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use millrace_dataplane::Share;
 use millrace_dataplane::module::{Config, Module, ModuleError, Shared};
 use millrace_dataplane::packet::Burst;
 
@@ -118,9 +119,12 @@ impl<'a> Lane<'a> {
         })
     }
 
-    /// Runs `ON_START` everywhere.
-    pub fn start(&mut self, time: u64) {
-        self.copies.iter_mut().for_each(|c| c.start(time));
+    /// Runs `ON_START` everywhere; objects begin as they stand on the workers.
+    pub fn start(&mut self, time: u64, shares: &[Share]) {
+        for copy in &mut self.copies {
+            copy.start(time);
+            copy.begin(shares, time);
+        }
     }
 
     /// Runs `ON_STOP` everywhere.
@@ -167,10 +171,7 @@ impl<'a> Lane<'a> {
                 let now = copy.and_then(|c| c.leased(lease.object, lease.number, packet.time));
                 now.as_ref() == Some(&lease.value)
             });
-            let worker = self.dispatch.map_or(0, |d| {
-                let worker = d.worker(packet.port, &packet.frame);
-                worker % self.copies.len().max(1) as u32
-            }) as usize;
+            let worker = self.worker(&packet);
             if let Some(flow) = flow {
                 pending.insert(flow.reversed(), worker);
             }
@@ -189,6 +190,15 @@ impl<'a> Lane<'a> {
         }
         self.drain(cpus, &mut done);
         done
+    }
+
+    /// The worker that a packet comes to.
+    #[must_use]
+    pub fn worker(&self, packet: &Packet) -> usize {
+        self.dispatch.map_or(0, |d| {
+            let worker = d.worker(packet.port, &packet.frame);
+            worker % self.copies.len().max(1) as u32
+        }) as usize
     }
 
     /// One worker does all that waits for it.

@@ -68,6 +68,13 @@ impl Bijection {
         Ok(())
     }
 
+    /// What stands for a number of the sequential side: the worker and its number.
+    #[must_use]
+    pub fn parallel(&self, object: usize, number: u64) -> Option<(u32, u64)> {
+        let pair = self.forth.get(&(object, number))?;
+        Some((pair.worker, pair.parallel))
+    }
+
     /// The number of the sequential side that a worker's number stands for.
     #[must_use]
     pub fn sequential(&self, object: usize, worker: u32, number: u64) -> Option<u64> {

@@ -9,7 +9,8 @@ use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::Program;
 
-use crate::lane::Start;
+use crate::lane::{Lane, Start};
+use crate::probes::Named;
 use crate::run::Case;
 use crate::schedule::Schedule;
 use crate::sides::Sides;
@@ -76,6 +77,34 @@ pub struct Modules {
     pub parallel: Arc<Module>,
     /// whether the program may write into packets
     pub rewrites: bool,
+    /// where packets name leased numbers
+    pub named: Arc<Named>,
+}
+
+/// The sequential program at start.
+///
+/// # Errors
+/// There is no memory for its state.
+pub fn alone(
+    case: &Case<'_>,
+    module: &Arc<Module>,
+    rewrites: bool,
+    time: u64,
+) -> Result<Lane<'static>, ModuleError> {
+    let config = Config {
+        time,
+        ..case.config.clone()
+    };
+    let mut lane = Lane::sequential(&Start {
+        module,
+        config: &config,
+        entry: case.entry,
+        ports: case.ports.len() as u32,
+        rewrites,
+    })?;
+    lane.start(time, &[]);
+    lane.take_records();
+    Ok(lane)
 }
 
 impl Modules {
@@ -102,6 +131,13 @@ impl Modules {
         };
         let (one, other) = (start(&self.sequential), start(&self.parallel));
         let mut sides = Sides::new(&one, &other, case.deal, schedule)?;
+        sides.named = self.named.clone();
+        sides.numbers = case
+            .program
+            .objects
+            .iter()
+            .map(|o| (o.first, o.capacity))
+            .collect();
         sides.start(case.program, case.deal, time);
         Ok(sides)
     }

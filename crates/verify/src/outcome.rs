@@ -37,4 +37,7 @@ pub struct Outcome {
     /// where workers share state: its place in the order in which one worker could have done the packets of all;
     /// else 0. Even numbers are those of packets that wrote
     pub commit: u64,
+    /// the time that the program had for it, ns: that of its arrival, or where workers share state of its place in
+    /// their order
+    pub time: u64,
 }

@@ -1,42 +1,32 @@
-//! From a plan to what is dealt out.
+//! From how objects stand on workers to how they are compared.
 
-use std::collections::BTreeSet;
-
-use millrace_object::program::{ObjectId, Program};
+use millrace_dataplane::Share;
+use millrace_object::program::Program;
 use millrace_object::state::Addressing;
-use millrace_plan::{Plan, Strategy, Treatment};
 
 use crate::deal::Held;
 
-/// How each object of the program is held under a plan; those that are `shared` are one for all workers: what the
-/// plan locks, and what has to go with it.
+/// How each object of the program is held that stands so on the workers; none of these is one worker's.
 #[must_use]
-pub fn held(plan: &Plan, program: &Program, shared: &BTreeSet<ObjectId>) -> Vec<Held> {
-    if plan.strategy == Strategy::Alone {
-        return program.objects.iter().map(|_| Held::Alone).collect();
-    }
+pub fn held(shares: &[Share], program: &Program) -> Vec<Held> {
     let objects = program.objects.iter().enumerate();
     let held = objects.map(|(i, object)| {
-        let per_cpu = object.kind.name.contains("percpu");
         let records = matches!(object.kind.name, "ringbuf" | "perf_event_array");
-        let fixed = object.kind.host_only() || object.kind.holds_maps() || object.read_only;
-        match plan.treatment(ObjectId(i)) {
-            _ if records && shared.contains(&ObjectId(i)) => Held::Private(
+        let sequence = object.kind.addressing == Addressing::None;
+        match shares.get(i).unwrap_or(&Share::Copied) {
+            Share::Locked if records => Held::Private(
                 "whose packet left a record is not told by a buffer that workers share".into(),
             ),
-            _ if shared.contains(&ObjectId(i)) => Held::Shared,
+            Share::Locked if sequence => Held::Private("what it holds has no keys".into()),
+            Share::Locked => Held::Shared,
             _ if records => Held::Private("its records are compared packet by packet".into()),
-            Treatment::Merge if object.kind.addressing == Addressing::None => {
+            Share::Divided { .. } | Share::Merged { .. } if sequence => {
                 Held::Private("what it holds has no keys".into())
             }
-            Treatment::Merge => Held::Merged,
-            _ if per_cpu => Held::Private("each CPU has values of its own".into()),
-            // The plan speaks of state; constants and what only the host sets are the same everywhere.
-            _ if fixed || !plan.objects.iter().any(|o| o.id.0 == i) => Held::Replicated,
-            Treatment::Spread => Held::Replicated,
-            Treatment::Shard => Held::Divided,
-            Treatment::Alone => Held::Alone,
-            Treatment::Lock => Held::Shared,
+            Share::Merged { .. } => Held::Merged,
+            Share::Own => Held::Private("each CPU has values of its own".into()),
+            Share::Copied => Held::Replicated,
+            Share::Divided { .. } => Held::Divided,
         }
     });
     held.collect()

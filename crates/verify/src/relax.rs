@@ -31,14 +31,18 @@ pub fn may_differ(program: &Program, deal: &Deal<'_>) -> bool {
     deal.workers > 1 && objects(program, deal).next().is_some()
 }
 
-/// The objects that are divided and whose size counts.
+/// The objects of which each worker has a part, and whose size counts.
 fn objects<'a>(
     program: &'a Program,
     deal: &'a Deal<'_>,
 ) -> impl Iterator<Item = (usize, &'a StateObject)> {
     let all = program.objects.iter().zip(&deal.held).enumerate();
-    let divided =
-        all.filter(|(_, (o, held))| **held == Held::Divided && (has_room(o) || sketch(o)));
+    let divided = all.filter(|(_, (o, held))| match held {
+        Held::Divided => has_room(o) || sketch(o),
+        // Each worker has room for all that one core has.
+        Held::Merged => has_room(o),
+        _ => false,
+    });
     divided.map(|(i, (o, _))| (i, o))
 }
 

@@ -1,14 +1,17 @@
 //! The whole: both sides through the trace, and what differs explained or shown.
 
+use std::sync::Arc;
+
 use millrace_dataplane::module::{Config, ModuleError};
 use millrace_dataplane::runner::Timers;
 use millrace_object::program::Program;
 
 use crate::around;
-use crate::compare::{Found, Kind};
+use crate::compare::{Found, Kind, leaves};
 use crate::deal::Deal;
 use crate::findings::{Difference, Findings, Relaxed};
 use crate::modules::{Build, Modules, Wanted, writes_packets};
+use crate::probes::Named;
 use crate::relax::{self, Fullness};
 use crate::schedule::Schedule;
 use crate::show::Names;
@@ -85,10 +88,14 @@ pub fn verify(
         };
         build.module(&wanted).map_err(VerifyError::Build)
     };
+    let sequential = module(&[], &[], &[])?;
+    let rewrites = writes_packets(case.program);
+    let named = Named::learn(case, &sequential, rewrites, trace)?;
     let plain = Modules {
-        sequential: module(&[], &[], &[])?,
+        sequential,
         parallel: module(&case.deal.parts, &shared, homes)?,
-        rewrites: writes_packets(case.program),
+        rewrites,
+        named: Arc::new(named),
     };
     let relaxable = relax::may_differ(case.program, case.deal);
     // Workers that share state do not do the same again: what memory explains is explained at once.
@@ -119,6 +126,7 @@ pub fn verify(
         sequential: module(&capacities, &[], homes)?,
         parallel: module(&capacities, &shared, homes)?,
         rewrites: plain.rewrites,
+        named: plain.named.clone(),
     };
     let mut both = Going::new(case, &plain, Some(&ample))?;
     both.through(trace, observe, false)?;
@@ -272,6 +280,7 @@ impl<'a, 'b> Going<'a, 'b> {
                 *share += 1;
             }
             self.findings.compared += 1;
+            self.findings.forwarded += u64::from(leaves(step.parallel.outcome.fate));
             if let Some(writers) = &mut self.findings.writers {
                 *writers += u64::from(step.parallel.outcome.commit % 2 == 0);
             }

@@ -3,21 +3,33 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use millrace_dataplane::module::ModuleError;
 use millrace_object::program::Program;
 
-use crate::compare::{Found, Kind, compare};
+use crate::compare::{Found, Kind, Pair, compare};
 use crate::deal::{Deal, Held};
 use crate::lane::{Done, Lane, Start};
 use crate::lease::Bijection;
+use crate::order::Order;
+use crate::probes::{Named, Probe};
 use crate::schedule::Schedule;
+use crate::state::value::words;
 use crate::state::{self, Base, Lying, StateFound};
 use crate::trace::Packet;
 use crate::tuple::Places;
 
 /// Flows whose order is watched.
 const MOST_FLOWS: usize = 1 << 22;
+/// Numbers that are tried for a packet that names a free one.
+const TRIED: u64 = 4096;
+
+/// A leased number as the key that an allocator lists.
+fn small(key: &[u8]) -> u64 {
+    let bytes = key.iter().take(8).enumerate();
+    bytes.fold(0, |n, (i, b)| n | u64::from(*b) << (8 * i))
+}
 
 /// The sequential program and the parallel one.
 pub struct Sides<'a> {
@@ -32,6 +44,12 @@ pub struct Sides<'a> {
     shared: BTreeSet<usize>,
     /// by flow: worker and turn of its last packet
     flows: HashMap<u64, (u32, u64)>,
+    /// where packets name leased numbers
+    pub named: Arc<Named>,
+    /// by object: the first number that an allocator leases, and how many
+    pub numbers: Vec<(u64, u64)>,
+    /// what workers that share state have done so far
+    order: Order,
 }
 
 /// What both sides did with a packet, and what differs.
@@ -66,13 +84,16 @@ impl<'a> Sides<'a> {
                 .filter(|i| deal.shares() && deal.held.get(*i) == Some(&Held::Shared))
                 .collect(),
             flows: HashMap::new(),
+            named: Arc::default(),
+            numbers: Vec::new(),
+            order: Order::default(),
         })
     }
 
     /// Runs `ON_START` at a time (ns); the state afterwards is what packets change.
     pub fn start(&mut self, program: &Program, deal: &Deal<'_>, time: u64) {
-        self.sequential.start(time);
-        self.parallel.start(time);
+        self.sequential.start(time, &[]);
+        self.parallel.start(time, &deal.shares);
         self.sequential.take_records();
         self.parallel.take_records();
         self.base = state::base(program, &deal.held, &mut self.sequential, time);
@@ -95,24 +116,135 @@ impl<'a> Sides<'a> {
 
     /// Gives packets to both sides. The sequential program sees the CPU of the worker that had the packet on
     /// the parallel side: which one that is, is an input.
+    ///
+    /// A packet that names a leased number is done by itself: what stands for the number on the parallel side is known
+    /// once all before it have been.
     pub fn work(&mut self, window: &[Packet]) -> Vec<Step> {
-        let parallel = self.parallel.work(window, None);
+        let mut steps = Vec::with_capacity(window.len());
+        let mut rest = window;
+        while let Some((at, probe)) = self.next_probe(rest) {
+            let (before, from) = rest.split_at(at);
+            let (packet, behind) = from.split_at(1);
+            steps.extend(self.both(before, before, None));
+            if let [packet] = packet {
+                let number = self.stands_for(packet, &probe);
+                let theirs = [probe.with(packet, number)];
+                let named = (probe.number, number);
+                steps.extend(self.both(std::slice::from_ref(packet), &theirs, Some(named)));
+            }
+            rest = behind;
+        }
+        steps.extend(self.both(rest, rest, None));
+        steps
+    }
+
+    fn next_probe(&self, window: &[Packet]) -> Option<(usize, Probe)> {
+        window.iter().enumerate().find_map(|(at, packet)| {
+            let probe = self.named.of(packet)?;
+            let answers = [&self.sequential.answers, &self.parallel.answers];
+            (!answers.iter().any(|a| a.answered(packet))).then_some((at, probe))
+        })
+    }
+
+    /// The number that a packet names on the parallel side (`probes.rs`).
+    fn stands_for(&mut self, packet: &Packet, probe: &Probe) -> u16 {
+        let now = packet.time;
+        let (number, workers) = (u64::from(probe.number), self.parallel.copies.len());
+        let lane = &mut self.parallel;
+        let shared = &self.shared;
+        let place = |object: usize, worker: usize| match shared.contains(&object) {
+            true => 0,
+            false => worker,
+        };
+        let free = |lane: &mut Lane<'_>, candidate: u16| {
+            let worker = lane.worker(&probe.with(packet, candidate));
+            probe.objects.iter().all(|object| {
+                let copy = lane.copies.get_mut(place(*object, worker));
+                let lease = copy.and_then(|c| c.leased(*object, u64::from(candidate), now));
+                lease.is_none()
+            })
+        };
+        for &object in &probe.objects {
+            let one = self.sequential.copies.first_mut();
+            let Some(value) = one.and_then(|c| c.leased(object, number, now)) else {
+                continue;
+            };
+            let known = self.bijection.parallel(object, number);
+            let same = (0..workers as u32).map(|w| (w, number));
+            let mut candidates: Vec<(u32, u64)> = known.into_iter().chain(same).collect();
+            let has = |lane: &mut Lane<'_>, (worker, number): (u32, u64)| {
+                let copy = lane.copies.get_mut(worker as usize);
+                copy.and_then(|c| c.leased(object, number, now)).as_ref() == Some(&value)
+            };
+            candidates.retain(|c| has(lane, *c));
+            if candidates.is_empty() {
+                // No packet has shown it yet.
+                for (worker, copy) in lane.copies.iter_mut().enumerate() {
+                    let entries = copy.entries(object, now).unwrap_or_default();
+                    let same = entries.into_iter().filter(|(_, v)| *v == value);
+                    candidates.extend(same.map(|(key, _)| (worker as u32, small(&key))));
+                }
+            }
+            let comes = candidates.into_iter().find_map(|(worker, number)| {
+                let number = u16::try_from(number).ok()?;
+                let to = lane.worker(&probe.with(packet, number));
+                (place(object, to) == place(object, worker as usize)).then_some(number)
+            });
+            if let Some(number) = comes {
+                return number;
+            }
+        }
+        if free(lane, probe.number) {
+            return probe.number;
+        }
+        let of = |object: &usize| self.numbers.get(*object).copied();
+        let (first, count) = probe.objects.first().and_then(of).unwrap_or((0, 1 << 16));
+        let others = (1..count.min(TRIED)).map(|n| {
+            let behind = number.saturating_sub(first).wrapping_add(n);
+            first + behind % count.max(1)
+        });
+        let mut others = others.filter_map(|n| u16::try_from(n).ok());
+        others.find(|n| free(lane, *n)).unwrap_or(probe.number)
+    }
+
+    /// Both sides do packets, which are others on the parallel side where they name a number.
+    fn both(
+        &mut self,
+        window: &[Packet],
+        theirs: &[Packet],
+        named: Option<(u16, u16)>,
+    ) -> Vec<Step> {
+        if window.is_empty() {
+            return Vec::new();
+        }
+        let parallel = self.parallel.work(theirs, None);
         let cpus: Vec<u32> = parallel
             .iter()
             .map(|d| d.as_ref().map_or(0, |d| d.outcome.worker))
             .collect();
+        let wrong = self.order.look(self.parallel.shares, window, &parallel);
         let sequential = if self.parallel.shares {
             self.in_order(window, &cpus, &parallel)
         } else {
             self.sequential.work(window, Some(&cpus))
         };
-        let pairs = sequential.into_iter().zip(parallel).zip(window);
+        let pairs = sequential.into_iter().zip(parallel).zip(window).zip(wrong);
         pairs
-            .filter_map(|((one, other), packet)| Some(self.step(one?, other?, packet)))
+            .filter_map(|(((one, other), packet), wrong)| {
+                let mut step = self.step(one?, other?, packet, named);
+                if let (Some((kind, what)), false) =
+                    (wrong, matches!(step.found, Found::Differs(_)))
+                {
+                    step.why = Some(what);
+                    step.found = Found::Differs(kind);
+                }
+                Some(step)
+            })
             .collect()
     }
 
-    /// The sequential program does what the workers did in the order in which they committed it.
+    /// The sequential program does what the workers did in the order in which they committed it, at the times that they
+    /// had for it: the order keeps each worker's packets, and time does not go back in it (`order.rs`).
     fn in_order(
         &mut self,
         window: &[Packet],
@@ -122,14 +254,22 @@ impl<'a> Sides<'a> {
         let commit = |i: &usize| {
             let done = parallel.get(*i).and_then(Option::as_ref);
             // Equal ones by the packets' numbers, which ascend.
-            (done.map_or(u64::MAX, |d| d.outcome.commit), *i)
+            (
+                done.map_or((u64::MAX, 0), |d| (d.outcome.commit, d.outcome.time)),
+                *i,
+            )
         };
         let mut order: Vec<usize> = (0..window.len()).collect();
         order.sort_by_key(commit);
-        let ordered: Vec<Packet> = order
-            .iter()
-            .filter_map(|i| window.get(*i).cloned())
-            .collect();
+        let at_its_time = |i: &usize| {
+            let done = parallel.get(*i).and_then(Option::as_ref);
+            let packet = window.get(*i)?.clone();
+            Some(Packet {
+                time: done.map_or(packet.time, |d| d.outcome.time),
+                ..packet
+            })
+        };
+        let ordered: Vec<Packet> = order.iter().filter_map(at_its_time).collect();
         let theirs: Vec<u32> = order.iter().filter_map(|i| cpus.get(*i).copied()).collect();
         let did = self.sequential.work(&ordered, Some(&theirs));
         let mut by_place: Vec<Option<Done>> = window.iter().map(|_| None).collect();
@@ -141,8 +281,14 @@ impl<'a> Sides<'a> {
         by_place
     }
 
-    fn step(&mut self, sequential: Done, parallel: Done, packet: &Packet) -> Step {
-        let mut found = compare(&sequential, &parallel);
+    fn step(
+        &mut self,
+        sequential: Done,
+        parallel: Done,
+        packet: &Packet,
+        named: Option<(u16, u16)>,
+    ) -> Step {
+        let mut found = compare(&sequential, &parallel, named);
         let mut why = None;
         if let Found::Leases(pairs) = &mut found {
             // What is one for all workers is the first one's.
@@ -163,6 +309,9 @@ impl<'a> Sides<'a> {
                 None => self.bijection.packets += 1,
             }
         }
+        if !matches!(found, Found::Differs(_)) && !self.same_records(&sequential, &parallel) {
+            found = Found::Differs(Kind::Records);
+        }
         if let Some(what) = self.overtaken(&parallel, packet.port)
             && !matches!(found, Found::Differs(_))
         {
@@ -175,6 +324,74 @@ impl<'a> Sides<'a> {
             found,
             why,
         }
+    }
+
+    /// Whether both left the same records, up to leased numbers in them.
+    fn same_records(&mut self, sequential: &Done, parallel: &Done) -> bool {
+        let (ones, others) = (&sequential.outcome.records, &parallel.outcome.records);
+        if ones == others {
+            return true;
+        }
+        let worker = parallel.outcome.worker;
+        let now = parallel.outcome.time;
+        ones.len() == others.len()
+            && ones.iter().zip(others).all(|((object, a), (other, b))| {
+                object == other && a.len() == b.len() && self.same_bytes(worker, a, b, now)
+            })
+    }
+
+    fn same_bytes(&mut self, worker: u32, here: &[u8], there: &[u8], now: u64) -> bool {
+        let mut at = 0;
+        while at < here.len() {
+            if here.get(at) == there.get(at) {
+                at += 1;
+                continue;
+            }
+            let explained = words(here, at).find_map(|(start, bytes, order)| {
+                let (a, b) = (order(here, start, bytes)?, order(there, start, bytes)?);
+                self.same_lease(worker, a, b, now).then_some(start + bytes)
+            });
+            match explained {
+                Some(end) => at = end,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a number of the sequential side and a worker's are of one lease.
+    fn same_lease(&mut self, worker: u32, here: u64, there: u64, now: u64) -> bool {
+        let one = self.sequential.copies.first_mut();
+        let allocators = one.as_ref().map_or_else(Vec::new, |c| c.allocators());
+        allocators.into_iter().any(|object| {
+            let worker = if self.shared.contains(&object) {
+                0
+            } else {
+                worker
+            };
+            if self.bijection.sequential(object, worker, there) == Some(here) {
+                return true;
+            }
+            let lease = |lane: &mut Lane<'_>, worker: u32, number| {
+                let copy = lane.copies.get_mut(worker as usize)?;
+                copy.leased(object, number, now)
+            };
+            let Some(value) = lease(&mut self.sequential, 0, here) else {
+                return false;
+            };
+            if lease(&mut self.parallel, worker, there).as_ref() != Some(&value) {
+                return false;
+            }
+            let pair = Pair {
+                object,
+                sequential: here,
+                worker,
+                parallel: there,
+                value,
+            };
+            let (one, other) = (&mut self.sequential, &mut self.parallel);
+            self.bijection.admit(&pair, one, other, now).is_ok()
+        })
     }
 
     /// Packets of a flow keep their order if one worker has them all, and does them in order.
@@ -200,12 +417,12 @@ impl<'a> Sides<'a> {
     /// Compares the state of both, after the last packet at `now` (ns).
     pub fn state(&mut self, program: &Program, deal: &Deal<'_>, now: u64) -> StateFound {
         let (one, other) = (&mut self.sequential, &mut self.parallel);
-        let (held, base) = (&deal.held, &self.base);
-        state::compare(program, held, base, one, other, &self.bijection, now)
+        let base = &self.base;
+        state::compare(program, deal, base, one, other, &self.bijection, now)
     }
 
     /// Looks whether entries lie where their keys say, after the last packet at `now` (ns).
     pub fn lying(&mut self, program: &Program, deal: &Deal<'_>, now: u64) -> Lying {
-        state::lying(program, deal, &mut self.parallel, now)
+        state::lying(program, deal, &self.base, &mut self.parallel, now)
     }
 }

@@ -12,6 +12,14 @@ const IPV6: u16 = 0x86dd;
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP6: u8 = 58;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+/// Extension headers that are stepped over.
+const MAX_EXTENSIONS: usize = 16;
 /// Bytes of an ICMP header before the packet that an error carries.
 const ICMP_HEADER: usize = 8;
 
@@ -21,6 +29,8 @@ pub struct Checksum {
     /// offset of its two bytes
     pub at: usize,
     covered: Vec<std::ops::Range<usize>>,
+    /// zero says that there is none (UDP, RFC 768; over IPv6 in tunnels, RFC 6935)
+    optional: bool,
 }
 
 impl Checksum {
@@ -37,10 +47,16 @@ impl Checksum {
         sum % 0xffff
     }
 
-    /// Whether it is as right in one packet as in the other.
+    /// Whether it is as right in one packet as in the other. One that is not there is not there in both: a sum that
+    /// comes out as zero is written as all ones where zero says that there is none.
     #[must_use]
     pub fn agrees(&self, one: &[u8], other: &[u8]) -> bool {
-        self.sum(one) == self.sum(other)
+        let none = |frame: &[u8]| self.optional && word(frame, self.at) == Some(0);
+        match (none(one), none(other)) {
+            (true, true) => true,
+            (false, false) => self.sum(one) == self.sum(other),
+            _ => false,
+        }
     }
 }
 
@@ -68,14 +84,15 @@ fn packet(frame: &[u8], at: usize, kind: u16, outer: bool, found: &mut Vec<Check
             found.push(Checksum {
                 at: at + 10,
                 covered: vec![header],
+                optional: false,
             });
             if length < 20 || piece & 0x1fff != 0 {
                 return;
             }
             (*protocol, at + 12..at + 20, at + length)
         }
-        (IPV6, 6) => match frame.get(at + 6) {
-            Some(next) => (*next, at + 8..at + 40, at + 40),
+        (IPV6, 6) => match behind(frame, at) {
+            Some((next, transport)) => (next, at + 8..at + 40, transport),
             None => return,
         },
         _ => return,
@@ -85,6 +102,7 @@ fn packet(frame: &[u8], at: usize, kind: u16, outer: bool, found: &mut Vec<Check
         TCP => (transport + 16, vec![addresses, message]),
         UDP => (transport + 6, vec![addresses, message]),
         ICMP => (transport + 2, vec![message]),
+        ICMP6 => (transport + 2, vec![addresses, message]),
         _ => return,
     };
     // Of a packet that is carried, only what is there counts, and its checksum may not be.
@@ -92,12 +110,36 @@ fn packet(frame: &[u8], at: usize, kind: u16, outer: bool, found: &mut Vec<Check
         found.push(Checksum {
             at: sum.0,
             covered: sum.1,
+            optional: protocol == UDP,
         });
     }
-    let error = matches!(frame.get(transport), Some(3 | 4 | 5 | 11 | 12));
-    if outer && protocol == ICMP && error {
-        packet(frame, transport + ICMP_HEADER, IPV4, false, found);
+    // RFC 792 and RFC 4443: errors carry the packet that they are about.
+    let inner = match (protocol, frame.get(transport)) {
+        (ICMP, Some(3 | 4 | 5 | 11 | 12)) => IPV4,
+        (ICMP6, Some(1..=4)) => IPV6,
+        _ => return,
+    };
+    if outer {
+        packet(frame, transport + ICMP_HEADER, inner, false, found);
     }
+}
+
+/// The protocol behind a header of IPv6 and its extension headers (RFC 8200, section 4), and where it begins; none of a
+/// fragment that is not the first.
+fn behind(frame: &[u8], at: usize) -> Option<(u8, usize)> {
+    let (mut next, mut at) = (*frame.get(at + 6)?, at + 40);
+    for _ in 0..MAX_EXTENSIONS {
+        let length = match next {
+            HOP_BY_HOP | ROUTING | DESTINATION => 8 * (usize::from(*frame.get(at + 1)?) + 1),
+            FRAGMENT if word(frame, at + 2)? >> 3 != 0 => return None,
+            FRAGMENT => 8,
+            AUTHENTICATION => 4 * (usize::from(*frame.get(at + 1)?) + 2),
+            _ => return Some((next, at)),
+        };
+        next = *frame.get(at)?;
+        at += length;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -126,6 +168,22 @@ mod tests {
             other[last.at] ^= 1;
             assert!(!last.agrees(&one, &other), "{text}");
         }
+    }
+
+    #[test]
+    fn a_datagram_without_a_checksum_agrees_with_one_without_only() {
+        let mut one =
+            packet("eth / ip 10.0.0.1 > 192.0.2.1 / udp 1000 > 53 / payload \"abc\"").unwrap();
+        one[40..42].fill(0);
+        let mut other = one.clone();
+        other[35] ^= 3;
+        let sums = checksums(&one);
+        assert!(sums.iter().all(|s| s.agrees(&one, &other)));
+        other[41] = 1;
+        assert!(!sums.last().unwrap().agrees(&one, &other));
+        // All ones is a sum.
+        other[40..42].fill(0xff);
+        assert!(!sums.last().unwrap().agrees(&one, &other));
     }
 
     #[test]

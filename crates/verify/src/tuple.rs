@@ -84,6 +84,37 @@ pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
 }
 
 impl Places {
+    /// Whether a number here is at the source's port or identifier, or at the destination's (true); none: elsewhere.
+    #[must_use]
+    pub fn side_of(&self, at: usize) -> Option<bool> {
+        if at == self.source_port {
+            Some(false)
+        } else {
+            (at == self.destination_port).then_some(true)
+        }
+    }
+
+    /// Whether a number here is an echo's identifier, which stands for both ports.
+    #[must_use]
+    pub fn is_echo(&self, at: usize) -> bool {
+        at == self.source_port && at == self.destination_port
+    }
+
+    /// Gives one end another port; of an echo the identifier.
+    pub fn write_port(&self, frame: &mut [u8], destination: bool, port: u16) {
+        let Some(mut tuple) = self.tuple(frame) else {
+            return;
+        };
+        let echo = self.source_port == self.destination_port;
+        if echo || destination {
+            tuple.destination.port = port;
+        }
+        if echo || !destination {
+            tuple.source.port = port;
+        }
+        self.write(frame, &tuple);
+    }
+
     /// Of a frame; none when it is of no flow that is known here, or is cut short before the end of its
     /// ports and checksum.
     #[must_use]
@@ -161,7 +192,7 @@ impl Places {
         }
     }
 
-    /// Replaces a word and mends the IPv4 header's and the transport's checksum, where they cover it.
+    /// Replaces a word and fixes the IPv4 header's and the transport's checksum, where they cover it.
     fn replace(&self, frame: &mut [u8], at: usize, to: u16, sums: (Option<usize>, bool)) {
         let Some(from) = word(frame, at) else {
             return;
@@ -170,8 +201,92 @@ impl Places {
         if let Some(header) = sums.0 {
             mend(frame, header, from, to);
         }
-        if sums.1 && !(self.protocol == UDP && word(frame, self.transport_sum) == Some(0)) {
-            mend(frame, self.transport_sum, from, to);
+        if sums.1 {
+            transport(frame, self.protocol, self.transport_sum, from, to);
+        }
+    }
+}
+
+/// A transport's checksum follows a word. A UDP datagram without one stays without, and one that has one keeps it: a
+/// sum of zero is written as all ones (RFC 768).
+fn transport(frame: &mut [u8], protocol: u8, at: usize, from: u16, to: u16) {
+    if protocol != UDP {
+        return mend(frame, at, from, to);
+    }
+    if word(frame, at) != Some(0) {
+        mend(frame, at, from, to);
+        if word(frame, at) == Some(0) {
+            put(frame, at, 0xffff);
+        }
+    }
+}
+
+/// The packet of IPv4 that an ICMP error carries: which flow it is of, and where that stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// the error's own checksum
+    error_sum: usize,
+    protocol: u8,
+    source: Range<usize>,
+    source_port: usize,
+    transport_sum: usize,
+}
+
+impl Carried {
+    /// Of a frame; none when it is no such error, or is cut short before the carried packet's ports.
+    #[must_use]
+    pub fn of(frame: &[u8]) -> Option<Self> {
+        let header = |at: usize| {
+            let first = *frame.get(at)?;
+            let length = usize::from(first & 15) * 4;
+            let whole = first >> 4 == 4 && length >= 20 && word(frame, at + 6)? & 0x1fff == 0;
+            whole.then_some((*frame.get(at + 9)?, at + length))
+        };
+        let (at, kind) = network(frame)?;
+        let (protocol, error) = header(at).filter(|_| kind == IPV4)?;
+        if protocol != ICMP || !matches!(frame.get(error)?, 3 | 4 | 5 | 11 | 12) {
+            return None;
+        }
+        let at = error + 8;
+        let (protocol, message) = header(at)?;
+        let (port, sum) = match protocol {
+            TCP => (message, message + 16),
+            UDP => (message, message + 6),
+            ICMP if matches!(frame.get(message)?, 0 | 8) => (message + 4, message + 2),
+            _ => return None,
+        };
+        word(frame, port)?;
+        Some(Self {
+            error_sum: error + 2,
+            protocol,
+            source: at + 12..at + 16,
+            source_port: port,
+            transport_sum: sum,
+        })
+    }
+
+    /// Protocol, address and port (or identifier) of who sent the carried packet.
+    #[must_use]
+    pub fn sender(&self, frame: &[u8]) -> Option<(u8, End)> {
+        let end = End {
+            address: frame.get(self.source.clone())?.to_vec(),
+            port: word(frame, self.source_port)?,
+        };
+        Some((self.protocol, end))
+    }
+
+    /// Gives the carried packet's sender another port, and follows it in the checksums that are there.
+    pub fn write_port(&self, frame: &mut [u8], to: u16) {
+        let Some(from) = word(frame, self.source_port) else {
+            return;
+        };
+        put(frame, self.source_port, to);
+        mend(frame, self.error_sum, from, to);
+        // TCP's checksum may lie beyond the end.
+        if let Some(before) = word(frame, self.transport_sum) {
+            transport(frame, self.protocol, self.transport_sum, from, to);
+            let after = word(frame, self.transport_sum).unwrap_or(before);
+            mend(frame, self.error_sum, before, after);
         }
     }
 }
@@ -237,6 +352,53 @@ mod tests {
         places.write(&mut frame, &tuple);
         assert_eq!(word(&frame, 34), Some(99));
         assert_eq!(word(&frame, 40), Some(0));
+    }
+
+    #[test]
+    fn a_checksum_that_comes_out_as_zero_is_all_ones() {
+        let mut frame =
+            packet("eth / ip 10.0.0.1 > 192.0.2.1 / udp 1 > 2 / payload \"a\"").unwrap();
+        let places = Places::of(&frame).unwrap();
+        let before = word(&frame, 40).unwrap();
+        let mut tuple = places.tuple(&frame).unwrap();
+        // One's complement: what the sum lacks goes into the port.
+        let lacking = u32::from(before) + 1;
+        tuple.source.port = ((lacking & 0xffff) + (lacking >> 16)) as u16;
+        places.write(&mut frame, &tuple);
+        assert_eq!(word(&frame, 40), Some(0xffff));
+    }
+
+    #[test]
+    fn who_sent_what_an_error_carries_gets_another_port() {
+        for inner in [
+            "udp 1000 > 53 / payload \"abcdefgh\"",
+            "tcp 1000 > 80",
+            "icmp echo 1000 1",
+        ] {
+            let text = |port: u16| {
+                let inner = inner.replace("1000", &port.to_string());
+                let carried = format!("ip 192.0.2.1 > 198.51.100.7 / {inner}");
+                packet(&format!(
+                    "eth / ip 198.51.100.7 > 192.0.2.1 / icmp unreachable 3 / {carried}"
+                ))
+                .unwrap()
+            };
+            let mut frame = text(1000);
+            let carried = Carried::of(&frame).unwrap();
+            let (_, end) = carried.sender(&frame).unwrap();
+            assert_eq!(
+                (end.port, end.address.as_slice()),
+                (1000, &[192, 0, 2, 1][..])
+            );
+            carried.write_port(&mut frame, 4242);
+            assert_eq!(frame[34..], text(4242)[34..], "{inner}");
+            for length in 0..frame.len() {
+                let mut cut = frame[..length].to_vec();
+                if let Some(carried) = Carried::of(&cut) {
+                    carried.write_port(&mut cut, 7);
+                }
+            }
+        }
     }
 
     #[test]

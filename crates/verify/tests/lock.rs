@@ -21,10 +21,16 @@ fn churning(packets: u64, seconds: f64) -> Generated {
     })
 }
 
-fn locked(function: &Function, workers: u32, schedule: Schedule, packets: u64) -> Findings {
+fn locked(
+    function: &Function,
+    workers: u32,
+    schedule: Schedule,
+    packets: u64,
+    seconds: f64,
+) -> Findings {
     let rss = vec![by(&plain_key(), workers, &Field::ALL); 2];
     let deal = Deal::even(&function.program, workers, &rss, function.locked());
-    function.verify(&deal, schedule, &mut churning(packets, 130.0))
+    function.verify(&deal, schedule, &mut churning(packets, seconds))
 }
 
 #[test]
@@ -38,7 +44,7 @@ fn a_bridge_that_workers_share_is_equal() {
         (8, Schedule::Threads),
         (4, Schedule::Ingress),
     ] {
-        let found = locked(&bridge, workers, schedule, 12_000);
+        let found = locked(&bridge, workers, schedule, 12_000, 130.0);
         assert!(found.equal, "{workers} {schedule:?}");
         assert_eq!(found.compared, 12_000);
         assert_eq!(found.writers.is_some(), workers > 1);
@@ -51,7 +57,7 @@ fn a_bridge_that_workers_share_is_equal() {
 fn functions_with_all_that_they_write_under_the_lock_are_equal() {
     for name in ["firewall", "nat", "policer", "psd"] {
         let function = Function::named(name);
-        let found = locked(&function, 4, Schedule::Seeded(7), 12_000);
+        let found = locked(&function, 4, Schedule::Seeded(7), 12_000, 130.0);
         assert!(found.equal, "{name}");
         let writers = found.writers.unwrap();
         assert!(
@@ -110,4 +116,84 @@ fn a_lock_that_is_dropped_is_caught() {
     let found = found.expect("no seed showed it");
     let kinds: Vec<Kind> = found.differences.iter().map(|d| d.kind).collect();
     assert!(kinds.contains(&Kind::Bytes), "{kinds:?}");
+}
+
+/// A hundred packets and one each second are forwarded, and time is subtracted.
+const LIMIT: &str = r#"
+#include <millrace/nf.h>
+
+PORTS(LAN, WAN);
+struct window { __u64 since, count; };
+VECTOR(window, struct window, .capacity = 1);
+
+ON_PACKET(p)
+{
+	struct window *w = vector_at(&window, 0);
+
+	if (!w)
+		return DROP;
+	if (p->time - w->since > SECONDS(1)) {
+		w->since = p->time;
+		w->count = 0;
+	}
+	if (w->count > 100)
+		return DROP;
+	w->count++;
+	return FORWARD(peer(p));
+}
+"#;
+
+/// The same with the kernel's clocks, one for each of the four, and the difference of them all.
+const CLOCKS: &str = r#"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+struct seen { __u64 ns, boot, coarse, tai, ticks, back; };
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct seen);
+} seen SEC(".maps");
+
+SEC("xdp")
+int clocks(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	struct seen *s = bpf_map_lookup_elem(&seen, &zero);
+	__u64 ns = bpf_ktime_get_ns(), boot = bpf_ktime_get_boot_ns();
+	__u64 coarse = bpf_ktime_get_coarse_ns(), tai = bpf_ktime_get_tai_ns(), ticks = bpf_jiffies64();
+
+	if (!s)
+		return XDP_ABORTED;
+	if (ns < s->ns || boot < s->boot || coarse < s->coarse || tai < s->tai || ticks < s->ticks) {
+		s->back++;
+		return XDP_DROP;
+	}
+	s->ns = ns;
+	s->boot = boot;
+	s->coarse = coarse;
+	s->tai = tai;
+	s->ticks = ticks;
+	return XDP_TX;
+}
+
+char _license[] SEC("license") = "MIT";
+"#;
+
+/// However far workers are apart, no packet has an earlier time than one that committed before it.
+#[test]
+fn time_does_not_go_back_in_the_order_of_commits() {
+    // Each is one of 3,000 in less than a second: nobody begins anew, and no clock runs backwards.
+    for (text, forwarded) in [(LIMIT, 101), (CLOCKS, 3_000)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("timed.c");
+        std::fs::write(&path, text).unwrap();
+        let function = Function::of(&path, &[], &[]);
+        for schedule in [Schedule::Seeded(1), Schedule::Threads] {
+            let found = locked(&function, 4, schedule, 3_000, 0.9);
+            assert!(found.equal, "{schedule:?}");
+            assert_eq!(found.forwarded, forwarded, "{schedule:?}");
+        }
+    }
 }

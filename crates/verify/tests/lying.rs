@@ -5,13 +5,24 @@
 mod common;
 
 use common::*;
+use millrace_dataplane::Share;
 use millrace_model::Limits;
-use millrace_object::program::ObjectId;
-use millrace_plan::{Plan, Wanted};
+use millrace_object::program::{ObjectId, Program};
+use millrace_plan::{Carried, Plan, Treatment, Wanted};
+use millrace_steer::Steering;
 use millrace_traffic::generate::Spec;
-use millrace_verify::{Deal, Findings, Generated, Kind, Schedule, held};
+use millrace_verify::{Deal, Dispatch, Findings, Generated, Kind, Schedule, held};
 
 const WORKERS: u32 = 4;
+
+/// The worker behind the right one.
+struct Next(Vec<Steering>);
+
+impl Dispatch for Next {
+    fn worker(&self, port: u32, frame: &[u8]) -> u32 {
+        (self.0.worker(port, frame) + 1) % WORKERS
+    }
+}
 
 fn planned(of: &Function) -> Plan {
     let checked = millrace_check::check(&of.program, &Default::default()).unwrap();
@@ -19,9 +30,23 @@ fn planned(of: &Function) -> Plan {
     let wanted = Wanted {
         cores: WORKERS,
         nic: "generic".into(),
+        // By R6 a worker has to be told which numbers come home to it (tests/homing.rs).
+        carried: Carried::Compared,
         ..Wanted::default()
     };
     millrace_plan::plan(&mut model, &of.program, &wanted).unwrap()
+}
+
+/// How the objects stand on the workers.
+fn shares(plan: &Plan, program: &Program) -> Vec<Share> {
+    let objects = (0..).map(ObjectId).zip(&program.objects);
+    objects
+        .map(|(id, object)| match plan.treatment(id) {
+            Treatment::Shard => Share::divided(object.capacity),
+            Treatment::Merge => Share::merged(&[]),
+            _ => Share::Copied,
+        })
+        .collect()
 }
 
 /// Verifies under keys of one secret, looking for entries under those of another.
@@ -31,7 +56,7 @@ fn verified(of: &Function, plan: &Plan, secrets: [u8; 2]) -> Findings {
         &of.program,
         WORKERS,
         &steering,
-        held(plan, &of.program, &Default::default()),
+        held(&shares(plan, &of.program), &of.program),
     );
     let deal = Deal {
         finder: Some(plan.finder(&other)),
@@ -95,4 +120,73 @@ fn entries_of_one_index_lie_at_one_worker_and_every_index_has_some() {
     assert_eq!(at.len(), steering[0].nic.table().len());
     // A key of another length is none of the object's.
     assert_eq!(finder.lies(buckets, &[10, 0, 0]), None);
+}
+
+/// A place of an array for each source, by the last bits of its address; most are never touched, and some are at zero again.
+const PLACES: &str = r#"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} places SEC(".maps");
+
+SEC("xdp")
+int place(struct xdp_md *ctx)
+{
+	unsigned char *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 key;
+	__u64 *count;
+
+	if (data + 34 > end || data[12] != 8 || data[13] != 0 || data[14] != 0x45)
+		return XDP_PASS;
+	key = data[29] | (data[28] & 3) << 8;
+	count = bpf_map_lookup_elem(&places, &key);
+	if (count && ++*count == 5)
+		*count = 0;
+	return count && *count == 3 ? XDP_DROP : XDP_TX;
+}
+
+char _license[] SEC("license") = "MIT";
+"#;
+
+#[test]
+fn elements_that_nobody_touched_are_nobodys_entries() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("places.c");
+    std::fs::write(&path, PLACES).unwrap();
+    let places = Function::of(&path, &[], &[]);
+    let plan = planned(&places);
+    assert_eq!(plan.strategy, millrace_plan::Strategy::Shard);
+    let found = verified(&places, &plan, [1, 1]);
+    assert!(found.equal, "{:?}", found.differences.first());
+    assert!(
+        (10..900).contains(&found.found_by_index),
+        "{}",
+        found.found_by_index
+    );
+    // Everything at the next worker: each verdict and each value is right, and every entry lies elsewhere.
+    let steering = plan.steering(2, [1; 32]).unwrap();
+    let next = Next(steering.clone());
+    let held = held(&shares(&plan, &places.program), &places.program);
+    let deal = Deal {
+        finder: Some(plan.finder(&steering)),
+        ..Deal::even(&places.program, WORKERS, &next, held)
+    };
+    let mut trace = Generated(Spec {
+        packets: 5_000,
+        flows: 300,
+        ..Spec::default()
+    });
+    let found = places.verify(&deal, Schedule::Ingress, &mut trace);
+    assert!(!found.equal && found.found_by_index == 0);
+    let lies = |d: &millrace_verify::Difference| d.what.contains("lies at worker");
+    assert!(
+        found.differences.iter().all(lies),
+        "{:?}",
+        found.differences
+    );
 }

@@ -13,8 +13,7 @@ use millrace_object::insn::Insn;
 use millrace_object::program::{Nesting, Program};
 use rand::Rng;
 
-use super::TRACE;
-use super::interpreted::{BEGIN, Entries, Outcome, Packet, STEP, gather, interpret, packet};
+use super::interpreted::{BEGIN, Entries, Outcome, Packet, STEP, gather, interpret, packet, trace};
 
 /// What a batch showed.
 #[derive(Debug, Default)]
@@ -108,26 +107,44 @@ impl Bench {
         random: &mut impl Rng,
         each: usize,
     ) -> Result<Trial, String> {
-        let program = super::program(bodies);
-        let checked = millrace_check::check(&program, checker)
+        self.compare(&super::program(bodies), checker, sanitize, random, each)
+    }
+
+    /// The same for the entries of any program. It has a global of eight bytes that it may write: the last one shows
+    /// after each packet what it holds.
+    ///
+    /// # Errors
+    /// The checker refuses it, there is no such global, or no compiler.
+    pub fn compare(
+        &self,
+        program: &Program,
+        checker: &Options,
+        sanitize: bool,
+        random: &mut impl Rng,
+        each: usize,
+    ) -> Result<Trial, String> {
+        let checked = millrace_check::check(program, checker)
             .map_err(|r| format!("admitted alone and refused together: {r:?}"))?;
-        let packets: Vec<Packet> = (0..each * bodies.len())
-            .map(|i| packet(random, i % bodies.len()))
+        let count = program.entries.len();
+        let packets: Vec<Packet> = (0..each * count)
+            .map(|i| packet(random, i % count))
             .collect();
         let mut trial = Trial::default();
-        let with_text = |what: String, program: usize| {
-            let text = bodies.get(program).map(|b| super::text(b));
+        let with_text = |what: String, entry: usize| {
+            let function = program.entries.get(entry).map(|e| e.function);
+            let function = function.and_then(|f| program.functions.get(f.0));
+            let text = function.map(|f| format!("{}\n{}", f.name, super::text(&f.insns)));
             Some(format!("{what}\n{}", text.unwrap_or_default()))
         };
         let mut expected = None;
-        match interpret(&program, &packets) {
+        match interpret(program, &packets) {
             Ok(all) => {
                 trial.fired = all.fired;
                 expected = Some((all.outcomes, all.entries));
             }
             Err((program, what)) => trial.interpreter = with_text(what, program),
         }
-        let text = match alone::emit(&program, &checked, "batch.c") {
+        let text = match alone::emit(program, &checked, "batch.c") {
             Ok(text) => text,
             Err(what) => {
                 trial.emitter = Some(what.to_string());
@@ -135,7 +152,7 @@ impl Bench {
             }
         };
         let module = self.compile(&text, sanitize)?;
-        let (found, entries) = match self.run(&program, &module, &packets) {
+        let (found, entries) = match self.run(program, &module, &packets) {
             Ok(both) => both,
             Err((at, said)) => {
                 trial.sanitizer = with_text(said, packets.get(at).map_or(0, |p| p.program));
@@ -172,6 +189,29 @@ impl Bench {
         Ok(trial)
     }
 
+    /// Runs `work` while a header of the fast path says `before` where it says `now`.
+    ///
+    /// # Errors
+    /// The header cannot be read or written, or does not say `now`.
+    pub fn with_header<T>(
+        &self,
+        header: &str,
+        now: &str,
+        before: &str,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, String> {
+        let headers = self.cache.headers().map_err(|e| e.to_string())?;
+        let path = headers.join("fastpath").join(header);
+        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+        if !text.contains(now) {
+            return Err(format!("{header} does not say `{now}`"));
+        }
+        std::fs::write(&path, text.replace(now, before)).map_err(|e| e.to_string())?;
+        let result = work();
+        std::fs::write(&path, text).map_err(|e| e.to_string())?;
+        Ok(result)
+    }
+
     fn compile(&self, text: &str, sanitize: bool) -> Result<PathBuf, String> {
         let folder = self.folder.path();
         let (source, module) = (folder.join("batch.c"), folder.join("batch.so"));
@@ -197,7 +237,10 @@ impl Bench {
         let none = |e: std::io::Error| (0, e.to_string());
         let mut input = Vec::new();
         let word = |n: usize| (n as u32).to_le_bytes();
-        let head = [TRACE.0, packets.len(), BEGIN as usize, STEP as usize];
+        let Some(trace) = trace(program) else {
+            return Err((0, "no global of eight bytes".into()));
+        };
+        let head = [trace.0, packets.len(), BEGIN as usize, STEP as usize];
         input.extend(head.map(word).concat());
         for object in &program.objects {
             let initial = object.initial.as_deref().unwrap_or_default();

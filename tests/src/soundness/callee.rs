@@ -1,6 +1,8 @@
 //! What generated programs may call.
 
-use millrace_object::helper::{map_delete_elem, tail_call, timer_cancel, timer_start};
+use millrace_object::helper::{
+    ktime_get_ns, map_delete_elem, tail_call, timer_cancel, timer_start,
+};
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::ObjectId;
 
@@ -16,6 +18,12 @@ pub const ELEMENT: usize = 3;
 pub const LEAVE: usize = 4;
 /// What timers of [`ALARMS`] call.
 pub const TICK: usize = 5;
+/// What subtracts two addresses.
+pub const APART: usize = 7;
+/// What compares an address with another, and writes to neither.
+pub const MARK: usize = 8;
+/// What subtracts an address from one of its own stack.
+pub const BELOW: usize = 9;
 /// What timers of [`TICKS`](super::objects::TICKS) call.
 pub const TOCK: usize = 6;
 
@@ -29,6 +37,9 @@ pub fn all() -> [Vec<Insn>; CALLEES] {
         leave(),
         tick(),
         tock(),
+        apart(),
+        mark(),
+        below(),
     ]
 }
 
@@ -85,12 +96,22 @@ fn leave() -> Vec<Insn> {
     ]
 }
 
-/// A timer's function. r2: a key of 8 bytes, r3: its value of 32 with the timer at byte 8. Writes the value,
+/// A timer's function. r2: a key of 8 bytes, r3: its value of 32 with the timer at byte 8. Writes the value, whose
+/// key is another where time is negative,
 /// and every other time starts the timer again.
 fn tick() -> Vec<Insn> {
     vec![
         alu(AluOp::Mov, 6, Operand::Reg(Reg(3))),
         load(Size::B8, 7, 2, 0),
+        call(&ktime_get_ns::HELPER),
+        Insn::Branch {
+            condition: Condition::SignedGe,
+            width: Width::W64,
+            left: Reg(0),
+            right: Operand::Imm(0),
+            target: 5,
+        },
+        alu(AluOp::Mov, 7, Operand::Imm(77)),
         load(Size::B8, 0, 6, 0),
         alu(AluOp::Mul, 0, Operand::Imm(7)),
         alu(AluOp::Add, 0, Operand::Reg(Reg(7))),
@@ -100,7 +121,7 @@ fn tick() -> Vec<Insn> {
             width: Width::W64,
             left: Reg(0),
             right: Operand::Imm(1),
-            target: 13,
+            target: 16,
         },
         alu(AluOp::Mov, 1, Operand::Reg(Reg(6))),
         alu(AluOp::Add, 1, Operand::Imm(8)),
@@ -216,6 +237,43 @@ fn element() -> Vec<Insn> {
             target: 11,
         },
         alu(AluOp::Mov, 0, Operand::Imm(1)),
+        Insn::Exit,
+    ]
+}
+
+/// r1, r2: places. How far the first is after the second.
+fn apart() -> Vec<Insn> {
+    vec![
+        alu(AluOp::Mov, 0, Operand::Reg(Reg(1))),
+        alu(AluOp::Sub, 0, Operand::Reg(Reg(2))),
+        Insn::Exit,
+    ]
+}
+
+/// r1, r2: places. Whether they are the same one.
+fn mark() -> Vec<Insn> {
+    vec![
+        store(Size::B8, 10, -8, 1),
+        load(Size::B8, 1, 10, -8),
+        alu(AluOp::Mov, 0, Operand::Imm(1)),
+        Insn::Branch {
+            condition: Condition::Eq,
+            width: Width::W64,
+            left: Reg(1),
+            right: Operand::Reg(Reg(2)),
+            target: 5,
+        },
+        alu(AluOp::Mov, 0, Operand::Imm(0)),
+        Insn::Exit,
+    ]
+}
+
+/// r1: a place. How far a place of its own stack is above it: no number of BPF's.
+fn below() -> Vec<Insn> {
+    vec![
+        alu(AluOp::Mov, 0, Operand::Reg(Reg(10))),
+        alu(AluOp::Add, 0, Operand::Imm(-8)),
+        alu(AluOp::Sub, 0, Operand::Reg(Reg(1))),
         Insn::Exit,
     ]
 }

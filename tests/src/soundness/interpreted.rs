@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use millrace_check::reference::{End, Machine};
+use millrace_check::reference::{End, Layout, Machine};
 use millrace_object::insn::Insn;
-use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role};
+use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role, StateObject};
 use rand::{Rng, RngExt};
-
-use super::{CALLEES, TRACE};
 
 /// Ports that a packet may go to.
 const PORTS: u32 = 2;
@@ -60,6 +58,12 @@ pub struct Interpreted {
     pub(super) fired: u64,
 }
 
+/// The global that shows what a program has computed: the last of eight bytes that can be written.
+pub(super) fn trace(program: &Program) -> Option<ObjectId> {
+    let shows = |o: &StateObject| o.kind.name == "global" && !o.read_only && o.value_bytes == 8;
+    program.objects.iter().rposition(shows).map(ObjectId)
+}
+
 /// Whether the interpreter alone sees a program do what no admitted program may, on so many packets.
 pub fn trips(insns: &[Insn], random: &mut impl Rng, packets: usize) -> bool {
     let program = super::program(&[insns.to_vec()]);
@@ -92,21 +96,46 @@ pub fn packet(random: &mut impl Rng, program: usize) -> Packet {
     }
 }
 
-/// What the interpreter makes of the packets. The error says which program did what.
+/// What the interpreter makes of the packets. The error says which program did what: what no admitted program does,
+/// or what depends on where memory lies.
 pub fn interpret(program: &Program, packets: &[Packet]) -> Result<Interpreted, (usize, String)> {
-    let mut machine = Machine::exact(program);
+    let one = interpret_in(program, packets, Layout::Ascending)?;
+    let other = interpret_in(program, packets, Layout::Descending)?;
+    for ((p, a), b) in packets.iter().zip(&one.outcomes).zip(&other.outcomes) {
+        if a != b {
+            return Err((
+                p.program,
+                format!("where memory lies can be told:\n{a:x?}\n{b:x?}"),
+            ));
+        }
+    }
+    if one.entries != other.entries {
+        return Err((0, "where memory lies can be told from the state".into()));
+    }
+    Ok(one)
+}
+
+fn interpret_in(
+    program: &Program,
+    packets: &[Packet],
+    layout: Layout,
+) -> Result<Interpreted, (usize, String)> {
+    let mut machine = Machine::exact_laid_out(program, layout);
     machine.ports(PORTS);
     let (mut outcomes, mut fired) = (Vec::new(), 0);
     for (number, p) in (0..).zip(packets) {
         let now = machine.advance(BEGIN + STEP * number, MOST_STEPS);
         fired += now.map_err(|violation| (p.program, violation.0))?;
         machine.packet(&p.bytes, p.headroom, p.port);
-        let verdict = match machine.run(FunctionId(CALLEES + p.program), Role::Xdp, MOST_STEPS) {
+        let entry = program.entries.get(p.program);
+        let function = entry.map_or(FunctionId(p.program), |e| e.function);
+        let verdict = match machine.run(function, Role::Xdp, MOST_STEPS) {
             Ok(End::Verdict(verdict)) => verdict,
             Ok(End::OutOfSteps) => return Err((p.program, "does not end".into())),
             Err(violation) => return Err((p.program, violation.0)),
         };
-        let trace = machine.value(TRACE).unwrap_or_default();
+        let trace = trace(program).and_then(|t| machine.value(t));
+        let trace = trace.unwrap_or_default();
         outcomes.push(Outcome {
             fate: match verdict as u32 {
                 number @ 0..=4 => number,

@@ -14,7 +14,7 @@ use millrace_object::program::{Dialect, Entry, Function, FunctionId, Program, Ro
 pub use objects::TRACE;
 
 /// How many functions come before the entries: those that they may call, or have called back.
-pub const CALLEES: usize = 7;
+pub const CALLEES: usize = 10;
 
 /// A program of these entries; entry `i` is function `CALLEES + i`.
 #[must_use]

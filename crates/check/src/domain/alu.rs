@@ -5,6 +5,7 @@ use millrace_object::insn::{AluOp, ByteOrder, Size, Width};
 use super::range::{Range, bits};
 use super::scalar::Scalar;
 use super::tnum::{Tnum, low_mask};
+use crate::planted::{self, Planted};
 
 /// `a op b` at the width; a 32-bit result is zero-extended.
 #[must_use]
@@ -24,6 +25,9 @@ pub fn alu(op: AluOp, width: Width, a: &Scalar, b: &Scalar) -> Scalar {
             Scalar { bits: t, r64, r32 }
                 .deduce()
                 .unwrap_or_else(Scalar::unknown)
+        }
+        Width::W32 if planted::is(Planted::UpperHalfKept) && op != AluOp::Mov => {
+            alu(op, Width::W64, a, b)
         }
         Width::W32 => {
             let low = b.low32();
@@ -70,6 +74,7 @@ fn range_of(op: AluOp, width: Width, a: Range, b: &Scalar) -> Range {
         AluOp::Xor => Range::full(width),
         AluOp::Lsh => a.lsh(least, most, width),
         AluOp::Rsh => a.rsh(least, most, width),
+        AluOp::Arsh if planted::is(Planted::ArithmeticShiftLogical) => a.rsh(least, most, width),
         AluOp::Arsh => a.arsh(least, most, width),
         AluOp::Mov => r,
     }
@@ -88,6 +93,7 @@ fn bits_of(op: AluOp, width: Width, a: Tnum, b: &Scalar) -> Tnum {
         (AluOp::Mov, _) => b.bits,
         (AluOp::Lsh, Some(k)) => a.lsh(k),
         (AluOp::Rsh, Some(k)) => a.rsh(k),
+        (AluOp::Arsh, Some(k)) if planted::is(Planted::ArithmeticShiftLogical) => a.rsh(k),
         (AluOp::Arsh, Some(k)) => match width {
             Width::W64 => a.arsh(k),
             Width::W32 => a.sign_extend(32).arsh(k),
@@ -105,6 +111,9 @@ pub fn neg(width: Width, a: &Scalar) -> Scalar {
 /// The low bytes of `a`, sign-extended to the width.
 #[must_use]
 pub fn sign_extend(width: Width, from: Size, a: &Scalar) -> Scalar {
+    if planted::is(Planted::SignForgotten) {
+        return zero_extend(from.bytes() * 8, a);
+    }
     let count = from.bytes() * 8;
     let half = 1i64 << (count - 1).min(62);
     let fits = count < 64 && a.r64.smin >= -half && a.r64.smax < half;

@@ -5,6 +5,7 @@ use millrace_object::insn::{Condition, Width};
 use super::range::{Range, bits};
 use super::scalar::Scalar;
 use super::tnum::{Tnum, low_mask};
+use crate::planted::{self, Planted};
 
 /// The condition that holds when this one fails; none for [`Condition::Test`], whose failing has no name.
 #[must_use]
@@ -49,6 +50,11 @@ pub fn assume(
     a: &Scalar,
     b: &Scalar,
 ) -> Option<(Scalar, Scalar)> {
+    let width = if planted::is(Planted::NarrowTellsWide) {
+        Width::W64
+    } else {
+        width
+    };
     if holds {
         return assume_holds(condition, width, a, b);
     }
@@ -88,6 +94,12 @@ fn range_mut(s: &mut Scalar, width: Width) -> &mut Range {
 
 /// `a + gap <= b`
 fn less(width: Width, a: &Scalar, b: &Scalar, gap: u64, signed: bool) -> Option<(Scalar, Scalar)> {
+    let signed = signed && !planted::is(Planted::SignedAsUnsigned);
+    let gap = if planted::is(Planted::AtMostIsLess) {
+        1
+    } else {
+        gap
+    };
     let (mut x, mut y) = (*a, *b);
     let (ra, rb) = (range_mut(&mut x, width), range_mut(&mut y, width));
     if signed {

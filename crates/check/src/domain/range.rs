@@ -5,6 +5,8 @@
 
 use millrace_object::insn::Width;
 
+use crate::planted::{self, Planted};
+
 /// Bounds, all inclusive. For 32 bits the unsigned ones are below 2^32 and the signed ones are
 /// those of the number read as an `i32`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +159,11 @@ impl Range {
     /// `self + b`
     #[must_use]
     pub fn add(self, b: Range, width: Width) -> Range {
+        if planted::is(Planted::SumUnwrapped) {
+            let top = Range::full(width).umax;
+            let most = self.umax.saturating_add(b.umax).min(top);
+            return Range::of_unsigned(self.umin.saturating_add(b.umin).min(most), most, width);
+        }
         Range::fit(
             i128::from(self.umin) + i128::from(b.umin),
             i128::from(self.umax) + i128::from(b.umax),
@@ -218,63 +225,93 @@ impl Range {
     /// `self / b`, unsigned; by zero gives 0
     #[must_use]
     pub fn div(self, b: Range, width: Width) -> Range {
-        if b.umin == 0 {
-            return Range::of_unsigned(0, self.umax, width);
+        let most = self.umax / b.umin.max(1);
+        match (b.umin, b.umax) {
+            (_, 0) => Range::constant(0, width),
+            (0, _) => Range::of_unsigned(0, most, width),
+            _ => Range::of_unsigned(self.umin / b.umax, most, width),
         }
-        Range::of_unsigned(self.umin / b.umax, self.umax / b.umin, width)
     }
 
     /// `self % b`, unsigned; by zero leaves `self`
     #[must_use]
     pub fn modulo(self, b: Range, width: Width) -> Range {
-        if b.umin == 0 {
-            Range::of_unsigned(0, self.umax, width)
-        } else if self.umax < b.umin {
+        let by_zero = b.umin == 0 && !(planted::is(Planted::RemainderByZero) && b.umax > 0);
+        if b.umax == 0 || self.umax < b.umin {
             self
+        } else if by_zero {
+            Range::of_unsigned(0, self.umax, width)
         } else {
             Range::of_unsigned(0, self.umax.min(b.umax - 1), width)
         }
     }
 
-    /// `self / b`, signed; precise for positive divisors
-    #[must_use]
-    pub fn signed_div(self, b: Range, width: Width) -> Range {
-        if b.smin < 1 {
-            return Range::full(width);
-        }
-        let corners = [
-            self.smin / b.smin,
-            self.smin / b.smax,
-            self.smax / b.smin,
-            self.smax / b.smax,
-        ];
+    /// Known signed bounds only.
+    fn of_signed(lo: i64, hi: i64, width: Width) -> Self {
         Range {
-            smin: corners.iter().copied().fold(i64::MAX, i64::min),
-            smax: corners.iter().copied().fold(i64::MIN, i64::max),
+            smin: lo,
+            smax: hi,
             ..Range::full(width)
         }
     }
 
-    /// `self % b`, signed, with the sign of `self`; precise for positive divisors
+    /// `self / b`, signed, towards zero; by zero gives 0, the minimum by -1 the minimum
+    #[must_use]
+    pub fn signed_div(self, b: Range, width: Width) -> Range {
+        let full = Range::full(width);
+        if (self.smin, self.smax) == (full.smin, full.smin) && (b.smin, b.smax) == (-1, -1) {
+            return self;
+        }
+        // With divisors of one sign the quotient grows or falls with each operand, so that its bounds are at
+        // corners.
+        let below = (b.smin < 0).then_some((b.smin, b.smax.min(-1)));
+        let above = (b.smax > 0).then_some((b.smin.max(1), b.smax));
+        let (mut lo, mut hi) = (i128::MAX, i128::MIN);
+        let mut include = |quotient: i128| {
+            lo = lo.min(quotient);
+            hi = hi.max(quotient);
+        };
+        if b.smin <= 0 && b.smax >= 0 {
+            include(0);
+        }
+        for (least, most) in below.into_iter().chain(above) {
+            for divisor in [least, most] {
+                include(i128::from(self.smin) / i128::from(divisor));
+                include(i128::from(self.smax) / i128::from(divisor));
+            }
+        }
+        // Only the minimum by -1 is outside.
+        match (i64::try_from(lo), i64::try_from(hi)) {
+            (Ok(lo), Ok(hi)) if hi <= full.smax => Range::of_signed(lo, hi, width),
+            _ => full,
+        }
+    }
+
+    /// `self % b`, signed, with the sign of `self`; by zero leaves `self`, the minimum by -1 gives 0
     #[must_use]
     pub fn signed_mod(self, b: Range, width: Width) -> Range {
-        if b.smin < 1 {
-            return Range::full(width);
+        let distance = |x: i64| x.unsigned_abs();
+        let farthest = distance(b.smin).max(distance(b.smax));
+        let with_zero = b.smin <= 0 && b.smax >= 0;
+        let nearest = match (with_zero, b.smin > 0) {
+            (true, _) => 0,
+            (false, true) => distance(b.smin),
+            (false, false) => distance(b.smax),
+        };
+        let smaller = distance(self.smin) < nearest && distance(self.smax) < nearest;
+        if farthest == 0 || smaller {
+            return self;
         }
-        let most = b.smax - 1;
-        Range {
-            smin: if self.smin < 0 {
-                self.smin.max(-most)
-            } else {
-                0
-            },
-            smax: if self.smax > 0 {
-                self.smax.min(most)
-            } else {
-                0
-            },
-            ..Range::full(width)
-        }
+        // The remainder is nearer to zero than the divisor and no farther than the dividend, which is left as it
+        // is if the divisor may be zero.
+        let most = i64::try_from(farthest - 1).unwrap_or(i64::MAX);
+        let most = if with_zero { i64::MAX } else { most };
+        let lo = if with_zero {
+            self.smin
+        } else {
+            self.smin.max(-most)
+        };
+        Range::of_signed(lo.min(0), self.smax.min(most).max(0), width)
     }
 
     /// `self << by` for every shift in `least..=most`, both below the width

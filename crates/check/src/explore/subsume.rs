@@ -3,6 +3,7 @@
 
 use crate::domain::value::Id;
 use crate::domain::{Link, Pointer, Region, Value};
+use crate::planted::{self, Planted};
 use crate::rules::iterator;
 use crate::state::{FrameState, State};
 
@@ -147,7 +148,8 @@ impl Names {
         match (old, new) {
             (Value::Gone(_), _) => true,
             (Value::Scalar(s, i), Value::Scalar(t, j)) => {
-                s.includes(t) && (s.as_constant().is_some() || self.same(*i, *j))
+                let within = s.includes(t) || planted::is(Planted::AnyNumberIncluded);
+                within && (s.as_constant().is_some() || self.same(*i, *j))
             }
             (Value::Pointer(p), Value::Pointer(q)) => self.pointer(p, q, a, b),
             _ => false,

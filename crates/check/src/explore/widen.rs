@@ -9,6 +9,7 @@ use crate::domain::range::Range;
 use crate::domain::tnum::low_mask;
 use crate::domain::value::Id;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Tnum, Value};
+use crate::planted::{self, Planted};
 use crate::rules::alu::REACH;
 use crate::state::{Base, FrameState, State};
 
@@ -99,6 +100,9 @@ impl Widening<'_> {
 
     fn value(&mut self, a: &Value, b: &Value, result: &mut State) -> Value {
         match (a, b) {
+            (Value::Scalar(x, i), Value::Scalar(..)) if planted::is(Planted::WidenNothing) => {
+                Value::Scalar(*x, *i)
+            }
             (Value::Scalar(x, i), Value::Scalar(y, j)) => {
                 let link = if i == j { *i } else { Link::NONE };
                 Value::Scalar(self.scalar(x, y), link)

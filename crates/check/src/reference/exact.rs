@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 use millrace_object::helper::Helper;
 use millrace_object::program::{Dialect, Nesting, ObjectId, Program, StateObject};
 
-use super::{APART, Machine, Violation, timer, violation};
+use super::{APART, Layout, Machine, Violation, timer, violation};
 
 const MOST: i64 = 0xffff;
 pub(super) const ENOENT: i64 = 2;
@@ -48,7 +48,7 @@ pub struct Exact {
     pub(super) made: Vec<ObjectId>,
     /// records that are held: address and object
     held: Vec<(u64, ObjectId)>,
-    /// by address, which is the order they were reserved in
+    /// by address, which is the order they were reserved in, or the reverse (`Layout`)
     submitted: BTreeMap<u64, (ObjectId, Vec<u8>)>,
     /// bytes before the packet that it may grow into, as they are
     headroom: Vec<u8>,
@@ -97,7 +97,13 @@ impl<'a> Machine<'a> {
     /// [`Machine::packet`] to the next.
     #[must_use]
     pub fn exact(program: &'a Program) -> Self {
-        let mut machine = Machine::new(program, &[], 0);
+        Machine::exact_laid_out(program, Layout::Ascending)
+    }
+
+    /// The same, its memory laid out so.
+    #[must_use]
+    pub fn exact_laid_out(program: &'a Program, layout: Layout) -> Self {
+        let mut machine = Machine::laid_out(program, &[], 0, layout);
         machine.exact = Some(Exact::default());
         for (i, object) in program.objects.iter().enumerate() {
             machine.create(ObjectId(i), object);
@@ -153,10 +159,15 @@ impl<'a> Machine<'a> {
 
     /// Records submitted since the last call, in the order they were reserved.
     pub fn take_records(&mut self) -> Vec<(ObjectId, Vec<u8>)> {
-        self.exact
+        let submitted = self
+            .exact
             .as_mut()
-            .map(|e| std::mem::take(&mut e.submitted).into_values().collect())
-            .unwrap_or_default()
+            .map(|e| std::mem::take(&mut e.submitted));
+        let mut records: Vec<_> = submitted.unwrap_or_default().into_values().collect();
+        if self.layout == Layout::Descending {
+            records.reverse();
+        }
+        records
     }
 
     /// The context's fields that do not depend on chance.

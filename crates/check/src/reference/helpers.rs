@@ -60,6 +60,8 @@ impl Machine<'_> {
                 }
                 // It may leave bytes as they are.
                 Arg::Write { .. } if self.exact.is_some() && h.name == "snprintf" => {}
+                // It writes all of them itself, and may read some of them before.
+                Arg::Write { .. } if self.exact.is_some() => self.touch(v, size(i)?)?,
                 Arg::Write { .. } => self.fill(v, size(i)?)?,
                 // What such a helper leaves as it is stays; it writes the rest itself.
                 Arg::Out(n) if self.exact.is_some() => self.touch(v, n as usize)?,

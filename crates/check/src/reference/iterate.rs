@@ -1,11 +1,38 @@
 //! The kernel's iterator over numbers: the last number and the end, 32 bits each.
+//!
+//! They are kept beside the memory that the program has: its eight bytes of the stack are the iterator's alone from
+//! `new` to `destroy`. The number that `next` gives the address of is memory of its own, which only reads.
 
 use millrace_object::helper::{Helper, loop_};
 
-use super::{Call, Machine, Violation, violation};
+use super::{APART, Call, Machine, Violation, violation};
 
 const EINVAL: u64 = 22;
 const E2BIG: u64 = 7;
+/// Bytes of an iterator.
+const BYTES: u64 = 8;
+
+/// An iterator that has begun.
+pub(super) struct Iterator {
+    /// where it is
+    at: u64,
+    /// where its number is read
+    number: u64,
+    last: i32,
+    end: i32,
+}
+
+impl Iterator {
+    /// Whether it lies in this region.
+    pub(super) fn is_in(&self, region: u64) -> bool {
+        self.at / APART == region / APART
+    }
+
+    /// Whether these bytes are some of its own.
+    pub(super) fn has(&self, at: u64, len: usize) -> bool {
+        len > 0 && at < self.at + BYTES && self.at < at.saturating_add(len as u64)
+    }
+}
 
 impl Machine<'_> {
     pub(super) fn iterate(&mut self, c: &mut Call, h: &Helper) -> Result<(), Violation> {
@@ -17,53 +44,63 @@ impl Machine<'_> {
             }
         }
         let at = arguments[0];
-        if at % 8 != 0 {
+        if at % BYTES != 0 {
             return violation("an iterator that is not aligned");
         }
-        let begun = self.iterators.iter().position(|i| *i == at);
-        match (h.name, begun) {
-            ("iter_num_new", None) => self.iterators.push(at),
-            ("iter_num_new", Some(_)) => return violation("an iterator begins twice"),
-            (_, None) => return violation("an iterator that has not begun"),
-            ("iter_num_destroy", Some(index)) => {
-                self.iterators.swap_remove(index);
-            }
-            _ => {}
-        }
         c.regs[1..=5].fill(None);
-        c.regs[0] = Some(match h.name {
-            "iter_num_new" => {
-                let (start, end) = (arguments[1] as i32, arguments[2] as i32);
-                let count = i64::from(end) - i64::from(start);
-                let (error, last, end) = if count < 0 {
-                    (EINVAL, 0, 0)
-                } else if count > i64::from(loop_::MOST) {
-                    (E2BIG, 0, 0)
-                } else {
-                    (0, start.wrapping_sub(1), end)
-                };
-                self.write(at, 4, Some(u64::from(last as u32)))?;
-                self.write(at + 4, 4, Some(u64::from(end as u32)))?;
+        let begun = self.iterators.iter().position(|i| i.at == at);
+        let result = match (h.name, begun) {
+            ("iter_num_new", None) => {
+                let (error, last, end) = range(arguments[1] as i32, arguments[2] as i32);
+                self.write(at, BYTES as usize, Some(0))?;
+                let number = self.map(vec![0; 4], false, false);
+                self.iterators.push(Iterator {
+                    at,
+                    number,
+                    last,
+                    end,
+                });
                 error.wrapping_neg()
             }
-            "iter_num_next" => {
-                let (Some(last), Some(end)) = (self.read(at, 4)?, self.read(at + 4, 4)?) else {
-                    return violation("an iterator that has not begun");
-                };
-                let next = (last as i32).wrapping_add(1);
-                if next >= end as i32 {
-                    self.write(at, 8, Some(0))?;
-                    0
-                } else {
-                    self.write(at, 4, Some(u64::from(next as u32)))?;
-                    at
-                }
-            }
-            _ => {
-                self.write(at, 8, None)?;
+            ("iter_num_new", Some(_)) => return violation("an iterator begins twice"),
+            (_, None) => return violation("an iterator that has not begun"),
+            ("iter_num_next", Some(index)) => self.next_number(index),
+            (_, Some(index)) => {
+                let over = self.iterators.swap_remove(index);
+                self.memory.remove(&(over.number / APART));
+                self.write(at, BYTES as usize, None)?;
                 0
             }
-        });
+        };
+        c.regs[0] = Some(result);
         Ok(())
+    }
+
+    /// Steps to the next number and gives its address; null where there is none.
+    fn next_number(&mut self, index: usize) -> u64 {
+        let Some(i) = self.iterators.get_mut(index) else {
+            return 0;
+        };
+        let next = i.last.wrapping_add(1);
+        let (number, over) = (i.number, next >= i.end);
+        (i.last, i.end) = if over { (0, 0) } else { (next, i.end) };
+        let shown = i.last;
+        if let Some(memory) = self.memory.get_mut(&(number / APART)) {
+            memory.bytes.copy_from_slice(&shown.to_le_bytes());
+            memory.written.fill(true);
+        }
+        if over { 0 } else { number }
+    }
+}
+
+/// What `new` makes of a start and an end: the error, the number before the first, and the end.
+fn range(start: i32, end: i32) -> (u64, i32, i32) {
+    let count = i64::from(end) - i64::from(start);
+    if count < 0 {
+        (EINVAL, 0, 0)
+    } else if count > i64::from(loop_::MOST) {
+        (E2BIG, 0, 0)
+    } else {
+        (0, start.wrapping_sub(1), end)
     }
 }

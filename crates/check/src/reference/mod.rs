@@ -33,6 +33,15 @@ pub use log::{Log, Touch, index_key};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
+/// How regions of memory follow each other. No result of an admitted program depends on it: addresses are secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// each above the one before
+    Ascending,
+    /// each below the one before
+    Descending,
+}
+
 /// How an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -76,6 +85,7 @@ pub struct Machine<'a> {
     program: &'a Program,
     memory: HashMap<u64, Memory>,
     next: u64,
+    layout: Layout,
     packet: u64,
     context: u64,
     values: HashMap<ObjectId, u64>,
@@ -83,7 +93,7 @@ pub struct Machine<'a> {
     /// the lock that is held
     lock: Option<u64>,
     /// where iterators have begun
-    iterators: Vec<u64>,
+    iterators: Vec<iterate::Iterator>,
     draws: u64,
     exact: Option<exact::Exact>,
     log: Option<Log>,
@@ -99,10 +109,20 @@ impl<'a> Machine<'a> {
     /// A machine with this packet before it; `seed` decides what helpers return.
     #[must_use]
     pub fn new(program: &'a Program, packet: &[u8], seed: u64) -> Self {
+        Machine::laid_out(program, packet, seed, Layout::Ascending)
+    }
+
+    /// The same, its memory laid out so.
+    fn laid_out(program: &'a Program, packet: &[u8], seed: u64, layout: Layout) -> Self {
+        let next = match layout {
+            Layout::Ascending => 1,
+            Layout::Descending => (1 << 21) - 1,
+        };
         let mut m = Machine {
             program,
             memory: HashMap::new(),
-            next: 1,
+            next,
+            layout,
             packet: 0,
             context: 0,
             values: HashMap::new(),
@@ -142,9 +162,12 @@ impl<'a> Machine<'a> {
     }
 
     fn map(&mut self, bytes: Vec<u8>, written: bool, writable: bool) -> u64 {
-        let at = self.next * APART + INSET;
+        let at = self.next.wrapping_mul(APART).wrapping_add(INSET);
         let key = self.next;
-        self.next += 1;
+        self.next = match self.layout {
+            Layout::Ascending => self.next.wrapping_add(1),
+            Layout::Descending => self.next.wrapping_sub(1),
+        };
         let written = vec![written; bytes.len()];
         self.memory.insert(
             key,
@@ -169,6 +192,9 @@ impl<'a> Machine<'a> {
     }
 
     fn place(&mut self, at: u64, len: usize) -> Result<(&mut Memory, usize), Violation> {
+        if self.iterators.iter().any(|i| i.has(at, len)) {
+            return violation(format!("{len} bytes at {at:#x} are of an iterator"));
+        }
         let found = self.memory.get_mut(&(at / APART));
         let offset = (at % APART)
             .checked_sub(INSET)
@@ -249,6 +275,9 @@ impl<'a> Machine<'a> {
                     let stack = c.stack;
                     let rounds = c.rounds.take();
                     calls.pop();
+                    if self.iterators.iter().any(|i| i.is_in(stack)) {
+                        return violation("a function returns with an iterator in its stack");
+                    }
                     self.memory.remove(&(stack / APART));
                     if let Some(caller) = calls.last_mut() {
                         match rounds {

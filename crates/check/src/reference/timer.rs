@@ -105,13 +105,15 @@ impl Machine<'_> {
                 if a[2] > 3 || timer.callback.is_none() {
                     return error(EINVAL);
                 }
-                let asked = if a[2] & 1 == 1 {
-                    a[1]
-                } else {
-                    clock.now.saturating_add(a[1])
+                // Time is a signed number that is never negative.
+                let last = i64::MAX as u64;
+                let asked = match (a[2] & 1 == 1, a[1] > last) {
+                    (true, true) => 0,
+                    (true, false) => a[1],
+                    (false, _) => clock.now.saturating_add(a[1]).min(last),
                 };
                 let due = match clock.until {
-                    Some(until) if asked <= clock.now => until.saturating_add(1),
+                    Some(until) if asked <= clock.now => until.saturating_add(1).min(last),
                     _ => asked.max(clock.now),
                 };
                 timer.due = Some((due, clock.started));

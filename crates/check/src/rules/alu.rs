@@ -2,10 +2,11 @@
 
 use millrace_object::insn::{AluOp, ByteOrder, Imm64, Operand, Reg, Size, Width};
 
-use super::packet::{self, FARTHEST};
-use super::read;
+use super::packet::FARTHEST;
+use super::{read, relation};
 use crate::domain::{Link, Pointer, Region, Scalar, Value, alu};
 use crate::machine::Machine;
+use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 use crate::state::{Base, State};
@@ -85,7 +86,9 @@ fn combined(
             let minus = alu::neg(Width::W64, &s);
             Value::Pointer(shift(m, st, width, p, minus)?)
         }
-        (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub => distance(st, &p, &q, width)?,
+        (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub => {
+            relation::distance(m, st, &p, &q, width).ok_or_else(unrelated)?
+        }
         _ => return Err(arithmetic(&format!("{op:?}"))),
     })
 }
@@ -105,6 +108,7 @@ fn number_instead(m: &Machine<'_>, result: Verdict<Value>) -> Verdict<Value> {
 fn moved(op: AluOp, width: Width, a: (&Scalar, Link), b: (&Scalar, Link)) -> Link {
     let by = |n| b.0.as_constant() == Some(n) && width == Width::W64;
     match op {
+        AluOp::And | AluOp::Mul if planted::is(Planted::LinkKept) => return a.1,
         AluOp::Lsh if by(32) => return a.1.shifted(),
         AluOp::Rsh if by(32) => return a.1.back(),
         _ => {}
@@ -143,6 +147,19 @@ fn arithmetic(op: &str) -> Fault {
     )
 }
 
+/// The number that a register holds, under a name that its copies can share: what a comparison of one teaches
+/// holds for all. Constants need none.
+pub fn with_name(st: &mut State, reg: Reg, value: Value) -> Value {
+    match value {
+        Value::Scalar(s, link) if link.id == 0 && s.as_constant().is_none() => {
+            let named = Value::Scalar(s, Link::named(st.fresh()));
+            st.set(reg, named);
+            named
+        }
+        other => other,
+    }
+}
+
 /// A copy links both numbers, so that a comparison of one teaches about the other.
 fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operand) -> Verdict<()> {
     let reg = match src {
@@ -163,22 +180,14 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
             } else {
                 s
             };
-            if cut != s {
-                Value::Scalar(cut, link.halved())
-            } else if s.as_constant().is_some() && link.id == 0 {
-                Value::number(cut)
+            if cut == s {
+                with_name(st, reg, Value::Scalar(s, link))
             } else {
-                let link = if link.id == 0 {
-                    Link::named(st.fresh())
-                } else {
-                    link
-                };
-                st.set(reg, Value::Scalar(s, link));
-                Value::Scalar(cut, link)
+                Value::Scalar(cut, link.halved())
             }
         }
         Value::Pointer(p) if width == Width::W32 => {
-            if p.of_packet() {
+            if relation::halves(&p) {
                 Value::Pointer(Pointer { half: true, ..p })
             } else {
                 number_instead(m, Err(arithmetic("a 32-bit copy")))?
@@ -243,7 +252,15 @@ fn shift(
         p.off = p.off.saturating_add(c as i64).clamp(-4 * REACH, 4 * REACH);
         return Ok(p);
     }
-    let (lo, hi) = (lo.clamp(-REACH, REACH), hi.clamp(-REACH, REACH));
+    let (lo, mut hi) = (lo.clamp(-REACH, REACH), hi.clamp(-REACH, REACH));
+    let of_packet = matches!(p.region, Region::Packet(_) | Region::Meta(_));
+    if planted::is(if of_packet {
+        Planted::PacketOffsetLeast
+    } else {
+        Planted::OffsetLeast
+    }) {
+        hi = lo;
+    }
     if let Region::Packet(id) | Region::Meta(id) = p.region {
         let new = st.fresh();
         let old = st.base(id).copied().unwrap_or(Base {
@@ -287,20 +304,12 @@ fn shift(
     Ok(p)
 }
 
-/// `p - q` in bytes
-fn distance(st: &State, p: &Pointer, q: &Pointer, width: Width) -> Verdict<Value> {
-    let bytes = if p.of_packet() && q.of_packet() {
-        packet::distance(st, p, q)
-    } else if p.region == q.region && matches!(p.region, Region::Stack(_)) {
-        Scalar::within(p.least() - q.most(), p.most() - q.least())
-    } else {
-        return Err(arithmetic("subtracting pointers into different memory"));
-    };
-    match width {
-        Width::W32 => Ok(Value::number(alu::zero_extend(32, &bytes))),
-        Width::W64 if p.half || q.half => Err(arithmetic("64-bit arithmetic on half")),
-        Width::W64 => Ok(Value::number(bytes)),
-    }
+fn unrelated() -> Fault {
+    Fault::new(
+        Rule::PointerArithmetic,
+        "the difference of these two pointers tells where the host put what they point to: they are not known to lead into the same memory",
+        "Subtract pointers into the packet, into the same variable of the stack, or into the value that one lookup found; count places of other things with a number of your own.",
+    )
 }
 
 /// `dst = -dst`

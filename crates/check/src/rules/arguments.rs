@@ -9,6 +9,7 @@ use super::{memory, read, stack, value};
 use crate::domain::{Pointer, Region, Scalar, Value};
 use crate::facts::{Access, ArgFact};
 use crate::machine::Machine;
+use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 use crate::state::State;
@@ -107,7 +108,12 @@ pub(super) fn argument(
         Arg::Read { .. } => {
             let n = count(m, st, helper, i)?;
             let p = pointer("a pointer")?;
-            let access = memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
+            let most = if planted::is(Planted::LeastSize) {
+                n.r64.umin
+            } else {
+                n.r64.umax
+            };
+            let access = memory::readable(m, st, &p, most as i64, &verb)?;
             Ok(ArgFact::Memory {
                 access,
                 bytes: fixed_count(&n),

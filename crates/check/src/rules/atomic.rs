@@ -1,10 +1,12 @@
 //! Atomic instructions: on map values, globals, records and the stack, 4 or 8 aligned bytes.
 
-use millrace_object::insn::{AtomicOp, Reg, Size};
+use millrace_object::insn::{AluOp, AtomicOp, Reg, Size, Width};
 
 use super::{memory, read, stack};
+use crate::domain::alu::alu;
 use crate::domain::{Region, Scalar, Value};
 use crate::machine::Machine;
+use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 use crate::state::State;
@@ -62,16 +64,46 @@ pub fn atomic(
         )
     })?;
     let access = memory::writable(m, st, &p, off, len, "atomic access")?;
+    let mut old = Value::number(Scalar::of_bits(size.bytes() * 8));
     if let Region::Stack(frame) = p.region {
         let e = stack::extent(m, &p, frame, off, len, "atomic access")?;
         stack::require_bytes(m, st, &e)?;
-        stack::overwrite(st, &e, e.len);
+        let forgotten = planted::is(Planted::AtomicForgotten);
+        // Nobody else changes the stack: what an exact place held and holds then is known.
+        if e.exact
+            && let found @ Value::Scalar(before, _) = stack::load(m, st, &e, len as u8)?
+            && let Value::Scalar(operand, _) = read(m, st, src)?
+        {
+            old = found;
+            let after = Value::number(updated(op, size, &before, &operand));
+            if !forgotten {
+                stack::store(m, st, &e, len as u8, after)?;
+            }
+        } else if !forgotten {
+            stack::overwrite(st, &e, e.len);
+        }
     }
     m.facts.access(m.at, access)?;
-    let old = Value::number(Scalar::of_bits(size.bytes() * 8));
     match op {
         AtomicOp::CompareExchange => super::alu::write(m, st, Reg(0), old),
         _ if fetch => super::alu::write(m, st, src, old),
         _ => Ok(()),
+    }
+}
+
+/// What the place holds afterwards.
+fn updated(op: AtomicOp, size: Size, before: &Scalar, operand: &Scalar) -> Scalar {
+    let width = match size {
+        Size::B8 => Width::W64,
+        _ => Width::W32,
+    };
+    let by = |op| alu(op, width, before, operand);
+    match op {
+        AtomicOp::Add => by(AluOp::Add),
+        AtomicOp::Or => by(AluOp::Or),
+        AtomicOp::And => by(AluOp::And),
+        AtomicOp::Xor => by(AluOp::Xor),
+        AtomicOp::Exchange => by(AluOp::Mov),
+        AtomicOp::CompareExchange => before.join(&by(AluOp::Mov)),
     }
 }

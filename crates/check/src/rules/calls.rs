@@ -9,6 +9,7 @@ use super::stack;
 use crate::domain::{Gone, Pointer, Region, Scalar, Value};
 use crate::facts::ArgFact;
 use crate::machine::Machine;
+use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 use crate::state::State;
@@ -56,6 +57,9 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         m.facts.calls_later(object, function);
     }
     for (e, certain) in &found.written {
+        if planted::is(Planted::HelperWriteForgotten) {
+            continue;
+        }
         stack::overwrite(st, e, *certain);
     }
     let at = m.at;
@@ -78,12 +82,18 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         // The metadata may have grown or gone; the packet's start is a new place.
         st.tidy();
         for b in &mut st.bases {
+            if planted::is(Planted::MoveKeepsProof) {
+                continue;
+            }
             b.proven = Some(0);
             b.beyond = None;
         }
     }
     let result = result(m, st, helper, &found)?;
     for r in 1..=5 {
+        if planted::is(Planted::CallKeepsRegisters) {
+            continue;
+        }
         st.set(Reg(r), Value::Gone(Gone::Call(at)));
     }
     super::alu::write(m, st, Reg(0), result)

@@ -5,12 +5,13 @@ use std::rc::Rc;
 use millrace_object::insn::{Condition, Operand, Reg, Width};
 use millrace_object::program::Role;
 
-use super::{iterator, packet, read};
+use super::{iterator, packet, read, relation};
 use crate::dispatch;
 use crate::domain::assume::assume;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::FrameId;
 use crate::machine::Machine;
+use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 use crate::state::{FrameState, State};
@@ -61,9 +62,19 @@ pub fn branch(
             // the author asks whether the pointer is null, and it never is.
             Ok(null_test(st, &p, condition))
         }
-        (Value::Pointer(p), Value::Pointer(q)) if width == Width::W64 && comparable(&p, &q) => {
+        (Value::Pointer(p), Value::Pointer(q))
+            if relation::comparable(m, condition, width, &p, &q) =>
+        {
             let side = |holds: bool, mut st: State| {
-                packet::compare(&mut st, condition, width, holds, &p, &q).then_some(st)
+                if p.of_packet() {
+                    return packet::compare(&mut st, condition, width, holds, &p, &q).then_some(st);
+                }
+                let (p, q) = relation::ordered(condition, holds, &p, &q)?;
+                st.set(left, Value::Pointer(p));
+                if let Operand::Reg(r) = right {
+                    st.set(r, Value::Pointer(q));
+                }
+                Some(st)
             };
             Ok((side(true, st.clone()), side(false, st)))
         }
@@ -83,8 +94,8 @@ pub fn branch(
 fn unrelated() -> Fault {
     Fault::new(
         Rule::PointerComparison,
-        "this branch compares a pointer with something that is not a pointer into the same memory",
-        "Compare packet pointers with `data_end`, and results of lookups with null.",
+        "this branch compares a pointer with something that is not known to be a pointer into the same memory; what it finds would tell where the host put things",
+        "Compare packet pointers with `data_end`, results of lookups with null, and to tell two entries apart their keys.",
     )
 }
 
@@ -131,20 +142,10 @@ fn sharpen(st: &mut State, reg: Reg, s: Scalar, link: Link) {
     st.learn(link, s);
 }
 
-fn comparable(p: &Pointer, q: &Pointer) -> bool {
-    if p.nullable || q.nullable || p.half || q.half {
-        return false;
-    }
-    match (p.region, q.region) {
-        (Region::Stack(a), Region::Stack(b)) => a == b,
-        (Region::Value(a), Region::Value(b)) => a == b,
-        _ => p.of_packet() && q.of_packet(),
-    }
-}
-
 fn null_test(st: State, p: &Pointer, condition: Condition) -> Sides {
     let (null, other) = if p.nullable {
         let id = p.id;
+        let all = planted::is(Planted::NullTestOfAll);
         let mut null = st.clone();
         null.rewrite(|v| match v {
             Value::Pointer(p) if p.nullable && p.id == id => Some(Value::constant(0)),
@@ -153,10 +154,12 @@ fn null_test(st: State, p: &Pointer, condition: Condition) -> Sides {
         null.records.retain(|r| r.0 != id);
         let mut other = st;
         other.rewrite(|v| match v {
-            Value::Pointer(p) if p.nullable && p.id == id => Some(Value::Pointer(Pointer {
-                nullable: false,
-                ..*p
-            })),
+            Value::Pointer(p) if p.nullable && (p.id == id || all) => {
+                Some(Value::Pointer(Pointer {
+                    nullable: false,
+                    ..*p
+                }))
+            }
             _ => None,
         });
         (Some(null), Some(other))
@@ -198,6 +201,8 @@ pub fn leave(m: &mut Machine<'_>, st: &mut State) -> Verdict<()> {
             )
         })?;
     }
+    let value = iterator::result(m, st, value);
+    iterator::left(m, st)?;
     m.facts.after(m.at, &value);
     st.frames.pop();
     st.rewrite(|v| match v {

@@ -2,7 +2,7 @@
 
 use millrace_object::insn::{Operand, Reg, Size};
 
-use super::{context, packet, read, stack, value};
+use super::{context, iterator, packet, read, stack, value};
 use crate::domain::{Pointer, Region, Scalar, Value, alu};
 use crate::facts::Access;
 use crate::machine::Machine;
@@ -86,6 +86,11 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
     }
 }
 
+/// The offsets that `len` bytes at `off` from a pointer have: the first, and one past the last.
+fn touched(p: &Pointer, off: i64, len: i64) -> (i64, i64) {
+    (p.least() + off, p.most() + off + len)
+}
+
 /// A load into `dst`.
 ///
 /// # Errors
@@ -120,6 +125,7 @@ pub fn load(
         ),
         Region::Stack(frame) => {
             let e = stack::extent(m, &p, frame, off, len, "load")?;
+            iterator::untouched(m, st, &p, touched(&p, off, len), false, "load")?;
             (e.access(), stack::load(m, st, &e, size.bytes() as u8)?)
         }
         // Only a switched-off rule gets here.
@@ -170,6 +176,10 @@ pub fn store(
     let access = writable(m, st, &p, off, len, "store")?;
     if let Region::Stack(frame) = p.region {
         let e = stack::extent(m, &p, frame, off, len, "store")?;
+        let value = match src {
+            Operand::Reg(r) if e.exact => super::alu::with_name(st, r, value),
+            _ => value,
+        };
         stack::store(m, st, &e, size.bytes() as u8, value)?;
     }
     m.facts.access(m.at, access)?;
@@ -195,7 +205,11 @@ pub fn writable(
         Region::Record { object, bytes } => {
             value::check_record(m, p, object, bytes, off, len, verb)
         }
-        Region::Stack(frame) => Ok(stack::extent(m, p, frame, off, len, verb)?.access()),
+        Region::Stack(frame) => {
+            let e = stack::extent(m, p, frame, off, len, verb)?;
+            iterator::untouched(m, st, p, touched(p, off, len), true, verb)?;
+            Ok(e.access())
+        }
         Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
             follow(m, *p, verb).map(|_| Access::Several)
         }
@@ -213,6 +227,7 @@ pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) 
         Region::Record { object, bytes } => value::check_record(m, p, object, bytes, 0, len, verb),
         Region::Stack(frame) => {
             let e = stack::extent(m, p, frame, 0, len, verb)?;
+            iterator::untouched(m, st, p, touched(p, 0, len), false, verb)?;
             stack::require_bytes(m, st, &e)?;
             Ok(e.access())
         }

@@ -13,6 +13,7 @@ pub mod iterator;
 pub mod lock;
 pub mod memory;
 pub mod packet;
+pub mod relation;
 pub mod stack;
 pub mod tail;
 pub mod timer;

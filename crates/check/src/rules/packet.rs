@@ -7,6 +7,7 @@ use crate::domain::value::Id;
 use crate::domain::{Pointer, Region, Scalar};
 use crate::facts::Access;
 use crate::machine::Machine;
+use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict, bytes};
 use crate::rule::Rule;
 use crate::rules::alu::REACH;
@@ -219,7 +220,10 @@ fn bounded(st: &mut State, condition: Condition, p: &Pointer, base: Id) -> bool 
     };
     match condition {
         Condition::Lt => there(p.off + 1, b),
-        Condition::Le => there(p.off, b),
+        Condition::Le => there(
+            p.off + i64::from(planted::is(Planted::PacketEndOffByOne)),
+            b,
+        ),
         Condition::Gt => missing(p.off, b),
         Condition::Ge => missing(p.off + 1, b),
         Condition::Eq => there(p.off, b) && missing(p.off + 1, b),

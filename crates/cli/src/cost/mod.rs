@@ -8,6 +8,7 @@ mod trace;
 
 use std::sync::Arc;
 
+use millrace_check::Checked;
 use millrace_dataplane::port::vnic::{self, Settings};
 use millrace_dataplane::{Config, Module, place};
 use millrace_emit::cache::Cache;
@@ -19,7 +20,7 @@ use millrace_traffic::split::Split;
 
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
-use crate::parallel::secret;
+use crate::parallel::{balance, planned, secret};
 use crate::wiring::{self, Words, port_failure};
 use crate::word::{self, Source};
 use crate::{screen, seed, trouble};
@@ -56,7 +57,7 @@ struct Candidate {
 pub fn choose(
     plan: Plan,
     model: &mut Model,
-    program: &Program,
+    (program, checked): (&Program, &Checked),
     wanted: &Wanted,
     asked: &Asked<'_>,
 ) -> Result<Plan, Failure> {
@@ -68,6 +69,10 @@ pub fn choose(
     };
     let ports = wiring::port_names(&program.ports, &words)?;
     let frames = Frames::read(&words, &ports)?;
+    let (plan, why) = balance::preferred(plan, model, (program, checked), wanted, &frames);
+    if let Some(why) = why {
+        screen::err(&format!("{}: {why}", program.name));
+    }
     let dispatch_ns = dispatch(asked)?;
     screen::err(&format!(
         "{}: measuring with {} packets",
@@ -84,7 +89,7 @@ pub fn choose(
                 strategy: Some(strategy),
                 ..wanted.clone()
             };
-            millrace_plan::plan(model, program, &wanted).map_err(|e: PlanError| e.to_string())
+            planned::plan(model, program, checked, &wanted).map_err(|e: PlanError| e.to_string())
         };
         let candidate = other.and_then(|plan| {
             let module = module(&function, &plan, asked)?;

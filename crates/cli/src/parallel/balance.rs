@@ -1,30 +1,101 @@
-//! `run --trace`: an indirection table that is balanced to a capture before anything runs.
+//! `run --trace` and `plan --in`: what is chosen and balanced by a capture before anything runs.
 
+use millrace_check::Checked;
+use millrace_model::Model;
 use millrace_object::program::Program;
-use millrace_plan::Plan;
+use millrace_plan::plan::Rule;
+use millrace_plan::{Carried, Loads, Plan, Wanted};
 use millrace_steer::Steering;
 
+use super::{planned, secret};
 use crate::cost::Frames;
 use crate::failure::Failure;
 use crate::wiring::{self, Words};
+
+/// Draws of keys whose median counts: one may happen to be good or bad.
+const DRAWS: usize = 5;
+/// By how much, as a part, another plan must be better to be taken.
+const MARGIN: f64 = 0.05;
+
+/// The captures that words name.
+///
+/// # Errors
+/// One cannot be read.
+pub fn frames(program: &Program, words: &Words<'_>) -> Result<Frames, Failure> {
+    let ports = wiring::port_names(&program.ports, words)?;
+    Frames::read(words, &ports)
+}
+
+/// Where leased numbers that packets carry can be found by two rules: the plan by whose keys the busiest worker has less
+/// of the captures, and in words why it is another one than `plan`, if it is.
+pub fn preferred(
+    plan: Plan,
+    model: &mut Model,
+    (program, checked): (&Program, &Checked),
+    wanted: &Wanted,
+    frames: &Frames,
+) -> (Plan, Option<String>) {
+    if plan.homes.is_empty() || wanted.strategy.is_some() {
+        return (plan, None);
+    }
+    let wanted = Wanted {
+        carried: Carried::Compared,
+        ..wanted.clone()
+    };
+    let Ok(other) = planned::plan(model, program, checked, &wanted) else {
+        return (plan, None);
+    };
+    let by_fields = other.objects.iter().any(|o| o.rule == Rule::R5);
+    if other.strategy != plan.strategy || !by_fields {
+        return (plan, None);
+    }
+    let (mine, theirs) = (busiest(&plan, frames), busiest(&other, frames));
+    if theirs >= mine * (1.0 - MARGIN) {
+        return (plan, None);
+    }
+    let mean = 1.0 / f64::from(plan.cores);
+    let why = format!(
+        "packets are steered by the fields that are compared, not by the leased number: the busiest worker then has {:.2} \
+         times the mean of the trace in place of {:.2}",
+        theirs / mean,
+        mine / mean
+    );
+    (other, Some(why))
+}
+
+/// The busiest worker's part of the captures under tables that are balanced to them.
+fn busiest(plan: &Plan, frames: &Frames) -> f64 {
+    let mut parts: Vec<f64> = Vec::new();
+    for _ in 0..DRAWS {
+        let Ok(steering) = plan.steering(plan.ports.len().max(1), secret()) else {
+            return 1.0;
+        };
+        parts.push(loads(plan, frames, &steering).busiest(plan.cores));
+    }
+    parts.sort_by(f64::total_cmp);
+    parts.get(DRAWS / 2).copied().unwrap_or(1.0)
+}
+
+fn loads(plan: &Plan, frames: &Frames, steering: &[Steering]) -> Loads {
+    let mut loads = plan.loads();
+    for (frame, port) in frames.all() {
+        loads.add(steering, port as usize, frame);
+    }
+    loads
+}
 
 /// Gives all ports the table under which the busiest worker has least of the captures' packets, and says what it
 /// has.
 ///
 /// # Errors
-/// A capture cannot be read.
+/// The table does not fit the NIC.
 pub fn to(
     plan: &Plan,
-    program: &Program,
     words: &Words<'_>,
+    frames: &Frames,
     steering: &mut [Steering],
 ) -> Result<String, Failure> {
-    let ports = wiring::port_names(&program.ports, words)?;
-    let frames = Frames::read(words, &ports)?;
-    let mut loads = plan.loads();
-    for (frame, port) in frames.all() {
-        loads.add(steering, port as usize, frame);
-    }
+    let loads = loads(plan, frames, steering);
     plan.balance(steering, &loads).map_err(Failure::wrong)?;
     let (busiest, mean) = (loads.busiest(plan.cores), 1.0 / f64::from(plan.cores));
     Ok(format!(

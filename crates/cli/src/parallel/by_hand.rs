@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use millrace_check::Checked;
 use millrace_dataplane::port::{Query, RssOptions};
+use millrace_dataplane::share::indexed;
+use millrace_emit::lock;
+use millrace_model::Model;
+use millrace_object::program::{ObjectId, Program};
+use millrace_plan::{Plan, Treatment};
 use millrace_steer::Steering;
 
-use super::enough;
-use crate::failure::Failure;
+use super::{enough, per_cpu, planned, written};
+use crate::failure::{Failure, NO};
 use crate::wiring::port_failure;
 
 /// A steering for each of these ports; what names no port is for all that no other word names.
@@ -49,6 +55,59 @@ pub fn steering(
     all.collect()
 }
 
+/// Whether a program writes objects of which the paths decide what is done with them by hand: those that every core has
+/// one of, and those whose elements packets may only add to. A table is divided.
+pub fn asks(model: &Model, program: &Program) -> bool {
+    let mut objects = (0..).map(ObjectId).zip(&program.objects);
+    objects.any(|(id, object)| {
+        let shown = object.kind.name == "global" || indexed(object.kind.name);
+        (shown || per_cpu(object)) && written(model, id)
+    })
+}
+
+/// What is done with each object where the user says who gets which packet: what asks for nothing is as the plan says,
+/// but for numbers that handlers without a packet add to, which are one for all workers; all else that packets write is
+/// divided, on the user's word. What packets find in a per-CPU map no steering brings together.
+///
+/// # Errors
+/// A per-CPU map keeps the function on one core.
+pub fn treatments(
+    model: &Model,
+    program: &Program,
+    checked: &Checked,
+    plan: &Plan,
+    cores: usize,
+) -> Result<Vec<Treatment>, Failure> {
+    let mut added = lock::repeated(program, checked);
+    added.retain(|id| {
+        plan.treatment(*id) == Treatment::Merge && lock::obstacle(program, *id).is_none()
+    });
+    let shared = lock::together(program, checked, &added);
+    let objects = (0..).map(ObjectId).zip(&program.objects);
+    objects
+        .map(|(id, object)| match plan.treatment(id) {
+            _ if shared.contains(&id) && lock::obstacle(program, id).is_none() => {
+                Ok(Treatment::Lock)
+            }
+            found @ (Treatment::Merge | Treatment::Spread) => Ok(found),
+            _ if !written(model, id) => Ok(Treatment::Spread),
+            Treatment::Alone if per_cpu(object) => {
+                let said = plan.objects.iter().find(|o| o.id == id);
+                let said = said.map_or_else(|| object.name.clone(), planned::reason);
+                Err(Failure {
+                    code: NO,
+                    ..Failure::wrong(format!(
+                        "--cores {cores}: {} runs on one core: {said}",
+                        program.name
+                    ))
+                    .help("use --cores 1: --steer divides what packets find by a key, and not what each CPU has")
+                })
+            }
+            _ => Ok(Treatment::Shard),
+        })
+        .collect()
+}
+
 fn one(port: &str, options: &str, cores: usize) -> Result<Steering, Failure> {
     let wrong = |e| port_failure(e).help("docs/parallel.md lists the options of --steer");
     let mut query = Query::parse("steer", &format!("{port}?{options}")).map_err(wrong)?;
@@ -64,5 +123,6 @@ fn one(port: &str, options: &str, cores: usize) -> Result<Steering, Failure> {
         software: BTreeMap::new(),
         inside,
         echoes: false,
+        odd: None,
     })
 }

@@ -1,22 +1,27 @@
 //! How a function runs on several workers: what becomes of each of its state objects, and who gets which
-//! packet. What `plan` says, or the user by hand, becomes what workers need.
+//! packet. What `plan` says, or the user by hand, becomes what workers need, by one way for `run`, `bench` and
+//! `verify`: [`arranged`].
 
-mod balance;
+pub mod balance;
 pub mod by_hand;
 pub mod homes;
 pub mod planned;
 mod words;
-pub mod writes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use millrace_check::Checked;
-use millrace_control::merged::Word;
+use millrace_control::Exposed;
 use millrace_dataplane::classes::Classes;
-use millrace_dataplane::module::Homes;
-use millrace_dataplane::share::{self, Share};
-use millrace_object::program::{ObjectId, Program};
+use millrace_dataplane::module::{Entry, Homes};
+use millrace_dataplane::share::Share;
+use millrace_emit::lock;
+use millrace_model::Model;
+use millrace_model::model::Use;
+use millrace_object::program::{ObjectId, Program, StateObject};
+use millrace_plan::{Carried, Plan, Treatment, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 use crate::failure::Failure;
@@ -25,7 +30,6 @@ use crate::trouble;
 use crate::wiring::Words;
 use crate::word::{self, Source};
 use homes::ComingHome;
-use planned::Planned;
 pub use planned::secret;
 
 /// The model that hashes in software: any fields of any kind.
@@ -56,8 +60,9 @@ pub enum Strategy {
     Lock,
 }
 
-/// How long, in seconds, the model may take where all is locked whatever the paths are.
-pub const LITTLE: u64 = 5;
+/// How long the model may take, in seconds. On a machine that is busy with other work it takes a multiple of what it
+/// needs.
+const PATIENCE: u64 = 60;
 
 impl Strategy {
     /// The one of the plan; none: whatever it takes for the best.
@@ -75,7 +80,7 @@ impl Strategy {
 
 /// What the user says of it.
 pub struct Asked<'a> {
-    /// `--cores`
+    /// `--cores`, at least 2
     pub cores: usize,
     /// `--strategy`
     pub strategy: Strategy,
@@ -85,38 +90,65 @@ pub struct Asked<'a> {
     pub nic: &'a str,
     /// captures that the indirection table is balanced to
     pub trace: Option<Words<'a>>,
+    /// what the keys are drawn from; none: a fresh secret
+    pub secret: Option<[u8; 32]>,
+    /// the module was built before: what it locks and how large its objects are does not change any more
+    pub built: bool,
+}
+
+impl Asked<'_> {
+    /// What a model is asked for.
+    fn strategies(&self) -> planned::Strategies {
+        strategies(self.strategy, self.steer)
+    }
+}
+
+/// What a model is asked for by `--strategy` and `--steer`.
+pub fn strategies(strategy: Strategy, steer: &[String]) -> planned::Strategies {
+    match (steer, strategy) {
+        ([_, ..], _) => planned::Strategies::ByHand,
+        (_, Strategy::Lock) => planned::Strategies::Locked,
+        _ => planned::Strategies::Any,
+    }
 }
 
 /// How a function runs on several workers.
 #[derive(Default)]
 pub struct Arrangement {
-    /// what becomes of an object, by name; those that are not here are copies
-    shares: Vec<(String, Share)>,
+    /// its objects by name, in the program's order, and what becomes of each
+    objects: Vec<(String, Share)>,
     /// the capacity of each worker's part, where that is not the declared one
-    capacities: Vec<(String, u64)>,
-    /// the objects that are one for all workers
-    shared: Vec<String>,
-    /// the objects to which each worker adds by itself, and which numbers those are
-    merged: Vec<(String, Vec<Word>)>,
+    pub capacities: Vec<(String, u64)>,
     /// how far apart in the packets' time workers may be, ns
     pub apart: Option<u64>,
     /// a port each, the last one for those behind it; none: any packet anywhere
     steering: Vec<Steering>,
     /// allocators whose numbers come home
-    home: Option<ComingHome>,
+    pub home: Option<ComingHome>,
+    /// what it was made from; none where the user says who gets which packet
+    pub plan: Option<Plan>,
     /// why, in a few lines
     pub reasons: Vec<String>,
 }
 
+/// What comes of the question how a function runs on several workers.
+pub enum Answer {
+    /// like this
+    Several(Box<Arrangement>),
+    /// it runs on one, as its plan says
+    One(Box<Plan>),
+}
+
 impl Arrangement {
-    /// How the whole runs, e.g. `shard`.
-    pub fn strategy(&self) -> &'static str {
-        let divided = |(_, share): &(String, Share)| matches!(share, Share::Divided { .. });
-        match (self.shares.iter().any(divided), !self.shared.is_empty()) {
-            (true, true) => "mixed",
-            (true, false) => "shard",
-            (false, true) => "lock",
-            (false, false) => "spread",
+    /// How the whole runs.
+    pub fn strategy(&self) -> millrace_plan::Strategy {
+        let has = |of: fn(&Share) -> bool| self.objects.iter().any(|(_, share)| of(share));
+        let divided = has(|s| matches!(s, Share::Divided { .. }));
+        match (divided, has(|s| matches!(s, Share::Locked))) {
+            (true, true) => millrace_plan::Strategy::Mixed,
+            (true, false) => millrace_plan::Strategy::Shard,
+            (false, true) => millrace_plan::Strategy::Lock,
+            (false, false) => millrace_plan::Strategy::Spread,
         }
     }
 
@@ -130,13 +162,19 @@ impl Arrangement {
     /// # Errors
     /// More workers than the indirection table has entries.
     pub fn owners(&self, ports: usize, cores: usize) -> Result<Vec<Owners>, Failure> {
-        let anywhere = [anywhere(cores)?];
-        let steering = match self.steering.as_slice() {
-            [] => &anywhere,
-            some => some,
-        };
-        let of = |port: usize| steering.get(port).or(steering.last());
-        Ok((0..ports).filter_map(of).map(Steering::owners).collect())
+        let steered = self.dispatch(ports, cores)?;
+        Ok(steered.iter().map(Steering::owners).collect())
+    }
+
+    /// The steering of each of `ports` ports, also where any packet may go anywhere.
+    ///
+    /// # Errors
+    /// As [`Self::owners`].
+    pub fn dispatch(&self, ports: usize, cores: usize) -> Result<Vec<Steering>, Failure> {
+        match self.steering(ports) {
+            Some(steering) => Ok(steering),
+            None => Ok(vec![anywhere(cores)?; ports]),
+        }
     }
 
     /// The steering of each of `ports` ports; none where any packet may go anywhere.
@@ -146,34 +184,35 @@ impl Arrangement {
         Some((0..ports).map(of).collect())
     }
 
+    /// What becomes of each object, in the program's order.
+    pub fn of_program(&self) -> Vec<Share> {
+        self.objects.iter().map(|(_, s)| s.clone()).collect()
+    }
+
     /// What becomes of each object, in the module's order.
     pub fn shares(&self, function: &Function) -> Vec<Share> {
-        let of = |name: &str| self.shares.iter().find(|(n, _)| n == name);
+        let of = |name: &str| self.objects.iter().find(|(n, _)| n == name);
         let objects = function.module.objects().iter();
         objects
-            .map(|o| of(&o.name).map_or(Share::Replicated, |(_, share)| *share))
+            .map(|o| of(&o.name).map_or(Share::Copied, |(_, share)| share.clone()))
             .collect()
     }
 
-    /// Lets whoever looks at the function's state from outside know what is divided.
+    /// The names of the objects that are one for all workers.
+    pub fn locked(&self) -> Vec<String> {
+        let locked = self
+            .objects
+            .iter()
+            .filter(|(_, s)| matches!(s, Share::Locked));
+        locked.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Lets whoever looks at the function's state from outside know how it stands.
     pub fn tell(&self, function: &mut Function) {
         let shares = self.shares(function);
-        let divided = shares
-            .iter()
-            .enumerate()
-            .filter_map(|(at, share)| match share {
-                Share::Divided { whole } => Some((at, *whole)),
-                Share::Merged | Share::Replicated => None,
-            });
-        let objects = function.module.objects().iter().enumerate();
-        let merged = objects.filter_map(|(at, o)| {
-            let (_, words) = self.merged.iter().find(|(name, _)| *name == o.name)?;
-            Some((at, words.clone()))
-        });
-        let merged = merged.collect();
         // Just loaded: nobody else has it yet.
-        if let Some(exposed) = std::sync::Arc::get_mut(&mut function.exposed) {
-            (exposed.divided, exposed.merged) = (divided.collect(), merged);
+        if let Some(exposed) = Arc::get_mut(&mut function.exposed) {
+            exposed.shares = shares;
         }
     }
 
@@ -188,29 +227,32 @@ impl Arrangement {
         capacity.extend(parts.map(|(name, part)| format!("{name}={part}")));
         Make {
             capacity,
-            shared: self.shared.clone(),
+            shared: self.locked(),
             homes: self.home.iter().flat_map(|h| h.names.clone()).collect(),
             ..make.clone()
         }
     }
 
-    /// Refuses contents at start of an object that is divided: nothing says which worker has an entry.
+    /// Refuses contents at start of an object that is divided: nothing says which worker has an entry. Elements of
+    /// arrays are on all workers.
     ///
     /// # Errors
     /// There are some.
     pub fn allow_contents(
         &self,
-        function: &Function,
-        entries: &[millrace_dataplane::module::Entry],
+        exposed: &Exposed,
+        entries: &[Entry],
         cores: usize,
     ) -> Result<(), Failure> {
-        let shares = self.shares(function);
-        let parted = |object: usize| matches!(shares.get(object), Some(Share::Divided { .. }));
+        let parted = |object: usize| {
+            let name = exposed.info(object).map_or("", |o| o.name.as_str());
+            let share = self.objects.iter().find(|(n, _)| n == name);
+            matches!(share, Some((_, Share::Divided { .. }))) && !exposed.indexed(object)
+        };
         let Some(entry) = entries.iter().find(|e| parted(e.object)) else {
             return Ok(());
         };
-        let name = function.module.objects().get(entry.object);
-        let name = name.map_or("", |o| o.name.as_str());
+        let name = exposed.info(entry.object).map_or("", |o| o.name.as_str());
         Err(Failure::wrong(format!(
             "--cores {cores}: packets write `{name}`, which is divided over the workers, and its contents at start do not say which worker has an entry"
         ))
@@ -222,112 +264,202 @@ impl Arrangement {
 ///
 /// # Errors
 /// It runs on one core, or not as was asked.
-pub fn arrange(word: &str, make: &Make, asked: &Asked<'_>) -> Result<Arrangement, Failure> {
-    let cores = asked.cores;
+pub fn arrange(word: &str, make: &Make, asked: Asked<'_>) -> Result<Arrangement, Failure> {
     let found = word::find(word)?;
     if let Source::Module(path) = &found.source {
         let name = path
             .file_stem()
             .map_or_else(String::new, |s| s.to_string_lossy().into());
-        return Err(refused(&name, cores, ALONE));
+        return Err(refused(&name, asked.cores, ALONE));
     }
     let (program, _) = function::typed(word, &make.capacity, make.program.as_deref())?;
     let program = function::settled(program, &make.set)?;
-    let bundle = matches!(found.source, Source::Bundle(_));
     let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
-    let writes = writes::all(&program, &checked);
-    if !asked.steer.is_empty() {
-        let steering = by_hand::steering(asked.steer, &program.ports, cores)?;
-        let written: Vec<_> = writes.iter().filter_map(|w| w.id).collect();
-        let is_written = |(index, _): &(usize, _)| written.iter().any(|id| id.0 == *index);
-        let objects = program.objects.iter().enumerate();
-        let names = objects.filter(is_written).map(|(_, o)| o.name.clone());
-        let by_hand = Planned {
-            divided: names.collect(),
-            steering,
-            ..Planned::default()
-        };
-        return Ok(arranged(&program, &checked, by_hand, cores, bundle));
+    let asked = Asked {
+        built: matches!(found.source, Source::Bundle(_)),
+        ..asked
+    };
+    let mut model = planned::model(&program, &checked, PATIENCE, asked.strategies());
+    match arranged(&mut model, &program, &checked, &asked)? {
+        Answer::Several(arrangement) => Ok(*arrangement),
+        Answer::One(plan) => Err(planned::on_one_core(&plan, asked.cores)),
     }
-    if writes.is_empty() && asked.strategy != Strategy::Shard {
-        return Ok(Arrangement {
-            reasons: vec![format!("{}: spread: packets write no state", program.name)],
-            ..Arrangement::default()
-        });
-    }
-    let planned = planned::plan(&program, &checked, asked)?;
-    if bundle && (!planned.locked.is_empty() || planned.home.is_some()) {
-        return Err(refused(&program.name, cores, BUILT));
-    }
-    Ok(arranged(&program, &checked, planned, cores, bundle))
 }
 
-/// What is planned, with room for each worker's part of what is divided.
-fn arranged(
+/// How a program runs on several workers: as its plan says, or as the user does by hand.
+///
+/// # Errors
+/// It cannot run as was asked.
+pub fn arranged(
+    model: &mut Model,
     program: &Program,
     checked: &Checked,
-    planned: Planned,
-    cores: usize,
-    bundle: bool,
+    asked: &Asked<'_>,
+) -> Result<Answer, Failure> {
+    let cores = asked.cores;
+    let wanted = Wanted {
+        cores: cores as u32,
+        nic: asked.nic.to_owned(),
+        strategy: asked.strategy.of_plan(),
+        // What was built before leases any number to anybody: where its numbers come home is not in it.
+        carried: match asked.built {
+            true => Carried::Compared,
+            false => Carried::default(),
+        },
+        ..Wanted::default()
+    };
+    if !asked.steer.is_empty() {
+        let steering = by_hand::steering(asked.steer, &program.ports, cores)?;
+        // Of the plan only what it says of objects whoever gets which packet.
+        let one = Wanted {
+            cores: 1,
+            solver_time: Duration::ZERO,
+            ..Wanted::default()
+        };
+        let plan = millrace_plan::plan(model, program, &one);
+        let plan = plan.map_err(|e| planned::impossible(&e))?;
+        let treatments = by_hand::treatments(model, program, checked, &plan, cores)?;
+        let arrangement = stand(model, program, checked, &treatments, steering, asked);
+        return Ok(Answer::Several(Box::new(arrangement)));
+    }
+    let plan = planned::plan(model, program, checked, &wanted);
+    let mut plan = plan.map_err(|e| planned::impossible(&e))?;
+    let mut traced = None;
+    if let Some(words) = &asked.trace {
+        let frames = balance::frames(program, words)?;
+        let found = balance::preferred(plan, model, (program, checked), &wanted, &frames);
+        plan = found.0;
+        traced = Some((words, frames, found.1));
+    }
+    if plan.strategy == millrace_plan::Strategy::Alone {
+        return Ok(Answer::One(Box::new(plan)));
+    }
+    let treatments: Vec<_> = (0..program.objects.len())
+        .map(|object| plan.treatment(ObjectId(object)))
+        .collect();
+    if asked.built && (treatments.contains(&Treatment::Lock) || !plan.homes.is_empty()) {
+        return Err(refused(&program.name, cores, BUILT));
+    }
+    let anywhere = plan.strategy == millrace_plan::Strategy::Spread && asked.trace.is_none();
+    let mut steering = match anywhere {
+        // Whichever worker receives a packet may have it.
+        true => Vec::new(),
+        false => plan
+            .steering(
+                program.ports.len().clamp(1, MOST_PORTS),
+                asked.secret.unwrap_or_else(secret),
+            )
+            .map_err(|e| Failure::wrong(format!("--cores {cores}: {e}")))?,
+    };
+    let mut reasons = planned::besides(&plan);
+    if let Some((words, frames, why)) = traced {
+        reasons.extend(why);
+        reasons.push(balance::to(&plan, words, &frames, &mut steering)?);
+    }
+    let home = ComingHome::of(&plan, program, &steering);
+    let mut found = stand(model, program, checked, &treatments, steering, asked);
+    found.reasons.extend(reasons);
+    Ok(Answer::Several(Box::new(Arrangement {
+        home,
+        plan: Some(plan),
+        ..found
+    })))
+}
+
+/// What becomes of each object, with room for each worker's part of what is divided.
+fn stand(
+    model: &Model,
+    program: &Program,
+    checked: &Checked,
+    treatments: &[Treatment],
+    steering: Vec<Steering>,
+    asked: &Asked<'_>,
 ) -> Arrangement {
-    let largest = planned
-        .steering
+    let cores = asked.cores;
+    let largest = steering
         .iter()
         .map(Steering::largest_share)
         .fold(0.0, f64::max);
-    let (mut shares, mut capacities, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut merged = Vec::new();
-    for (id, object) in (0..).map(ObjectId).zip(&program.objects) {
-        if planned.merged.contains(&object.name) {
-            shares.push((object.name.clone(), Share::Merged));
-            merged.push((object.name.clone(), words::of(checked, program, id)));
-        }
-        if !planned.divided.contains(&object.name) {
-            continue;
-        }
-        let whole = object.capacity;
-        shares.push((object.name.clone(), Share::Divided { whole }));
+    let mut found = Arrangement {
+        steering,
+        ..Arrangement::default()
+    };
+    let mut parts = Vec::new();
+    for ((id, object), treatment) in (0..).map(ObjectId).zip(&program.objects).zip(treatments) {
+        let share = match treatment {
+            Treatment::Shard => Share::divided(object.capacity),
+            Treatment::Merge => Share::merged(&words::of(model, id)),
+            Treatment::Lock => Share::Locked,
+            Treatment::Spread if per_cpu(object) && written(model, id) => Share::Own,
+            Treatment::Spread | Treatment::Alone => Share::Copied,
+        };
         // What was built before keeps its size, and so does what is addressed by an index: any worker may need
         // any of it.
-        let part = share::part(whole, largest, cores);
-        if !bundle && TABLES.contains(&object.kind.name) && part < whole {
+        if *treatment == Treatment::Shard && cores > 1 && room::divides(object) {
+            let whole = object.capacity;
+            let part = match asked.built {
+                true => whole,
+                false => room::part(object, largest, cores),
+            };
+            let mut sized = object.clone();
+            sized.capacity = part;
+            let bytes = sized.bytes().saturating_mul(cores as u64);
             parts.push(format!(
-                "{} of {whole} entries as {cores} of {part}",
-                object.name
+                "{} of {whole} entries as {cores} of {part}, {} MiB in all",
+                object.name,
+                bytes.div_ceil(1 << 20)
             ));
-            capacities.push((object.name.clone(), part));
+            if part < whole {
+                found.capacities.push((object.name.clone(), part));
+            }
         }
+        found.objects.push((object.name.clone(), share));
     }
+    let of = |wanted: fn(&Share) -> bool| -> Vec<&str> {
+        let objects = found.objects.iter().filter(|(_, share)| wanted(share));
+        objects.map(|(name, _)| name.as_str()).collect()
+    };
     let mut reasons = Vec::new();
-    let mut said = |what: &str, names: &[String]| {
+    let mut said = |what: &str, names: Vec<&str>| {
         if !names.is_empty() {
             reasons.push(format!("{}: {what}: {}", program.name, names.join(", ")));
         }
     };
-    said(&format!("shard over {cores} workers"), &planned.divided);
-    said(
-        &format!("one for {cores} workers, under a lock"),
-        &planned.locked,
-    );
-    said("each worker adds to its own", &planned.merged);
+    let divided = of(|s| matches!(s, Share::Divided { .. }));
+    let locked = of(|s| matches!(s, Share::Locked));
+    let merged = of(|s| matches!(s, Share::Merged { .. }));
+    if divided.is_empty() && locked.is_empty() {
+        said("spread", vec!["any packet on any worker"]);
+    }
+    said(&format!("shard over {cores} workers"), divided);
+    said(&format!("one for {cores} workers, under a lock"), locked);
+    said("each worker adds to its own", merged);
     if !parts.is_empty() {
         reasons.push(format!("divided: {}", parts.join(", ")));
     }
-    reasons.extend(planned.reasons);
+    let locked = found.objects.iter().enumerate();
+    let locked = locked.filter(|(_, (_, share))| matches!(share, Share::Locked));
+    let locked = locked.map(|(object, _)| ObjectId(object)).collect();
     Arrangement {
-        shares,
-        capacities,
-        shared: planned.locked,
-        merged,
-        apart: planned.apart,
-        steering: planned.steering,
-        home: planned.home,
+        apart: lock::apart(program, checked, &locked),
         reasons,
+        ..found
     }
 }
 
-/// Kinds whose entries are found by a hash of their key: a part of them takes a part of the room.
-pub const TABLES: [&str; 5] = ["map", "hash", "lru_hash", "percpu_hash", "lru_percpu_hash"];
+/// Whether every core has an instance of an object by its definition.
+fn per_cpu(object: &StateObject) -> bool {
+    object.kind.name.contains("percpu")
+}
+
+/// Whether packets or timers write an object.
+fn written(model: &Model, object: ObjectId) -> bool {
+    let usage = model.objects.get(object.0).map(|o| o.usage);
+    !matches!(
+        usage,
+        Some(Use::Unused | Use::ReadOnly | Use::WrittenAtStart)
+    )
+}
 
 /// Packet classes, dealt out to so many workers. All packets between two hosts are of one class, in both directions,
 /// fragments and errors included; what is not IP is of class 0.
@@ -353,6 +485,7 @@ pub fn classes(classes: u16, workers: usize) -> Result<Arc<Classes>, Failure> {
         software: std::collections::BTreeMap::new(),
         inside: true,
         echoes: false,
+        odd: None,
     };
     Ok(Classes::new(vec![steering.owners()], classes, workers))
 }
@@ -370,6 +503,7 @@ fn anywhere(cores: usize) -> Result<Steering, Failure> {
         software: std::collections::BTreeMap::new(),
         inside: false,
         echoes: false,
+        odd: None,
     })
 }
 

@@ -1,84 +1,161 @@
-//! What the plan says, as workers need it.
+//! The plan that `plan`, `run`, `verify` and `bench` have in common: made here, so that what one of them prints the
+//! others do.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use millrace_check::Checked;
 use millrace_emit::lock;
-use millrace_model::Limits;
+use millrace_model::{Limits, Model};
 use millrace_object::program::{ObjectId, Program};
-use millrace_plan::plan::ObjectPlan;
-use millrace_plan::{Plan, PlanError, Treatment, Wanted};
-use millrace_steer::Steering;
+use millrace_plan::plan::{ObjectPlan, Rule};
+use millrace_plan::{Plan, PlanError, Strategy, Treatment, Wanted};
 
-use super::homes::ComingHome;
-use super::{Asked, LITTLE, MOST_PORTS, Strategy, balance};
+use super::by_hand;
 use crate::failure::{Failure, NO};
 use crate::{screen, seed};
 
-/// How long the model may take. On a machine that is busy with other work it takes a multiple of what it needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long, in seconds, the model may take where all is locked whatever the paths are.
+pub const LITTLE: u64 = 5;
 
-/// What the plan says of a program.
-#[derive(Default)]
-pub struct Planned {
-    /// objects of which each worker has a part, found by a key that comes to one worker only
-    pub divided: Vec<String>,
-    /// objects of which each worker has a part that all add to
-    pub merged: Vec<String>,
-    /// objects that are one for all workers
-    pub locked: Vec<String>,
-    /// how far apart in the packets' time workers may be because of them, ns
-    pub apart: Option<u64>,
-    /// a port each
-    pub steering: Vec<Steering>,
-    /// allocators whose numbers come home
-    pub home: Option<ComingHome>,
-    /// why, in a few lines
-    pub reasons: Vec<String>,
-}
+/// What a lock cannot guard is on one core, whose reason says so in these words.
+const UNGUARDED: &str = "and no lock can guard it";
 
-/// Makes the plan of a program, and the keys from a fresh secret.
-///
-/// # Errors
-/// The plan says that the program runs on one core, or not as was asked; the reasons are the plan's.
-pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<Planned, Failure> {
-    screen::err(&format!("{}: making the model and the plan", program.name));
-    let limits = Limits {
-        time: match asked.strategy {
-            Strategy::Lock => Duration::from_secs(LITTLE),
-            _ => PATIENCE,
-        },
+/// The model that an arrangement is made from, within so many seconds.
+pub fn model(program: &Program, checked: &Checked, seconds: u64, asked: Strategies) -> Model {
+    let within = |seconds| Limits {
+        time: Duration::from_secs(seconds),
         ..Limits::default()
     };
-    let mut model = millrace_model::model(program, checked, &limits);
-    let wanted = Wanted {
-        cores: asked.cores as u32,
-        nic: asked.nic.to_owned(),
-        strategy: asked.strategy.of_plan(),
-        ..Wanted::default()
-    };
-    let plan = millrace_plan::plan(&mut model, program, &wanted).map_err(|e| impossible(&e))?;
-    let alone = |o: &ObjectPlan| held(program, o).is_some();
-    if plan.strategy == millrace_plan::Strategy::Alone || plan.objects.iter().any(alone) {
-        return Err(on_one_core(program, &plan, asked.cores));
+    if asked == Strategies::ByHand {
+        // What the proof of safety says of accesses, which are all that there may be.
+        let quick = millrace_model::model(program, checked, &within(0));
+        if !by_hand::asks(&quick, program) {
+            return quick;
+        }
     }
-    let locked = shared(&plan, program, checked);
-    let is_locked = |name: &String| locked.iter().any(|id| named(program, *id) == *name);
-    let mut steering = plan
-        .steering(program.ports.len().clamp(1, MOST_PORTS), secret())
-        .map_err(|e| Failure::wrong(format!("--cores {}: {e}", asked.cores)))?;
-    let of = |treatment| {
-        let objects = plan
-            .objects
-            .iter()
-            .filter(move |o| o.treatment == treatment);
-        let names = objects.map(|o| o.name.clone());
-        names.filter(|n| !is_locked(n)).collect::<Vec<_>>()
+    screen::err(&format!("{}: making the model and the plan", program.name));
+    let seconds = match asked {
+        Strategies::Locked => seconds.min(LITTLE),
+        _ => seconds,
     };
-    let mut reasons: Vec<_> = plan
-        .objects
-        .iter()
+    millrace_model::model(program, checked, &within(seconds))
+}
+
+/// What a model is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Strategies {
+    /// whatever the plan finds
+    Any,
+    /// what is locked is locked whatever the paths are
+    Locked,
+    /// the user says who gets which packet
+    ByHand,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// As [`millrace_plan::plan`]; also where a strategy is asked for that a lock would have to guard and cannot.
+pub fn plan(
+    model: &mut Model,
+    program: &Program,
+    checked: &Checked,
+    wanted: &Wanted,
+) -> Result<Plan, PlanError> {
+    let plan = guarded(
+        millrace_plan::plan(model, program, wanted)?,
+        program,
+        checked,
+    );
+    let asked = wanted.strategy.filter(|s| *s != Strategy::Alone);
+    match asked {
+        Some(asked) if plan.strategy == Strategy::Alone => {
+            let kept = plan.objects.iter();
+            let mut kept = kept.filter(|o| o.treatment == Treatment::Alone);
+            Err(PlanError::Strategy {
+                name: plan.name.clone(),
+                wanted: asked.name(),
+                reason: kept.next().map_or_else(String::new, reason),
+            })
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// The plan with what a lock asks for: handlers without a packet that work on a locked object, or add to a number, run
+/// once for all workers, so all else that they write is one for all as well; and what cannot be guarded keeps the
+/// function on one core.
+fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
+    if plan.strategy == Strategy::Alone {
+        return plan;
+    }
+    let repeated = lock::repeated(program, checked);
+    let one = |o: &&ObjectPlan| match o.treatment {
+        Treatment::Lock => true,
+        Treatment::Merge => repeated.contains(&o.id),
+        _ => false,
+    };
+    let locked = plan.objects.iter().filter(one).map(|o| o.id).collect();
+    let shared: BTreeSet<ObjectId> = lock::together(program, checked, &locked);
+    let mut changed = BTreeSet::new();
+    for o in plan.objects.iter_mut().filter(|o| shared.contains(&o.id)) {
+        let (treatment, why) = match (lock::obstacle(program, o.id), o.treatment) {
+            (Some(why), _) => (Treatment::Alone, format!("{UNGUARDED}: {why}")),
+            (None, Treatment::Lock) => continue,
+            (None, _) => (
+                Treatment::Lock,
+                "but a handler without a packet writes it, which runs once for all workers, so it is one for all of \
+                 them"
+                    .to_owned(),
+            ),
+        };
+        (o.treatment, o.rule) = (treatment, Rule::R4);
+        o.reason = format!("{}; {why}", o.reason);
+        changed.insert(o.name.clone());
+    }
+    if changed.is_empty() {
+        return plan;
+    }
+    plan.relaxations.retain(|r| !changed.contains(&r.object));
+    plan.homes.retain(|h| !changed.contains(&h.object));
+    let has = |t: Treatment| plan.objects.iter().any(|o| o.treatment == t);
+    plan.strategy = match (
+        has(Treatment::Alone),
+        has(Treatment::Shard),
+        has(Treatment::Lock),
+    ) {
+        (true, ..) => Strategy::Alone,
+        (_, true, true) => Strategy::Mixed,
+        (_, true, false) => Strategy::Shard,
+        (_, false, true) => Strategy::Lock,
+        (_, false, false) => Strategy::Spread,
+    };
+    if plan.strategy == Strategy::Alone {
+        plan.cores = 1;
+        plan.relaxations.clear();
+        plan.homes.clear();
+    }
+    plan
+}
+
+/// What the plan says of an object, in a line.
+pub fn reason(object: &ObjectPlan) -> String {
+    let line = object
+        .line
+        .as_ref()
+        .map_or_else(String::new, |l| format!("{l}: "));
+    let treatment = object.treatment.name();
+    format!(
+        "{}: {treatment} ({:?}): {line}{}",
+        object.name, object.rule, object.reason
+    )
+}
+
+/// What the plan says beside the treatments, in lines.
+pub fn besides(plan: &Plan) -> Vec<String> {
+    let objects = plan.objects.iter();
+    let mut reasons: Vec<_> = objects
         .filter(|o| o.treatment != Treatment::Spread)
         .map(reason)
         .collect();
@@ -100,80 +177,31 @@ pub fn plan(program: &Program, checked: &Checked, asked: &Asked<'_>) -> Result<P
             assumption.parameter, assumption.value, assumption.because
         ));
     }
-    if let Some(words) = &asked.trace {
-        reasons.push(balance::to(&plan, program, words, &mut steering)?);
-    }
-    Ok(Planned {
-        divided: of(Treatment::Shard),
-        merged: of(Treatment::Merge),
-        locked: locked.iter().map(|id| named(program, *id)).collect(),
-        apart: lock::apart(program, checked, &locked),
-        home: ComingHome::of(&plan, program, &steering),
-        steering,
-        reasons,
-    })
+    reasons
 }
 
-fn reason(object: &ObjectPlan) -> String {
-    let line = object
-        .line
-        .as_ref()
-        .map_or_else(String::new, |l| format!("{l}: "));
-    let treatment = format!("{:?}", object.treatment).to_lowercase();
-    format!(
-        "{}: {treatment} ({:?}): {line}{}",
-        object.name, object.rule, object.reason
-    )
+/// Whether a plan keeps a function on one core only because no lock can guard what it would lock.
+pub fn unguarded(plan: &Plan) -> bool {
+    let kept = |o: &&ObjectPlan| o.treatment == Treatment::Alone;
+    plan.objects
+        .iter()
+        .filter(kept)
+        .any(|o| o.reason.contains(UNGUARDED))
 }
 
-/// The objects that are one for all workers under a plan: those that it locks, those to which timers add, which must do
-/// so once, and what goes with either.
-pub fn shared(plan: &Plan, program: &Program, checked: &Checked) -> BTreeSet<ObjectId> {
-    let repeated = lock::repeated(program, checked);
-    let one = |o: &&ObjectPlan| match o.treatment {
-        Treatment::Lock => true,
-        Treatment::Merge => repeated.contains(&o.id) && lock::obstacle(program, o.id).is_none(),
-        _ => false,
-    };
-    let locked = plan.objects.iter().filter(one);
-    lock::together(program, checked, &locked.map(|o| o.id).collect())
-}
-
-/// What keeps an object on one core, beside its treatment.
-pub fn held(program: &Program, object: &ObjectPlan) -> Option<&'static str> {
-    match object.treatment {
-        Treatment::Spread | Treatment::Shard | Treatment::Merge => None,
-        Treatment::Lock => lock::obstacle(program, object.id),
-        Treatment::Alone => Some(""),
-    }
-}
-
-fn named(program: &Program, id: ObjectId) -> String {
-    program
-        .objects
-        .get(id.0)
-        .map_or_else(String::new, |o| o.name.clone())
-}
-
-fn on_one_core(program: &Program, plan: &Plan, cores: usize) -> Failure {
+/// That a function runs on one core, as its plan says.
+pub fn on_one_core(plan: &Plan, cores: usize) -> Failure {
     let kept: Vec<_> = plan
         .objects
         .iter()
-        .filter_map(|o| Some((o, held(program, o)?)))
+        .filter(|o| o.treatment == Treatment::Alone)
         .collect();
-    let said = |(object, why): &(&ObjectPlan, &str)| match *why {
-        "" => reason(object),
-        why => format!("{}; and no lock can guard it: {why}", reason(object)),
-    };
-    let detail: Vec<_> = kept.iter().map(said).collect();
+    let detail: Vec<_> = kept.iter().map(|o| reason(o)).collect();
     let what = match detail.first() {
-        Some(first) => format!(
-            "--cores {cores}: {} runs on one core: {first}",
-            program.name
-        ),
-        None => format!("--cores {cores}: {} runs on one core", program.name),
+        Some(first) => format!("--cores {cores}: {} runs on one core: {first}", plan.name),
+        None => format!("--cores {cores}: {} runs on one core", plan.name),
     };
-    let help = match kept.iter().find_map(|(o, _)| o.remedy.clone()) {
+    let help = match kept.iter().find_map(|o| o.remedy.clone()) {
         Some(remedy) => format!("use --cores 1; or {remedy}"),
         None => "use --cores 1".into(),
     };
@@ -184,15 +212,16 @@ fn on_one_core(program: &Program, plan: &Plan, cores: usize) -> Failure {
     }
 }
 
-fn impossible(error: &PlanError) -> Failure {
+/// Why there is no plan.
+pub fn impossible(error: &PlanError) -> Failure {
     let failure = Failure::wrong(error);
     match error {
         PlanError::Strategy { .. } => Failure {
             code: NO,
-            ..failure.help("leave --strategy out, or use --cores 1")
+            ..failure.help("leave --strategy out: `millrace plan` says what would be done instead")
         },
         PlanError::Cores { .. } => failure.help("use fewer cores, or a NIC with a larger table"),
-        PlanError::Nic(_) => failure,
+        PlanError::Nic(_) => failure.help("see crates/steer/nics for the models there are"),
     }
 }
 

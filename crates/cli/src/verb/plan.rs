@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace_model::Limits;
-use millrace_plan::{PlanError, SOLVER_TIME, Strategy, Wanted, text};
+use millrace_plan::{SOLVER_TIME, Strategy, Wanted, text};
 use millrace_steer::nic;
 use millrace_traffic::split::Split;
 
-use crate::failure::{DONE, Failure, NO};
+use crate::failure::{DONE, Failure};
 use crate::function::Make;
+use crate::parallel::planned;
 use crate::{cost, function, screen, trouble};
 
 /// Show how a function runs on many cores: what is done with each state object, how packets are steered, and
@@ -86,8 +87,14 @@ impl Plan {
         let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
         let program = function::settled(program, &self.set)?;
         let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let strategy = self.strategy.as_deref().and_then(Strategy::named);
+        // As `run` does: what is locked is locked whatever the paths are.
+        let most = match strategy {
+            Some(Strategy::Lock) => self.time.min(planned::LITTLE),
+            _ => self.time,
+        };
         let limits = Limits {
-            time: Duration::from_secs(self.time),
+            time: Duration::from_secs(most),
             solver: self.solver.clone(),
             ..Limits::default()
         };
@@ -95,12 +102,13 @@ impl Plan {
         let wanted = Wanted {
             cores: self.cores,
             nic: self.nic.clone(),
-            strategy: self.strategy.as_deref().and_then(Strategy::named),
+            strategy,
             solver_time: Duration::from_secs(self.solver_time),
             solver: self.solver.clone(),
+            ..Wanted::default()
         };
-        let mut plan =
-            millrace_plan::plan(&mut model, &program, &wanted).map_err(|e| refused(&e))?;
+        let plan = planned::plan(&mut model, &program, &checked, &wanted);
+        let mut plan = plan.map_err(|e| planned::impossible(&e))?;
         if !self.inputs.is_empty() {
             let make = Make {
                 set: self.set.clone(),
@@ -114,7 +122,7 @@ impl Plan {
                 inputs: &self.inputs,
                 split: self.split.as_ref(),
             };
-            plan = cost::choose(plan, &mut model, &program, &wanted, &asked)?;
+            plan = cost::choose(plan, &mut model, (&program, &checked), &wanted, &asked)?;
         }
         if self.json {
             screen::document(&plan);
@@ -122,21 +130,5 @@ impl Plan {
             screen::out(text::text(&plan).trim_end());
         }
         Ok(DONE)
-    }
-}
-
-fn refused(error: &PlanError) -> Failure {
-    let no = matches!(error, PlanError::Strategy { .. });
-    let failure = Failure::wrong(error);
-    let failure = match error {
-        PlanError::Strategy { .. } => {
-            failure.help("leave --strategy out: the plan says what it would do instead")
-        }
-        PlanError::Cores { .. } => failure.help("use fewer cores, or a NIC with a larger table"),
-        PlanError::Nic(_) => failure,
-    };
-    Failure {
-        code: if no { NO } else { failure.code },
-        ..failure
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millrace_dataplane::share::Share;
 use serde_json::{Value, json};
 
 use super::{Result, Session, state};
@@ -65,12 +66,13 @@ impl Session {
             );
         };
         self.owned(&target, &changes)?;
-        let (id, exposed) = (target.id, target.exposed);
+        let (id, exposed, all) = (target.id, target.exposed.clone(), changes.clone());
         let done = self.each(move |desk| {
             let now = desk.now;
-            edit::apply(state(desk, id)?, &changes, &exposed, now)
+            edit::apply(state(desk, id)?, &all, &exposed, now)
         })?;
         let done = done.into_iter().collect::<Result<Vec<_>>>()?;
+        edit::told(&changes, &target.exposed);
         // What all have alike counts once, what each has a part of as often as it was done.
         let mut all = done.first().map(|(copies, _)| *copies).unwrap_or_default();
         for (_, part) in done {
@@ -100,7 +102,10 @@ impl Session {
     /// Refuses new entries of divided objects: nothing says whose they would be.
     fn owned(&self, target: &Target, changes: &Arc<Vec<Change>>) -> Result<()> {
         let parted = |change: &Change| match change {
-            Change::Set { object, .. } => target.exposed.divided.contains_key(object),
+            Change::Set { object, .. } => {
+                matches!(target.exposed.share(*object), Share::Divided { .. })
+                    && !target.exposed.indexed(*object)
+            }
             _ => false,
         };
         let places: Arc<Vec<usize>> = {

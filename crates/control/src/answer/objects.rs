@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::KeyValue;
+use millrace_dataplane::share::{Count, Share};
 use serde_json::{Value, json};
 
 use super::{Result, Session, refused, state};
 use crate::elements::Target;
-use crate::merged;
 use crate::pending::Pending;
 use crate::protocol::{MOST_ENTRIES, Request};
 use crate::trouble::Trouble;
@@ -19,6 +19,8 @@ const PAGE_BYTES: usize = 256 << 10;
 /// than JSON's numbers can tell apart.
 const PLACE_BITS: u32 = 40;
 const PLACES: u64 = (1 << PLACE_BITS) - 1;
+/// Entries that a worker is held up for, to count keys that several workers have once.
+const MOST_COUNTED: u64 = 1 << 16;
 
 impl Session {
     pub(super) fn objects(&self) -> Result<Value> {
@@ -26,11 +28,8 @@ impl Session {
         for target in self.context.elements.functions() {
             let indexes: Vec<_> = target.exposed.objects().map(|(i, _)| i).collect();
             let counts = self.counts(&target, &indexes)?;
-            for (at, object) in indexes.iter().enumerate() {
-                let entries = counts.iter().map(|of| of.get(at).copied().flatten());
-                let entries: Vec<_> = entries.collect();
-                described.push(describe(&target, *object, &entries));
-            }
+            let each = indexes.iter().zip(&counts);
+            described.extend(each.map(|(object, count)| describe(&target, *object, count)));
         }
         Ok(json!({ "objects": described }))
     }
@@ -38,20 +37,43 @@ impl Session {
     pub(super) fn object(&self, request: &Request) -> Result<Value> {
         let (target, object) = self.named(request)?;
         let counts = self.counts(&target, &[object])?;
-        let entries = counts.iter().map(|of| of.first().copied().flatten());
-        Ok(describe(&target, object, &entries.collect::<Vec<_>>()))
+        let count = counts.first();
+        Ok(count.map_or(Value::Null, |count| describe(&target, object, count)))
     }
 
-    /// By worker, the entries of objects of a function.
-    fn counts(&self, target: &Target, objects: &[usize]) -> Result<Vec<Vec<Option<u64>>>> {
+    /// The entries of objects of a function.
+    fn counts(&self, target: &Target, objects: &[usize]) -> Result<Vec<Count>> {
         let (id, objects) = (target.id, objects.to_vec());
-        self.each(move |desk| {
+        let exposed = target.exposed.clone();
+        let new = move |object: &usize| {
+            let kind = exposed.info(*object).map_or("", |o| o.kind.as_str());
+            Count::new(exposed.share(*object), kind).at_most(MOST_COUNTED)
+        };
+        let mut counts: Vec<Count> = objects.iter().map(&new).collect();
+        let found = self.each(move |desk| {
             let now = desk.now;
-            let instance = desk.state(id);
-            instance.map_or_else(Vec::new, |i| {
-                objects.iter().map(|o| i.count(*o, now)).collect()
-            })
-        })
+            let Some(instance) = desk.state(id) else {
+                return Vec::new();
+            };
+            let one = |object: &usize| {
+                let mut count = new(object);
+                count.add(instance, *object, now);
+                count
+            };
+            objects.iter().map(one).collect::<Vec<_>>()
+        })?;
+        let mut all = !counts.is_empty();
+        for of_worker in found {
+            all &= !of_worker.is_empty();
+            for (count, next) in counts.iter_mut().zip(of_worker) {
+                count.join(next);
+            }
+        }
+        // Before the first packet there is no state.
+        if !all {
+            counts.iter_mut().for_each(Count::unknown);
+        }
+        Ok(counts)
     }
 
     pub(super) fn get(&self, request: &Request) -> Result<Value> {
@@ -69,27 +91,27 @@ impl Session {
             state(desk, id)?.get(object, &wanted, now).map_err(refused)
         })?;
         let values = values.into_iter().collect::<Result<Vec<_>>>()?;
-        let words = exposed.merged.get(&object);
-        let sum = words.and_then(|words| {
-            let parts: Vec<_> = values.iter().flatten().cloned().collect();
-            merged::sum(words, &parts)
-        });
+        let share = exposed.share(object);
+        // Those that others have do not count where the first one's is the object's.
+        let there: Vec<_> = match share.parted() {
+            true => values.iter().flatten().cloned().collect(),
+            false => values.iter().take(1).flatten().cloned().collect(),
+        };
+        let value = share.value(&key, &there);
         let shown: Vec<_> = values
             .iter()
             .map(|v| v.as_ref().map(|v| exposed.show_value(object, v)))
             .collect();
-        // Of a divided object the worker that owns the entry has it.
-        let found = match (sum, divided(&target, object)) {
-            (Some(sum), _) => Some(Some(exposed.show_value(object, &sum))),
-            (None, true) => shown.iter().find(|v| v.is_some()).cloned(),
-            (None, false) => shown.first().cloned(),
-        };
-        let Some(Some(value)) = found else {
+        let Some(value) = value else {
             return Err(Trouble::new("no-such-entry", "there is no such entry"));
         };
-        let mut answer = json!({ "key": exposed.show_key(object, &key), "value": value });
-        let holders = shown.iter().flatten().count();
-        if (each_has_its_own(&target, object) || (divided(&target, object) && holders > 1))
+        let mut answer = json!({
+            "key": exposed.show_key(object, &key),
+            "value": exposed.show_value(object, &value),
+        });
+        let several =
+            matches!(share, Share::Divided { .. }) && !exposed.indexed(object) && there.len() > 1;
+        if (each_has_its_own(&target, object) || several)
             && let Some(members) = answer.as_object_mut()
         {
             members.insert("values".into(), json!(shown));
@@ -104,7 +126,8 @@ impl Session {
         let size = info.map_or(1, |o| (o.key_bytes + o.value_bytes).max(1));
         let most = (PAGE_BYTES / size).clamp(1, MOST_ENTRIES);
         let limit = request.limit.unwrap_or(most).clamp(1, most);
-        // The parts of a divided object are listed one after the other.
+        // The parts of an object are listed one after the other, but every worker has all elements of an array.
+        let apart = exposed.share(object).parted() && !exposed.indexed(object);
         let at = request.cursor.unwrap_or(0);
         let (worker, begin) = ((at >> PLACE_BITS) as usize, at & PLACES);
         // A cursor beyond all workers is at the end.
@@ -118,14 +141,13 @@ impl Session {
             })?
             .wait()??,
         };
-        let page = self.summed(&target, object, page)?;
-        let last =
-            !divided(&target, object) || worker.saturating_add(1) >= self.context.mailboxes.len();
+        let last = !apart || worker.saturating_add(1) >= self.context.mailboxes.len();
         let cursor = match (page.len() == limit, last) {
             (true, _) => Some((worker as u64) << PLACE_BITS | next),
             (false, true) => None,
             (false, false) => Some((worker as u64 + 1) << PLACE_BITS),
         };
+        let page = self.whole(&target, object, worker, page)?;
         let entries = page.iter().map(|(key, value)| {
             json!({
                 "key": exposed.show_key(object, key),
@@ -142,26 +164,42 @@ impl Session {
         }))
     }
 
-    /// Entries of the first worker with what the others have added.
-    fn summed(&self, target: &Target, object: usize, page: Vec<KeyValue>) -> Result<Vec<KeyValue>> {
-        let Some(words) = target.exposed.merged.get(&object) else {
+    /// Entries that one worker has, as all workers together have them; without those that one before it has, too.
+    fn whole(
+        &self,
+        target: &Target,
+        object: usize,
+        worker: usize,
+        page: Vec<KeyValue>,
+    ) -> Result<Vec<KeyValue>> {
+        let share = target.exposed.share(object);
+        if !share.parted() || page.is_empty() {
             return Ok(page);
-        };
+        }
         let id = target.id;
-        let keys: Arc<Vec<_>> = Arc::new(page.iter().map(|(key, _)| key.clone()).collect());
+        let keys: Arc<Vec<_>> = Arc::new(page.into_iter().map(|(key, _)| key).collect());
+        let asked = keys.clone();
         let parts = self.each(move |desk| {
             let now = desk.now;
             let instance = state(desk, id)?;
-            let have = |key: &Vec<u8>| Some((key.clone(), instance.get(object, key, now).ok()??));
-            Ok(keys.iter().filter_map(have).collect())
+            let have = |key: &Vec<u8>| instance.get(object, key, now).ok().flatten();
+            Ok(asked.iter().map(have).collect::<Vec<_>>())
         })?;
         let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
-        Ok(merged::entries(words, parts))
+        let whole = keys.iter().enumerate().filter_map(|(at, key)| {
+            let of = |part: &Vec<Option<Vec<u8>>>| part.get(at).cloned().flatten();
+            if parts.iter().take(worker).any(|part| of(part).is_some()) {
+                return None;
+            }
+            let there: Vec<_> = parts.iter().filter_map(of).collect();
+            Some((key.clone(), share.value(key, &there)?))
+        });
+        Ok(whole.collect())
     }
 }
 
-fn describe(target: &Target, object: usize, entries: &[Option<u64>]) -> Value {
-    let mut described = target.exposed.describe(object, entries);
+fn describe(target: &Target, object: usize, count: &Count) -> Value {
+    let mut described = target.exposed.describe(object, count.whole(), &count.each);
     if let Some(Value::String(name)) = described.get_mut("name") {
         *name = target.named(name);
     }
@@ -172,9 +210,4 @@ fn describe(target: &Target, object: usize, entries: &[Option<u64>]) -> Value {
 fn each_has_its_own(target: &Target, object: usize) -> bool {
     let info = target.exposed.info(object);
     info.is_ok_and(|o| o.kind.contains("percpu"))
-}
-
-/// Whether each worker has a part of it.
-fn divided(target: &Target, object: usize) -> bool {
-    target.exposed.divided.contains_key(&object)
 }

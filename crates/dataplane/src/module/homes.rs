@@ -9,11 +9,21 @@ use millrace_steer::Owners;
 use super::Module;
 
 /// The indexes of packets and of numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Homes {
     owners: Vec<Owners>,
     indexes: u32,
     tables: Vec<Option<Vec<u32>>>,
+}
+
+impl std::fmt::Debug for Homes {
+    /// Without the indexes of numbers, from which the key of the steering can be worked out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Homes")
+            .field("owners", &self.owners)
+            .field("indexes", &self.indexes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Homes {

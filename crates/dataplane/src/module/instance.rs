@@ -9,7 +9,7 @@ use crate::clock;
 use crate::packet::Burst;
 
 /// What the host decides when it makes an instance.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Config {
     /// seed of the hash tables; never observable in a result
     pub hash_seed: u64,
@@ -23,6 +23,19 @@ pub struct Config {
     pub entries: Vec<Entry>,
     /// where packets that carry leased numbers come home, for modules whose allocators go by it
     pub homes: Option<Arc<Homes>>,
+}
+
+impl std::fmt::Debug for Config {
+    /// Without the seed of the hash tables, and without contents, which are the user's.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("sketch_seed", &self.sketch_seed)
+            .field("time", &self.time)
+            .field("initial", &self.initial.len())
+            .field("entries", &self.entries.len())
+            .field("homes", &self.homes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An entry of an object, set from outside.

@@ -5,6 +5,7 @@
 //! the packets it lies between. Time is the packets' own: a run over the same captures gives the same
 //! output whatever the burst size and the speed of the machine.
 
+mod fates;
 mod parallel;
 mod sinks;
 mod sources;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use fates::FateWriter;
 pub use parallel::{Parallel, run_parallel};
 pub use sinks::{RecordWriter, Sink, Sinks, hex};
 pub use sources::{Entry, Sources};
@@ -52,6 +54,8 @@ pub struct Run {
     pub pass: Option<Sink>,
     /// where records go, if anywhere
     pub records: Option<RecordWriter>,
+    /// where the fate of each packet goes, if anywhere
+    pub fates: Option<FateWriter>,
     /// names of the drop reasons, by index
     pub reasons: Vec<String>,
     /// packets a burst, 1 to [`crate::packet::MAX_BURST`]
@@ -322,6 +326,9 @@ impl Worker {
                 continue;
             };
             let leaves = self.tally.settle(&packet, ports);
+            if let Some(fates) = &mut self.run.fates {
+                self.failed |= !fates.write(&packet, 0, 0, &self.run.reasons);
+            }
             let (sinks, pass) = (&mut self.run.sinks, &mut self.run.pass);
             self.failed |= !sinks.deliver(leaves, &packet, ports, pass.as_mut());
         }
@@ -386,6 +393,9 @@ impl Run {
         }
         let records = self.records.and_then(RecordWriter::finish);
         account.errors.extend(records);
+        account
+            .errors
+            .extend(self.fates.and_then(FateWriter::finish));
         bytes
     }
 }

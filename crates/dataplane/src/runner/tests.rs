@@ -84,6 +84,7 @@ impl Bench {
             },
             pass: None,
             records: None,
+            fates: None,
             reasons: vec!["dropped".into(), "no_flow".into()],
             burst: BURST,
             layout: Layout::Pooled,

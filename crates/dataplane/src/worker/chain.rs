@@ -116,6 +116,21 @@ pub fn common(links: &[Link], workers: usize) -> Result<Vec<Option<Arc<Shared>>>
     links.iter().map(of).collect()
 }
 
+/// The descriptors of one burst, during one call of [`Chain::run`]. Every pointer to one is made of the same, so that
+/// each is good for as long as the burst.
+#[derive(Clone, Copy)]
+struct Burst {
+    first: *mut abi::Packet,
+    packets: usize,
+}
+
+impl Burst {
+    /// A packet's descriptor.
+    fn descriptor(self, index: usize) -> Option<*mut abi::Packet> {
+        (index < self.packets).then(|| self.first.wrapping_add(index))
+    }
+}
+
 /// The functions of one worker.
 pub struct Chain {
     /// in their order
@@ -126,12 +141,16 @@ pub struct Chain {
     alone: bool,
     /// what each did with the last burst
     pub work: Vec<Work>,
-    /// for each packet of the burst, the function that it waits at; none when it is through
-    at: Vec<Option<usize>>,
     /// for each packet of the last burst
     pub ends: Vec<End>,
-    pointers: Vec<*mut abi::Packet>,
+    /// by function, the packets of the burst that wait at it; empty between two bursts
+    waiting: Vec<Vec<usize>>,
+    /// the function at which all packets that are still on their way wait, if it is one: they are `chosen`
+    together: Option<usize>,
+    /// the packets that one function is called with, by their places in the burst
     chosen: Vec<usize>,
+    /// their descriptors
+    pointers: Vec<*mut abi::Packet>,
 }
 
 // SAFETY: `pointers` is scratch: it is filled and used within one call of `run`.
@@ -159,10 +178,11 @@ impl Chain {
             topology: topology.clone(),
             stages: stages.collect::<Result<_, _>>()?,
             work: vec![Work::default(); links.len()],
-            at: Vec::new(),
             ends: Vec::new(),
-            pointers: Vec::new(),
+            waiting: vec![Vec::new(); links.len()],
+            together: None,
             chosen: Vec::new(),
+            pointers: Vec::new(),
         })
     }
 
@@ -172,25 +192,21 @@ impl Chain {
     /// # Safety
     /// Every descriptor describes a packet as abi.h asks for, in memory that nobody else uses.
     pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet], frames: &[Frame]) {
-        self.work.fill(Work::default());
-        self.ends.clear();
-        self.ends.resize(packets.len(), End::default());
+        let burst = self.begin(packets);
         if self.alone {
-            self.chosen.clear();
-            self.chosen.extend(0..packets.len());
             // SAFETY: as the caller promises.
-            unsafe { self.call(0, packets, frames) };
+            unsafe { self.call(0, frames) };
             return;
         }
-        let last = self.stages.len().saturating_sub(1);
-        self.at.clear();
-        for packet in &mut *packets {
-            let entry = self.topology.entries().get(packet.port as usize);
-            self.at
-                .push(entry.and_then(|end| enter(&self.topology, *end, packet)));
+        // SAFETY: `begin` has chosen the descriptors of this burst.
+        unsafe {
+            self.part(|_, topology, packet| {
+                let entry = topology.entries().get(packet.port as usize);
+                entry.and_then(|end| enter(topology, *end, packet))
+            });
         }
         // SAFETY: as the caller promises.
-        unsafe { self.sweep(last, packets, frames) };
+        unsafe { self.sweep(burst, frames) };
     }
 
     /// Sends packets that a function has made itself on along the chain, out of the port that `out` of each names.
@@ -205,49 +221,93 @@ impl Chain {
         packets: &mut [abi::Packet],
         frames: &[Frame],
     ) {
-        let last = self.stages.len().saturating_sub(1);
-        self.work.fill(Work::default());
-        self.ends.clear();
-        self.ends.resize(packets.len(), End::default());
-        self.at.clear();
-        self.at.resize(packets.len(), None);
-        self.chosen.clear();
-        self.chosen.extend(0..packets.len());
+        let burst = self.begin(packets);
         if self.alone {
             return;
         }
-        self.route(stage, packets);
-        // SAFETY: as the caller promises.
-        unsafe { self.sweep(last, packets, frames) };
+        // SAFETY: `begin` has chosen the descriptors of this burst; the rest as the caller promises.
+        unsafe {
+            self.route(stage);
+            self.sweep(burst, frames);
+        }
+    }
+
+    /// Before a burst, all of whose packets are chosen.
+    fn begin(&mut self, packets: &mut [abi::Packet]) -> Burst {
+        self.work.fill(Work::default());
+        self.ends.clear();
+        self.ends.resize(packets.len(), End::default());
+        let burst = Burst {
+            first: packets.as_mut_ptr(),
+            packets: packets.len(),
+        };
+        self.choose(burst, 0..packets.len());
+        burst
     }
 
     /// Takes packets through the chain until each is through.
     ///
     /// # Safety
     /// As [`Chain::run`].
-    unsafe fn sweep(&mut self, last: usize, packets: &mut [abi::Packet], frames: &[Frame]) {
+    unsafe fn sweep(&mut self, burst: Burst, frames: &[Frame]) {
+        let last = self.stages.len().saturating_sub(1);
         for _ in 0..SWEEPS {
             for stage in (0..=last).chain((0..last).rev()) {
-                self.chosen.clear();
-                let at = self.at.iter().enumerate();
-                self.chosen
-                    .extend(at.filter(|(_, at)| **at == Some(stage)).map(|(i, _)| i));
-                if self.chosen.is_empty() {
+                if self.together != Some(stage) && !self.collect(stage, burst) {
                     continue;
                 }
                 // SAFETY: as the caller promises; bounds that a function moved are the packet's new
                 // ones, and still within its room.
-                unsafe { self.call(stage, packets, frames) };
-                self.route(stage, packets);
+                unsafe {
+                    self.call(stage, frames);
+                    self.route(stage);
+                }
             }
-            if self.at.iter().all(Option::is_none) {
+            if self.together.is_none() && self.waiting.iter().all(Vec::is_empty) {
                 return;
             }
         }
-        for ((packet, at), end) in packets.iter_mut().zip(&mut self.at).zip(&mut self.ends) {
-            if at.take().is_some() {
-                packet.fate = abi::fate::ABORTED;
-                end.looped = true;
+        if let Some(waiting) = self.together.take().and_then(|s| self.waiting.get_mut(s)) {
+            waiting.extend_from_slice(&self.chosen);
+        }
+        for (stage, waiting) in self.waiting.iter_mut().enumerate() {
+            for index in waiting.drain(..) {
+                if let Some(packet) = burst.descriptor(index) {
+                    // SAFETY: a descriptor of the burst, which nothing else refers to now.
+                    unsafe { (*packet).fate = abi::fate::ABORTED };
+                }
+                if let Some(end) = self.ends.get_mut(index) {
+                    (end.stage, end.looped) = (stage as u32, true);
+                }
+            }
+        }
+    }
+
+    /// Chooses the packets that wait at a function; false if there are none.
+    fn collect(&mut self, stage: usize, burst: Burst) -> bool {
+        let Some(waiting) = self.waiting.get_mut(stage).filter(|w| !w.is_empty()) else {
+            return false;
+        };
+        let mut waiting = std::mem::take(waiting);
+        // Packets come to a function from two sides; those of both are in the order of the burst.
+        if !waiting.is_sorted() {
+            waiting.sort_unstable();
+        }
+        self.choose(burst, waiting.drain(..));
+        if let Some(place) = self.waiting.get_mut(stage) {
+            *place = waiting;
+        }
+        true
+    }
+
+    /// Chooses these packets, each once.
+    fn choose(&mut self, burst: Burst, which: impl Iterator<Item = usize>) {
+        self.chosen.clear();
+        self.pointers.clear();
+        for index in which {
+            if let Some(pointer) = burst.descriptor(index) {
+                self.chosen.push(index);
+                self.pointers.push(pointer);
             }
         }
     }
@@ -255,64 +315,111 @@ impl Chain {
     /// Calls one function with the chosen packets.
     ///
     /// # Safety
-    /// As [`Chain::run`].
-    unsafe fn call(&mut self, stage: usize, packets: &mut [abi::Packet], frames: &[Frame]) {
-        self.pointers.clear();
-        for index in &self.chosen {
-            if let Some(packet) = packets.get_mut(*index) {
-                self.pointers.push(&raw mut *packet);
-            }
-            if let Some(end) = self.ends.get_mut(*index) {
-                end.stage = stage as u32;
-            }
-        }
+    /// As [`Chain::run`]; the packets were chosen from this burst.
+    unsafe fn call(&mut self, stage: usize, frames: &[Frame]) {
         let (Some(running), Some(work)) = (self.stages.get_mut(stage), self.work.get_mut(stage))
         else {
             return;
         };
-        // SAFETY: distinct descriptors (`chosen` has each index once), as the caller promises.
+        // SAFETY: distinct descriptors (`choose` has each index once), as the caller promises.
         work.ticks += unsafe { running.run(&self.pointers, &self.chosen, frames) };
         work.bursts += 1;
         work.packets += self.pointers.len() as u64;
     }
-
     /// Sends the chosen packets on to where the ports lead that the function sent them to.
-    fn route(&mut self, stage: usize, packets: &mut [abi::Packet]) {
-        let leads = self.topology.ports(stage);
-        for index in &self.chosen {
-            let (Some(packet), Some(at)) = (packets.get_mut(*index), self.at.get_mut(*index))
+    ///
+    /// # Safety
+    /// The pointers are those of the burst's descriptors.
+    unsafe fn route(&mut self, stage: usize) {
+        let ended = |index: usize, ends: &mut [End], flooded| {
+            if let Some(end) = ends.get_mut(index) {
+                (end.stage, end.flooded) = (stage as u32, flooded);
+            }
+        };
+        let mut ends = std::mem::take(&mut self.ends);
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.part(|index, topology, packet| {
+                let leads = topology.ports(stage);
+                let out = match packet.fate {
+                    abi::fate::FORWARD => packet.out as usize,
+                    // With two ports, every port but the ingress port is the other one.
+                    abi::fate::FLOOD if leads.len() == 2 => 1 - packet.port.min(1) as usize,
+                    abi::fate::FLOOD => {
+                        packet.fate = abi::fate::ABORTED;
+                        ended(index, &mut ends, true);
+                        return None;
+                    }
+                    _ => {
+                        ended(index, &mut ends, false);
+                        return None;
+                    }
+                };
+                match leads.get(out) {
+                    Some(topology::End::Out(port)) => {
+                        packet.fate = abi::fate::FORWARD;
+                        packet.out = *port;
+                    }
+                    Some(end) => {
+                        packet.meta = packet.data;
+                        packet.fate = abi::fate::ABORTED;
+                        packet.redirect = 0;
+                        packet.draws = 0;
+                        return enter(topology, *end, packet);
+                    }
+                    // No port of the chain has this number, so that the packet is accounted as sent to none.
+                    None => packet.out = u32::MAX,
+                }
+                ended(index, &mut ends, false);
+                None
+            });
+        }
+        self.ends = ends;
+    }
+
+    /// Parts the chosen packets by the functions that `next` says of each, none for one that is through. Those that go
+    /// where the first does stay chosen; the functions that they and the others wait at are noted.
+    ///
+    /// Bursts stay together in most chains, and then nothing is collected or sorted on the way.
+    ///
+    /// # Safety
+    /// The pointers are those of the burst's descriptors, to which nothing else refers.
+    unsafe fn part(
+        &mut self,
+        mut next: impl FnMut(usize, &Topology, &mut abi::Packet) -> Option<usize>,
+    ) {
+        let mut first = None;
+        let mut kept = 0;
+        for place in 0..self.chosen.len() {
+            let (Some(&index), Some(&pointer)) = (self.chosen.get(place), self.pointers.get(place))
             else {
+                break;
+            };
+            // SAFETY: as the caller promises.
+            let packet = unsafe { &mut *pointer };
+            let Some(stage) = next(index, &self.topology, packet) else {
                 continue;
             };
-            *at = None;
-            let out = match packet.fate {
-                abi::fate::FORWARD => packet.out as usize,
-                // With two ports, every port but the ingress port is the other one.
-                abi::fate::FLOOD if leads.len() == 2 => 1 - packet.port.min(1) as usize,
-                abi::fate::FLOOD => {
-                    packet.fate = abi::fate::ABORTED;
-                    if let Some(end) = self.ends.get_mut(*index) {
-                        end.flooded = true;
-                    }
-                    continue;
+            if *first.get_or_insert(stage) != stage {
+                if let Some(waiting) = self.waiting.get_mut(stage) {
+                    waiting.push(index);
                 }
-                _ => continue,
-            };
-            match leads.get(out) {
-                Some(topology::End::Out(port)) => {
-                    packet.fate = abi::fate::FORWARD;
-                    packet.out = *port;
-                }
-                Some(end) => {
-                    *at = enter(&self.topology, *end, packet);
-                    packet.meta = packet.data;
-                    packet.fate = abi::fate::ABORTED;
-                    packet.redirect = 0;
-                    packet.draws = 0;
-                }
-                // No port of the chain has this number, so that the packet is accounted as sent to none.
-                None => packet.out = u32::MAX,
+            } else if kept < place {
+                self.chosen.swap(kept, place);
+                self.pointers.swap(kept, place);
+                kept += 1;
+            } else {
+                kept += 1;
             }
+        }
+        self.chosen.truncate(kept);
+        self.pointers.truncate(kept);
+        self.together = first.filter(|_| self.waiting.iter().all(Vec::is_empty));
+        if let (None, Some(waiting)) = (
+            self.together,
+            first.and_then(|stage| self.waiting.get_mut(stage)),
+        ) {
+            waiting.extend_from_slice(&self.chosen);
         }
     }
 
@@ -334,6 +441,7 @@ impl Chain {
             self.stages.extend(stage);
         }
         self.work = vec![Work::default(); self.stages.len()];
+        self.waiting = vec![Vec::new(); self.stages.len()];
         self.ends.clear();
         self.alone = topology.is_alone();
         self.topology = topology;

@@ -151,6 +151,7 @@ mod tests {
             software: std::collections::BTreeMap::new(),
             inside: false,
             echoes: false,
+            odd: None,
         };
         Arc::new(vec![steering.owners(); 2])
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::chain::Link;
 use super::stage::Stage;
-use crate::share::Share;
+use crate::share::{Share, indexed};
 
 /// Counting entries looks at all of them: not more often than this.
 const SELDOM: Duration = Duration::from_millis(200);
@@ -58,14 +58,18 @@ impl Pressure {
         for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
             let shares = link.objects().iter().zip(&link.shares);
             for (object, (info, share)) in shares.enumerate() {
-                if let Share::Divided { whole } = share {
-                    objects.push(Divided {
-                        stage,
-                        object,
-                        whole: *whole,
-                        name: Share::relaxation(&info.kind),
-                    });
-                }
+                let whole = match share {
+                    Share::Divided { whole, .. } => *whole,
+                    // Each worker has room for all; which entries are there may still differ.
+                    Share::Merged { .. } if !indexed(&info.kind) => u64::MAX,
+                    _ => continue,
+                };
+                objects.push(Divided {
+                    stage,
+                    object,
+                    whole,
+                    name: Share::relaxation(&info.kind),
+                });
             }
         }
         let none = vec![0; objects.len()];

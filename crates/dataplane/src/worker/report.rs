@@ -1,11 +1,13 @@
 //! What the account of a run says beyond its counters: state, memory, outputs, failures.
 
+use std::collections::BTreeMap;
+
 use super::foreign::Epilogue;
 use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
 use crate::mailbox::{Desk, Job};
 use crate::memory::Memory;
-use crate::share::Share;
+use crate::share::{self, Count, Share};
 
 /// Completes the account once the workers have ended; a worker that died is none.
 pub fn complete(
@@ -15,7 +17,7 @@ pub fn complete(
     serve: &Serve,
     ns_per_tick: f64,
 ) {
-    let mut each = Histogram::default();
+    let (mut each, mut counts) = (Histogram::default(), Vec::new());
     let (mut memory, mut foreign, mut state) = (0, 0, 0_u64);
     account.facts.clone_from(&serve.facts);
     for (number, worker) in ended.iter_mut().enumerate() {
@@ -37,7 +39,8 @@ pub fn complete(
             let error = served.failed.then(|| "see the errors".to_owned());
             account.outputs.push(OutputAccount::new(word, kept, error));
         }
-        objects(account, shared, worker, number == 0);
+        let first = account.objects.is_empty();
+        objects(account, &mut counts, shared, worker, first);
         for stage in &mut worker.chain.stages {
             // What all workers have in common is there once.
             let common = stage.common_bytes().saturating_mul(u64::from(number > 0));
@@ -47,7 +50,8 @@ pub fn complete(
             }
         }
     }
-    tidy(account);
+    let mut beyond = BTreeMap::new();
+    tidy(account, counts, &mut beyond);
     let (left, untold) = shared.lives.epilogues();
     for (name, epilogue) in left {
         // What it had was given back.
@@ -59,6 +63,9 @@ pub fn complete(
             .push(format!("{untold} more elements were taken out"));
     }
     account.relaxations = shared.pressure.relaxations();
+    for (name, times) in beyond {
+        *account.relaxations.entry(name).or_default() += times;
+    }
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
@@ -96,37 +103,47 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     job(&mut desk);
 }
 
-/// The state objects at the end: of those that are divided the entries of all workers.
-fn objects(account: &mut Account, shared: &Shared, worker: &mut Worker, first: bool) {
+/// Adds what a worker has of the state objects at the end; `counts` has a place for each.
+fn objects(
+    account: &mut Account,
+    counts: &mut Vec<Count>,
+    shared: &Shared,
+    worker: &mut Worker,
+    first: bool,
+) {
     let several = shared.workers() > 1;
     let mut at = 0;
     for stage in &mut worker.chain.stages {
         let objects = std::mem::take(&mut stage.objects);
         for (index, object) in objects.iter().enumerate() {
-            let entries = stage.count(index, worker.clock);
-            let full = stage.full(index).unwrap_or(0);
-            let whole = match stage.shares.get(index) {
-                Some(Share::Divided { whole }) if several => Some(*whole),
+            let share = stage.shares.get(index).filter(|_| several).cloned();
+            let share = share.unwrap_or_default();
+            let whole = match &share {
+                Share::Divided { whole, .. } => Some(*whole),
                 _ => None,
             };
             if first {
+                counts.push(Count::new(&share, &object.kind));
                 account.objects.push(ObjectAccount {
                     name: shared.lives.named(&stage.life.name, &object.name),
                     kind: object.kind.clone(),
-                    entries,
+                    entries: None,
                     capacity: whole.unwrap_or(object.capacity),
-                    bytes: object.bytes,
-                    by_worker: whole.map_or_else(Vec::new, |_| vec![entries]),
-                    full_by_worker: whole.map_or_else(Vec::new, |_| vec![full]),
+                    bytes: 0,
+                    by_worker: Vec::new(),
+                    full_by_worker: Vec::new(),
                 });
-            } else if let Some(seen) = account.objects.get_mut(at) {
-                // One for all workers is one.
-                if !stage.is_shared(index) {
-                    seen.bytes += object.bytes;
+            }
+            let now = worker.clock;
+            let full = stage.full(index).unwrap_or(0);
+            let once = stage.is_shared(index) && !first;
+            if let (Some(seen), Some(count)) = (account.objects.get_mut(at), counts.get_mut(at)) {
+                if let Some(instance) = stage.instance() {
+                    count.add(instance, index, now);
                 }
+                // One for all workers is one.
+                seen.bytes += if once { 0 } else { object.bytes };
                 if whole.is_some() {
-                    seen.entries = seen.entries.zip(entries).map(|(a, b)| a + b);
-                    seen.by_worker.push(entries);
                     seen.full_by_worker.push(full);
                 }
             }
@@ -136,9 +153,14 @@ fn objects(account: &mut Account, shared: &Shared, worker: &mut Worker, first: b
     }
 }
 
-/// Leaves out whose parts have never been full.
-fn tidy(account: &mut Account) {
-    for object in &mut account.objects {
+/// What all workers together have, and whose parts have never been full.
+fn tidy(account: &mut Account, counts: Vec<Count>, beyond: &mut BTreeMap<String, u64>) {
+    for (object, count) in account.objects.iter_mut().zip(counts) {
+        share::note(beyond, &object.kind, count.beyond(object.capacity));
+        object.entries = count.whole();
+        if !object.full_by_worker.is_empty() && count.each.len() == object.full_by_worker.len() {
+            object.by_worker = count.each;
+        }
         if object.full_by_worker.iter().all(|n| *n == 0) {
             object.full_by_worker.clear();
         }

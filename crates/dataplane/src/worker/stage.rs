@@ -26,8 +26,8 @@ pub struct Stage {
     pub alarms: u64,
     /// its timers; none of a foreign element
     pub timers: Timers,
-    /// the objects to which each worker adds by itself
-    merged: Vec<usize>,
+    /// what its objects begin with was settled
+    begun: bool,
     running: Running,
     /// what became of a foreign element, at the end
     pub epilogue: Option<Epilogue>,
@@ -99,7 +99,7 @@ impl Stage {
             shares: link.shares.clone(),
             objects_bytes: link.objects_bytes,
             alarms: 0,
-            merged: share::merged(&link.shares),
+            begun: false,
             timers,
             running,
             epilogue: None,
@@ -141,10 +141,12 @@ impl Stage {
 
     /// Before the first packet. `time` in ns, here and below.
     pub fn start(&mut self, time: u64) {
-        let merged = std::mem::take(&mut self.merged);
-        if let Some(instance) = self.instance() {
+        let first = !std::mem::replace(&mut self.begun, true);
+        if let Running::Module { instance, .. } = &mut self.running {
             instance.start(time);
-            share::begin(instance, &merged, time);
+            if first {
+                share::begin(instance, &self.shares, time);
+            }
         }
     }
 

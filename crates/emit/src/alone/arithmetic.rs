@@ -1,16 +1,25 @@
 //! Arithmetic, RFC 9669 sections 4.1 and 4.2, in C without undefined behaviour: shifts are masked,
 //! division by zero is defined, 32-bit results are zero-extended, everything wraps.
 
-use millrace_check::facts::StepId;
-use millrace_object::insn::{AluOp, ByteOrder, Insn, Operand, Size, Width};
+use millrace_check::facts::{Kind, StepId};
+use millrace_check::planted::{self, Planted};
+use millrace_object::insn::{AluOp, ByteOrder, Insn, Operand, Reg, Size, Width};
 
 use super::body::Body;
-use super::forms::{Base, pointer_base};
+use super::forms::{Base, known_distance, pointer_base};
 use super::text::unsigned;
 use crate::error::Error;
 
 /// The result as a number.
 pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
+    if let Some(bytes) = known_distance(body.slice.step(id), insn) {
+        return Ok(unsigned(match insn {
+            Insn::Alu {
+                width: Width::W32, ..
+            } => u64::from(bytes as u32),
+            _ => bytes as u64,
+        }));
+    }
     match *insn {
         Insn::Alu {
             op,
@@ -104,18 +113,36 @@ pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<String>, E
                 // As a signed distance: a negative one in u64 would be an offset beyond the address space.
                 Some(format!(
                     "{} {} (s64){distance}",
-                    body.pointer(id, dst)?,
+                    moved(body, id, dst)?,
                     if minus { '-' } else { '+' }
                 ))
             }
             (Some(Base::Right), Operand::Reg(base)) => Some(format!(
                 "{} + (s64){}",
-                body.pointer(id, base)?,
+                moved(body, id, base)?,
                 body.scalar(id, dst)?
             )),
             _ => None,
         },
     )
+}
+
+/// A pointer to which a variable distance is added. Only where an access goes must there be memory, so that a place
+/// before an array is none of its elements' indices: the array is cast to a pointer.
+fn moved(body: &Body, id: StepId, reg: Reg) -> Result<String, Error> {
+    let pointer = body.pointer(id, reg)?;
+    let of_stack = matches!(
+        body.slice.step(id).before[usize::from(reg.0)],
+        Kind::Stack {
+            offset: Some(_),
+            ..
+        }
+    );
+    Ok(if of_stack && !pointer.contains(' ') {
+        format!("(u8 *){pointer}")
+    } else {
+        pointer
+    })
 }
 
 fn wide(op: AluOp, left: &str, right: &str, src: Operand) -> Result<String, Error> {
@@ -133,6 +160,7 @@ fn wide(op: AluOp, left: &str, right: &str, src: Operand) -> Result<String, Erro
         AluOp::Arsh => format!("(u64)((s64){left} >> {})", amount(right, constant, 63)),
         AluOp::Div if constant.is_some_and(|c| c != 0) => format!("{left} / {right}"),
         AluOp::Mod if constant.is_some_and(|c| c != 0) => format!("{left} % {right}"),
+        AluOp::Div if planted::is(Planted::EmitDivision) => format!("{left} / {right}"),
         AluOp::Div => format!("divide64({left}, {right})"),
         AluOp::Mod => format!("modulo64({left}, {right})"),
         AluOp::SignedDiv => format!("signed_divide64({left}, {right})"),
@@ -181,6 +209,7 @@ fn sum(left: &str, plus: char, minus: char, right: &str, constant: Option<i64>) 
 fn amount(right: &str, constant: Option<i64>, mask: i64) -> String {
     match constant {
         Some(c) => format!("{}", c & mask),
+        None if planted::is(Planted::EmitShift) => right.into(),
         None => format!("({right} & {mask})"),
     }
 }

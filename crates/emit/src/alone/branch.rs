@@ -1,6 +1,7 @@
 //! Conditions of branches.
 
 use millrace_check::facts::StepId;
+use millrace_check::planted::{self, Planted};
 use millrace_object::insn::{Condition, Insn, Operand, Width};
 
 use super::body::Body;
@@ -47,7 +48,7 @@ pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> 
             (Operand::Imm(_), _) => pointer,
         });
     }
-    if is_signed {
+    if is_signed && !planted::is(Planted::EmitSignedBranch) {
         let bits = if width == Width::W64 { 64 } else { 32 };
         let right = match right {
             Operand::Imm(value) if bits == 64 => signed(value),

@@ -37,7 +37,7 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         return Ok(Vec::new());
     }
     let call = arguments(body, id, helper)?;
-    if body.reader.is_some_and(|r| r.asks(id)) {
+    if body.reader.is_some_and(|r| r.variant(id).is_some()) {
         // What a reader finds may be for a writer to tell.
         let (word, restart, form) = match helper.returns {
             Return::Scalar { .. } => ("u64", "MR_RESTART_NUMBER", Forms::SCALAR),
@@ -188,11 +188,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             }
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
-                let reader = if body.reader.is_some_and(|r| r.asks(id)) {
-                    "reader_"
-                } else {
-                    ""
-                };
+                let reader = body.reader.and_then(|r| r.variant(id)).unwrap_or("");
                 function = format!("{}_{reader}{}", declaration.kind.c, helper.name);
                 let of = operands(body, id, reg, object, declaration)?;
                 before.extend(of.before);

@@ -1,6 +1,6 @@
 //! The two forms of a register, and which of them an instruction works on.
 
-use millrace_check::facts::{Kind, Step};
+use millrace_check::facts::{Kind, Op, Step};
 use millrace_object::helper;
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
 
@@ -128,6 +128,60 @@ pub fn compares_pointers(step: &Step, insn: &Insn) -> bool {
         ) => is_pointer(kind(left)) && is_pointer(kind(right)),
         _ => false,
     }
+}
+
+/// The distance in bytes between two places of a stack that are known in full: BPF's own number, whatever C objects
+/// the places are in.
+pub fn known_distance(step: &Step, insn: &Insn) -> Option<i64> {
+    let Insn::Alu {
+        op: AluOp::Sub,
+        dst,
+        src: Operand::Reg(src),
+        ..
+    } = *insn
+    else {
+        return None;
+    };
+    let place = |reg: Reg| match step.before[usize::from(reg.0)] {
+        Kind::Stack {
+            frame,
+            offset: Some(offset),
+        } => Some((frame, i64::from(offset))),
+        _ => None,
+    };
+    let (left, right) = (place(dst)?, place(src)?);
+    (left.0 == right.0).then_some(left.1 - right.1)
+}
+
+/// Two registers that may hold addresses of one stack, and whose distance or order a step computes at run time.
+pub fn related(step: &Step) -> Option<(Reg, Reg)> {
+    let may_be = |reg: Reg| {
+        matches!(
+            step.before[usize::from(reg.0)],
+            Kind::Stack { .. } | Kind::Pointer | Kind::Mixed
+        )
+    };
+    let (left, right) = match step.op {
+        Op::Plain(
+            insn @ Insn::Alu {
+                op: AluOp::Sub,
+                dst,
+                src: Operand::Reg(src),
+                ..
+            },
+        ) if known_distance(step, &insn).is_none() => (dst, src),
+        Op::Branch {
+            insn:
+                Insn::Branch {
+                    left,
+                    right: Operand::Reg(right),
+                    ..
+                },
+            ..
+        } if step.outcomes.holds && step.outcomes.fails => (left, right),
+        _ => return None,
+    };
+    (may_be(left) && may_be(right)).then_some((left, right))
 }
 
 /// Whether a call may be left out when nobody reads its result.

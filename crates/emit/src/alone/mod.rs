@@ -302,6 +302,11 @@ pub(crate) fn emit_shared(
                 ages: (!ageing.is_empty(), !ageing_shared.is_empty()),
                 begin: &begin,
                 random,
+                clock: program
+                    .entries
+                    .iter()
+                    .zip(&checked.flows)
+                    .any(|(_, flow)| lock::reads_clock(flow)),
             }));
             continue;
         }

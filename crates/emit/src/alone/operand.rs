@@ -1,6 +1,7 @@
 //! Registers, addresses and constants as C expressions.
 
 use millrace_check::facts::{FrameId, Kind, StepId};
+use millrace_check::planted::{self, Planted};
 use millrace_object::insn::{Operand, Reg, Size};
 
 use super::body::Body;
@@ -91,6 +92,7 @@ impl Body<'_> {
     /// The right operand of a 32-bit instruction.
     pub fn operand32(&self, id: StepId, operand: Operand) -> Result<String, Error> {
         match operand {
+            Operand::Reg(reg) if planted::is(Planted::EmitNarrow) => self.scalar(id, reg),
             Operand::Reg(reg) => Ok(format!("(u32){}", self.scalar(id, reg)?)),
             Operand::Imm(value) => Ok(unsigned(u64::from(value as u32))),
         }
@@ -144,6 +146,11 @@ impl Body<'_> {
         };
         Ok(match offset - object.from {
             0 => object.name(),
+            // Nothing goes there; cast, so that it is a place beside an object and no index of an array.
+            before @ ..0 => format!("(u8 *){} - {}", object.name(), before.unsigned_abs()),
+            after if after > object.to - object.from => {
+                format!("(u8 *){} + {after}", object.name())
+            }
             inside => format!("{} + {inside}", object.name()),
         })
     }
@@ -170,7 +177,7 @@ fn set(place: &str, expression: &str) -> String {
 
 /// The unaligned type of a memory access.
 pub fn memory_type(size: Size, signed: bool) -> &'static str {
-    match (size, signed) {
+    match (size, signed && !planted::is(Planted::EmitSignedLoad)) {
         (Size::B1, false) => "u8",
         (Size::B2, false) => "mr_u16",
         (Size::B4, false) => "mr_u32",

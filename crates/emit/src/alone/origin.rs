@@ -5,13 +5,19 @@
 //! at a variable offset) is a local that was once set to an address expression: its *origin*. An
 //! access through it may only touch the object of its origin, so the object must reach from one to
 //! the other. This is a forward points-to analysis of just those locals.
+//!
+//! It can be noticed, too, where the program subtracts or compares two addresses: the distance of two C objects is the
+//! compiler's affair, and the order of their addresses. So the origins of what is related lie in one object; a local's
+//! address there is its origin's and what was added to it, as BPF counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, Step, StepId};
+use millrace_check::planted::{self, Planted};
 use millrace_object::helper;
 use millrace_object::insn::{AluOp, Insn, Operand, Reg, Width};
 
+use super::forms::related;
 use super::slice::{Role, Slice};
 
 /// Beyond so many known distances from one origin, any distance is assumed.
@@ -55,10 +61,11 @@ pub fn spans(slice: &Slice) -> Vec<Span> {
             Kind::Stack { offset: None, .. } | Kind::Pointer | Kind::Mixed
         )
     };
-    if !order
-        .iter()
-        .any(|id| slice.step(*id).before.iter().any(varies))
-    {
+    let matters = |id: &StepId| {
+        let step = slice.step(*id);
+        related(step).is_some() || step.before.iter().any(varies)
+    };
+    if !order.iter().any(matters) {
         return Vec::new();
     }
     let mut solver = Solver {
@@ -143,7 +150,7 @@ impl Solver<'_, '_> {
             Op::Plain(Insn::Store {
                 src: Operand::Reg(src),
                 ..
-            }) => {
+            }) if !planted::is(Planted::EmitSpilledOrigin) => {
                 let spilled = self.origins(id, src);
                 self.spilled.extend(spilled);
                 self.spilled = widen(std::mem::take(&mut self.spilled));
@@ -174,9 +181,9 @@ impl Solver<'_, '_> {
             }]);
         }
         match *insn {
+            // A lower half, which is good for a 32-bit difference, is held as the whole pointer.
             Insn::Alu {
                 op: AluOp::Mov,
-                width: Width::W64,
                 src: Operand::Reg(src),
                 ..
             } => self.origins(id, src),
@@ -216,6 +223,23 @@ impl Solver<'_, '_> {
     fn demanded(&self, id: StepId) -> Vec<Span> {
         let step = self.slice.step(id);
         let mut spans = Vec::new();
+        if let Some((left, right)) = related(step)
+            && self.slice.role(id) == Role::Run
+            && !planted::is(Planted::RelatedPlacesApart)
+        {
+            let mut all = self.origins(id, left);
+            all.extend(self.origins(id, right));
+            // One span a frame, from the lowest of the origins to the highest.
+            for origin in &all {
+                let of_frame = all.iter().filter(|o| o.frame == origin.frame);
+                let most = of_frame.map(|o| o.offset).max().unwrap_or(origin.offset);
+                spans.push(Span {
+                    frame: FrameId(origin.frame),
+                    from: origin.offset.min(-1),
+                    to: most.saturating_add(1).min(0),
+                });
+            }
+        }
         match step.op {
             Op::Plain(
                 Insn::Load {

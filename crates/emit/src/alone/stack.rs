@@ -5,10 +5,10 @@
 //! object; objects that never meet stay apart.
 
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
-use millrace_object::insn::{Insn, Operand, Reg};
+use millrace_object::insn::{AluOp, Insn, Operand, Reg};
 
 use super::demand::Demand;
-use super::forms::is_address;
+use super::forms::{is_address, known_distance};
 use super::origin;
 use super::slice::{Role, Slice};
 use crate::error::Error;
@@ -36,6 +36,14 @@ impl StackObject {
 pub struct Stack {
     /// by frame, each ascending and disjoint
     frames: Vec<Vec<StackObject>>,
+    /// by frame, the lowest byte that there can be an object of
+    lowest: Vec<i32>,
+}
+
+/// By frame, the lowest byte that the program touches; -1 where it touches none.
+fn lowest(slice: &Slice) -> Vec<i32> {
+    let bytes = slice.flow.frames.iter().map(|f| f.stack_bytes);
+    bytes.map(|b| -(b.max(1) as i32)).collect()
 }
 
 impl Stack {
@@ -66,18 +74,16 @@ impl Stack {
                 ranges[object.frame.0].push((object.from, object.to));
             }
         }
+        let lowest = lowest(slice);
         for span in origin::spans(slice) {
-            let lowest = -(slice.flow.frames[span.frame.0].stack_bytes as i32);
-            let (from, to) = (span.from.max(lowest), span.to.min(0));
-            if from < to {
-                ranges[span.frame.0].push((from, to));
-            }
+            let lowest = lowest[span.frame.0];
+            let (from, to) = (span.from.clamp(lowest, -1), span.to.min(0));
+            ranges[span.frame.0].push((from, to.max(from + 1)));
         }
         for &id in &order {
             for (frame, offset) in materialised(slice, demand, id) {
-                if offset < 0 && offset >= -(slice.flow.frames[frame.0].stack_bytes as i32) {
-                    ranges[frame.0].push((offset, offset + 1));
-                }
+                let at = offset.clamp(lowest[frame.0], -1);
+                ranges[frame.0].push((at, at + 1));
             }
         }
         let merge = |(frame, mut ranges): (usize, Vec<(i32, i32)>)| {
@@ -97,6 +103,7 @@ impl Stack {
         };
         Ok(Stack {
             frames: ranges.into_iter().enumerate().map(merge).collect(),
+            lowest,
         })
     }
 
@@ -105,13 +112,17 @@ impl Stack {
         self.frames.iter().flatten()
     }
 
-    /// The object that holds this byte. One past an object's end belongs to it if no other begins there.
+    /// The object that a place is counted from: the one that holds this byte. One past an object's end belongs to it
+    /// if no other begins there; a place outside of all that the frame touches, to which a pointer may be moved, is
+    /// counted from the nearest byte.
     pub fn find(&self, frame: FrameId, offset: i32) -> Option<&StackObject> {
         let objects = self.frames.get(frame.0)?;
-        let at = objects
-            .partition_point(|o| o.from <= offset)
-            .checked_sub(1)?;
-        objects.get(at).filter(|o| offset <= o.to)
+        let inside = offset.clamp(*self.lowest.get(frame.0)?, 0);
+        let holding = |at: i32| {
+            let before = objects.partition_point(|o| o.from <= at).checked_sub(1)?;
+            objects.get(before).filter(|o| at <= o.to)
+        };
+        holding(inside)
     }
 }
 
@@ -194,10 +205,22 @@ pub fn materialised(slice: &Slice, demand: &Demand, id: StepId) -> Vec<(FrameId,
             .map(before)
             .collect(),
         Op::Leave { .. } => vec![before(Reg(0))],
-        Op::Plain(insn) => millrace_check::facts::written(&insn)
-            .filter(|dst| is_address(step.after) && demand.after(slice, id, *dst).any())
-            .map(|_| vec![constant(step.after)])
-            .unwrap_or_default(),
+        Op::Plain(insn) => {
+            let needed = |dst: &Reg| demand.after(slice, id, *dst).any();
+            match (millrace_check::facts::written(&insn).filter(needed), insn) {
+                (Some(_), _) if is_address(step.after) => vec![constant(step.after)],
+                // What is moved from here, or related to a place that is not known in full.
+                (Some(dst), Insn::Alu { op, src, .. }) if known_distance(step, &insn).is_none() => {
+                    let left = before(dst).filter(|_| op != AluOp::Mov);
+                    let right = match src {
+                        Operand::Reg(src) => before(src),
+                        Operand::Imm(_) => None,
+                    };
+                    vec![left, right]
+                }
+                _ => Vec::new(),
+            }
+        }
         _ => Vec::new(),
     };
     found.into_iter().flatten().collect()

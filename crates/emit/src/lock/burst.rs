@@ -24,6 +24,8 @@ pub struct Burst<'a> {
     pub begin: &'a [&'a str],
     /// whether programs draw
     pub random: bool,
+    /// whether programs read the packet's time, which a scout may have kept for what takes it up
+    pub clock: bool,
 }
 
 /// The text.
@@ -51,13 +53,19 @@ pub fn bursts(burst: &Burst) -> String {
     } else {
         ""
     };
+    let floor = if names.timers {
+        "\tself->alarms.floor = self->shared->lock.time;\n"
+    } else {
+        ""
+    };
     let mut out = format!(
         "
 /* The packet as the only one at work, from its beginning. */
 static __attribute__((noinline)) void write{index}(struct mr_instance *self, struct mr_packet *pkt)
 {{
 {undo}{draws}	lock_read_to_write({READ});
-	pkt->commit = lock_commit_write(&self->shared->lock);
+{floor}	pkt->commit = lock_commit_write(&self->shared->lock);
+	pkt->time = lock_time_write(&self->shared->lock, pkt->time);
 {begin}	{run}(self, pkt);
 	lock_write_to_read({READ});
 }}
@@ -108,10 +116,19 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
     let Some(gate) = Gate::of(burst.program, names, entry) else {
         return out;
     };
+    // A key, too, may be made of the time that the scout saw.
+    let (came, current) = if burst.clock && entry.resume.is_some() {
+        (
+            "\t\t\tconst u64 came = packets[i]->time;\n\n",
+            " && packets[i]->time == came",
+        )
+    } else {
+        ("", "")
+    };
     let (last, with_slot) = match &entry.resume {
         Some(resume) => (
             format!(
-                "\t\t\tif (slots[i].site)\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
+                "\t\t\tif (slots[i].site{current})\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
             ),
             format!("{resume}(self, pkt, slot)"),
         ),
@@ -158,9 +175,10 @@ static __attribute__((noinline)) void read{index}_passes(struct mr_instance *sel
 		for (u32 i = 0; i < count; i++)
 			{scout}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
-			lock_read_again({READ});
+{came}			lock_read_again({READ});
 			packets[i]->core = self->core;
 			packets[i]->commit = lock_commit_read(&self->shared->lock);
+			packets[i]->time = lock_time_read({READ}, packets[i]->time);
 {last}		}}
 		packets += count;
 		n -= count;
@@ -191,6 +209,7 @@ static __attribute__((noinline)) void read{index}(struct mr_instance *self, stru
 		lock_read_again({READ});
 		packets[i]->core = self->core;
 		packets[i]->commit = lock_commit_read(&self->shared->lock);
+		packets[i]->time = lock_time_read({READ}, packets[i]->time);
 		{each}
 	}}
 }}

@@ -196,6 +196,25 @@ fn object(step: &Step, helper: &Helper) -> Option<ObjectId> {
     })
 }
 
+/// Where a handler finds the packet's time in its context (docs/dialect.md).
+const TIME: std::ops::Range<u32> = 24..32;
+
+/// Whether some execution reads the packet's time as a number. What only compares it with stamps of entries does not.
+pub fn reads_clock(flow: &Flow) -> bool {
+    flow.steps
+        .iter()
+        .filter(|s| s.reached)
+        .any(|step| match step.op {
+            Op::Plain(Insn::Load { .. }) => {
+                matches!(step.access, Some(Access::Context { offset }) if TIME.contains(&offset))
+            }
+            Op::Plain(Insn::Call { helper }) => helper::by_number(helper)
+                .is_none_or(|h| h.effects.time && h.object_argument().is_none()),
+            Op::Plain(Insn::CallRegister { .. }) => true,
+            _ => false,
+        })
+}
+
 /// Every object that some execution touches.
 pub fn touched(program: &Program, flow: &Flow) -> BTreeSet<ObjectId> {
     let mut found = BTreeSet::new();

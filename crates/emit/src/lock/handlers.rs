@@ -6,11 +6,15 @@ use millrace_check::Checked;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, Role};
 
-use super::effects::touched;
+use super::effects::{reads_clock, touched};
 
 /// The part of an object's `expire_after` by which the times of workers may be apart (fastpath/README.md, Shared by
 /// workers).
 const PART: u64 = 64;
+
+/// How far apart (ns) the times of workers may be where a program computes with the packet's time: under the lock a
+/// packet gets a later one by up to this, which is what packets wait for at a busy core.
+const CLOCK: u64 = 1_000_000;
 
 /// Why an object cannot be shared; none where it can.
 #[must_use]
@@ -71,7 +75,8 @@ fn is_handler(role: Role) -> bool {
 }
 
 /// How far apart in time (ns) packets may be that workers do at the same moment: a 64th of what the soonest entry
-/// of a shared object lives, and no more than the period of a timer that works on one. None: as far as they like.
+/// of a shared object lives, no more than the period of a timer that works on one, and no more than a millisecond where
+/// a program that works on one computes with the time. None: as far as they like.
 #[must_use]
 pub fn apart(program: &Program, checked: &Checked, shared: &BTreeSet<ObjectId>) -> Option<u64> {
     let objects = shared.iter().filter_map(|id| program.objects.get(id.0));
@@ -80,5 +85,9 @@ pub fn apart(program: &Program, checked: &Checked, shared: &BTreeSet<ObjectId>) 
         Role::Every { period } if !touched(program, r.flow).is_disjoint(shared) => Some(period),
         _ => None,
     });
-    lives.map(|t| (t / PART).max(1)).chain(periods).min()
+    let clocks = checked
+        .running(program)
+        .filter(|r| reads_clock(r.flow) && !touched(program, r.flow).is_disjoint(shared));
+    let lives = lives.map(|t| (t / PART).max(1));
+    lives.chain(periods).chain(clocks.map(|_| CLOCK)).min()
 }

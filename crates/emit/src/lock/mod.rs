@@ -10,9 +10,10 @@
 //!
 //! Until it is sure that a reader comes to its end, nothing that it does may show (`Reader`): a store to the
 //! packet or to the worker's own state from which such a step can be reached keeps what it overwrites
-//! (fastpath/sync/undo.h), and a call with an effect from which one can be reached makes a writer of the
-//! packet at once. Time is the packet's, draws are a function of the packet's number and begin again, so
-//! that the second run meets what the first one met. A burst is one hold of the reader's line, which is
+//! (fastpath/sync/undo.h), a refresh of an own entry its stamp, and a call with another effect from which one can be
+//! reached makes a writer of the packet at once. Draws are a function of the packet's number and begin again, so
+//! that the second run meets what the first one met. Time may have gone on: it never goes back in the order of
+//! commits (fastpath/sync/lock.h), so that a packet may get a later time than it came with. A burst is one hold of the reader's line, which is
 //! given up between packets when a writer waits; value pointers live within a packet, so under the lock.
 //!
 //! What is written when: inserting, deleting, overwriting, leasing, and storing through a value pointer
@@ -39,6 +40,7 @@ use millrace_object::Program;
 use millrace_object::program::ObjectId;
 
 pub(crate) use burst::{Burst, bursts};
+pub(crate) use effects::reads_clock;
 pub use handlers::{apart, obstacle, repeated, together};
 pub(crate) use reader::Reader;
 

@@ -18,6 +18,8 @@ pub struct Reader {
     compares: BTreeSet<StepId>,
     /// a store that may have to be undone
     keeps: BTreeSet<StepId>,
+    /// a refresh of an own entry that may have to be undone
+    refreshed: BTreeSet<StepId>,
     /// whether a refresh of a shared entry may have to be undone
     refreshes: bool,
 }
@@ -26,10 +28,9 @@ impl Reader {
     /// The reader of a program.
     ///
     /// A step that changes the packet or the worker's own state may be done at once if none at which the
-    /// reader stops can be reached from it. Otherwise a store keeps what it overwrites. A refresh of an own
-    /// entry, done twice at the same time, is done once; the second run comes to it again if nothing before
-    /// it read shared state, since all else that it saw is as it was. Whatever else there is, the reader
-    /// stops before it.
+    /// reader stops can be reached from it. Otherwise a store keeps what it overwrites, and so does a refresh of an
+    /// own entry: the second run may be at a later time, when the entry has expired if nothing refreshes it.
+    /// Whatever else there is, the reader stops before it.
     pub fn of(whole: &Slice, sharing: &Sharing) -> Reader {
         let order = whole.layout();
         let effects: Vec<(StepId, Effect)> = (order.iter())
@@ -44,12 +45,12 @@ impl Reader {
         let compares = which(&[Effect::Compare]);
         let ends = which(&[Effect::Write, Effect::Ask, Effect::Compare]);
         let leads = leading(whole, &order, ends);
-        let read = following(whole, which(&[Effect::Read, Effect::Ask, Effect::Compare]));
         let mut reader = Reader {
             stops,
             asks,
             compares,
             keeps: BTreeSet::new(),
+            refreshed: BTreeSet::new(),
             refreshes: false,
         };
         reader.refreshes = reader.asks.iter().any(|id| leads.contains(id));
@@ -61,15 +62,10 @@ impl Reader {
                 Effect::Own => {
                     reader.stops.insert(*id);
                 }
-                Effect::Refresh if read.contains(id) => {
-                    reader.stops.insert(*id);
+                Effect::Refresh => {
+                    reader.refreshed.insert(*id);
                 }
-                Effect::None
-                | Effect::Read
-                | Effect::Refresh
-                | Effect::Ask
-                | Effect::Compare
-                | Effect::Write => {}
+                Effect::None | Effect::Read | Effect::Ask | Effect::Compare | Effect::Write => {}
             }
         }
         reader
@@ -80,9 +76,14 @@ impl Reader {
         self.stops.contains(&id)
     }
 
-    /// Whether this call goes to the kind's function for readers.
-    pub fn asks(&self, id: StepId) -> bool {
-        self.asks.contains(&id)
+    /// What stands before the name of the kind's function for readers, where this call goes to one that may say that
+    /// only a writer can do it.
+    pub fn variant(&self, id: StepId) -> Option<&'static str> {
+        if self.asks.contains(&id) {
+            Some("reader_")
+        } else {
+            self.refreshed.contains(&id).then_some("kept_")
+        }
     }
 
     /// Whether this store is none if the same is there, and else stops it.
@@ -95,9 +96,9 @@ impl Reader {
         self.keeps.contains(&id)
     }
 
-    /// Whether it keeps anything, refreshes of shared entries included (fastpath/sync/stamps.h).
+    /// Whether it keeps anything, refreshes included (fastpath/sync/stamps.h).
     pub fn undoes(&self) -> bool {
-        !self.keeps.is_empty() || self.refreshes
+        !self.keeps.is_empty() || !self.refreshed.is_empty() || self.refreshes
     }
 }
 
@@ -115,20 +116,6 @@ fn leading(slice: &Slice, order: &[StepId], ends: BTreeSet<StepId>) -> BTreeSet<
         for &earlier in &before[id.0] {
             if found.insert(earlier) {
                 pending.push(earlier);
-            }
-        }
-    }
-    found
-}
-
-/// The steps that can be reached from one of these, after it.
-fn following(slice: &Slice, begins: BTreeSet<StepId>) -> BTreeSet<StepId> {
-    let mut found = BTreeSet::new();
-    let mut pending: Vec<StepId> = begins.into_iter().collect();
-    while let Some(id) = pending.pop() {
-        for next in slice.successors(id) {
-            if found.insert(next) {
-                pending.push(next);
             }
         }
     }

@@ -39,7 +39,12 @@ pub fn includes(program: &Program, names: &Names) -> String {
     if names.undo {
         out.push_str("#include \"sync/undo.h\"\n");
     }
-    let kinds: BTreeSet<&str> = objects(program, names).map(|(_, kind)| kind).collect();
+    let mut kinds: BTreeSet<&str> = objects(program, names).map(|(_, kind)| kind).collect();
+    if names.undo {
+        // A worker's own, whose refreshes may have to be undone.
+        let all = program.objects.iter().map(|o| o.kind.c);
+        kinds.extend(all.filter(|kind| headers::keeps(kind)));
+    }
     for kind in kinds {
         let header = format!("sync/{kind}.h");
         if headers::text(&header).is_some() {
@@ -141,7 +146,7 @@ pub fn controlled(result: &str, call: &str) -> String {
 /// A handler that works on shared state.
 pub fn handler(call: &str) -> String {
     format!(
-        "\tlock_write(&self->shared->lock);\n\tpkt->core = self->core;\n\tpkt->commit = lock_commit_write(&self->shared->lock);\n\t{call};\n\tlock_write_end(&self->shared->lock);\n"
+        "\tlock_write(&self->shared->lock);\n\tpkt->core = self->core;\n\tpkt->commit = lock_commit_write(&self->shared->lock);\n\tpkt->time = lock_time_write(&self->shared->lock, pkt->time);\n\t{call};\n\tlock_write_end(&self->shared->lock);\n"
     )
 }
 
@@ -169,6 +174,7 @@ static void age_shared(struct mr_instance *self, u64 now)
 	if (mr_likely(!({})))
 		return;
 	lock_read_to_write({READ});
+	now = lock_time_write(&self->shared->lock, now);
 {calls}	lock_write_to_read({READ});
 }}
 ",

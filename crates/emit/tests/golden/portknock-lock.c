@@ -578,6 +578,7 @@ static __attribute__((noinline)) void write0(struct mr_instance *self, struct mr
 {
 	lock_read_to_write(&self->shared->lock, self->core);
 	pkt->commit = lock_commit_write(&self->shared->lock);
+	pkt->time = lock_time_write(&self->shared->lock, pkt->time);
 	run0_portknock(self, pkt);
 	lock_write_to_read(&self->shared->lock, self->core);
 }
@@ -596,6 +597,7 @@ static __attribute__((noinline)) void read0(struct mr_instance *self, struct mr_
 		lock_read_again(&self->shared->lock, self->core);
 		packets[i]->core = self->core;
 		packets[i]->commit = lock_commit_read(&self->shared->lock);
+		packets[i]->time = lock_time_read(&self->shared->lock, self->core, packets[i]->time);
 		packet0(self, packets[i]);
 	}
 }
@@ -646,6 +648,7 @@ static __attribute__((noinline)) void read0_passes(struct mr_instance *self, str
 			lock_read_again(&self->shared->lock, self->core);
 			packets[i]->core = self->core;
 			packets[i]->commit = lock_commit_read(&self->shared->lock);
+			packets[i]->time = lock_time_read(&self->shared->lock, self->core, packets[i]->time);
 			if (slots[i].site)
 				taken_up0(self, packets[i], &slots[i]);
 			else

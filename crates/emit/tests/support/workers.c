@@ -2,7 +2,7 @@
  *
  * In: u32 workers, u32 plain, u32 burst size, u32 events, u32 rounds (how often each worker goes through its own); per object u32 length of
  * its initial value, bytes; per event u32 worker, u32 program (TIMER + index: a timer; PHASE: all workers
- * wait for each other here), u32 port, u32 length, u64 time, u64 number, bytes. Out: per event u64 commit,
+ * wait for each other here), u32 port, u32 length, u64 time, u64 number, bytes. Out: per event u64 commit, u64 time,
  * u32 fate, u32 out, u32 length, bytes; then per object u32 entries, and each one's key and value: of a
  * shared object once, of others every worker's. Last u64 hundredths of a
  * time stamp tick a packet, of all workers together.
@@ -189,6 +189,7 @@ int main(int argc, char **argv)
 		u32 length = (u32)(packets[i].end - packets[i].data);
 
 		give(&packets[i].commit, 8);
+		give(&packets[i].time, 8);
 		give(&packets[i].fate, 4);
 		give(&packets[i].out, 4);
 		give(&length, 4);

@@ -29,6 +29,8 @@ pub struct Event {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Done {
     pub commit: u64,
+    /// that the program had for it
+    pub time: u64,
     pub outcome: Outcome,
 }
 
@@ -201,11 +203,23 @@ impl Bench {
         let mut order: Vec<usize> = (0..events.len())
             .filter(|i| events[*i].program != PHASE)
             .collect();
-        order.sort_by_key(|i| (result.done[*i].commit, events[*i].number));
+        order.sort_by_key(|i| {
+            let done = &result.done[*i];
+            (done.commit, done.time, events[*i].number)
+        });
+        let times = order.iter().map(|i| result.done[*i].time);
+        assert!(times.is_sorted(), "time goes back in the order of commits");
+        for i in &order {
+            assert!(
+                result.done[*i].time >= events[*i].time,
+                "event {i} has a time before it came"
+            );
+        }
         let sequence: Vec<Event> = order
             .iter()
             .map(|i| Event {
                 worker: 0,
+                time: result.done[*i].time,
                 ..events[*i].clone()
             })
             .collect();
@@ -222,6 +236,7 @@ impl Bench {
         for (at, made) in order.iter().zip(replayed.done) {
             done[*at] = Done {
                 commit: result.done[*at].commit,
+                time: result.done[*at].time,
                 ..made
             };
         }
@@ -278,11 +293,13 @@ fn parse(mut bytes: &[u8], events: usize, program: &Program) -> Result {
     let mut done = Vec::new();
     for _ in 0..events {
         let commit = u64::from_le_bytes(take(8).try_into().unwrap());
+        let time = u64::from_le_bytes(take(8).try_into().unwrap());
         let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
         let (fate, out, length) = (word(), word(), word());
         let bytes = take(length as usize);
         done.push(Done {
             commit,
+            time,
             outcome: Outcome { fate, out, bytes },
         });
     }

@@ -75,6 +75,10 @@ impl Engine<'_> {
             flags,
         };
         if meaning.answer == Answer::Estimate {
+            // How much is added is in no access.
+            if let Value::Num(amount) = s.reg(3) {
+                self.tell(&mut s, &[amount]);
+            }
             let name = format!("{}.estimate", on.object.name);
             let e = self.unknown(&mut s, &name, 32, Origin::State(on.id.0));
             let e = self.arena.resize(e, 64);

@@ -30,7 +30,11 @@ impl<'a> Engine<'a> {
         let Some(h) = helper::by_number(number) else {
             return gap(format!("helper #{number} has no meaning here"));
         };
-        if let Some(meaning) = calls::meaning(h.name) {
+        if let Some((meaning, given)) = calls::meaning(h.name) {
+            let mut s = s;
+            if given == calls::Given::Told {
+                self.tell_all(&mut s, h);
+            }
             return meaning(self, s, h);
         }
         let Some(on) = self.on(&s, h) else {

@@ -1,15 +1,39 @@
 //! Loads and stores.
 
-use millrace_object::program::{Line, ObjectId};
+use millrace_object::program::{Line, ObjectId, Program};
 
 use super::state::{Access, Cell, Place, Presence, Region, State, Value, Written};
 use super::{Engine, Gap};
-use crate::expr::{Bin, ExprId, Origin, Rel};
+use crate::expr::{Arena, Bin, ExprId, Origin, Rel};
 use crate::model::Effect;
 use crate::solver::Answer;
 
 fn gap<T>(what: impl Into<String>) -> Result<T, Gap> {
     Err(Gap(what.into()))
+}
+
+/// What an entry that was there held before the path.
+pub(crate) fn before(program: &Program, arena: &mut Arena, place: &Place, offset: u32) -> ExprId {
+    let Some(object) = program.objects.get(place.object.0) else {
+        return arena.number(0, 8);
+    };
+    let param = program
+        .params
+        .iter()
+        .find(|p| p.object == place.object && (p.offset..p.offset + p.bytes).contains(&offset));
+    if let Some(p) = param {
+        let whole = arena.sym(&p.name, 8 * p.bytes, Origin::Param);
+        return arena.extract(whole, 8 * (offset - p.offset), 8);
+    }
+    if object.read_only && !object.settable {
+        let byte = object.initial.as_ref().and_then(|i| i.get(offset as usize));
+        return arena.number(u64::from(byte.copied().unwrap_or(0)), 8);
+    }
+    let from = offset / 8 * 8;
+    let to = (from + 8).min(object.value_bytes.max(offset + 1));
+    let name = format!("{}[{from}..{to}]", place.stem);
+    let word = arena.sym(&name, 8 * (to - from), place.origin());
+    arena.extract(word, 8 * (offset - from), 8)
 }
 
 impl Engine<'_> {
@@ -51,27 +75,7 @@ impl Engine<'_> {
         if place.fresh {
             return self.arena.number(0, 8);
         }
-        let program = self.program;
-        if let Some(object) = program.objects.get(place.object.0) {
-            let param = program.params.iter().find(|p| {
-                p.object == place.object && (p.offset..p.offset + p.bytes).contains(&offset)
-            });
-            if let Some(p) = param {
-                let whole = self.arena.sym(&p.name, 8 * p.bytes, Origin::Param);
-                return self.arena.extract(whole, 8 * (offset - p.offset), 8);
-            }
-            if object.read_only && !object.settable {
-                let byte = object.initial.as_ref().and_then(|i| i.get(offset as usize));
-                return self.arena.number(u64::from(byte.copied().unwrap_or(0)), 8);
-            }
-            let from = offset / 8 * 8;
-            let to = (from + 8).min(object.value_bytes.max(offset + 1));
-            let name = format!("{}[{from}..{to}]", place.stem);
-            let origin = place.origin();
-            let word = self.arena.sym(&name, 8 * (to - from), origin);
-            return self.arena.extract(word, 8 * (offset - from), 8);
-        }
-        self.arena.number(0, 8)
+        before(self.program, &mut self.arena, place, offset)
     }
 
     /// A byte of the packet as it is now.

@@ -9,8 +9,8 @@ use std::hash::{Hash, Hasher};
 
 use millrace_check::flow::places::Places;
 
-use super::Engine;
 use super::state::{Access, Cell, Place, State, Value, Written};
+use super::{Engine, tell};
 use crate::expr::walk::each_child;
 use crate::expr::{ExprId, Node};
 
@@ -307,6 +307,7 @@ impl Engine<'_> {
                 *v = self.arena.ite(this, *v, *w);
             }
         }
+        tell::joined(&mut s, b, &[this, that]);
         s.steps = a.steps.max(b.steps);
         s.draws = a.draws.max(b.draws);
         s.model = a.model.clone().or_else(|| b.model.clone());

@@ -18,6 +18,7 @@ mod pick;
 mod quiet;
 mod state;
 mod step;
+mod tell;
 mod turns;
 mod wide;
 
@@ -40,6 +41,7 @@ use crate::solver::{Answer, Oracle, conjuncts};
 use crate::{Limits, facts};
 use order::reach;
 
+pub(crate) use memory::before;
 pub use state::{Access, Borders, Place, Presence, Region, State, Target, Value, Written};
 use turns::Changes;
 
@@ -207,6 +209,9 @@ impl<'a> Engine<'a> {
             draws: 0,
             turns: 0,
             turned: BTreeSet::new(),
+            told: BTreeSet::new(),
+            tells: 0,
+            random: 0,
         }
     }
 
@@ -264,6 +269,9 @@ impl<'a> Engine<'a> {
             target: s.target,
             borders: s.borders,
             verdict,
+            told: s.told.into_iter().collect(),
+            tells: s.tells,
+            random: s.random,
             undecided: s.undecided,
             loose: s.loose,
             witness: s.model,

@@ -87,7 +87,7 @@ pub struct Place {
 }
 
 /// Where a redirect leads.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
     /// to an interface, by its index
     Interface(ExprId),
@@ -189,6 +189,14 @@ pub struct State {
     pub turns: u32,
     /// objects that these may have written to
     pub turned: BTreeSet<ObjectId>,
+    /// what was handed to calls whose answer, or whose effect outside, is no expression of it here; and what decided
+    /// whether they were called
+    pub told: BTreeSet<ExprId>,
+    /// which calls something outside hears of that no access is recorded of: a number of their sequence, 0 for none
+    pub tells: u64,
+    /// which symbols are random draws, a number of their sequence, 0 for none: what the next one gives depends on how
+    /// many there were
+    pub random: u64,
 }
 
 impl Place {

@@ -20,7 +20,7 @@ use super::call::gap;
 use super::explore::Followed;
 use super::merge;
 use super::state::{Access, Cell, Presence, State, Value, Written};
-use super::{Engine, Gap};
+use super::{Engine, Gap, tell};
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
 use crate::expr::{ExprId, Node, Origin};
@@ -90,6 +90,11 @@ impl Engine<'_> {
                 .filter_map(|o| self.quiet(&from, o, &changes)),
         );
         let turned = self.earlier(&from, &turns);
+        let mut s = s;
+        self.tell_start(&mut s);
+        for other in &turns {
+            tell::joined(&mut s, other, &[]);
+        }
         let last = State {
             accesses: turned.accesses,
             places: turned.places,

@@ -231,6 +231,12 @@ impl Arena {
         self.symbols.iter().any(|s| s.origin == origin)
     }
 
+    /// The symbol of this name, width and origin, if there is one.
+    #[must_use]
+    pub fn find_symbol(&self, name: &str, width: u32, origin: Origin) -> Option<SymId> {
+        self.names.get(&(name.to_owned(), width, origin)).copied()
+    }
+
     /// How many of its lowest bits may be set; those above are 0.
     #[must_use]
     pub fn significant(&self, e: ExprId) -> u32 {

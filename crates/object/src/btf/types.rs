@@ -51,7 +51,10 @@ pub(crate) enum Kind {
     Float {
         bytes: u32,
     },
-    DeclTag,
+    /// a note on a declaration (`btf_decl_tag`); its text is the name
+    DeclTag {
+        of: u32,
+    },
 }
 
 pub(crate) struct Member {
@@ -189,7 +192,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Type>, String> {
                 (Kind::DataSection(entries), extra)
             }
             16 => (Kind::Float { bytes: last }, 0),
-            17 => (Kind::DeclTag, follows(1)?),
+            17 => (Kind::DeclTag { of: last }, follows(1)?),
             19 => {
                 let extra = follows(count * 3)?;
                 let one = |i: usize| {

@@ -45,6 +45,27 @@ pub(crate) fn fill(
     Ok(())
 }
 
+/// Functions that elements of program arrays name, as indices into the spans.
+pub(crate) fn named(elf: &Elf<'_>, spans: &Functions<'_>, layout: &Layout) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (section, record) in layout.records() {
+        let (Some(values), Ok(header)) = (record.values, elf.section(section)) else {
+            continue;
+        };
+        let elements = values..record.end;
+        for relocation in &header.relocations {
+            let target = || {
+                let target = reloc::target(elf, *relocation, 0).ok()?;
+                spans.at(elf, target.section, target.offset).ok()
+            };
+            if elements.contains(&relocation.offset) {
+                found.extend(target());
+            }
+        }
+    }
+    found
+}
+
 fn contents(
     elf: &Elf<'_>,
     spans: &Functions<'_>,

@@ -274,7 +274,9 @@ impl Leaves {
                     // The same for both packets.
                     Origin::Param => return arena.sym(&symbol.name, symbol.width, Origin::Param),
                     Origin::Port if symbol.name == "port" => {
-                        return arena.number(seen.packets.port as u64, symbol.width);
+                        if let Some(number) = seen.number {
+                            return arena.number(number, symbol.width);
+                        }
                     }
                     _ => {}
                 }

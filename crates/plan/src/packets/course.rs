@@ -79,6 +79,7 @@ impl Course {
             extended: false,
             carries_extended: false,
             echo: None,
+            odd: None,
         };
         view.tell(bytes.iter().map(|(place, v)| (*place, Set::one(*v))));
         view

@@ -91,7 +91,8 @@ impl View {
     /// error itself.
     pub fn kinds(&self, arena: &mut Arena, course: &Course) -> Vec<(Kind, Way)> {
         if self.any {
-            return Kind::ALL.map(|kind| (kind, Way::Plain)).to_vec();
+            let all = Kind::ALL.into_iter().filter(|kind| !kind.is_odd());
+            return all.map(|kind| (kind, Way::Plain)).collect();
         }
         let Some(family) = self.family else {
             return vec![(Kind::NotIp, Way::Plain)];

@@ -5,6 +5,7 @@ mod course;
 mod guard;
 mod icmp;
 mod kinds;
+mod odd;
 mod view;
 
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use std::rc::Rc;
 use millrace_model::expr::ExprId;
 use millrace_model::expr::sets::{Place, Set};
 use millrace_model::known::Known;
-use millrace_steer::{Field, Kind};
+use millrace_steer::{Field, Kind, Ports};
 
 use crate::memo::{Bytes, Memo};
 use crate::offset::Offset;
@@ -72,6 +73,8 @@ pub(crate) struct View {
     pub carries_extended: bool,
     /// they are ICMP echoes, or errors that carry one, and their identifier counts as this port of UDP
     pub echo: Option<Field>,
+    /// they are odd: the program reads headers that it does not check, and takes ports from there
+    pub odd: Option<Ports>,
 }
 
 /// What a packet is taken for when it is steered. Where software looks inside packets, ICMP errors go as answers

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use millrace_model::expr::sets::{Place, Set};
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::Of;
+use millrace_steer::Ports;
 
 use super::{Course, EXTENSIONS, Family, TRANSPORTS, View};
 use crate::memo::Bytes;
@@ -35,7 +36,7 @@ impl View {
     }
 
     /// Those whose byte has one of these values.
-    fn where_it_is(&self, arena: &Arena, place: &Offset, set: &Set) -> Self {
+    pub(super) fn where_it_is(&self, arena: &Arena, place: &Offset, set: &Set) -> Self {
         let mut view = self.clone();
         // What the EtherTypes were taken for is known of bytes that nobody looks at, too.
         let itself = place.terms.is_empty().then_some((None, place.at));
@@ -85,6 +86,11 @@ impl View {
         !guard.iter().any(|e| arena.constant(*e) == Some(0))
     }
 
+    /// Whether nothing that the path does depends on what kind of packet it is.
+    pub fn is_any(&self) -> bool {
+        self.any
+    }
+
     /// Where the network header begins.
     pub fn network(&self) -> Offset {
         Offset::number(self.at)
@@ -104,6 +110,7 @@ impl View {
     /// Where the transport header begins.
     pub fn transport(&self, arena: &Arena) -> Option<Offset> {
         match self.family? {
+            Family::V4 if self.odd == Some(Ports::Fixed) => Some(self.network().plus(20)),
             Family::V6 => (!self.extended).then(|| self.network().plus(40)),
             Family::V4 => Some(match self.set(arena, &self.network()).only() {
                 Some(first) => self.network().plus(4 * i64::from(first & 15)),

@@ -16,6 +16,7 @@ use millrace_model::Model;
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
 use millrace_model::names::{self, What};
+use millrace_model::weaken::weak;
 use millrace_model::writers::Writer;
 use millrace_object::program::{ObjectId, Program};
 
@@ -61,7 +62,7 @@ impl Derived {
             Some(held) => *held,
             None => {
                 let found = self.found(model, program, touch, (*object, bytes));
-                let held = found.unwrap_or(false);
+                let held = found.unwrap_or(false) || weak("derived");
                 self.held.insert(at, held);
                 held
             }

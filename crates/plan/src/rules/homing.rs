@@ -45,6 +45,8 @@ pub(crate) struct Home {
 pub(crate) struct Homed {
     pub home: Home,
     pub meetings: Vec<Meeting>,
+    /// ICMP echoes carry the number, too: they come home only if somebody looks for their identifiers
+    pub echoes: bool,
 }
 
 /// Why the rule does not serve.
@@ -94,6 +96,7 @@ pub(crate) fn homed(
         return Err(Barred::Other);
     }
     let home = homes.into_iter().min().ok_or(Barred::Other)?;
+    let echoes = direct.iter().any(|(_, zero, _)| zero.is_some());
     let direct: Vec<_> = direct.into_iter().collect();
     let mut meetings = Vec::new();
     for (i, (a, v, x)) in direct.iter().enumerate() {
@@ -107,6 +110,7 @@ pub(crate) fn homed(
     Ok(Homed {
         home,
         meetings: cases.unique(meetings),
+        echoes,
     })
 }
 

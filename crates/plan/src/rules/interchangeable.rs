@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use millrace_model::Model;
 use millrace_model::expr::walk::cone;
-use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
-use millrace_model::model::{Effect, Path, Verdict};
+use millrace_model::expr::{ExprId, Node, Origin, Rel};
 use millrace_model::names::{self, What};
 use millrace_object::program::Program;
 
@@ -33,17 +32,6 @@ type Match = (u32, Bit);
 
 /// What writers store, by where they do and for which packets.
 type Stored = BTreeMap<At, BTreeSet<(Packets, Key)>>;
-
-/// What a path does, if it does nothing but end.
-fn ends(arena: &Arena, path: &Path) -> Option<u64> {
-    let inert = path.rewrites.is_empty()
-        && path.target.is_none()
-        && path.accesses.iter().all(|a| a.effect == Effect::Read);
-    match path.verdict {
-        Verdict::Number(e) if inert => arena.constant(e),
-        _ => None,
-    }
-}
 
 /// For an object whose numbers are leased, reached by numbers that packets carry.
 pub(crate) fn exchanged(
@@ -77,8 +65,8 @@ pub(crate) fn exchanged(
             let e = model.entries.get(entry)?;
             let p = e.paths.get(path)?;
             match outcomes.next() {
-                Some("absent") => drop(misses.insert(ends(&e.arena, p)?)),
-                Some("there") => found.push((entry, path, ends(&e.arena, p))),
+                Some("absent") => drop(misses.insert(p.inert(&e.arena)?)),
+                Some("there") => found.push((entry, path, p.inert(&e.arena))),
                 _ => return None,
             }
         }

@@ -3,11 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use millrace_model::exec::Access;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
 use millrace_model::names::{self, What};
 use millrace_object::program::Program;
-use millrace_steer::Field;
+use millrace_steer::{Field, Kind};
 
 use super::read::{Look, Read};
 use super::{Seen, Source};
@@ -25,6 +24,28 @@ pub(crate) struct Found {
     pub zero: Option<Field>,
     /// only who looks inside the packet finds this key
     pub inside: bool,
+}
+
+impl Found {
+    /// Whether a NIC reads these packets otherwise than the program: it does not take for a field of theirs what is in
+    /// the key.
+    pub fn is_odd(&self, arena: &Arena) -> bool {
+        let kind = self.packets.kind;
+        let other = |s: &Source| matches!(s, Source::Foreign(what) if what == OTHER);
+        if self.source != Source::Fields && !other(&self.source) {
+            return false;
+        }
+        self.key.iter().any(|bit| match bit {
+            Bit::Const(_) => false,
+            Bit::Field(field, at) => usize::from(*at) >= field.bits(kind),
+            Bit::Foreign(e, _) => match arena.node(*e) {
+                Node::Byte { base: None, at } => *at >= 14,
+                Node::Sym(_) => false,
+                // What is behind headers of many lengths may be where a NIC looks for it.
+                _ => kind == Kind::NotIp,
+            },
+        })
+    }
 }
 
 /// A key as all packets of a path see it, each look once. What one of them reads, `read` says.
@@ -68,20 +89,25 @@ pub(super) fn found(
 }
 
 /// What a key is made of, before anything is said of fields.
-pub(super) fn source(program: &Program, arena: &Arena, memo: &Memo, a: &Access) -> Source {
+pub(super) fn source(
+    program: &Program,
+    arena: &Arena,
+    memo: &Memo,
+    (accessed, key): (usize, &[ExprId]),
+) -> Source {
     let parts = |e: &ExprId| memo.parts(arena, *e);
-    if a.key.iter().all(|e| parts(e).settled) {
+    if key.iter().all(|e| parts(e).settled) {
         return Source::Constant;
     }
     let mut of = BTreeSet::new();
     let mut places = Vec::new();
-    for e in &a.key {
+    for e in key {
         match value_byte(program, arena, *e) {
             Some((object, Some(byte))) => {
                 of.insert(object);
                 places.push(Some(byte));
             }
-            Some((object, None)) if object == a.object.0 => {
+            Some((object, None)) if object == accessed => {
                 return Source::Leased;
             }
             _ if arena.constant(*e).is_some() => places.push(None),

@@ -6,7 +6,7 @@ mod read;
 mod routes;
 mod seen;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
@@ -14,6 +14,7 @@ use millrace_model::exec::Access;
 use millrace_model::expr::ids::{IdMap, IdSet};
 use millrace_model::model::Path;
 use millrace_object::program::{Line, Program};
+use millrace_steer::Odd;
 
 use crate::packets::Way;
 use crate::rules::derived::Derived;
@@ -46,6 +47,8 @@ pub(crate) enum Source {
 pub(crate) struct Touch {
     pub object: usize,
     pub writes: bool,
+    /// an entry may be there afterwards that was not before
+    pub makes: bool,
     pub at: At,
     /// which entry it is of, as each class of packets sees it that takes the path: one list for all accesses that
     /// are seen alike, and never empty
@@ -103,7 +106,7 @@ pub(crate) struct Touches {
     /// the views of each course, for whoever asks for more of a path's expressions
     views: Rc<Vec<Rc<Vec<Seen>>>>,
     /// of which course each packet path is, by entry and path
-    courses: Rc<IdMap<Place, usize>>,
+    courses: Rc<IdMap<Place, Vec<usize>>>,
     excluded: BTreeSet<Place>,
 }
 
@@ -116,12 +119,10 @@ impl Touches {
         let place = (at.entry, at.path);
         let course = self.courses.get(&place);
         let course = course.filter(|_| !self.excluded.contains(&place));
-        let all = course.and_then(|c| self.views.get(*c));
+        let all = course.into_iter().flatten();
+        let all = all.filter_map(|c| self.views.get(*c));
         let live = |s: &&Seen| live(&self.inside, s.way, s.packets.port);
-        all.into_iter()
-            .flat_map(|all| all.iter())
-            .filter(live)
-            .collect()
+        all.flat_map(|all| all.iter()).filter(live).collect()
     }
 }
 
@@ -134,32 +135,71 @@ fn live(inside: &BTreeSet<usize>, way: Way, port: usize) -> bool {
     }
 }
 
-/// What was gathered of all paths: it is asked for with one and another path excluded, without and with `echoes`.
+/// What whoever steers in software looks at, beside what a NIC does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Software {
+    /// the identifiers of ICMP echoes
+    pub echoes: bool,
+    /// what the program reads of packets that a NIC reads otherwise
+    pub odd: Option<Odd>,
+}
+
+/// What is taken for given.
+#[derive(Clone, Default)]
+pub(crate) struct Held {
+    /// parameters by name, with their values
+    pub values: BTreeMap<String, u64>,
+    /// paths that they exclude
+    pub excluded: BTreeSet<Place>,
+    /// keys of packets, or what guards that are left say, depend on them
+    pub in_keys: bool,
+}
+
+impl Held {
+    /// Whether anything follows from it.
+    pub fn says(&self) -> bool {
+        self.in_keys || !self.excluded.is_empty()
+    }
+}
+
+/// Parameters that are taken to have a value, and what is read of odd packets.
+type Given = (BTreeMap<String, u64>, Option<Odd>);
+
+/// What was gathered of all paths: it is asked for with one and another path excluded, and for software that looks at
+/// more and less.
 #[derive(Default)]
 pub(crate) struct Gathered {
     /// what was found out of keys that are read from state, which no exclusion changes
     pub derived: Derived,
-    routes: Option<Routes>,
-    touches: [Option<Touches>; 2],
+    routes: BTreeMap<Given, Routes>,
+    touches: BTreeMap<(Given, bool), Touches>,
 }
 
-/// Gathers them of all paths but the excluded ones; with `echoes` whoever steers looks for the identifiers of ICMP
-/// echoes.
+/// Gathers them of all paths but the excluded ones.
 pub(crate) fn touches(
     model: &mut Model,
     program: &Program,
     objects: &BTreeSet<usize>,
-    excluded: &BTreeSet<Place>,
-    (gathered, echoes): (&mut Gathered, bool),
+    held: &Held,
+    (gathered, software): (&mut Gathered, Software),
 ) -> Touches {
     let Gathered {
         routes, touches, ..
     } = gathered;
-    let routes = routes.get_or_insert_with(|| Routes::of(model, program, objects));
-    let [plain, looked] = touches;
-    let place = if echoes { looked } else { plain };
-    let all = place.get_or_insert_with(|| routes.touches(model, program, objects, echoes));
-    let gone: IdSet<Place> = excluded.iter().copied().collect();
+    let values = match held.in_keys {
+        true => held.values.clone(),
+        false => BTreeMap::new(),
+    };
+    let (given, echoes) = ((values, software.odd), software.echoes);
+    let all = touches
+        .entry((given, echoes))
+        .or_insert_with_key(|(given, _)| {
+            let routes = routes.entry(given.clone());
+            let routes =
+                routes.or_insert_with(|| Routes::of(model, program, objects, (&given.0, given.1)));
+            routes.touches(model, program, objects, echoes)
+        });
+    let gone: IdSet<Place> = held.excluded.iter().copied().collect();
     let taken = |at: &At| !gone.contains(&(at.entry, at.path));
     let mut out = Touches {
         all: all.all.iter().filter(|t| taken(&t.at)).cloned().collect(),
@@ -167,10 +207,13 @@ pub(crate) fn touches(
         inside: BTreeSet::new(),
         views: all.views.clone(),
         courses: all.courses.clone(),
-        excluded: excluded.clone(),
+        excluded: held.excluded.clone(),
     };
-    let inside = distinct(&out.all).filter(|(_, f)| f.inside);
-    out.inside = inside.map(|(_, f)| f.packets.port).collect();
+    // Who reads every packet as the program does looks into none.
+    if software.odd.is_none_or(|odd| !odd.every) {
+        let inside = distinct(&out.all).filter(|(_, f)| f.inside);
+        out.inside = inside.map(|(_, f)| f.packets.port).collect();
+    }
     // Each list once, as what is alike stays alike.
     let mut lists: IdMap<*const Vec<Found>, Rc<Vec<Found>>> = IdMap::default();
     for t in &mut out.all {

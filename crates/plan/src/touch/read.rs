@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, ExprId};
-use millrace_steer::Field;
+use millrace_steer::{Field, Ports};
 
 use super::found::foreign;
 use super::{Seen, Source};
@@ -23,6 +23,7 @@ struct Sight {
     transport: Option<Offset>,
     carries_extended: bool,
     echo: Option<Field>,
+    odd: Option<Ports>,
     fixed: Rc<Bytes>,
 }
 
@@ -93,6 +94,7 @@ impl Reader {
                 transport: view.transport(arena),
                 carries_extended: view.carries_extended,
                 echo: view.echo,
+                odd: view.odd,
                 fixed: view.fixed().clone(),
             });
             let sight = *sight.or_insert(next);

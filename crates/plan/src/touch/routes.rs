@@ -1,17 +1,20 @@
 //! The courses of packets through an entry: paths that differ in what they found in state only are taken by the same
 //! packets, and their accesses are seen alike.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::exec::Access;
+use millrace_model::expr::given::Facts;
 use millrace_model::expr::ids::{IdMap, IdSet};
 use millrace_model::expr::sets::Set;
-use millrace_model::expr::{Arena, ExprId};
+use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::known::Of;
 use millrace_model::model::{Effect, Entry};
 use millrace_object::program::{Program, Role};
+use millrace_steer::Odd;
 
 use super::found::{found, source};
 use super::read::{Look, Reader};
@@ -21,13 +24,32 @@ use crate::key::Key;
 use crate::memo::{Memo, Parts};
 use crate::packets::{Course, of_packet};
 
+/// Operations that change an entry, or take it away, and make none: what they find was made under the same key.
+const STAYS: [&str; 9] = [
+    "allocator_free",
+    "allocator_refresh",
+    "atomic",
+    "map_delete",
+    "map_delete_elem",
+    "map_lookup_elem",
+    "map_refresh",
+    "store",
+    "load",
+];
+
 /// What the paths of all entries have in common.
 #[derive(Default)]
 pub(super) struct Routes {
     /// which of the courses packet paths are that touch any of the objects
-    of: Rc<IdMap<Place, usize>>,
+    of: Rc<IdMap<Place, Vec<usize>>>,
     /// entry, course, ports
     courses: Vec<(usize, Course, Vec<usize>)>,
+    /// by course: what symbols are taken for there
+    symbols: Vec<Rc<Facts>>,
+    /// what the program reads of packets that a NIC reads otherwise
+    odd: Option<Odd>,
+    /// the program names its ports
+    named: bool,
     /// by course: the classes of packets that take it
     classes: IdMap<usize, Vec<Class>>,
     /// by course: the views, where they are the same whether echoes are looked for or not
@@ -55,16 +77,57 @@ struct Part {
     of_packet: Vec<ExprId>,
     /// of the port by which it came
     port: Option<Set>,
+    /// what it says of the packet depends on the port
+    by_port: bool,
 }
 
 impl Part {
     fn of(arena: &Arena, memo: &Memo, condition: ExprId) -> Self {
         let known = memo.known.of(arena, condition, true);
+        let of_packet = of_packet(arena, memo, &[condition]);
+        let by_port = of_packet.iter().any(|e| {
+            let parts = memo.parts(arena, *e);
+            let looks = parts.chooses || parts.looks_behind(0);
+            looks && parts.speaks_of_any(|s| is_port(arena, *s))
+        });
         Self {
-            of_packet: of_packet(arena, memo, &[condition]),
+            of_packet,
             port: known.get(&Of::Port).cloned(),
+            by_port,
         }
     }
+}
+
+/// The port by which a packet came.
+fn is_port(arena: &Arena, s: SymId) -> bool {
+    let symbol = arena.symbol(s);
+    symbol.origin == Origin::Port && symbol.name == "port"
+}
+
+/// The symbols of an arena that are taken for something.
+fn held(arena: &Arena, values: &BTreeMap<String, u64>) -> BTreeMap<SymId, u64> {
+    let all = (0..arena.len()).filter_map(|at| match *arena.node(ExprId(at as u32)) {
+        Node::Sym(s) if arena.symbol(s).origin == Origin::Param => {
+            let value = values.get(&arena.symbol(s).name)?;
+            Some((s, *value))
+        }
+        _ => None,
+    });
+    match values.is_empty() {
+        true => BTreeMap::new(),
+        false => all.collect(),
+    }
+}
+
+/// The symbol of the port, where the program has ports.
+fn port(arena: &Arena, program: &Program) -> Option<SymId> {
+    if program.ports.is_empty() {
+        return None;
+    }
+    (0..arena.len()).find_map(|at| match *arena.node(ExprId(at as u32)) {
+        Node::Sym(s) if is_port(arena, s) => Some(s),
+        _ => None,
+    })
 }
 
 /// What tells the courses of an entry apart: guard, keys and ports.
@@ -72,9 +135,9 @@ type Same = (Vec<ExprId>, Vec<ExprId>, Vec<usize>);
 
 /// The conditions of guards that say nothing of packets and decide nothing in what does, nor in any key: what they
 /// speak of beside the packet comes together nowhere else.
-fn silent(arena: &Arena, memo: &Memo, all: &[(usize, Same)]) -> IdSet<ExprId> {
+fn silent(arena: &Arena, memo: &Memo, all: &[Taken]) -> IdSet<ExprId> {
     let each = |of: fn(&Same) -> &Vec<ExprId>| -> IdMap<ExprId, Rc<Parts>> {
-        let all = all.iter().flat_map(|(_, same)| of(same));
+        let all = all.iter().flat_map(|(_, same, _)| of(same));
         all.map(|e| (*e, memo.parts(arena, *e))).collect()
     };
     let (guards, keys) = (each(|s| &s.0), each(|s| &s.1));
@@ -88,11 +151,80 @@ fn silent(arena: &Arena, memo: &Memo, all: &[(usize, Same)]) -> IdSet<ExprId> {
     all.map(|(e, _)| *e).collect()
 }
 
+/// A path, and what is taken for given on it.
+type Taken = (usize, Same, Rc<Facts>);
+
+/// The paths with parameters as they are taken to be, and those apart by port of which a key, or what is said of the
+/// packet, is chosen by the port.
+fn specialised(
+    arena: &mut Arena,
+    memo: &Memo,
+    taken: Vec<(usize, Same, bool)>,
+    (params, port_of): (&BTreeMap<SymId, u64>, Option<SymId>),
+) -> Vec<Taken> {
+    let facts = |symbols| {
+        Rc::new(Facts {
+            symbols,
+            ..Facts::default()
+        })
+    };
+    let plain = facts(params.clone());
+    let mut of_port: BTreeMap<usize, Rc<Facts>> = BTreeMap::new();
+    let mut out = Vec::new();
+    for (path, same, by_port) in taken {
+        if params.is_empty() && (port_of.is_none() || !by_port) {
+            out.push((path, same, plain.clone()));
+            continue;
+        }
+        let (guard, done, ports) = same;
+        let each: Vec<(Vec<usize>, Rc<Facts>)> = match port_of.filter(|_| by_port) {
+            None => vec![(ports, plain.clone())],
+            Some(symbol) => {
+                let one = |port: usize| {
+                    let known = of_port.entry(port).or_insert_with(|| {
+                        let mut symbols = params.clone();
+                        symbols.insert(symbol, port as u64);
+                        facts(symbols)
+                    });
+                    (vec![port], known.clone())
+                };
+                ports.into_iter().map(one).collect()
+            }
+        };
+        for (ports, facts) in each {
+            let mut guard = memo.put(arena, &guard, &facts);
+            if guard.iter().any(|e| arena.constant(*e) == Some(0)) {
+                continue;
+            }
+            guard.retain(|e| arena.constant(*e) != Some(1));
+            let mut done = memo.put(arena, &done, &facts);
+            for all in [&mut guard, &mut done] {
+                all.sort_unstable();
+                all.dedup();
+            }
+            out.push((path, (guard, done, ports), facts));
+        }
+    }
+    out
+}
+
 impl Routes {
-    pub fn of(model: &Model, program: &Program, objects: &BTreeSet<usize>) -> Self {
-        let mut out = Self::default();
-        let mut of = IdMap::default();
-        for (entry, e) in model.entries.iter().enumerate() {
+    /// With parameters taken for these values.
+    pub fn of(
+        model: &mut Model,
+        program: &Program,
+        objects: &BTreeSet<usize>,
+        (values, odd): (&BTreeMap<String, u64>, Option<Odd>),
+    ) -> Self {
+        let mut out = Self {
+            odd,
+            named: !program.ports.is_empty(),
+            ..Self::default()
+        };
+        let mut of: IdMap<Place, Vec<usize>> = IdMap::default();
+        for (entry, e) in model.entries.iter_mut().enumerate() {
+            let params = held(&e.arena, values);
+            let port_of = port(&e.arena, program);
             // What is remembered of expressions is of one entry's.
             let memo = Rc::new(Memo::default());
             let mut parts: IdMap<ExprId, Rc<Part>> = IdMap::default();
@@ -121,11 +253,16 @@ impl Routes {
                 // Guards are made of the same conditions.
                 let mut guard: Vec<ExprId> = Vec::new();
                 let mut port: Option<Set> = None;
+                let mut by_port = done.iter().any(|k| {
+                    let parts = memo.parts(&e.arena, *k);
+                    parts.speaks_of_any(|s| Some(*s) == port_of)
+                });
                 for condition in &p.guard {
                     let part = parts
                         .entry(*condition)
                         .or_insert_with(|| Rc::new(Part::of(&e.arena, &memo, *condition)));
                     guard.extend(&part.of_packet);
+                    by_port |= part.by_port && port_of.is_some();
                     if let Some(set) = &part.port {
                         port = Some(port.map_or_else(|| set.clone(), |port| port.both(set)));
                     }
@@ -133,11 +270,14 @@ impl Routes {
                 guard.sort_unstable();
                 guard.dedup();
                 let ports = ports(program, port.as_ref());
-                taken.push((path, (guard, done, ports)));
+                // A guard that leaves one port decides what is chosen by it.
+                let by_port = by_port && ports.len() > 1;
+                taken.push((path, (guard, done, ports), by_port));
             }
+            let taken = specialised(&mut e.arena, &memo, taken, (&params, port_of));
             let silent = silent(&e.arena, &memo, &taken);
             let mut known: IdMap<Same, usize> = IdMap::default();
-            for (path, mut same) in taken {
+            for (path, mut same, symbols) in taken {
                 same.0.retain(|c| !silent.contains(c));
                 same.1.retain(|k| !memo.parts(&e.arena, *k).reads_nothing());
                 let number = match known.get(&same) {
@@ -150,11 +290,12 @@ impl Routes {
                             memo: memo.clone(),
                         };
                         out.courses.push((entry, course, ports));
+                        out.symbols.push(symbols);
                         known.insert(same, out.courses.len() - 1);
                         out.courses.len() - 1
                     }
                 };
-                of.insert((entry, path), number);
+                of.entry((entry, path)).or_default().push(number);
             }
             out.readers.push(Reader::new(memo));
         }
@@ -176,22 +317,30 @@ impl Routes {
         for (entry, (e, reader)) in model.entries.iter_mut().zip(&mut self.readers).enumerate() {
             let Entry { arena, paths, .. } = e;
             for (path, p) in paths.iter().enumerate() {
-                let Some(course) = self.of.get(&(entry, path)) else {
+                let Some(courses) = self.of.get(&(entry, path)) else {
                     continue;
                 };
                 // Where no number is free none is touched.
                 let touched =
                     |a: &Access| objects.contains(&a.object.0) && a.outcome != Some("none free");
-                for (access, a) in p.accesses.iter().enumerate().filter(|(_, a)| touched(a)) {
-                    let key = reader.number(&a.key);
+                let each = p.accesses.iter().enumerate().filter(|(_, a)| touched(a));
+                for ((access, a), course) in
+                    each.flat_map(|each| courses.iter().map(move |course| (each, course)))
+                {
+                    let facts = self.symbols.get(*course);
+                    let own = match facts.filter(|f| !f.symbols.is_empty()) {
+                        Some(facts) => Cow::from(reader.memo().put(arena, &a.key, facts)),
+                        None => Cow::from(&a.key),
+                    };
+                    let key = reader.number(&own);
                     let by = alike.entry((*course, a.object.0, key)).or_insert_with(|| {
-                        let source = source(program, arena, reader.memo(), a);
+                        let source = source(program, arena, reader.memo(), (a.object.0, &own));
                         let Some(views) = views.get(*course) else {
                             return Rc::default();
                         };
                         let known = &mut self.known;
                         let read = |arena: &mut _, seen: &_, look| {
-                            reader.read(arena, (seen, look), (key, &a.key), known)
+                            reader.read(arena, (seen, look), (key, &own), known)
                         };
                         Rc::new(found(arena, &views.seen, &views.looks, &source, read))
                     });
@@ -201,6 +350,7 @@ impl Routes {
                     all.push(Touch {
                         object: a.object.0,
                         writes: a.effect != Effect::Read,
+                        makes: a.effect != Effect::Read && !STAYS.contains(&a.operation),
                         at: At {
                             entry,
                             path,
@@ -236,9 +386,9 @@ impl Routes {
                 continue;
             };
             let known = self.classes.entry(number);
-            let classes = known.or_insert_with(|| classes(&mut e.arena, course));
+            let classes = known.or_insert_with(|| classes(&mut e.arena, course, self.odd));
             let any_icmp = classes.iter().any(Class::has_icmp);
-            let seen = Rc::new(seen(&mut e.arena, classes, ports, echoes));
+            let seen = Rc::new(seen(&mut e.arena, classes, (ports, self.named), echoes));
             let looks = Rc::new(reader.looks(&e.arena, &seen));
             let views = Views { seen, looks };
             if number == self.lasting.len() {
@@ -275,7 +425,7 @@ mod tests {
         let late = a.ite(early, byte, four);
         let silent = |keys: &[ExprId]| {
             let same = (vec![of_byte, beside], keys.to_vec(), vec![0]);
-            silent(&a, &Memo::default(), &[(0, same)])
+            silent(&a, &Memo::default(), &[(0, same, Rc::default())])
         };
         assert_eq!(silent(&[byte]), IdSet::from_iter([beside]));
         // Of the time alone it speaks, too, and so never has it in it.

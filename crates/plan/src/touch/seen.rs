@@ -5,7 +5,7 @@ use std::rc::Rc;
 use millrace_model::expr::Arena;
 use millrace_model::expr::sets::Set;
 use millrace_object::program::Program;
-use millrace_steer::{Field, Kind};
+use millrace_steer::{Field, Kind, Odd};
 
 use crate::key::{Resolver, Whose, swapped};
 use crate::offset::Offset;
@@ -17,6 +17,8 @@ pub(crate) struct Seen {
     pub packets: Packets,
     pub way: Way,
     pub view: Rc<View>,
+    /// what the program sees as the port; none where the packets are of any
+    pub number: Option<u64>,
 }
 
 impl Seen {
@@ -71,7 +73,7 @@ impl Class {
 pub(super) fn seen(
     arena: &mut Arena,
     classes: &[Class],
-    ports: &[usize],
+    (ports, named): (&[usize], bool),
     echoes: bool,
 ) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
@@ -83,6 +85,7 @@ pub(super) fn seen(
                 packets: Packets { port: *port, kind },
                 way: class.way,
                 view: view.clone(),
+                number: named.then_some(*port as u64),
             }));
         }
     }
@@ -90,10 +93,33 @@ pub(super) fn seen(
 }
 
 /// The classes of packets that take a path.
-pub(super) fn classes(arena: &mut Arena, path: &Course) -> Vec<Class> {
+pub(super) fn classes(arena: &mut Arena, path: &Course, odd: Option<Odd>) -> Vec<Class> {
     let mut out: Vec<Class> = Vec::new();
     for view in views(arena, path) {
+        let plain = |(kind, view): (Kind, View)| Class {
+            kind,
+            way: Way::Plain,
+            view,
+            icmp: None,
+        };
+        if let Some(odd) = odd.filter(|o| o.every && view.family.is_some()) {
+            out.extend(view.every(arena, path, odd).into_iter().map(plain));
+            continue;
+        }
         for (kind, way) in view.kinds(arena, path) {
+            if let (Some(odd), Kind::NotIp) = (odd, kind) {
+                match view.family {
+                    Some(_) => {
+                        out.extend(view.malformed(arena, odd).into_iter().map(plain));
+                        continue;
+                    }
+                    None if view.is_any() => {
+                        let all = Kind::ALL.into_iter().filter(|kind| kind.is_odd());
+                        out.extend(all.map(|kind| plain((kind, view.clone()))));
+                    }
+                    None => {}
+                }
+            }
             // Rough are errors and first fragments, of which there may be either.
             if way != Way::Rough && !view.has(arena, kind, way) {
                 continue;

@@ -13,6 +13,9 @@ struct count {
 
 MAP(counts, struct number, struct count, .capacity = 65536);
 
+PARAM(__u8, by_destination, 0);
+PARAM(__u32, mask, 0xffff);
+
 /* Tests put other ones in this line's place. */
 #define KEY (ntohl(ip->src) + 1)
 

@@ -46,7 +46,8 @@ impl Target {
     }
 
     /// Bits that name a core.
-    pub(super) fn needed(&self) -> usize {
+    #[must_use]
+    pub fn needed(&self) -> usize {
         (u32::BITS - self.cores.saturating_sub(1).leading_zeros()) as usize
     }
 }

@@ -140,6 +140,23 @@ impl Space {
         self.live.window(first + bit, self.layout.index) != 0
     }
 
+    /// The rank of a class's index over packets that differ only in bits of the hash input for which `differs`, under
+    /// the best of a few keys: no less than what a drawn key can be expected to have, and no more than any key has.
+    #[must_use]
+    pub fn reachable(&self, class: ClassId, differs: impl Fn(usize) -> bool) -> usize {
+        const DRAWS: usize = 8;
+        let Some(class) = self.classes.get(class) else {
+            return 0;
+        };
+        let mut random = fixed();
+        let ranks = (0..DRAWS).map(|_| {
+            let unknowns = self.uniform(&mut random);
+            let words = self.words(class, &unknowns).enumerate();
+            word_rank(words.filter(|(at, _)| differs(*at)).map(|(_, word)| word))
+        });
+        ranks.max().unwrap_or(0)
+    }
+
     /// The fields of a class that count: some of their bits reach the index under some key.
     #[must_use]
     pub fn counting(&self, class: ClassId) -> Vec<Field> {

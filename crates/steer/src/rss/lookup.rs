@@ -6,12 +6,19 @@ use crate::nic::Symmetry;
 use crate::toeplitz::Table;
 
 /// [`Rss`], with the hash's table made and the fields of each kind looked up.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Lookup {
     rss: Rss,
     table: Table,
     /// in the order of [`Kind::ALL`], which is that of its values
     fields: Vec<Option<Vec<Field>>>,
+}
+
+impl std::fmt::Debug for Lookup {
+    /// Without the hash's table, from which the key can be read.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Lookup").field(&self.rss).finish()
+    }
 }
 
 impl Lookup {

@@ -10,13 +10,24 @@ use crate::fields::{Field, Kind, Parsed, parse};
 use crate::nic::{Choice, Nic, Symmetry};
 use crate::toeplitz::{self, MICROSOFT_KEY};
 
-/// RSS as a device of a certain model does it, with its key, its fields and its table.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// RSS as a device of a certain model does it, with its key, its fields and its table. Key and table may be
+/// secret (`keys::Keys`), so debug output shows neither.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rss {
     key: Vec<u8>,
     symmetry: Symmetry,
     selected: BTreeMap<Kind, Vec<Field>>,
     table: Vec<u32>,
+}
+
+impl std::fmt::Debug for Rss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rss")
+            .field("symmetry", &self.symmetry)
+            .field("selected", &self.selected)
+            .field("entries", &self.table.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A setting that the device cannot take.

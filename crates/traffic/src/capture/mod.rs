@@ -29,8 +29,8 @@ pub const ETHERNET: u32 = 1;
 /// One packet of a capture, borrowed from the reader until the next one is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured: nanoseconds since 1970. A stamp before 1970 reads as 0, one after 2554 as
-    /// `u64::MAX`; a pcapng simple packet, which has none, takes that of the packet before it.
+    /// When it was captured: nanoseconds since 1970. A stamp before 1970 reads as 0, one after 2262 as
+    /// `i64::MAX`; a pcapng simple packet, which has none, takes that of the packet before it.
     pub time_ns: u64,
     /// Its length on the wire in bytes; `data` is shorter where the capture cut it.
     pub original_length: u32,

@@ -43,7 +43,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Nanoseconds since 1970, held within the range of u64.
+    /// Nanoseconds since 1970, never negative and within the range of i64: to programs time is a signed number.
     fn ns(&self, ticks: u64) -> u64 {
         let exponent = u32::from(self.resolution & 0x7f);
         let ticks = i128::from(ticks);
@@ -59,7 +59,7 @@ impl Clock {
                 .map_or(0, |unit| ticks / unit)
         };
         let ns = ns + i128::from(self.offset_s) * NS_PER_S;
-        u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
+        ns.clamp(0, i128::from(i64::MAX)) as u64
     }
 }
 

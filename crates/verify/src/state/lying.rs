@@ -1,8 +1,11 @@
 //! Entries of objects that workers divide: whether each lies at the worker that the index of the indirection table leads
 //! to which its key says. Only so all entries of one index can be found, and moved together.
 
+use std::collections::HashMap;
+
 use millrace_object::program::{ObjectId, Program};
 
+use super::Base;
 use crate::deal::{Deal, Held};
 use crate::lane::Lane;
 
@@ -30,8 +33,15 @@ pub struct Lying {
     pub elsewhere: Vec<Elsewhere>,
 }
 
-/// Asks for each entry of every worker, at `now` (ns). Objects that do not list their entries are left out.
-pub fn lying(program: &Program, deal: &Deal<'_>, parallel: &mut Lane<'_>, now: u64) -> Lying {
+/// Asks for each entry of every worker, at `now` (ns). Objects that do not list their entries are left out. What is
+/// addressed by an index has all elements at every worker: those that are as they were in `base` are none's.
+pub fn lying(
+    program: &Program,
+    deal: &Deal<'_>,
+    base: &Base,
+    parallel: &mut Lane<'_>,
+    now: u64,
+) -> Lying {
     let mut lying = Lying::default();
     let Some(finder) = &deal.finder else {
         return lying;
@@ -41,8 +51,13 @@ pub fn lying(program: &Program, deal: &Deal<'_>, parallel: &mut Lane<'_>, now: u
         if deal.held.get(object) != Some(&Held::Divided) || !finder.knows(id) {
             continue;
         }
+        let base = base.get(object).map_or(&[][..], Vec::as_slice);
+        let base: HashMap<&Vec<u8>, &Vec<u8>> = base.iter().map(|(k, v)| (k, v)).collect();
         for (at, copy) in (0..).zip(&mut parallel.copies) {
-            for (key, _) in copy.entries(object, now).unwrap_or_default() {
+            for (key, value) in copy.entries(object, now).unwrap_or_default() {
+                if base.get(&key) == Some(&&value) {
+                    continue;
+                }
                 let Some(lies) = finder.lies(id, &key) else {
                     continue;
                 };

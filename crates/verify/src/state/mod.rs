@@ -8,16 +8,18 @@ mod index;
 mod keyed;
 mod leased;
 mod lying;
+mod outside;
 mod sum;
-mod value;
+pub(crate) mod value;
 
 use std::collections::BTreeMap;
 
+use millrace_dataplane::Share;
 use millrace_dataplane::module::KeyValue;
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
 
-use crate::deal::Held;
+use crate::deal::{Deal, Held};
 use crate::lane::Lane;
 use crate::lease::Bijection;
 pub use leased::Numbers;
@@ -123,7 +125,7 @@ impl Holding {
 /// Compares all objects after the last packet, at `now` (ns).
 pub fn compare(
     program: &Program,
-    held: &[Held],
+    deal: &Deal<'_>,
     base: &Base,
     sequential: &mut Lane<'_>,
     parallel: &mut Lane<'_>,
@@ -137,7 +139,7 @@ pub fn compare(
     let order = program.objects.iter().enumerate();
     let (first, rest): (Vec<_>, Vec<_>) = order.partition(|(_, o)| is_allocator(o));
     for (index, object) in first.into_iter().chain(rest) {
-        let how = held.get(index).unwrap_or(&Held::Divided);
+        let how = deal.held.get(index).unwrap_or(&Held::Divided);
         if let Held::Private(why) = how {
             found.not_compared.push(NotCompared {
                 object: object.name.clone(),
@@ -159,6 +161,7 @@ pub fn compare(
         let mut seen = Seen {
             object,
             how,
+            share: deal.shares.get(index).filter(|_| deal.workers > 1),
             base,
             bijection,
             numbers: &mut numbers,
@@ -174,7 +177,14 @@ pub fn compare(
                 }
             };
             found.entries += holding.sequential.len() as u64;
-            let differences = seen.compare(&holding);
+            let mut differences = seen.compare(&holding);
+            if let Some(share) = seen.share {
+                let other = |d: &EntryDifference| !differences.iter().any(|o| o.key == d.key);
+                let latest = deal.latest.contains(&object.name);
+                let more = outside::compare(share, &holding, seen.numbers, latest).into_iter();
+                let more: Vec<_> = more.filter(other).collect();
+                differences.extend(more);
+            }
             found.differing += differences.len() as u64;
             let any = !differences.is_empty();
             found.differences.extend(differences.into_iter().take(MOST));
@@ -190,6 +200,7 @@ pub fn compare(
 struct Seen<'a> {
     object: &'a StateObject,
     how: &'a Held,
+    share: Option<&'a Share>,
     base: &'a [KeyValue],
     bijection: &'a Bijection,
     numbers: &'a mut Numbers,
@@ -200,6 +211,8 @@ impl Seen<'_> {
         let single = self.object.kind.name == "global";
         match (self.how, self.object.kind.addressing) {
             (Held::Private(_), _) => Vec::new(),
+            // Exactly what a reader sees, where that is known.
+            (Held::Merged, _) if self.share.is_some() => Vec::new(),
             (Held::Merged, _) => sum::compare(holding, self.base),
             (Held::Replicated, _) => keyed::same_everywhere(holding),
             (Held::Divided | Held::Alone | Held::Shared, Addressing::Lease) => {

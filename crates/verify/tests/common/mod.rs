@@ -35,6 +35,36 @@ struct Sources {
     capacities: Vec<(String, u64)>,
 }
 
+/// Something wrong that is put into the parallel side alone: a text, and what stands there instead of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Plant {
+    pub place: Place,
+    pub text: &'static str,
+    pub wrong: &'static str,
+}
+
+/// Where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// the function's source
+    Source,
+    /// the emitted code
+    Module,
+    /// a header of the fast path
+    Header(&'static str),
+}
+
+impl Plant {
+    fn into(self, text: &str) -> String {
+        assert!(
+            text.contains(self.text),
+            "there is no `{}` any more",
+            self.text
+        );
+        text.replace(self.text, self.wrong)
+    }
+}
+
 impl Sources {
     fn built(&self, wanted: &Wanted<'_>, dropped: bool) -> (Arc<Module>, Program) {
         let capacities = wanted.capacities;
@@ -56,6 +86,77 @@ impl Sources {
             built.program,
         )
     }
+
+    /// The module with something wrong in it.
+    fn planted(&self, wanted: &Wanted<'_>, plant: Plant) -> Arc<Module> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut all = self.capacities.clone();
+        all.retain(|(n, _)| !wanted.capacities.iter().any(|(m, _)| m == n));
+        all.extend(wanted.capacities.iter().cloned());
+        let options = millrace_emit::Options {
+            capacities: all,
+            shared: wanted.shared.to_vec(),
+            test: wanted.yields.map(|seed| Test {
+                seed,
+                dropped: false,
+            }),
+            homes: wanted.homes.to_vec(),
+            ..Default::default()
+        };
+        let mut source = self.source.clone();
+        if plant.place == Place::Source {
+            // With what it includes beside it.
+            for entry in std::fs::read_dir(self.source.parent().unwrap()).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_file() {
+                    std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+                }
+            }
+            source = folder.path().join(self.source.file_name().unwrap());
+            let text = plant.into(&std::fs::read_to_string(&self.source).unwrap());
+            std::fs::write(&source, text).unwrap();
+        }
+        let (cache, settings) = (&self.cache, &self.settings);
+        let built = millrace_emit::build(cache, &source, settings, &options, &mut |_| {}).unwrap();
+        if plant.place == Place::Source {
+            return Arc::new(Module::load(&built.module).unwrap());
+        }
+        let mut fastpath = cache.headers().unwrap().join("fastpath");
+        let mut text = std::fs::read_to_string(&built.source).unwrap();
+        match plant.place {
+            Place::Header(name) => {
+                let own = folder.path().join("fastpath");
+                copied(&fastpath, &own);
+                let header = own.join(name);
+                let wrong = plant.into(&std::fs::read_to_string(&header).unwrap());
+                std::fs::write(&header, wrong).unwrap();
+                fastpath = own;
+            }
+            _ => text = plant.into(&text),
+        }
+        let (c, so) = (
+            folder.path().join("wrong.c"),
+            folder.path().join("wrong.so"),
+        );
+        std::fs::write(&c, text).unwrap();
+        let toolchain = millrace_emit::toolchain::find(cache).unwrap();
+        let how = Default::default();
+        millrace_emit::toolchain::compile_module(&toolchain, &c, &fastpath, &so, how).unwrap();
+        Arc::new(Module::load(&so).unwrap())
+    }
+}
+
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let there = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copied(&path, &there);
+        } else {
+            std::fs::copy(&path, &there).unwrap();
+        }
+    }
 }
 
 /// A function, and what builds it with other capacities.
@@ -64,6 +165,8 @@ pub struct Function {
     pub program: Program,
     /// writers take no lock: something wrong that must be found
     pub dropped: bool,
+    /// something else that is wrong on the parallel side
+    pub plant: Option<Plant>,
 }
 
 impl Function {
@@ -105,6 +208,7 @@ impl Function {
             sources,
             program,
             dropped: false,
+            plant: None,
         }
     }
 
@@ -169,12 +273,7 @@ impl Function {
             schedule,
             names: &Bytes,
         };
-        let found = verify(
-            &case,
-            trace,
-            &mut Builder(self, self.dropped),
-            &mut |_, _| {},
-        )?;
+        let found = verify(&case, trace, &mut Builder(self, 0), &mut |_, _| {})?;
         println!("{}: {}", self.program.name, text(&found));
         Ok(found)
     }
@@ -186,12 +285,17 @@ impl Function {
     }
 }
 
-/// The function, and whether its writers leave the lock alone.
-struct Builder<'a>(&'a Function, bool);
+/// The function, and how many modules it was asked for: the sequential side's and the parallel side's in turn.
+struct Builder<'a>(&'a Function, u32);
 
 impl Build for Builder<'_> {
     fn module(&mut self, wanted: &Wanted<'_>) -> Result<Arc<Module>, String> {
-        Ok(self.0.sources.built(wanted, self.1).0)
+        self.1 += 1;
+        let sources = &self.0.sources;
+        Ok(match self.0.plant {
+            Some(plant) if self.1.is_multiple_of(2) => sources.planted(wanted, plant),
+            _ => sources.built(wanted, self.0.dropped).0,
+        })
     }
 }
 
@@ -237,5 +341,6 @@ pub fn by(key: &[u8], workers: u32, fields: &[Field]) -> Steering {
         software: BTreeMap::new(),
         inside: true,
         echoes: false,
+        odd: None,
     }
 }

@@ -7,6 +7,7 @@
 mod basic;
 pub mod contract;
 mod loops;
+mod relate;
 mod state;
 mod timers;
 mod write;
@@ -58,6 +59,77 @@ pub fn program(random: &mut impl Rng) -> Vec<Insn> {
         if g.insns.len() < LONG {
             g.piece(0);
         }
+    }
+    g.end()
+}
+
+/// What a program is mostly about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// arithmetic
+    Numbers,
+    /// branches on numbers
+    Branches,
+    /// bytes of the packet at fixed and variable places
+    Packet,
+    /// moved borders of the packet
+    Borders,
+    /// the stack at variable places
+    Stack,
+    /// values of maps, and globals
+    Values,
+    /// reserved records
+    Records,
+    /// atomic instructions
+    Atomics,
+    /// loops with counters and budgets
+    Loops,
+    /// loops over an iterator
+    Iterators,
+    /// functions of the program: called, called back, tail calls
+    Calls,
+    /// helpers by their contracts
+    Helpers,
+    /// locks in values
+    Locks,
+    /// timers in values
+    Timers,
+    /// maps of maps
+    Nested,
+    /// what relates two places
+    Places,
+}
+
+impl Class {
+    /// Every one.
+    pub const ALL: [Class; 16] = [
+        Class::Numbers,
+        Class::Branches,
+        Class::Packet,
+        Class::Borders,
+        Class::Stack,
+        Class::Values,
+        Class::Records,
+        Class::Atomics,
+        Class::Loops,
+        Class::Iterators,
+        Class::Calls,
+        Class::Helpers,
+        Class::Locks,
+        Class::Timers,
+        Class::Nested,
+        Class::Places,
+    ];
+}
+
+/// A short program, mostly of one class.
+pub fn of_class(random: &mut impl Rng, class: Class) -> Vec<Insn> {
+    let mut g = Generator::new(random);
+    for _ in 0..g.random.random_range(1..4) {
+        if g.chance(3) {
+            g.piece(1);
+        }
+        g.of_class(class);
     }
     g.end()
 }
@@ -142,7 +214,7 @@ impl<'r, R: Rng> Generator<'r, R> {
     }
 
     fn piece(&mut self, depth: u32) {
-        match self.random.random_range(0..44) {
+        match self.random.random_range(0..48) {
             0..=2 => self.arithmetic(),
             3 => self.unary(),
             4 | 5 => self.check(),
@@ -185,7 +257,71 @@ impl<'r, R: Rng> Generator<'r, R> {
             33 if depth < 2 => self.budgeted(depth),
             34 if depth < 2 => self.iterate(depth),
             35..=41 => self.contract(),
+            42 => self.overlap(),
+            43 => self.disturbed(),
+            44 | 45 => self.relate(),
             _ => self.atomic(),
+        }
+    }
+
+    /// A piece of a class.
+    fn of_class(&mut self, class: Class) {
+        match class {
+            Class::Numbers => {
+                if self.chance(3) {
+                    self.unary();
+                } else {
+                    self.arithmetic();
+                }
+            }
+            Class::Branches => self.branch(1),
+            Class::Packet => match self.random.random_range(0..3) {
+                0 => self.check(),
+                1 => self.variable_packet(),
+                _ => self.spill(),
+            },
+            Class::Borders => self.adjust(),
+            Class::Stack => self.variable_stack(),
+            Class::Values => match self.random.random_range(0..4) {
+                0 => self.lookup(),
+                1 => self.element(),
+                2 => self.indexed(),
+                _ => self.update(),
+            },
+            Class::Records => self.record(),
+            Class::Atomics => self.atomic(),
+            Class::Loops => match self.random.random_range(0..3) {
+                0 => self.budgeted(0),
+                _ => self.repeat(0),
+            },
+            Class::Iterators => {
+                if self.chance(2) {
+                    self.iterate(0);
+                } else {
+                    self.disturbed();
+                }
+            }
+            Class::Calls => match self.random.random_range(0..3) {
+                0 => self.call(),
+                1 => self.call_back(),
+                _ => self.tail_call(),
+            },
+            Class::Helpers => match self.random.random_range(0..4) {
+                0 => self.bytes(),
+                1 => self.sequence(),
+                2 => self.overlap(),
+                _ => self.contract(),
+            },
+            Class::Locks => self.locked(),
+            Class::Timers => self.timer(),
+            Class::Nested => {
+                if self.chance(2) {
+                    self.inner();
+                } else {
+                    self.nested_element();
+                }
+            }
+            Class::Places => self.relate(),
         }
     }
 }

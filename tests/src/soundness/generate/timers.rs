@@ -72,7 +72,12 @@ impl<R: Rng> Generator<'_, R> {
                     self.address(at);
                     self.copy(2, 9);
                     self.alu(AluOp::And, Width::W64, 2, Operand::Imm(0xff));
-                    let flags = self.of([0, 0, 0, 1, 2, 4]);
+                    let mut flags = self.of([0, 0, 0, 1, 2, 4]);
+                    if self.chance(6) {
+                        // A moment that a signed number cannot say.
+                        self.set(2, -5);
+                        flags = self.of([0, 1, 1]);
+                    }
                     self.set(3, flags);
                     self.finish(&timer_start::HELPER);
                 }

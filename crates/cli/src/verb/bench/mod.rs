@@ -489,7 +489,7 @@ fn summary(configs: &[Config], seen: &[Vec<Once>], port: &'static str) -> Docume
             strategy: config
                 .arrangement
                 .as_ref()
-                .map_or("alone", |a| a.strategy()),
+                .map_or("alone", |a| a.strategy().name()),
             port,
             cores: config.cores,
             charged_ns: config.charge,

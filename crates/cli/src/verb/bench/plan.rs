@@ -121,8 +121,10 @@ pub fn possible(
         steer: &[],
         nic: wish.nic,
         trace: None,
+        secret: None,
+        built: false,
     };
-    let arranged = parallel::arrange(&subject.word, &subject.make, &asked);
+    let arranged = parallel::arrange(&subject.word, &subject.make, asked);
     let arrangement = arranged.map_err(|refusal| refusal.what)?;
     let function = Function::load(&subject.word, &arrangement.divided(&subject.make));
     let function = function.map_err(|failure| failure.what)?;

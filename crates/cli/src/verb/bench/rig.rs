@@ -117,6 +117,7 @@ impl Rig {
                     config: Config {
                         hash_seed: seed::secret(),
                         initial: function.initial.clone(),
+                        homes: place.arrangement.and_then(Arrangement::homes),
                         ..Config::default()
                     },
                     program: function.entry,

@@ -6,7 +6,7 @@ use millrace_dataplane::module::Entry;
 use millrace_dataplane::port::InputOptions;
 use millrace_dataplane::signal;
 
-use super::{Run, no_state, records};
+use super::{Run, fates, no_state, records};
 use crate::failure::Failure;
 use crate::function::Function;
 use crate::parallel::Arrangement;
@@ -49,6 +49,7 @@ impl Run {
             sinks,
             pass,
             records: self.records.as_deref().map(records).transpose()?,
+            fates: self.fates.as_deref().map(fates).transpose()?,
             reasons: function.reasons.clone(),
             burst: self.burst,
             layout: self.layout(),
@@ -63,7 +64,7 @@ impl Run {
         let account = match arrangement {
             None => millrace_dataplane::run(run, signal::flag(), &mut show),
             Some(arrangement) => {
-                arrangement.allow_contents(function, &run.config.entries, self.cores)?;
+                arrangement.allow_contents(&function.exposed, &run.config.entries, self.cores)?;
                 let parallel = Parallel {
                     owners: arrangement.owners(run.ports.len(), self.cores)?,
                     shares: arrangement.shares(function),

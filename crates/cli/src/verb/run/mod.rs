@@ -21,7 +21,7 @@ use millrace_dataplane::account::Account;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port;
-use millrace_dataplane::runner::{BURST, RecordWriter};
+use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
@@ -131,6 +131,11 @@ pub struct Run {
     /// Write the records of ring buffers as JSON lines
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
+
+    /// Write what became of each packet as JSON lines, in ingress order: its number, port, time and worker, and,
+    /// where workers share state, its place in the order of commits (docs/parallel.md). For runs over captures
+    #[arg(long, value_name = "FILE")]
+    fates: Option<PathBuf>,
 
     /// Seed of sketches and random draws; the same seed gives the same run
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -271,7 +276,7 @@ impl Run {
         }
         let mut elements = Vec::new();
         let mut routes = Vec::new();
-        let mut arrangement = None;
+        let mut arrangements = Vec::new();
         let in_kernel =
             in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
         let inputs = if self.ports.is_empty() {
@@ -292,6 +297,7 @@ impl Run {
                     let taken = self.json || self.takes_stdout();
                     let classes = self.classes();
                     elements.push(Element::guest(&chain, described, guest, taken, classes)?);
+                    arrangements.push(None);
                     continue;
                 }
                 What::Function(function) => function,
@@ -299,19 +305,32 @@ impl Run {
             let nf = chain::path(&chain, &asked.word);
             let table = self.routes.as_deref();
             let mut make = self.make(&chain, described, asked)?;
-            if self.cores > 1 && !in_kernel {
-                let found = self.arrange(&chain, &nf, &make)?;
-                make = found.divided(&make);
-                arrangement = Some(found);
+            let arrangement = match self.cores > 1 && !in_kernel {
+                true => Some(self.arrange(&chain, &nf, &make)?),
+                false => None,
+            };
+            if let Some(arrangement) = &arrangement {
+                make = arrangement.divided(&make);
             }
             let (mut function, entries) = routing::load(&nf, &make, table, inputs)?;
             if let Some(arrangement) = &arrangement {
                 arrangement.tell(&mut function);
             }
             elements.push(Element::Function(Box::new(function)));
+            arrangements.push(arrangement);
             routes = entries;
         }
         let first = elements.iter().find_map(Element::function);
+        let captures = !in_kernel
+            && guest.is_none()
+            && chain.file.is_none()
+            && !serving::needed(&self.asked(), elements.len());
+        if self.fates.is_some() && !captures {
+            return Err(
+                Failure::wrong("--fates is for one function between captures")
+                    .help("leave it out, or name captures as --in and --out"),
+            );
+        }
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             self.by_kernel(first)?
@@ -319,7 +338,7 @@ impl Run {
             || chain.file.is_some()
             || serving::needed(&self.asked(), elements.len())
         {
-            self.by_workers(&chain, &elements, routes, arrangement.as_ref())?
+            self.by_workers(&chain, &elements, routes, &arrangements)?
         } else if self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
@@ -327,7 +346,7 @@ impl Run {
             );
         } else {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
-            self.between_ports(first, routes, arrangement.as_ref())?
+            self.between_ports(first, routes, arrangements.first().and_then(Option::as_ref))?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -406,8 +425,10 @@ impl Run {
             },
             steer: &self.steer,
             nic: &self.nic,
+            secret: None,
+            built: false,
         };
-        let found = parallel::arrange(nf, make, &asked)?;
+        let found = parallel::arrange(nf, make, asked)?;
         for reason in &found.reasons {
             screen::err(reason);
         }
@@ -467,6 +488,15 @@ impl Run {
 
 fn no_state(error: millrace_dataplane::module::ModuleError) -> Failure {
     Failure::wrong(error).help("declare a smaller capacity, or free memory on this machine")
+}
+
+fn fates(path: &std::path::Path) -> Result<FateWriter, Failure> {
+    let file = File::create(path).map_err(|e| {
+        Failure::wrong(format!("{}: cannot be created: {e}", path.display()))
+            .help("choose another --fates")
+    })?;
+    let name = path.display().to_string();
+    Ok(FateWriter::new(&name, Box::new(BufWriter::new(file))))
 }
 
 fn records(path: &std::path::Path) -> Result<RecordWriter, Failure> {

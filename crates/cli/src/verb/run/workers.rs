@@ -31,7 +31,7 @@ impl Run {
         described: &Description,
         elements: &[Element],
         routes: Vec<Entry>,
-        arrangement: Option<&Arrangement>,
+        arrangements: &[Option<Arrangement>],
     ) -> Result<Account, Failure> {
         let mut asked = self.asked();
         signal::install();
@@ -55,6 +55,13 @@ impl Run {
             let element = elements.get(*at)?;
             Some((element, described.elements.get(*at)?))
         });
+        let arranged = |at: &usize| arrangements.get(*at).and_then(Option::as_ref);
+        let arranged: Vec<_> = order.iter().map(arranged).collect();
+        // What several functions in a row do spreads, or is under the lock: any packet goes to any worker.
+        let only = match arranged.as_slice() {
+            [only] => *only,
+            _ => None,
+        };
         let parts: Vec<_> = parts.collect();
         let hosts = elements.iter().any(|e| e.function().is_none());
         let classes = match hosts && self.cores > 1 {
@@ -112,11 +119,12 @@ impl Run {
                     Outside::entries(&own, &function.exposed)?
                 }
             });
-            if let Some(arrangement) = arrangement {
-                arrangement.allow_contents(function, &entries, self.cores)?;
+            let own = arranged.get(index).copied().flatten();
+            if let Some(own) = own {
+                own.allow_contents(&function.exposed, &entries, self.cores)?;
             }
             let mut config = self.config(index, function, entries);
-            config.homes = arrangement.and_then(Arrangement::homes);
+            config.homes = own.and_then(Arrangement::homes);
             chain.push(Link {
                 name: name.to_owned(),
                 code: Code::Module(ModuleCode {
@@ -127,7 +135,7 @@ impl Run {
                 }),
                 reasons: function.reasons.clone(),
                 objects_bytes: function.objects_bytes,
-                shares: arrangement.map_or_else(Vec::new, |a| a.shares(function)),
+                shares: own.map_or_else(Vec::new, |a| a.shares(function)),
             });
         }
         if let Some(elements) = opened.elements.as_ref().filter(|_| self.cores == 1) {
@@ -153,7 +161,7 @@ impl Run {
             (true, false) => Vec::new(),
         };
         asked.classes = classes;
-        asked.steering = arrangement.and_then(|a| a.steering(ports.len()));
+        asked.steering = only.and_then(|a| a.steering(ports.len()));
         let there = Stay::near(cpus.first().copied());
         let steering = asked.steering.iter().flatten();
         let owners = steering.map(Steering::owners).collect();

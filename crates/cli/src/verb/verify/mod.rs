@@ -4,15 +4,11 @@ mod deal;
 mod traffic;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use millrace_check::Checked;
 use millrace_control::{Exposed, contents};
 use millrace_dataplane::module::{Config, Module};
 use millrace_dataplane::runner::Progress;
-use millrace_model::{Limits, Model};
-use millrace_object::program::Program;
 use millrace_plan::Strategy;
 use millrace_traffic::split::Split;
 use millrace_verify::{Build, Case, Findings, Names, Schedule, VerifyError, Wanted, text, verify};
@@ -20,15 +16,16 @@ use serde::Serialize;
 
 use crate::failure::{DONE, Failure, NO};
 use crate::function::{self, Function, Make};
+use crate::parallel::{self, planned};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{parallel, screen, seed, trouble};
+use crate::{screen, seed, trouble};
 
 /// Run a function on one core and, as its plan says, on many, over the same packets; compare every verdict,
 /// every byte, and the state at the end.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 equal, 1 not equal, 2 wrong use. docs/verify.md says what is compared and what may differ.")]
+Exit status: 0 equal, 1 not equal, or no run on so many cores, 2 wrong use. docs/verify.md says what is compared and what may differ.")]
 pub struct Verify {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
     /// of a folder in ./nfs or $MILLRACE_NFS
@@ -190,22 +187,12 @@ impl Verify {
         })?;
         let mut runs = Vec::new();
         for cores in &self.cores {
-            let planned = if self.steer.is_empty() {
-                let model = model.get_or_insert_with(|| self.model(program, &checked));
-                deal::planned(self, model, program, &checked, &ports, *cores)?
-            } else {
-                deal::by_hand(self, program, &checked, *cores)?
-            };
-            if let Some(entry) = entries.iter().find(|e| planned.divides(e.object)) {
-                let name = program
-                    .objects
-                    .get(entry.object)
-                    .map_or("", |o| o.name.as_str());
-                return Err(Failure::wrong(format!(
-                    "--map {name}: packets write it, and its entries at start do not say which worker has them"
-                ))
-                .help("leave --map out, or verify with --cores 1"));
-            }
+            let model = model.get_or_insert_with(|| {
+                let asked = parallel::strategies(self.strategy, &self.steer);
+                planned::model(program, &checked, self.time, asked)
+            });
+            let planned = deal::planned(self, model, program, &checked, &ports, *cores)?;
+            planned.allow_contents(&function, &entries)?;
             let case = Case {
                 program,
                 entry: function.entry,
@@ -219,7 +206,7 @@ impl Verify {
                     homes: planned.homes(),
                 },
                 deal: &planned.deal(),
-                apart: planned.apart,
+                apart: planned.apart(),
                 schedule: match self.schedule {
                     Order::Ingress => Schedule::Ingress,
                     Order::Seeded => Schedule::Seeded(self.seed),
@@ -234,7 +221,7 @@ impl Verify {
             });
             bar.end();
             let mut findings = found.map_err(failure)?;
-            findings.notes.extend(planned.notes(&findings, *cores));
+            findings.notes.extend(planned.notes(&findings));
             let strategy = planned.strategy();
             let told = format!(
                 "{} as {} on {cores}: {}",
@@ -263,18 +250,6 @@ impl Verify {
             });
         }
         Ok(if equal { DONE } else { NO })
-    }
-
-    fn model(&self, program: &Program, checked: &Checked) -> Model {
-        let limits = Limits {
-            time: Duration::from_secs(match self.strategy {
-                // What is locked is locked whatever the paths are.
-                parallel::Strategy::Lock => self.time.min(parallel::LITTLE),
-                _ => self.time,
-            }),
-            ..Limits::default()
-        };
-        millrace_model::model(program, checked, &limits)
     }
 
     fn make(&self) -> Make {

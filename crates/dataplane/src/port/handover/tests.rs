@@ -65,6 +65,7 @@ pub(super) fn steering(queues: u32) -> Steering {
         software: std::collections::BTreeMap::new(),
         inside: false,
         echoes: false,
+        odd: None,
     }
 }
 

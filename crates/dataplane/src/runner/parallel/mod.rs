@@ -33,7 +33,7 @@ use crate::mailbox::{Mailbox, Order};
 use crate::module::{Instance, ModuleError, Shared};
 use crate::packet::Arrival;
 use crate::place::Stay;
-use crate::share::{self, Share};
+use crate::share::Share;
 use pressure::Pressure;
 use window::{Batch, Kept, Pool, Step, Window};
 use worker::{Orders, Worker};
@@ -132,7 +132,10 @@ impl Reader {
             // One worker has the whole.
             pressure = Pressure::new(&run.module, &[]);
         }
-        let merged = share::merged(&parallel.shares);
+        let shares: Arc<[Share]> = match count {
+            1 => Arc::default(),
+            _ => parallel.shares.as_slice().into(),
+        };
         let divided: Vec<_> = pressure.objects().map(|object| (object, 0)).collect();
         let shared = Shared::create(run.module.clone(), &run.config, count as u32)?;
         let mut workers = Vec::new();
@@ -143,7 +146,7 @@ impl Reader {
             let worker = worker(run, &shared, number, cpu, mailbox, &orders)?;
             workers.push(Worker {
                 divided: divided.clone(),
-                merged: merged.clone(),
+                shares: shares.clone(),
                 ..worker
             });
         }
@@ -181,7 +184,7 @@ impl Reader {
             let join = threads.into_iter().map(|t| t.join().ok());
             join.collect::<Vec<_>>()
         });
-        Ok(reader.report(ended, &parallel.shares, &rate))
+        Ok(reader.report(ended, &shares, &rate))
     }
 
     fn work(&mut self, stop: &AtomicBool, observe: &mut dyn FnMut(Progress)) {
@@ -331,6 +334,11 @@ impl Reader {
                     && let Some(packet) = burst.outcome(*index)
                 {
                     *index += 1;
+                    if let Some(fates) = &mut self.run.fates {
+                        let commit = burst.commit(*index - 1).unwrap_or(0);
+                        let reasons = &self.run.reasons;
+                        self.failed |= !fates.write(&packet, owner as u32, commit, reasons);
+                    }
                     if let Some(leaves) = leaves.get(*index - 1) {
                         let (sinks, pass) = (&mut self.run.sinks, &mut self.run.pass);
                         self.failed |= !sinks.deliver(*leaves, &packet, ports, pass.as_mut());
@@ -406,7 +414,7 @@ fn worker(
         rate: Rate::start(),
         records: Vec::new(),
         divided: Vec::new(),
-        merged: Vec::new(),
+        shares: Arc::default(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::window::Batch;
 use crate::module::Module;
-use crate::share::Share;
+use crate::share::{Share, indexed};
 
 /// What is known of the divided objects.
 pub struct Pressure {
@@ -28,13 +28,20 @@ impl Pressure {
     pub fn new(module: &Module, shares: &[Share]) -> Self {
         let objects = module.objects().iter().zip(shares).enumerate();
         let divided = objects.filter_map(|(object, (info, share))| match share {
-            Share::Divided { whole } => Some(Divided {
+            Share::Divided { whole, .. } => Some(Divided {
                 object,
                 whole: *whole,
                 name: Share::relaxation(&info.kind),
                 full: 0,
             }),
-            Share::Merged | Share::Replicated => None,
+            // Each worker has room for all; what finds that full may still differ in which entries are there.
+            Share::Merged { .. } if !indexed(&info.kind) => Some(Divided {
+                object,
+                whole: u64::MAX,
+                name: Share::relaxation(&info.kind),
+                full: 0,
+            }),
+            _ => None,
         });
         Self {
             objects: divided.collect(),

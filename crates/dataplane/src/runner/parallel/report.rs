@@ -1,5 +1,7 @@
 //! What the account of a run over captures says once its workers have ended.
 
+use std::collections::BTreeMap;
+
 use super::Reader;
 use super::worker::Worker;
 use crate::account::{Account, Failure, ObjectAccount, WorkerAccount};
@@ -7,7 +9,7 @@ use crate::clock::Rate;
 use crate::mailbox::Desk;
 use crate::memory::Memory;
 use crate::module::Instance;
-use crate::share::Share;
+use crate::share::{self, Count, Share};
 
 impl Reader {
     /// Adds up what the workers say; one that died says nothing.
@@ -39,7 +41,8 @@ impl Reader {
         }
         self.write(records);
         let interrupted = self.tally.account.interrupted;
-        let objects = objects(&mut instances, shares, self.clock);
+        let beyond = &mut self.pressure.relaxations;
+        let objects = objects(&mut instances, shares, beyond, self.clock);
         self.pressure
             .finish(|object| objects.get(object).and_then(|o| o.entries));
         let reasons = std::mem::take(&mut self.run.reasons);
@@ -72,47 +75,50 @@ impl Reader {
     }
 }
 
-/// The state objects at the end: of those that are divided the entries of all parts.
-fn objects(instances: &mut [Instance], shares: &[Share], now: u64) -> Vec<ObjectAccount> {
+/// The state objects at the end: of those of which each worker has a part the entries of all parts.
+fn objects(
+    instances: &mut [Instance],
+    shares: &[Share],
+    beyond: &mut BTreeMap<String, u64>,
+    now: u64,
+) -> Vec<ObjectAccount> {
     let Some(module) = instances.first().map(|i| i.module().objects().to_vec()) else {
         return Vec::new();
     };
-    let one_for_all: Vec<bool> = (0..module.len())
-        .map(|o| instances.iter().all(|i| i.module().is_shared(o)))
-        .collect();
     let accounts = module.into_iter().enumerate().map(|(index, object)| {
-        let copies = match one_for_all.get(index) {
-            Some(true) => 1,
-            _ => instances.len(),
+        let copied = Share::Copied;
+        let share = shares.get(index).unwrap_or(&copied);
+        let mut count = Count::new(share, &object.kind);
+        let mut bytes = 0_u64;
+        for (number, instance) in instances.iter_mut().enumerate() {
+            count.add(instance, index, now);
+            // One for all workers is there once.
+            if number == 0 || !instance.module().is_shared(index) {
+                bytes = bytes.saturating_add(object.bytes);
+            }
+        }
+        share::note(beyond, &object.kind, count.beyond(object.capacity));
+        let mut account = ObjectAccount {
+            name: object.name,
+            kind: object.kind,
+            entries: count.whole(),
+            capacity: object.capacity,
+            bytes,
+            by_worker: Vec::new(),
+            full_by_worker: Vec::new(),
         };
-        let asked = instances.iter_mut().take(copies);
-        let entries: Vec<_> = asked.map(|i| i.count(index, now)).collect();
-        let bytes = object.bytes.saturating_mul(entries.len() as u64);
-        let full = instances.iter_mut().map(|i| i.full(index).unwrap_or(0));
-        let mut full: Vec<_> = full.collect();
-        if full.iter().all(|n| *n == 0) {
-            full.clear();
+        if let Share::Divided { whole, .. } = share {
+            account.capacity = *whole;
+            let full = instances.iter_mut().map(|i| i.full(index).unwrap_or(0));
+            account.full_by_worker = full.collect();
+            if account.full_by_worker.iter().all(|n| *n == 0) {
+                account.full_by_worker.clear();
+            }
+            if count.each.len() == instances.len() {
+                account.by_worker = count.each;
+            }
         }
-        match shares.get(index).copied().unwrap_or(Share::Replicated) {
-            Share::Divided { whole } => ObjectAccount {
-                name: object.name,
-                kind: object.kind,
-                entries: entries.iter().copied().sum(),
-                capacity: whole,
-                bytes,
-                by_worker: entries,
-                full_by_worker: full,
-            },
-            Share::Merged | Share::Replicated => ObjectAccount {
-                name: object.name,
-                kind: object.kind,
-                entries: entries.first().copied().flatten(),
-                capacity: object.capacity,
-                bytes,
-                by_worker: Vec::new(),
-                full_by_worker: Vec::new(),
-            },
-        }
+        account
     });
     accounts.collect()
 }

@@ -78,6 +78,7 @@ impl Bench {
             },
             pass: None,
             records: Some(RecordWriter::new("records", Box::new(records))),
+            fates: None,
             reasons: vec!["dropped".into(), "no_flow".into()],
             burst: BURST,
             layout: Layout::Pooled,
@@ -95,11 +96,12 @@ impl Bench {
             software: std::collections::BTreeMap::new(),
             inside: false,
             echoes: false,
+            odd: None,
         };
         Parallel {
             run: self.run(name),
             owners: vec![steering.owners()],
-            shares: vec![Share::Divided { whole: 4 }],
+            shares: vec![Share::divided(4)],
             apart: None,
             workers,
             cpus: Vec::new(),
@@ -137,7 +139,9 @@ fn the_output_is_that_of_one_core_and_every_packet_has_one_fate() {
         assert_eq!(account.workers.iter().map(|w| w.packets).sum::<u64>(), 5000);
         // Each worker's timers fire at the moments of one core's.
         assert_eq!(account.timers_fired, one.timers_fired * workers as u64);
-        assert_eq!(account.objects[0].by_worker.len(), workers);
+        // Every worker has all elements of an array.
+        assert_eq!(account.objects[0].entries, one.objects[0].entries);
+        assert!(account.objects[0].by_worker.is_empty());
         // Packets' records come out in their order; those of the timers from each worker.
         let of_packets = |name: &str| {
             let lines = lines(&bench.path(&format!("{name}.jsonl")));

@@ -11,7 +11,7 @@ use crate::module::Instance;
 use crate::place::pin;
 use crate::runner::IDLE;
 use crate::runner::tally::{Tally, count};
-use crate::share;
+use crate::share::{self, Share};
 
 /// What somebody outside has asked for, by whichever worker heard it.
 #[derive(Default)]
@@ -58,8 +58,8 @@ pub struct Worker {
     pub records: Vec<Kept>,
     /// the objects that are divided, and how often each was found full
     pub(super) divided: Vec<(usize, u64)>,
-    /// the objects to which each worker adds by itself
-    pub(super) merged: Vec<usize>,
+    /// how objects stand on the workers, in the module's order
+    pub(super) shares: Arc<[Share]>,
 }
 
 impl Worker {
@@ -69,7 +69,7 @@ impl Worker {
             pin(cpu);
         }
         self.instance.start(self.clock);
-        share::begin(&mut self.instance, &self.merged, self.clock);
+        share::begin(&mut self.instance, &self.shares, self.clock);
         self.drain();
         loop {
             self.attend();

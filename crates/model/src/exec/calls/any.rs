@@ -5,6 +5,7 @@ use millrace_object::helper::{Arg, Helper, Return};
 
 use super::super::call::gap;
 use super::super::state::Value;
+use super::super::tell::numbered;
 use super::super::{Engine, Gap, State};
 use crate::expr::Origin;
 
@@ -27,6 +28,7 @@ pub fn meaning(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Result<Vec<
         return gap(format!("{} answers no number", h.name));
     };
     let origin = if h.effects.random {
+        s.random = numbered(s.random, u64::from(s.draws));
         Origin::Random
     } else {
         Origin::Helper

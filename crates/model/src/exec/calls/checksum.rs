@@ -17,6 +17,7 @@ pub fn meaning(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Result<Vec<
     let seed = engine.number_in(&s, 5)?;
     let seed = engine.low32(seed);
     let (Ok(from), Ok(to)) = (from, to) else {
+        engine.tell_all(&mut s, h);
         let e = engine.unknown(&mut s, h.name, 16, Origin::Helper);
         let e = engine.arena.resize(e, 64);
         s.loose = Some("the sum of a computed number of bytes is taken for any number");

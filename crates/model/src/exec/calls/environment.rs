@@ -3,6 +3,7 @@
 use millrace_object::helper::Helper;
 
 use super::super::state::Value;
+use super::super::tell::numbered;
 use super::super::{Engine, Gap, State};
 use crate::expr::{Bin, Origin};
 
@@ -24,6 +25,7 @@ pub fn jiffies(engine: &mut Engine<'_>, s: State, _: &Helper) -> Ways {
 
 /// Each draw is another number.
 pub fn random(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
+    s.random = numbered(s.random, u64::from(s.draws));
     let e = engine.unknown(&mut s, h.name, 32, Origin::Random);
     let e = engine.arena.resize(e, 64);
     Ok(vec![engine.after(s, Value::Num(e))])
@@ -42,6 +44,8 @@ pub fn nothing(engine: &mut Engine<'_>, s: State, _: &Helper) -> Ways {
 
 /// A line for the operator, and how long it was: fastpath/helpers/trace_printk.h.
 pub fn trace(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
+    // Nothing is written anywhere: how long the line would be is all that comes of it.
+    engine.tell_arguments(&mut s, h);
     let e = engine.unknown(&mut s, h.name, 32, Origin::Helper);
     let e = engine.arena.sign_extend(e, 64);
     Ok(vec![engine.after(s, Value::Num(e))])

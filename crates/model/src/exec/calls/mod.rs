@@ -28,74 +28,84 @@ mod timer;
 use millrace_object::helper::Helper;
 
 use super::{Engine, Gap, State};
+use Given::{Followed, Told};
 
 /// What a call means: the ways on from it.
 pub(super) type Meaning = fn(&mut Engine<'_>, State, &Helper) -> Result<Vec<State>, Gap>;
 
+/// What becomes of a call's arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    /// they are in the expressions of what it answers and does, or the meaning notes what is not (`Engine::tell`)
+    Followed,
+    /// not all of them are: all that the call is given counts as observed (`Engine::tell_all`)
+    Told,
+}
+
 /// By the helper's name.
-const MEANINGS: &[(&str, Meaning)] = &[
-    ("multiply_high", environment::multiply_high),
-    ("get_prandom_u32", environment::random),
-    ("ktime_get_ns", environment::time),
-    ("ktime_get_boot_ns", environment::time),
-    ("ktime_get_coarse_ns", environment::time),
-    ("ktime_get_tai_ns", environment::time),
-    ("jiffies64", environment::jiffies),
-    ("get_smp_processor_id", environment::cpu),
-    ("get_numa_node_id", environment::nothing),
-    ("spin_lock", environment::nothing),
-    ("spin_unlock", environment::nothing),
-    ("trace_printk", environment::trace),
-    ("trace_vprintk", environment::trace),
-    ("redirect", redirect::meaning),
-    ("redirect_map", redirect_map::meaning),
-    ("tail_call", tail::meaning),
-    ("tail_away", tail::away),
-    ("xdp_get_buff_len", border::length),
-    ("xdp_adjust_head", border::head),
-    ("xdp_adjust_meta", border::meta),
-    ("xdp_adjust_tail", border::tail),
-    ("xdp_load_bytes", bytes::load),
-    ("xdp_store_bytes", bytes::store),
-    ("csum_diff", checksum::meaning),
-    ("crc32c", crc::meaning),
-    ("fib_lookup", routes::meaning),
-    ("check_mtu", mtu::meaning),
-    ("xdp_flow_lookup", metadata::flow),
-    ("xdp_metadata_rx_hash", metadata::absent),
-    ("xdp_metadata_rx_vlan_tag", metadata::absent),
-    ("xdp_metadata_rx_timestamp", metadata::time),
-    ("map_lookup_percpu_elem", percpu::meaning),
-    ("map_slot", slot::meaning),
-    ("timer_fired", slot::fired),
-    ("timer_init", timer::init),
-    ("timer_set_callback", timer::ready),
-    ("timer_start", timer::ready),
-    ("timer_cancel", timer::cancel),
-    ("perf_event_output", ring::perf),
-    ("ringbuf_output", ring::output),
-    ("ringbuf_reserve", record::reserve),
-    ("ringbuf_submit", record::give_back),
-    ("ringbuf_discard", record::give_back),
-    ("ringbuf_query", ring::query),
-    ("strncmp", any::meaning),
-    ("strtol", any::meaning),
-    ("strtoul", any::meaning),
-    ("snprintf", any::meaning),
-    ("tcp_raw_gen_syncookie_ipv4", any::meaning),
-    ("tcp_raw_gen_syncookie_ipv6", any::meaning),
-    ("tcp_raw_check_syncookie_ipv4", any::meaning),
-    ("tcp_raw_check_syncookie_ipv6", any::meaning),
-    ("lpm_put", prefix::put),
-    ("lpm_delete", prefix::delete),
-    ("map_push_elem", queue::push),
-    ("map_pop_elem", queue::pop),
-    ("map_peek_elem", queue::peek),
+const MEANINGS: &[(&str, Meaning, Given)] = &[
+    ("multiply_high", environment::multiply_high, Followed),
+    ("get_prandom_u32", environment::random, Followed),
+    ("ktime_get_ns", environment::time, Followed),
+    ("ktime_get_boot_ns", environment::time, Followed),
+    ("ktime_get_coarse_ns", environment::time, Followed),
+    ("ktime_get_tai_ns", environment::time, Followed),
+    ("jiffies64", environment::jiffies, Followed),
+    ("get_smp_processor_id", environment::cpu, Followed),
+    ("get_numa_node_id", environment::nothing, Followed),
+    ("spin_lock", environment::nothing, Followed),
+    ("spin_unlock", environment::nothing, Followed),
+    ("trace_printk", environment::trace, Followed),
+    ("trace_vprintk", environment::trace, Followed),
+    ("redirect", redirect::meaning, Followed),
+    ("redirect_map", redirect_map::meaning, Followed),
+    ("tail_call", tail::meaning, Followed),
+    ("tail_away", tail::away, Followed),
+    ("xdp_get_buff_len", border::length, Followed),
+    ("xdp_adjust_head", border::head, Followed),
+    ("xdp_adjust_meta", border::meta, Followed),
+    ("xdp_adjust_tail", border::tail, Followed),
+    ("xdp_load_bytes", bytes::load, Followed),
+    ("xdp_store_bytes", bytes::store, Followed),
+    ("csum_diff", checksum::meaning, Followed),
+    ("crc32c", crc::meaning, Followed),
+    ("fib_lookup", routes::meaning, Followed),
+    ("check_mtu", mtu::meaning, Followed),
+    ("xdp_flow_lookup", metadata::flow, Followed),
+    ("xdp_metadata_rx_hash", metadata::absent, Followed),
+    ("xdp_metadata_rx_vlan_tag", metadata::absent, Followed),
+    ("xdp_metadata_rx_timestamp", metadata::time, Followed),
+    ("map_lookup_percpu_elem", percpu::meaning, Followed),
+    ("map_slot", slot::meaning, Followed),
+    ("timer_fired", slot::fired, Followed),
+    ("timer_init", timer::init, Told),
+    ("timer_set_callback", timer::ready, Told),
+    ("timer_start", timer::ready, Told),
+    ("timer_cancel", timer::cancel, Told),
+    ("perf_event_output", ring::perf, Followed),
+    ("ringbuf_output", ring::output, Followed),
+    ("ringbuf_reserve", record::reserve, Followed),
+    ("ringbuf_submit", record::give_back, Followed),
+    ("ringbuf_discard", record::give_back, Followed),
+    ("ringbuf_query", ring::query, Followed),
+    ("strncmp", any::meaning, Told),
+    ("strtol", any::meaning, Told),
+    ("strtoul", any::meaning, Told),
+    ("snprintf", any::meaning, Told),
+    ("tcp_raw_gen_syncookie_ipv4", any::meaning, Told),
+    ("tcp_raw_gen_syncookie_ipv6", any::meaning, Told),
+    ("tcp_raw_check_syncookie_ipv4", any::meaning, Told),
+    ("tcp_raw_check_syncookie_ipv6", any::meaning, Told),
+    ("lpm_put", prefix::put, Followed),
+    ("lpm_delete", prefix::delete, Followed),
+    ("map_push_elem", queue::push, Followed),
+    ("map_pop_elem", queue::pop, Followed),
+    ("map_peek_elem", queue::peek, Followed),
 ];
 
 /// What a helper's call means; none for those that are about an entry (`kinds`), and for those of which
 /// nothing is known.
-pub(super) fn meaning(helper: &str) -> Option<Meaning> {
+pub(super) fn meaning(helper: &str) -> Option<(Meaning, Given)> {
     let found = MEANINGS.iter().find(|m| m.0 == helper);
-    found.map(|m| m.1)
+    found.map(|m| (m.1, m.2))
 }

@@ -41,6 +41,8 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
         (None, good)
     };
     if let Some(mut s) = all {
+        // Whether the port that the packet came in at is left out.
+        engine.tell(&mut s, &[flags]);
         s.target = Some(Target::All(on.id));
         s.accesses.push(Access {
             outcome: Some("all"),

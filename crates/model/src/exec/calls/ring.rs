@@ -33,6 +33,8 @@ fn bytes(
 ) -> Result<Option<Vec<ExprId>>, Gap> {
     let (region, offset) = engine.pointer_in(s, r, h)?;
     let Ok(size) = engine.size_in(s, r + 1, h) else {
+        // How long it is, and what of the memory it holds.
+        engine.tell_all(s, h);
         return Ok(None);
     };
     engine.read(s, region, offset, size).map(Some)
@@ -122,6 +124,11 @@ pub fn perf(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
             let start = s.borders.start;
             let more = engine.read(&mut s, Region::Packet, start, n as u32)?;
             access.value.extend(more);
+        } else {
+            let bytes: Vec<_> = s.packet.iter().map(|w| w.byte).collect();
+            engine.tell(&mut s, &bytes);
+            let start = s.borders.start;
+            engine.tell(&mut s, &[frame, start]);
         }
         append(engine, s, access, ENOSPC, &mut out);
     }

@@ -47,6 +47,9 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
     let Some(mut s) = good else { return Ok(out) };
 
     let old = engine.read(&mut s, region, offset, PARAMS)?;
+    // The answer depends on all of them.
+    engine.tell(&mut s, &old);
+    engine.tell(&mut s, &[flags]);
     let name = format!("{}.answer", engine.object_name(table));
     let answer = engine.unknown(&mut s, &name, 32, Origin::State(table.0));
     let family = old.first().copied().unwrap_or(answer);

@@ -1,0 +1,110 @@
+//! Objects whose keys are numbers that the program leased itself: by which rule packets find their entries.
+//!
+//! Two rules can serve. R6 (homing) steers what comes back by the leased number, and what goes out by whatever the
+//! program's own keys allow, down to the single flow: the program chooses the numbers, so they are spread whatever the
+//! traffic is. R5 steers both by fields that the author compares, which are the peer's, and a single popular peer
+//! brings all packets to one core. So R6 goes first where it serves; a trace may say otherwise ([`Carried`]).
+
+use millrace_model::Model;
+use millrace_object::program::Program;
+
+use crate::constraints::Meeting;
+use crate::make::Carried;
+use crate::plan::{Rule, Treatment};
+use crate::rules::homing::{self, Barred, Home, Homed};
+use crate::rules::{Judged, incompatible, interchangeable};
+use crate::solved::Device;
+use crate::touch::{Touch, Touches};
+
+/// What serves.
+pub(crate) struct Serving {
+    pub meetings: Vec<Meeting>,
+    pub judged: Judged,
+    /// how packets come home, if it is by R6
+    pub home: Option<Home>,
+    /// ICMP echoes come home, too
+    pub echoes: bool,
+}
+
+/// The object, and its touches that ask for something of their own.
+pub(crate) struct Asked<'a> {
+    pub object: usize,
+    pub name: &'a str,
+    pub all: &'a Touches,
+    pub own: &'a [&'a Touch],
+}
+
+/// The rule that serves, the preferred one first. `echoes` is set where R6 would serve if somebody looked for the
+/// identifiers of ICMP echoes.
+///
+/// # Errors
+/// Neither serves; or R6 alone would, but has no keys: its meetings are given, for the caller to say why.
+pub(crate) fn serving(
+    model: &mut Model,
+    program: &Program,
+    device: &Device<'_>,
+    asked: &Asked<'_>,
+    echoes: &mut bool,
+) -> Result<Serving, Judged> {
+    let Asked { object, own, .. } = *asked;
+    let compared = |model: &mut Model| {
+        let found = interchangeable::exchanged(model, program, object, asked.all, &device.cases)?;
+        Some(by_fields(asked.name, found))
+    };
+    if device.carried.get() == Carried::Compared
+        && let Some(found) = compared(model)
+    {
+        return Ok(found);
+    }
+    let homed = homing::homed(program, object, own, &device.cases);
+    let capacity = program.objects.get(object).map_or(0, |o| o.capacity);
+    let serves = |homed: &Homed| {
+        let solved = device.solve(&homed.meetings);
+        solved.is_ok_and(|solved| homed.home.reaches_all(&solved, capacity))
+    };
+    if !homed.as_ref().is_ok_and(serves) {
+        *echoes |= matches!(homed, Err(Barred::Echoes));
+        if device.carried.get() == Carried::Home
+            && let Some(found) = compared(model)
+        {
+            return Ok(found);
+        }
+    }
+    match homed {
+        Ok(Homed {
+            home,
+            meetings,
+            echoes,
+        }) => Ok(Serving {
+            meetings,
+            echoes,
+            judged: homing::judge(model, asked.name, own, &home, &program.ports),
+            home: Some(home),
+        }),
+        Err(_) => {
+            let refused = incompatible::access(model, program, asked.name, own);
+            Err(refused.unwrap_or_else(|| incompatible::kind(asked.name, "allocator")))
+        }
+    }
+}
+
+/// By R5.
+fn by_fields(name: &str, found: interchangeable::Exchanged) -> Serving {
+    Serving {
+        meetings: found.meetings,
+        judged: Judged {
+            treatment: Treatment::Shard,
+            rule: Rule::R5,
+            reason: format!(
+                "a packet that finds an entry of {name} goes on only if its {} equal what was stored there, and a \
+                 mismatch behaves as a miss: packets meet by those fields, not by the leased number",
+                found.fields
+            ),
+            remedy: None,
+            line: found.line,
+            infeasible: false,
+        },
+        home: None,
+        echoes: false,
+    }
+}

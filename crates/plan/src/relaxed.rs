@@ -1,0 +1,178 @@
+//! What may differ from the sequential program under a plan, by name.
+
+use millrace_model::Model;
+use millrace_model::observe::surroundings;
+use millrace_object::helper;
+use millrace_object::insn::Insn;
+use millrace_object::program::{Program, StateObject};
+
+use crate::plan::{ObjectPlan, Relaxation, Rule, Treatment};
+use crate::room;
+use crate::rules::nothing::is_records;
+use crate::solved::Solved;
+
+/// All of it, on so many cores.
+pub(crate) fn relaxations(
+    (program, model): (&Program, &mut Model),
+    objects: &[ObjectPlan],
+    cores: u32,
+    solved: &Solved,
+) -> Vec<Relaxation> {
+    let mut out = Vec::new();
+    // As even as the table can be.
+    let indexes = 1_u32 << solved.space.index_bits().min(31);
+    let largest = f64::from(indexes.div_ceil(cores.max(1))) / f64::from(indexes);
+    for o in objects {
+        let Some(declared) = program.objects.get(o.id.0) else {
+            continue;
+        };
+        let means = match o.treatment {
+            Treatment::Shard => {
+                let part = room::part(declared, largest, cores as usize);
+                sharded(o, declared, part)
+            }
+            Treatment::Merge | Treatment::Spread => parted(model, o, declared),
+            Treatment::Alone | Treatment::Lock => Vec::new(),
+        };
+        let named = |(name, meaning): (&'static str, String)| Relaxation {
+            name,
+            object: o.name.clone(),
+            meaning,
+        };
+        out.extend(means.into_iter().map(named));
+    }
+    if cores > 1 {
+        out.extend(of_the_core(program, model, cores));
+    }
+    out
+}
+
+/// Of what each core has a part of so many entries.
+fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static str, String)> {
+    match declared.kind.name {
+        "map" | "hash" if part == declared.capacity => vec![(
+            "capacity",
+            format!(
+                "each core has room for all {part} entries: nothing is refused that one core would take, and all \
+                 cores together take more"
+            ),
+        )],
+        "map" | "hash" => vec![(
+            "capacity",
+            format!(
+                "a core's part, {part} of {} entries, can be full while others have room",
+                declared.capacity
+            ),
+        )],
+        "allocator" => vec![
+            (
+                "capacity",
+                if o.rule == Rule::R6 {
+                    "the numbers of a table index can be used up while others have some: the flow that needs one is \
+                     refused as if none were left"
+                        .to_owned()
+                } else {
+                    "a core's share of the numbers can be used up while others have some".to_owned()
+                },
+            ),
+            (
+                "lease",
+                "which free number is leased: each core has its own to choose from".to_owned(),
+            ),
+        ],
+        "lru_hash" => vec![(
+            "eviction",
+            format!(
+                "each core evicts what it used longest ago itself, when its own part is full, of {part} entries"
+            ),
+        )],
+        "sketch" => vec![(
+            "collision",
+            "keys share counters only with keys of the same core".to_owned(),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// Of what each core has one of its own of the full size.
+fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'static str, String)> {
+    let mut out = Vec::new();
+    let kind = declared.kind.name;
+    if o.treatment == Treatment::Merge && is_records(kind) {
+        out.push((
+            "capacity",
+            "each core has a ring of the full size: a record is lost, and the packet that brings it goes the way of \
+             those that find no room, where its core's ring is full"
+                .to_owned(),
+        ));
+    }
+    let Some(parts) = model.objects.get(o.id.0).and_then(|o| o.parts.as_ref()) else {
+        return out;
+    };
+    if kind.starts_with("lru") {
+        out.push((
+            "eviction",
+            "each core has a table of the full size, and evicts what it used longest ago itself"
+                .to_owned(),
+        ));
+    } else if parts.inserts {
+        out.push((
+            "capacity",
+            "each core has a table of the full size: one core's would be full earlier, when all keys together are too \
+             many for it"
+                .to_owned(),
+        ));
+    }
+    if parts.latest {
+        out.push((
+            "latest",
+            "each core keeps what its own packets stored last, and who reads it from outside sees one core's"
+                .to_owned(),
+        ));
+    }
+    out
+}
+
+/// What packets can tell of the core that runs them.
+fn of_the_core(program: &Program, model: &mut Model, cores: u32) -> Vec<Relaxation> {
+    let mut processor = !model.covers() && calls(program, "get_smp_processor_id");
+    let mut queue = false;
+    for entry in &mut model.entries {
+        let seen = surroundings(entry, cores);
+        processor |= seen.processor;
+        queue |= seen.queue;
+    }
+    let mut out = Vec::new();
+    let mut add = |name, meaning: &str| {
+        out.push(Relaxation {
+            name,
+            object: "packets".to_owned(),
+            meaning: meaning.to_owned(),
+        });
+    };
+    if processor {
+        add(
+            "cpu",
+            "results depend on the number of the core that runs a packet, which on one core is always the same",
+        );
+    }
+    if queue {
+        add(
+            "queue",
+            "results depend on the receive queue that a packet comes in by, which on one core is always the same",
+        );
+    }
+    out
+}
+
+/// Whether a program calls a helper anywhere.
+fn calls(program: &Program, name: &str) -> bool {
+    let insns = program.functions.iter().flat_map(|f| &f.insns);
+    let number = |insn: &Insn| match insn {
+        Insn::Call { helper } => Some(*helper),
+        _ => None,
+    };
+    { insns }
+        .filter_map(number)
+        .any(|n| helper::by_number(n).is_some_and(|h| h.name == name))
+}

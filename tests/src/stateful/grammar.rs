@@ -1,0 +1,744 @@
+//! The grammar: programs drawn from a seed.
+//!
+//! A program has an [`Intent`], which weights what is drawn, so that every treatment of the plan has its share: programs
+//! drawn evenly would nearly all be locked.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::case::{
+    Action, Amount, Block, Case, Dialect, Family, HeaderLength, Held, Key, Kind, Leak, Mismatch,
+    Miss, Object, Otherwise, Parse, Program, Protocol, Shape, Source, Value, When,
+};
+use super::render::{atomic, shape_of};
+use super::traffic;
+
+/// What a program is drawn for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Intent {
+    /// counters that nobody looks at
+    Statistics,
+    /// state under one key that packets can be separated by
+    PerKey,
+    /// the same, reached by several keys, or several objects
+    SeveralKeys,
+    /// state under keys that packets cannot be separated by
+    Shared,
+    /// per-CPU state
+    PerCpu,
+    /// statistics of which something is observed after all
+    Observed,
+    /// numbers that flows lease and packets carry
+    Leases,
+    /// numbers that come from elsewhere than state
+    Other,
+}
+
+/// All of them, as often as they are drawn.
+const INTENTS: [Intent; 13] = [
+    Intent::Statistics,
+    Intent::PerKey,
+    Intent::SeveralKeys,
+    Intent::PerKey,
+    Intent::Observed,
+    Intent::Shared,
+    Intent::PerKey,
+    Intent::PerCpu,
+    Intent::SeveralKeys,
+    Intent::Observed,
+    Intent::Statistics,
+    Intent::Other,
+    Intent::Leases,
+];
+
+/// The case of a seed.
+#[must_use]
+pub fn case(seed: u64) -> Case {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let intent = INTENTS[(seed % INTENTS.len() as u64) as usize];
+    let program = program(&mut random, intent);
+    // Which number a flow leases may differ, so what comes back must not depend on it.
+    let strangers = intent == Intent::Leases;
+    let packets = traffic::packets(&mut random, strangers);
+    Case {
+        seed,
+        program,
+        packets,
+    }
+}
+
+fn pick<T: Copy>(random: &mut impl Rng, of: &[T]) -> T {
+    of[random.random_range(0..of.len())]
+}
+
+fn chance(random: &mut impl Rng, one_in: u32) -> bool {
+    random.random_range(0..one_in) == 0
+}
+
+struct Drawing<'a, R> {
+    random: &'a mut R,
+    intent: Intent,
+    dialect: Dialect,
+    parse: Parse,
+    objects: Vec<Object>,
+    blocks: Vec<Block>,
+}
+
+/// A program of an intent.
+pub fn program(random: &mut impl Rng, intent: Intent) -> Program {
+    let dialect = if intent == Intent::Leases || chance(random, 4) {
+        Dialect::Handlers
+    } else {
+        Dialect::Xdp
+    };
+    let mut parse = parse(random, dialect);
+    if intent == Intent::Leases {
+        (parse.family, parse.protocol) = (Family::V4, Protocol::Both);
+    }
+    let clock = chance(random, 3);
+    let verdict = pick(random, &[Otherwise::Back, Otherwise::Pass, Otherwise::Peer]);
+    let mut drawing = Drawing {
+        random,
+        intent,
+        dialect,
+        parse,
+        objects: Vec::new(),
+        blocks: Vec::new(),
+    };
+    drawing.draw();
+    let Drawing {
+        parse,
+        objects,
+        blocks,
+        ..
+    } = drawing;
+    Program {
+        dialect,
+        parse,
+        objects,
+        blocks,
+        clock,
+        verdict,
+    }
+}
+
+fn parse(random: &mut impl Rng, dialect: Dialect) -> Parse {
+    use Family::{Ethernet, Flow, V4, V6};
+    let family = match dialect {
+        Dialect::Xdp => pick(random, &[V4, V4, V4, V4, V4, V4, V6, Ethernet]),
+        Dialect::Handlers => pick(random, &[V4, V4, Flow, Flow, V6]),
+    };
+    Parse {
+        family,
+        version: random.random(),
+        length: pick(
+            random,
+            &[
+                HeaderLength::Ignored,
+                HeaderLength::Fixed,
+                HeaderLength::Fixed,
+                HeaderLength::Walked,
+            ],
+        ),
+        fragments: random.random(),
+        protocol: match family {
+            Ethernet => Protocol::NoPorts,
+            _ => pick(
+                random,
+                &[
+                    Protocol::Both,
+                    Protocol::Udp,
+                    Protocol::Both,
+                    Protocol::Ignored,
+                    Protocol::NoPorts,
+                ],
+            ),
+        },
+        gathered: dialect == Dialect::Xdp && family == V4 && chance(random, 3),
+    }
+}
+
+impl<R: Rng> Drawing<'_, R> {
+    fn draw(&mut self) {
+        match self.intent {
+            Intent::Statistics => {
+                for _ in 0..self.random.random_range(1..=3) {
+                    self.statistics(Leak::None);
+                }
+            }
+            Intent::Observed => {
+                self.statistics(Leak::None);
+                // Seen at once, or by what is done with the number next.
+                match self.random.random_range(0..6) {
+                    0 => {
+                        self.observed(Leak::None);
+                        let key = Key::Of(self.blocks.len() - 1);
+                        self.keyed(key);
+                    }
+                    1 => {
+                        self.observed(Leak::None);
+                        let amount = Amount::Of(self.blocks.len() - 1);
+                        self.statistics(Leak::None);
+                        if let Some(Block {
+                            source: Source::Value { amount: last, .. },
+                            ..
+                        }) = self.blocks.last_mut()
+                        {
+                            *last = amount;
+                        }
+                    }
+                    _ => {
+                        let leak = self.leak();
+                        self.observed(leak);
+                    }
+                }
+            }
+            Intent::PerKey => {
+                let key = self.field();
+                self.keyed(key);
+                if chance(self.random, 5) {
+                    let key = Key::Of(self.blocks.len() - 1);
+                    self.keyed(key);
+                } else if chance(self.random, 3) {
+                    self.again(key);
+                }
+                if chance(self.random, 3) {
+                    self.statistics(Leak::None);
+                }
+            }
+            Intent::SeveralKeys => {
+                for _ in 0..2 {
+                    let key = self.field();
+                    self.keyed(key);
+                    if chance(self.random, 2) {
+                        self.other_way(key);
+                    }
+                }
+            }
+            Intent::Shared => {
+                let key = self.shared();
+                self.keyed(key);
+                if self.random.random() {
+                    let key = self.field();
+                    self.keyed(key);
+                }
+            }
+            Intent::PerCpu => {
+                self.percpu();
+                if self.random.random() {
+                    let key = self.field();
+                    self.keyed(key);
+                }
+            }
+            Intent::Leases => {
+                let held = pick(
+                    self.random,
+                    &[Held::Address, Held::Both, Held::Both, Held::Port],
+                );
+                let mismatch = pick(
+                    self.random,
+                    &[
+                        Mismatch::AsMiss,
+                        Mismatch::AsMiss,
+                        Mismatch::Reason,
+                        Mismatch::Forward,
+                        Mismatch::Counted,
+                    ],
+                );
+                self.blocks.push(Block {
+                    when: When::Always,
+                    source: Source::Leased { held, mismatch },
+                    leak: Leak::None,
+                });
+                if chance(self.random, 3) {
+                    self.statistics(Leak::None);
+                }
+            }
+            Intent::Other => {
+                self.elsewhere();
+                if self.random.random() {
+                    let key = match self.blocks.len() {
+                        0 => self.field(),
+                        n => Key::Of(n - 1),
+                    };
+                    self.keyed(key);
+                }
+            }
+        }
+    }
+
+    fn xdp(&self) -> bool {
+        self.dialect == Dialect::Xdp
+    }
+
+    /// A key that packets can be separated by, mostly.
+    fn field(&mut self) -> Key {
+        use Key::{
+            ByProto, Conversation, Destination, Dport, Dst, Hash, Low, Ordered, Pair, Peers,
+            Prefix, Reversed, Side, SixDst, SixNet, SixSrc, Source, Src, Sum, Tuple, Xor,
+        };
+        let ports = self.parse.protocol != Protocol::NoPorts;
+        let all: &[Key] = match self.parse.family {
+            Family::Ethernet => &[Key::MacSrc, Key::MacDst, Key::Src],
+            Family::V6 => &[SixSrc, SixDst, SixNet, SixSrc, Src],
+            Family::Flow => &[
+                Tuple,
+                Conversation,
+                Conversation,
+                Src,
+                Side,
+                Reversed,
+                Peers,
+            ],
+            Family::V4 if ports => &[
+                Src,
+                Dst,
+                Tuple,
+                Side,
+                Conversation,
+                Pair,
+                Peers,
+                Ordered,
+                Source,
+                Destination,
+                Dport,
+                Prefix(2),
+                Prefix(3),
+                Low,
+                Xor,
+                Sum,
+                Hash,
+                ByProto,
+                Reversed,
+            ],
+            Family::V4 => &[
+                Src,
+                Dst,
+                Side,
+                Pair,
+                Peers,
+                Ordered,
+                Prefix(1),
+                Low,
+                Xor,
+                Hash,
+                ByProto,
+            ],
+        };
+        pick(self.random, all)
+    }
+
+    /// A key that they cannot be separated by.
+    fn shared(&mut self) -> Key {
+        pick(
+            self.random,
+            &[
+                Key::Constant(0),
+                Key::Constant(3),
+                Key::Proto,
+                Key::Len,
+                Key::Ttl,
+                Key::Time,
+                Key::MacSrc,
+            ],
+        )
+    }
+
+    fn value(&mut self) -> Value {
+        let a = pick(self.random, &[8, 8, 4, 4, 2, 1]);
+        let b = pick(self.random, &[8, 4, 4]).min(a);
+        Value {
+            a,
+            // The pair fills words: no padding.
+            b: if a == 8 { 8 } else { b },
+            packed: chance(self.random, 5),
+        }
+    }
+
+    /// An object for a key, with a value fit for what is done with it.
+    fn object(&mut self, key: Key, percpu: bool, action: Action) -> usize {
+        let natural = match (self.parse.family, key) {
+            (Family::Flow, Key::Tuple | Key::Reversed | Key::Conversation) => Shape::Flow,
+            _ => shape_of(key),
+        };
+        let word = natural == Shape::Word;
+        let kind = match (self.dialect, percpu, word) {
+            (Dialect::Xdp, true, true) => pick(
+                self.random,
+                &[Kind::PercpuArray, Kind::PercpuArray, Kind::PercpuHash],
+            ),
+            (Dialect::Xdp, true, false) => Kind::PercpuHash,
+            (Dialect::Xdp, false, true) => pick(
+                self.random,
+                &[
+                    Kind::Hash,
+                    Kind::Hash,
+                    Kind::Array,
+                    Kind::Array,
+                    Kind::Lru,
+                    Kind::Global,
+                    Kind::Nested,
+                ],
+            ),
+            (Dialect::Xdp, false, false) => pick(self.random, &[Kind::Hash, Kind::Hash, Kind::Lru]),
+            (Dialect::Handlers, _, true) => {
+                pick(self.random, &[Kind::Hash, Kind::Hash, Kind::Array])
+            }
+            (Dialect::Handlers, ..) => Kind::Hash,
+        };
+        let mut value = self.value();
+        if atomic(action) {
+            value.packed = false;
+        }
+        let capacity = match kind {
+            Kind::Hash | Kind::Lru | Kind::PercpuHash => 4096,
+            _ => pick(self.random, &[1, 4, 16, 256]),
+        };
+        let expires = match kind {
+            Kind::Hash if !self.xdp() && chance(self.random, 3) => 2000,
+            _ => 0,
+        };
+        self.objects.push(Object {
+            kind,
+            shape: natural,
+            value,
+            capacity,
+            expires,
+        });
+        self.objects.len() - 1
+    }
+
+    fn when(&mut self) -> When {
+        let ports = self.parse.protocol != Protocol::NoPorts;
+        match self.random.random_range(0..9) {
+            0 => When::Port(self.random.random_range(0..2)),
+            1 => When::Udp,
+            2 if ports => When::To(pick(self.random, &[53, 80, 443])),
+            3 if !self.blocks.is_empty() && self.intent != Intent::Statistics => {
+                When::Odd(self.random.random_range(0..self.blocks.len()))
+            }
+            _ => When::Always,
+        }
+    }
+
+    fn amount(&mut self) -> Amount {
+        pick(
+            self.random,
+            &[Amount::One, Amount::One, Amount::Len, Amount::Dport],
+        )
+    }
+
+    fn miss(&mut self) -> Miss {
+        pick(self.random, &[Miss::Insert, Miss::Insert, Miss::Make])
+    }
+
+    /// Counters that are only added to.
+    fn statistics(&mut self, leak: Leak) {
+        use Action::{Add, AddTwo, AtomicAdd, Subtract};
+        let action = if self.xdp() {
+            pick(self.random, &[Add, AddTwo, AtomicAdd, AtomicAdd, Subtract])
+        } else {
+            pick(self.random, &[Add, AddTwo])
+        };
+        let percpu = self.xdp() && chance(self.random, 3);
+        let key = match self.random.random_range(0..4) {
+            0 => self.field(),
+            _ => pick(
+                self.random,
+                &[Key::Constant(0), Key::Proto, Key::Low, Key::Ttl],
+            ),
+        };
+        let object = self.object(key, percpu, action);
+        let (miss, amount, when) = (self.miss(), self.amount(), self.when());
+        let source = Source::Value {
+            object,
+            key,
+            miss,
+            action,
+            amount,
+        };
+        self.blocks.push(Block { when, source, leak });
+    }
+
+    /// A change that does not commute, or one that is observed, where a statistic would be.
+    fn observed(&mut self, leak: Leak) {
+        use Action::{Add, AddOwn, AtomicOwn, Count, Fetch, Or, Overlap, Put, Read, Saturate, Xor};
+        let action = if self.xdp() {
+            pick(
+                self.random,
+                &[
+                    AddOwn, AtomicOwn, Overlap, Fetch, Count, Saturate, Xor, Or, Put, Count, Count,
+                ],
+            )
+        } else {
+            pick(self.random, &[AddOwn, Overlap, Count, Saturate, Xor, Put])
+        };
+        let shared = self.blocks.len() > 1 && chance(self.random, 4);
+        let key = if chance(self.random, 3) {
+            self.field()
+        } else {
+            Key::Constant(self.random.random_range(0..2))
+        };
+        let percpu = self.xdp() && chance(self.random, 6);
+        let object = self.object(key, percpu, action);
+        let (miss, amount, when) = (self.miss(), self.amount(), self.when());
+        self.blocks.push(Block {
+            when,
+            source: Source::Value {
+                object,
+                key,
+                miss,
+                action: if shared { Add } else { action },
+                amount,
+            },
+            leak: if shared { Leak::None } else { leak },
+        });
+        if shared {
+            self.blocks.push(Block {
+                when: When::Always,
+                source: Source::Value {
+                    object,
+                    key,
+                    miss: Miss::Skip,
+                    action: Read,
+                    amount: Amount::One,
+                },
+                leak,
+            });
+        }
+    }
+
+    /// Where a number goes, by which it is seen.
+    fn leak(&mut self) -> Leak {
+        let last = self.random.random_range(0..12);
+        let above = Leak::Above(pick(self.random, &[3, 10, 40]));
+        if self.xdp() {
+            use Leak::{
+                Byte, Compare, Csum, Head, Number, Odd, PerfLength, Place, Port, Record,
+                RecordLength, RecordWhether, Tail, TailCall, Text,
+            };
+            pick(
+                self.random,
+                &[
+                    Odd,
+                    above,
+                    above,
+                    Port,
+                    Byte,
+                    Place,
+                    Tail,
+                    Head,
+                    Record,
+                    RecordLength,
+                    RecordWhether,
+                    PerfLength,
+                    TailCall,
+                    Csum,
+                    Text,
+                    Number,
+                    Compare,
+                ],
+            )
+        } else {
+            match last {
+                0..4 => above,
+                4..6 => Leak::Odd,
+                6..8 => Leak::Port,
+                8..10 => Leak::Byte,
+                _ => Leak::Place,
+            }
+        }
+    }
+
+    /// State under a key, changed in any way, mostly observed.
+    fn keyed(&mut self, key: Key) {
+        use Action::{
+            Add, AddTwo, AtomicAdd, Bucket, Count, Exchange, Fetch, Last, Max, Mix, Or, Put,
+            Saturate, Window, Xor,
+        };
+        let mut leak = self.leak();
+        if chance(self.random, 6) {
+            leak = Leak::None;
+        }
+        let when = self.when();
+        let hash = |d: &Self, object: usize| {
+            let kind = d.objects.get(object).map(|o| o.kind);
+            matches!(kind, Some(Kind::Hash | Kind::Lru))
+        };
+        if chance(self.random, 8) {
+            let object = self.object(key, false, Count);
+            if hash(self, object) {
+                let source = Source::First { object, key };
+                self.blocks.push(Block { when, source, leak });
+                return;
+            }
+            self.objects.pop();
+        }
+        let action = if self.xdp() {
+            pick(
+                self.random,
+                &[
+                    Add, AddTwo, AtomicAdd, Fetch, Fetch, Count, Window, Window, Bucket, Max, Xor,
+                    Or, Last, Mix, Saturate, Exchange, Put,
+                ],
+            )
+        } else {
+            pick(
+                self.random,
+                &[
+                    Add, Count, Window, Window, Bucket, Bucket, Max, Last, Mix, Saturate, Put,
+                ],
+            )
+        };
+        // These have no number that could go anywhere.
+        if matches!(action, Add | AddTwo | AtomicAdd | Put) {
+            leak = Leak::None;
+        }
+        let object = self.object(key, false, action);
+        let (miss, mut amount) = (self.miss(), self.amount());
+        if !self.blocks.is_empty() && chance(self.random, 6) {
+            amount = Amount::Of(self.random.random_range(0..self.blocks.len()));
+        }
+        let source = Source::Value {
+            object,
+            key,
+            miss,
+            action,
+            amount,
+        };
+        self.blocks.push(Block { when, source, leak });
+        if chance(self.random, 6) && hash(self, object) {
+            let when = When::To(443);
+            let ports = self.parse.protocol != Protocol::NoPorts;
+            let when = if ports { when } else { When::Port(1) };
+            self.blocks.push(Block {
+                when,
+                source: Source::Delete { object, key },
+                leak: Leak::None,
+            });
+        }
+    }
+
+    /// The latest object once more, under the same key.
+    fn again(&mut self, key: Key) {
+        let object = self.objects.len() - 1;
+        let action = pick(
+            self.random,
+            &[Action::Read, Action::Count, Action::Saturate],
+        );
+        let (leak, when) = (self.leak(), self.when());
+        self.blocks.push(Block {
+            when,
+            source: Source::Value {
+                object,
+                key,
+                miss: Miss::Skip,
+                action,
+                amount: Amount::One,
+            },
+            leak,
+        });
+    }
+
+    /// The latest object once more, under another key of the same shape.
+    fn other_way(&mut self, key: Key) {
+        let object = self.objects.len() - 1;
+        let other = match key {
+            Key::Src => Key::Dst,
+            Key::Dst => Key::Side,
+            Key::Tuple => Key::Reversed,
+            Key::Reversed => Key::Tuple,
+            Key::Pair => Key::Ordered,
+            Key::Source => Key::Destination,
+            Key::Destination => Key::Source,
+            Key::SixSrc => Key::SixDst,
+            Key::MacSrc => Key::MacDst,
+            same => same,
+        };
+        let (leak, when) = (self.leak(), self.when());
+        self.blocks.push(Block {
+            when,
+            source: Source::Value {
+                object,
+                key: other,
+                miss: Miss::Skip,
+                action: pick(self.random, &[Action::Read, Action::Read, Action::Count]),
+                amount: Amount::One,
+            },
+            leak,
+        });
+    }
+
+    fn percpu(&mut self) {
+        if !self.xdp() {
+            let key = self.shared();
+            return self.keyed(key);
+        }
+        use Action::{Add, AddTwo, Count, Max, Put, Scratch};
+        let key = pick(
+            self.random,
+            &[Key::Constant(0), Key::Constant(0), Key::Proto, Key::Src],
+        );
+        let action = pick(
+            self.random,
+            &[Scratch, Scratch, Add, AddTwo, Put, Count, Max],
+        );
+        let object = self.object(key, true, action);
+        let leak = match action {
+            Scratch => self.leak(),
+            Count | Max if chance(self.random, 2) => self.leak(),
+            _ => Leak::None,
+        };
+        let (miss, amount, when) = (self.miss(), self.amount(), self.when());
+        self.blocks.push(Block {
+            when,
+            source: Source::Value {
+                object,
+                key,
+                miss,
+                action,
+                amount,
+            },
+            leak,
+        });
+    }
+
+    fn elsewhere(&mut self) {
+        let source = if self.xdp() {
+            let key = Key::Src;
+            pick_of(
+                self.random,
+                &[
+                    Source::Queue,
+                    Source::Stack,
+                    Source::Bloom(key),
+                    Source::Ring,
+                    Source::RingQuery,
+                    Source::Cpu,
+                    Source::Random,
+                    Source::Time,
+                    Source::Ingress,
+                    Source::Length,
+                ],
+            )
+        } else {
+            let key = self.field();
+            pick_of(
+                self.random,
+                &[
+                    Source::Sketch(key),
+                    Source::Sketch(key),
+                    Source::Time,
+                    Source::Ingress,
+                    Source::Lease(key),
+                ],
+            )
+        };
+        let (leak, when) = (self.leak(), self.when());
+        self.blocks.push(Block { when, source, leak });
+    }
+}
+
+fn pick_of(random: &mut impl Rng, of: &[Source]) -> Source {
+    of[random.random_range(0..of.len())].clone()
+}

@@ -1,0 +1,307 @@
+//! A case from its source to what differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::case::{Action, Amount, Case, Kind, Leak, Mismatch, Program, Source};
+use super::compare::{commits, differences};
+use super::drive::{Bench, Ended, Ran};
+use super::render;
+use super::traffic::Packet;
+
+/// What is tried of a case.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// numbers of cores beside one
+    pub cores: Vec<usize>,
+    /// variables of the command's environment
+    pub environment: Vec<(String, String)>,
+    /// runs everything under the lock once more
+    pub locked: bool,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Self {
+            cores: vec![2, 4, 8],
+            environment: Vec::new(),
+            locked: true,
+        }
+    }
+}
+
+/// A difference that nothing explains.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// cores that it takes
+    pub cores: usize,
+    /// the words of the command that it takes
+    pub words: Vec<String>,
+    /// what differs
+    pub differences: Vec<String>,
+}
+
+/// What came of a case.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// why the program was not admitted
+    pub refused: Option<String>,
+    /// the plan's strategy
+    pub strategy: String,
+    /// the plan's objects: name, treatment, rule, reason
+    pub objects: Vec<[String; 4]>,
+    /// relaxations that the plan names
+    pub relaxations: Vec<String>,
+    /// runs on several cores that were compared with the run on one
+    pub compared: u32,
+    /// of which by a replay of the order of commits
+    pub replayed: u32,
+    /// why runs were not compared
+    pub skipped: Vec<String>,
+    /// what is wrong
+    pub finding: Option<Finding>,
+}
+
+/// Models of NICs, each as often as it is drawn.
+const NICS: [&str; 8] = [
+    "software",
+    "software",
+    "generic",
+    "e810",
+    "connectx5",
+    "software",
+    "82599",
+    "ena",
+];
+
+/// Plans and runs a case in a folder of its own.
+///
+/// # Errors
+/// The program does not compile, or the command did not do what it is to do with any program.
+pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, String> {
+    let mut bench = Bench::new(folder, &render::source(&case.program))?;
+    bench.environment.clone_from(&trial.environment);
+    let nic = nic(case);
+    let mut out = Judgement::default();
+    let most = trial.cores.iter().copied().max().unwrap_or(1);
+    let plan = match bench.plan(most, nic)? {
+        Ok(plan) => plan,
+        Err(said) => {
+            out.refused = Some(said);
+            return Ok(out);
+        }
+    };
+    describe(&plan, &mut out);
+    let pin = pins(&case.program);
+    let one = match bench.run(&case.packets, 1, &[], pin)? {
+        Ended::Ran(one) => *one,
+        Ended::Refused(said) => return Err(format!("refused on one core: {said}")),
+    };
+    if one.fates.len() != case.packets.len() {
+        return Err(format!(
+            "{} of {} packets",
+            one.fates.len(),
+            case.packets.len()
+        ));
+    }
+    let mut runs: Vec<(usize, Vec<&str>)> = Vec::new();
+    for cores in &trial.cores {
+        runs.push((*cores, vec!["--nic", nic]));
+    }
+    if trial.locked && case.seed.is_multiple_of(3) && out.strategy != "alone" {
+        runs.push((4, vec!["--strategy", "lock"]));
+    }
+    for (cores, words) in runs {
+        let forced = words.contains(&"--strategy");
+        let found = match bench.run(&case.packets, cores, &words, pin)? {
+            Ended::Refused(_) if out.strategy == "alone" || forced => {
+                continue;
+            }
+            Ended::Refused(said) => vec![format!(
+                "planned {}, and refused by run: {}",
+                out.strategy,
+                said.lines().next().unwrap_or_default()
+            )],
+            // Fewer cores need less of a hash: the plan for them may be another one.
+            Ended::Ran(_) if out.strategy == "alone" && !forced && alone(&bench, cores, nic)? => {
+                vec![format!("planned alone, and run on {cores} cores")]
+            }
+            Ended::Ran(other) => held(&bench, case, (&one, &other), pin, &mut out)?,
+        };
+        if !found.is_empty() {
+            out.finding = Some(Finding {
+                cores,
+                words: words.iter().map(|w| (*w).to_owned()).collect(),
+                differences: found,
+            });
+            break;
+        }
+    }
+    Ok(out)
+}
+
+/// Whether a program is planned alone on so many cores.
+fn alone(bench: &Bench, cores: usize, nic: &str) -> Result<bool, String> {
+    Ok(bench
+        .plan(cores, nic)?
+        .is_ok_and(|p| p["strategy"] == "alone"))
+}
+
+fn nic(case: &Case) -> &'static str {
+    NICS[(case.seed / 12 % NICS.len() as u64) as usize]
+}
+
+/// Whether a program has state that can be pinned. Objects without entries to list end `--pin-all` with status 2, which
+/// is a finding of its own and hides all others.
+fn pins(program: &Program) -> bool {
+    let kept = |s: &Source| matches!(s, Source::Queue | Source::Stack);
+    let unlisted =
+        |b: &super::case::Block| b.leak == Leak::TailCall || matches!(b.source, Source::Bloom(_));
+    if program.blocks.iter().any(unlisted) {
+        return false;
+    }
+    program.objects.iter().any(|o| o.kind != Kind::Global)
+        || program.blocks.iter().any(|b| kept(&b.source))
+}
+
+fn describe(plan: &Value, out: &mut Judgement) {
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    out.strategy = text(&plan["strategy"]);
+    for o in plan["objects"].as_array().into_iter().flatten() {
+        out.objects.push([
+            text(&o["name"]),
+            text(&o["treatment"]),
+            text(&o["rule"]),
+            text(&o["reason"]),
+        ]);
+    }
+    for r in plan["relaxations"].as_array().into_iter().flatten() {
+        out.relaxations
+            .push(format!("{} of {}", text(&r["name"]), text(&r["object"])));
+    }
+}
+
+/// Holds a run on several cores against the one on one.
+fn held(
+    bench: &Bench,
+    case: &Case,
+    (one, other): (&Ran, &Ran),
+    pin: bool,
+    out: &mut Judgement,
+) -> Result<Vec<String>, String> {
+    // Relaxations are counted when they happen; what was not counted is no excuse.
+    let relaxed: BTreeMap<String, u64> = (other.account["relaxations"].as_object().into_iter())
+        .flatten()
+        .filter_map(|(name, n)| Some((name.clone(), n.as_u64()?)))
+        .filter(|(_, n)| *n > 0)
+        .collect();
+    if let Some((name, n)) = relaxed.first_key_value() {
+        out.skipped.push(format!("{name} was counted {n} times"));
+        return Ok(Vec::new());
+    }
+    // The one relaxation that cannot be counted: nobody knows what another CPU's number would have done.
+    if out.relaxations.iter().any(|r| r.starts_with("cpu")) {
+        out.skipped
+            .push("the plan says that the CPU's number shows".to_owned());
+        return Ok(Vec::new());
+    }
+    // By R5 a packet that does not fit goes the way of one whose number is free, so that numbers do not show. By R6 they
+    // may: which of them is leased is the relaxation.
+    let shows =
+        |s: &Source| matches!(s, Source::Leased { mismatch, .. } if *mismatch != Mismatch::AsMiss);
+    if out.relaxations.iter().any(|r| r == "capacity of ring") {
+        out.skipped
+            .push("whether a ring has room is listed as a relaxation, and not counted".to_owned());
+        return Ok(Vec::new());
+    }
+    let homed = out.objects.iter().any(|o| o[0] == "leases" && o[2] == "R6");
+    if homed && case.program.blocks.iter().any(|b| shows(&b.source)) {
+        out.skipped
+            .push("which number is leased shows to strangers".to_owned());
+        return Ok(Vec::new());
+    }
+    let beside = scratch(&case.program, out);
+    let shared = other.fates.iter().any(|f| f.commit != 0);
+    out.compared += 1;
+    if !shared {
+        return Ok(differences(one, other, None, &beside));
+    }
+    let drawn = |s: &Source| matches!(s, Source::Random | Source::Cpu);
+    if case.program.blocks.iter().any(|b| drawn(&b.source)) {
+        out.skipped
+            .push("numbers drawn for a packet by its place are others in a replay".to_owned());
+        return Ok(Vec::new());
+    }
+    let order = match commits(other, &case.packets) {
+        Ok(order) => order,
+        Err(what) => return Ok(vec![what]),
+    };
+    let replayed = match bench.run(&reordered(&case.packets, &order), 1, &[], pin)? {
+        Ended::Ran(replayed) => replayed,
+        Ended::Refused(said) => return Err(format!("a replay is refused: {said}")),
+    };
+    out.replayed += 1;
+    Ok(differences(&replayed, other, Some(&order), &beside))
+}
+
+/// Per-CPU objects of which the plan says that nothing in them decides over another packet: each worker has its own.
+fn scratch(program: &Program, judgement: &Judgement) -> BTreeSet<String> {
+    let percpu = |name: &str| {
+        let index = name.strip_prefix('m').and_then(|n| n.parse::<usize>().ok());
+        let object = index.and_then(|i| program.objects.get(i));
+        object.is_some_and(|o| o.kind.percpu())
+    };
+    let spread = judgement.objects.iter().filter(|o| o[1] == "spread");
+    let names = spread.map(|o| o[0].clone());
+    let mut beside: BTreeSet<String> = names.filter(|n| percpu(n)).collect();
+    // Of per-CPU values only numbers that are added to, by what packets bring, have a sum.
+    for b in &program.blocks {
+        if let Source::Value {
+            object,
+            action,
+            amount,
+            ..
+        } = &b.source
+            && (!adds(*action) || matches!(amount, Amount::Of(_)))
+            && percpu(&format!("m{object}"))
+        {
+            beside.insert(format!("m{object}"));
+        }
+    }
+    // Which number a flow leased may differ; nothing else of these programs shows it.
+    if judgement.relaxations.iter().any(|r| r.starts_with("lease")) {
+        beside.extend(["known".to_owned(), "leases".to_owned()]);
+    }
+    beside
+}
+
+/// Whether an action only adds.
+fn adds(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Add | Action::AddTwo | Action::AtomicAdd | Action::Subtract
+    )
+}
+
+/// The packets in an order, with the time that each has there: a clock that never runs backwards. Captures of several
+/// ports are merged by their stamps, so that packets of different ports may not have the same: a later one has one that is
+/// some ns later, less than the unit in which programs look at the clock.
+fn reordered(packets: &[Packet], order: &[u64]) -> Vec<Packet> {
+    let (mut clock, mut port) = (0, 0);
+    let in_order = order.iter().filter_map(|n| packets.get(*n as usize));
+    in_order
+        .map(|p| {
+            clock = clock.max(p.stamp);
+            if p.stamp < clock && p.port != port {
+                clock += 1;
+            }
+            port = p.port;
+            Packet {
+                stamp: clock,
+                ..p.clone()
+            }
+        })
+        .collect()
+}

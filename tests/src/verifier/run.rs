@@ -1,0 +1,186 @@
+//! What `r0` holds at the end of programs of a suite: as emitted, and in the reference interpreter.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use millrace_check::reference::{End, Machine};
+use millrace_check::{Checked, Options};
+use millrace_dataplane::module::{Config, Instance, Module};
+use millrace_dataplane::packet::{Arrival, Burst, Layout};
+use millrace_emit::alone;
+use millrace_emit::cache::Cache;
+use millrace_emit::toolchain::{ModuleOptions, compile_module, find};
+use millrace_object::Program;
+use millrace_object::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
+use millrace_object::program::{Entry, Function, ObjectId, Role, StateObject};
+use millrace_object::state::global;
+
+use super::{Case, suite};
+
+/// Bytes of the packet, all zero, as in the kernel's own runs.
+pub const FRAME: usize = 64;
+
+/// Instructions that the interpreter executes of a program before it gives up.
+const MOST_STEPS: u64 = 60_000_000;
+
+/// The lower 32 bits of `r0`, or why there are none.
+pub type Outcome = Result<u32, String>;
+
+/// What programs of one object give: emitted and interpreted. Programs whose result cannot be kept, as it may
+/// be an address, or which cannot be called, are left out.
+///
+/// # Errors
+/// The object cannot be read, or its code cannot be compiled.
+pub fn results(
+    cache: &Path,
+    file: &[u8],
+    cases: &[&Case],
+) -> Result<Vec<(Case, Outcome, Outcome)>, String> {
+    let runs = |case: &&&Case| around(file, &[**case]).is_ok_and(|p| check(&p).is_ok());
+    let cases: Vec<&Case> = cases.iter().filter(runs).copied().collect();
+    if cases.is_empty() {
+        return Ok(Vec::new());
+    }
+    let program = around(file, &cases)?;
+    let checked = check(&program)?;
+    let module = compile(cache, &program, &checked)?;
+    let first = program.entries.len() - cases.len();
+    let one = |(i, case): (usize, &&Case)| {
+        let emitted = emitted(&module, &program, first + i);
+        let interpreted = interpreted(&program, first + i);
+        ((*case).clone(), emitted, interpreted)
+    };
+    Ok(cases.iter().enumerate().map(one).collect())
+}
+
+fn check(program: &Program) -> Result<Checked, String> {
+    let checked = millrace_check::check(program, &Options::default());
+    checked.map_err(|refusals| refusals.first().map_or(String::new(), |r| r.reason.clone()))
+}
+
+/// The programs, and behind them for each one that calls it and keeps its result in the last object.
+fn around(file: &[u8], cases: &[&Case]) -> Result<Program, String> {
+    let name = cases.first().map_or("", |c| c.file.as_str());
+    let mut program = suite::load(name, file, cases).map_err(|e| e.to_string())?;
+    let result = ObjectId(program.objects.len());
+    program.objects.push(StateObject {
+        name: "verifier.result".into(),
+        kind: &global::KIND,
+        key_bytes: 0,
+        value_bytes: 8,
+        capacity: 1,
+        flags: 0,
+        expire_after: 0,
+        first: 0,
+        rows: 0,
+        window: 0,
+        initial: Some(vec![0; 8]),
+        read_only: false,
+        settable: false,
+        nesting: None,
+        timer: None,
+    });
+    for i in 0..cases.len() {
+        let callee = program
+            .entries
+            .get(i)
+            .ok_or("a program is missing")?
+            .function;
+        let insns = vec![
+            Insn::CallLocal { function: callee },
+            Insn::LoadImm {
+                dst: Reg(1),
+                value: Imm64::ObjectValue {
+                    object: result,
+                    offset: 0,
+                },
+            },
+            Insn::Store {
+                size: Size::B8,
+                base: Reg(1),
+                offset: 0,
+                src: Operand::Reg(Reg(0)),
+            },
+            Insn::Alu {
+                op: AluOp::Mov,
+                width: Width::W64,
+                dst: Reg(0),
+                src: Operand::Imm(2),
+            },
+            Insn::Exit,
+        ];
+        let function = millrace_object::program::FunctionId(program.functions.len());
+        program.functions.push(Function {
+            name: format!("around_{i}"),
+            section: "xdp".into(),
+            slots: (0..insns.len() as u32).collect(),
+            lines: vec![None; insns.len()],
+            insns,
+        });
+        program.entries.push(Entry {
+            role: Role::Xdp,
+            function,
+        });
+    }
+    Ok(program)
+}
+
+fn compile(cache: &Path, program: &Program, checked: &Checked) -> Result<Arc<Module>, String> {
+    let cache = Cache::at(cache).map_err(|e| e.to_string())?;
+    let toolchain = find(&cache).map_err(|e| e.to_string())?;
+    let text = alone::emit(program, checked, "suite.c").map_err(|e| e.to_string())?;
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let (source, module) = (
+        folder.path().join("suite.c"),
+        folder.path().join("suite.so"),
+    );
+    std::fs::write(&source, text).map_err(|e| e.to_string())?;
+    let fastpath = cache.headers().map_err(|e| e.to_string())?.join("fastpath");
+    compile_module(
+        &toolchain,
+        &source,
+        &fastpath,
+        &module,
+        ModuleOptions::default(),
+    )
+    .map_err(|e| e.to_string())?;
+    let module = Module::load(&module).map_err(|e| e.to_string())?;
+    Ok(Arc::new(module))
+}
+
+fn emitted(module: &Arc<Module>, program: &Program, entry: usize) -> Outcome {
+    let initial = program.objects.iter().map(|o| o.initial.clone());
+    let config = Config {
+        initial: initial.collect(),
+        ..Config::default()
+    };
+    let instance = Instance::create(Arc::clone(module), &config);
+    let mut instance = instance.map_err(|e| e.to_string())?;
+    instance.start(0);
+    let mut burst = Burst::new(1, 1, Layout::Pooled);
+    if !burst.push(&[0; FRAME], Arrival::default()) {
+        return Err("the packet is too long".into());
+    }
+    instance.burst(entry, false, &mut burst);
+    let value = instance.get(program.objects.len() - 1, &[], 0);
+    let value = value.map_err(|e| e.to_string())?;
+    low(value.as_deref()).ok_or_else(|| "no result".into())
+}
+
+fn interpreted(program: &Program, entry: usize) -> Outcome {
+    let entry = program.entries.get(entry).ok_or("a program is missing")?;
+    let mut machine = Machine::exact(program);
+    machine.ports(1);
+    machine.packet(&[0; FRAME], 0, 0);
+    match machine.run(entry.function, entry.role, MOST_STEPS) {
+        Ok(End::Verdict(_)) => {}
+        Ok(End::OutOfSteps) => return Err(format!("no end after {MOST_STEPS} steps")),
+        Err(violation) => return Err(violation.0),
+    }
+    let value = machine.value(ObjectId(program.objects.len() - 1));
+    low(value).ok_or_else(|| "no result".into())
+}
+
+fn low(value: Option<&[u8]>) -> Option<u32> {
+    value?.first_chunk().map(|b| u32::from_le_bytes(*b))
+}

@@ -1,0 +1,370 @@
+//! Generated programs that keep state do on several cores what they do on one.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `MILLRACE_STATEFUL_PROGRAMS` | programs to try (24) |
+//! | `MILLRACE_STATEFUL_SEED` | the first one's seed (0) |
+//! | `MILLRACE_STATEFUL_THREADS` | programs at a time (2) |
+//! | `MILLRACE_STATEFUL_FINDINGS` | a file that findings are appended to; the test then goes on behind them |
+//! | `MILLRACE_COMMAND` | the command, where it is not the one of this build |
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use millrace_model::weaken::RULES;
+use millrace_tests::stateful::case::Case;
+use millrace_tests::stateful::judge::{Judgement, Trial, judge};
+use millrace_tests::stateful::{grammar, planted, render, shrink};
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().expect("a number"),
+        Err(_) => otherwise,
+    }
+}
+
+/// What many cases came to.
+#[derive(Default)]
+struct Counts {
+    programs: u64,
+    refused: u64,
+    compared: u64,
+    replayed: u64,
+    by: BTreeMap<String, u64>,
+    skipped: BTreeMap<String, u64>,
+    errors: Vec<String>,
+    findings: Vec<String>,
+    /// how often each sort of finding came
+    sorts: BTreeMap<String, Vec<u64>>,
+}
+
+impl Counts {
+    fn add(&mut self, case: &Case, judgement: &Judgement) {
+        self.programs += 1;
+        if let Some(said) = &judgement.refused {
+            self.refused += 1;
+            let rule = said.lines().find(|l| !l.trim().is_empty());
+            *self
+                .skipped
+                .entry(format!("not admitted: {}", rule.unwrap_or_default()))
+                .or_default() += 1;
+            return;
+        }
+        self.compared += u64::from(judgement.compared);
+        self.replayed += u64::from(judgement.replayed);
+        let mut count = |what: String| *self.by.entry(what).or_default() += 1;
+        count(format!("strategy {}", judgement.strategy));
+        for [_, treatment, rule, _] in &judgement.objects {
+            count(format!("object {treatment} {rule}"));
+        }
+        count(format!("dialect {:?}", case.program.dialect));
+        for s in &judgement.skipped {
+            *self.skipped.entry(s.clone()).or_default() += 1;
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!(
+            "{} programs, {} not admitted, {} runs compared ({} by a replay), {} findings, {} errors\n",
+            self.programs,
+            self.refused,
+            self.compared,
+            self.replayed,
+            self.findings.len(),
+            self.errors.len()
+        );
+        for (what, n) in &self.by {
+            let _ = writeln!(out, "  {n:5} {what}");
+        }
+        for (what, n) in &self.skipped {
+            let _ = writeln!(out, "  {n:5} {what}");
+        }
+        for (sort, seeds) in &self.sorts {
+            let _ = writeln!(out, "finding {sort}: seeds {seeds:?}");
+        }
+        out
+    }
+}
+
+/// What sort of finding it is: the objects' treatments and what differs, without its numbers.
+fn sort_of(case: &Case, judgement: &Judgement) -> String {
+    let objects = judgement.objects.iter().map(|[name, treatment, rule, _]| {
+        let index = name.strip_prefix('m').and_then(|n| n.parse::<usize>().ok());
+        let object = index.and_then(|i| case.program.objects.get(i));
+        let kind = object.map_or_else(|| name.clone(), |o| format!("{:?}", o.kind));
+        format!("{kind} {treatment} {rule}")
+    });
+    let objects: Vec<String> = objects.collect();
+    let first = judgement.finding.iter().flat_map(|f| f.differences.first());
+    let mut what: String = first
+        .flat_map(|d| d.chars())
+        .filter(|c| !c.is_ascii_digit())
+        .collect();
+    what.truncate(40);
+    format!("{} | {what}", objects.join(", "))
+}
+
+/// A finding as a person reads it.
+fn told(case: &Case, judgement: &Judgement) -> String {
+    let mut out = format!("## seed {}\n\n", case.seed);
+    if let Some(finding) = &judgement.finding {
+        let _ = writeln!(
+            out,
+            "{} packets, `--cores {} {}`; planned {}, {}\n",
+            case.packets.len(),
+            finding.cores,
+            finding.words.join(" "),
+            judgement.strategy,
+            judgement.relaxations.join(", ")
+        );
+        for [name, treatment, rule, reason] in &judgement.objects {
+            let _ = writeln!(out, "- {name}: {treatment} ({rule}): {reason}");
+        }
+        out.push('\n');
+        for line in &finding.differences {
+            let _ = writeln!(out, "- {line}");
+        }
+    }
+    let _ = writeln!(out, "\n```c\n{}```\n", render::source(&case.program));
+    out
+}
+
+fn attempt(case: &Case, trial: &Trial) -> Result<Judgement, String> {
+    let folder = tempfile::tempdir().unwrap();
+    judge(case, folder.path(), trial)
+}
+
+fn trials(first: u64, programs: u64, threads: u64, trial: &Trial, patient: bool) -> Counts {
+    let counts = Mutex::new(Counts::default());
+    let next = AtomicU64::new(first);
+    let begin = Instant::now();
+    // Programs without a clock alone, to look behind defects that concern time.
+    let clock = number("MILLRACE_STATEFUL_CLOCK", 1) == 1;
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + programs {
+                        break;
+                    }
+                    let mut case = grammar::case(seed);
+                    case.program.clock &= clock;
+                    let judgement = attempt(&case, trial);
+                    let mut told_of = None;
+                    if let Ok(j) = &judgement
+                        && let Some(finding) = &j.finding
+                    {
+                        let again = Trial {
+                            cores: vec![finding.cores],
+                            locked: finding.words.contains(&"--strategy".to_owned()),
+                            ..trial.clone()
+                        };
+                        let sort = sort_of(&case, j);
+                        let mut counts = counts.lock().unwrap();
+                        let known = counts.sorts.entry(sort).or_default();
+                        known.push(seed);
+                        let new = known.len() == 1;
+                        drop(counts);
+                        let steps = if patient && new { 16 } else { 0 };
+                        let small = shrink::shrink(&case, steps, |c| {
+                            attempt(c, &again).is_ok_and(|j| j.finding.is_some())
+                        });
+                        let of_small = if new {
+                            attempt(&small, &again).unwrap_or_default()
+                        } else {
+                            Judgement::default()
+                        };
+                        told_of = Some(match of_small.finding {
+                            _ if !new => format!("seed {seed}: {}\n", sort_of(&case, j)),
+                            Some(_) => told(&small, &of_small),
+                            None => told(&case, j),
+                        });
+                    }
+                    let mut counts = counts.lock().unwrap();
+                    match judgement {
+                        Ok(j) => counts.add(&case, &j),
+                        Err(e) => {
+                            let e = format!("seed {seed}: {e}\n{}", render::source(&case.program));
+                            report(&format!("## error\n\n```\n{e}\n```\n"));
+                            counts.errors.push(e);
+                        }
+                    }
+                    if let Some(text) = told_of {
+                        if !text.is_empty() {
+                            report(&text);
+                        }
+                        counts.findings.push(text);
+                    }
+                    let done = counts.programs;
+                    if done.is_multiple_of(20) {
+                        eprintln!(
+                            "{done} of {programs} programs in {:.0} s, {} findings",
+                            begin.elapsed().as_secs_f64(),
+                            counts.findings.len()
+                        );
+                    }
+                }
+            });
+        }
+    });
+    counts.into_inner().unwrap()
+}
+
+fn report(text: &str) {
+    if let Some(path) = std::env::var_os("MILLRACE_STATEFUL_FINDINGS") {
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path);
+        writeln!(file.unwrap(), "{text}").unwrap();
+    }
+}
+
+#[test]
+fn several_cores_do_what_one_does() {
+    let first = number("MILLRACE_STATEFUL_SEED", 0);
+    let programs = number("MILLRACE_STATEFUL_PROGRAMS", 24);
+    let threads = number("MILLRACE_STATEFUL_THREADS", 2);
+    let begin = Instant::now();
+    let counts = trials(first, programs, threads, &Trial::default(), true);
+    println!("{}{:.0} s", counts.text(), begin.elapsed().as_secs_f64());
+    assert!(counts.errors.is_empty(), "{}", counts.errors.join("\n"));
+    assert!(counts.findings.is_empty(), "{}", counts.findings.join("\n"));
+    assert!(counts.compared > programs / 2, "too little is compared");
+}
+
+/// A seed for each rule of the plan whose program notices that the rule is switched off (`millrace_model::weaken`).
+/// `seeds_for_planted_mistakes` finds others when the grammar has changed.
+const PLANTED: &[(&str, u64)] = &[
+    ("observe-guard", 74),
+    ("observe-told", 11),
+    ("observe-borders", 34),
+    ("observe-byte", 526),
+    ("observe-key", 212),
+    ("observe-stored", 243),
+    ("sums-own", 334),
+    ("sums-observed", 11),
+    ("nothing-percpu", 147),
+    ("meet-kinds", 1),
+    ("observe-place", 1220),
+    ("meet-readers", 28),
+    ("meet-ports", 18),
+    ("meet-coarser", 21),
+    ("lock-spread", 0),
+    ("alone-spread", 147),
+    ("merge-spread", 6),
+];
+
+/// Rules for which a search of ten to forty programs each has found no seed yet.
+const WITHOUT: &[&str] = &[
+    "observe-target",
+    "observe-verdict",
+    "inert-borders",
+    "sums-overlap",
+    "sums-inserted",
+    "nothing-records",
+    "derived",
+    "handed-over",
+];
+
+/// Runs in which a planted mistake has to show once.
+const DRAWS: usize = 10;
+
+fn weakened(rule: &str) -> Trial {
+    Trial {
+        cores: vec![4],
+        environment: vec![("MILLRACE_WEAKEN".to_owned(), rule.to_owned())],
+        locked: false,
+    }
+}
+
+#[test]
+fn a_planted_mistake_in_every_rule_is_found() {
+    let known = |rule: &&str| PLANTED.iter().any(|p| p.0 == *rule);
+    let exempt = |rule: &&str| WITHOUT.contains(rule);
+    println!("no seed yet: {}", WITHOUT.join(", "));
+    let mut missed: Vec<String> = RULES
+        .iter()
+        .filter(|r| !known(r) && !exempt(r))
+        .map(|r| format!("{r}: no seed is known"))
+        .collect();
+    for (rule, seed) in PLANTED {
+        let case = grammar::case(*seed);
+        let sound = Trial {
+            environment: Vec::new(),
+            ..weakened(rule)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let without = judge(&case, &folder.path().join("sound"), &sound).unwrap();
+        assert!(without.finding.is_none(), "{}", told(&case, &without));
+        // Keys are drawn anew for each run, and some part packets that others bring together.
+        let found = (0..DRAWS).find_map(|i| {
+            let folder = folder.path().join(format!("weak{i}"));
+            judge(&case, &folder, &weakened(rule)).unwrap().finding
+        });
+        match found {
+            Some(finding) => println!("{rule}: seed {seed}: {}", finding.differences[0]),
+            None => missed.push(format!("{rule}: seed {seed} does not notice")),
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// Prints, for each rule that can be switched off, a seed that notices.
+#[test]
+#[ignore = "takes minutes"]
+fn seeds_for_planted_mistakes() {
+    let first = number("MILLRACE_STATEFUL_SEED", 0);
+    let each = number("MILLRACE_STATEFUL_PROGRAMS", 12) as usize;
+    let only = std::env::var("MILLRACE_STATEFUL_RULES").unwrap_or_default();
+    let open = RULES
+        .iter()
+        .filter(|r| only.is_empty() || only.split(',').any(|o| o == **r));
+    let open: Vec<&str> = open.copied().collect();
+    let next = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..number("MILLRACE_STATEFUL_THREADS", 2) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed) as usize;
+                    let Some(rule) = open.get(at) else { break };
+                    match noticed(rule, first, each) {
+                        Some((seed, what)) => println!("    (\"{rule}\", {seed}), // {what}"),
+                        None => println!("    // {rule}: not found"),
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A seed that notices that a rule is switched off, among the first so many that may, and what it notices.
+fn noticed(rule: &str, first: u64, each: usize) -> Option<(u64, String)> {
+    let seeds = (first..first + 20_000).map(grammar::case);
+    let mut cases = seeds.filter(|c| planted::may_notice(c, rule)).take(each);
+    cases.find_map(|case| {
+        let finding = attempt(&case, &weakened(rule)).ok()?.finding?;
+        let sound = Trial {
+            environment: Vec::new(),
+            ..weakened(rule)
+        };
+        let right = attempt(&case, &sound).is_ok_and(|j| j.finding.is_none());
+        right.then(|| (case.seed, finding.differences.join("; ")))
+    })
+}
+
+/// Prints the program of a seed, for a person who looks into one.
+#[test]
+#[ignore = "prints a program"]
+fn show() {
+    let case = grammar::case(number("MILLRACE_STATEFUL_SEED", 0));
+    println!("{}", render::source(&case.program));
+    let folder = std::path::PathBuf::from("/tmp").join(format!("stateful-{}", case.seed));
+    println!("{:#?}", judge(&case, &folder, &Trial::default()));
+}
