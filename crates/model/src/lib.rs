@@ -46,6 +46,8 @@ pub struct Limits {
     pub question: Duration,
     /// another solver than ours: the command of Z3
     pub solver: Option<PathBuf>,
+    /// paths are cut where more than so many meet, from the beginning; else only where a budget is spent
+    pub cut: Option<usize>,
     /// a folder that gets each question as SMT-LIB text
     pub dump: Option<PathBuf>,
 }
@@ -59,6 +61,7 @@ impl Default for Limits {
             time: Duration::from_secs(20),
             question: Duration::from_millis(1000),
             solver: None,
+            cut: weaken::cut(),
             dump: None,
         }
     }
@@ -66,6 +69,9 @@ impl Default for Limits {
 
 /// Longer than any execution; clocks do not count to the end of a [`Duration`].
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Most paths that leave a join when they are cut.
+const CUT: usize = 16;
 
 /// Most time for all questions whether two paths are two ways of one packet (presence.rs).
 const PRESENCE: Duration = Duration::from_secs(2);
@@ -78,10 +84,24 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
     for running in checked.running(program) {
         let (role, flow) = (running.role, running.flow);
         let began = Instant::now();
-        let solver = solver::of(limits);
-        let oracle = solver::Oracle::new(solver, until);
-        let mut engine = exec::Engine::new(program, flow, role, limits, until, oracle);
-        let done = engine.run();
+        let begin = |until| {
+            let oracle = solver::Oracle::new(solver::of(limits), until);
+            exec::Engine::new(program, flow, role, limits, until, oracle)
+        };
+        // What is left of the time is for the same with paths cut, where they are too many.
+        let exact = began + until.saturating_duration_since(began) / 5 * 3;
+        let mut engine = match limits.cut {
+            Some(most) => begin(until).cut_at(most),
+            None => begin(exact),
+        };
+        let mut done = engine.run();
+        if done.spent && limits.cut.is_none() {
+            let mut other = begin(until).cut_at(CUT);
+            let cut = other.run();
+            if cut.outcome.covers() {
+                (engine, done) = (other, cut);
+            }
+        }
         let function = program.functions.get(running.function.0);
         entries.push(model::Entry {
             function: function.map_or(String::new(), |f| f.name.clone()),

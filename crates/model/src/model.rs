@@ -64,6 +64,8 @@ pub enum Verdict {
     None,
     /// the program in this program array under this index of 32 bits goes on
     GoesOn(ObjectId, ExprId),
+    /// nothing yet: the paths that begin behind this cut go on
+    Onward(u32),
 }
 
 /// One path.
@@ -83,6 +85,9 @@ pub struct Path {
     pub borders: Borders,
     /// the verdict
     pub verdict: Verdict,
+    /// the cut behind which it begins, 0 where the entry does: what it says of state is said of what a packet finds when
+    /// it comes there
+    pub segment: u32,
     /// what was handed to calls whose answer, or whose effect outside, is no expression of it here
     pub told: Vec<ExprId>,
     /// which calls something outside hears of that no access is recorded of: a number of their sequence, 0 for none

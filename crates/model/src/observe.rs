@@ -71,6 +71,7 @@ fn channels(
         target,
         borders: Borders { meta, start, end },
         verdict,
+        segment: _,
         told,
         // Which calls were made, and how many draws, is decided by the guard, or told.
         tells: _,
@@ -98,7 +99,8 @@ fn channels(
     }
     match verdict {
         Verdict::Number(e) | Verdict::GoesOn(_, e) => shown_by("observe-verdict", &[*e]),
-        Verdict::None => {}
+        // What goes on is told.
+        Verdict::None | Verdict::Onward(_) => {}
     }
     for access in accesses {
         let Access {
@@ -377,6 +379,7 @@ impl Path {
             target,
             borders,
             verdict,
+            segment: _,
             told: _,
             tells,
             random: _,
@@ -409,6 +412,7 @@ impl Path {
             target,
             borders: Borders { meta, start, end },
             verdict,
+            segment,
             told,
             tells,
             random,
@@ -417,7 +421,10 @@ impl Path {
             witness: _,
         } = self;
         let mut h = DefaultHasher::new();
-        (target, meta, start, end, verdict, told, tells, random).hash(&mut h);
+        (
+            target, meta, start, end, verdict, segment, told, tells, random,
+        )
+            .hash(&mut h);
         for Written { base, at, byte } in rewrites {
             (base, at, byte).hash(&mut h);
         }

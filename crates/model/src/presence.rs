@@ -25,6 +25,8 @@ const DEEP: u32 = 12;
 /// A path by what it asks of an object's entries, and what else.
 struct Way {
     path: usize,
+    /// behind which cut it begins: no packet takes one of two of these instead of the other
+    segment: u32,
     /// what shows of it
     shown: u64,
     /// whether entries are there, by the symbol that says it
@@ -56,7 +58,7 @@ pub(crate) fn hidden(
     for (n, a) in ways.iter().enumerate() {
         for b in ways.iter().skip(n + 1) {
             let asks = |(s, there): (&SymId, &bool)| a.entries.get(s).is_some_and(|t| t != there);
-            if !b.entries.iter().any(asks) {
+            if a.segment != b.segment || !b.entries.iter().any(asks) {
                 continue;
             }
             pairs += 1;
@@ -95,6 +97,7 @@ fn way(program: &Program, entry: &mut Entry, path: usize, object: ObjectId) -> O
     let path_of = paths.get(path)?;
     let mut way = Way {
         path,
+        segment: path_of.segment,
         shown: path_of.shown(object),
         entries: HashMap::new(),
         full: false,

@@ -1,6 +1,6 @@
 //! Rules switched off on purpose, one at a time: the generator of state programs (tests/tests/stateful.rs) has to find
 //! each of these mistakes. In builds with debug assertions alone, by the variable `MILLRACE_WEAKEN`; in all others every
-//! rule holds.
+//! rule holds. And a way of following paths that is otherwise taken only where there are too many.
 
 /// Every rule that can be switched off.
 pub const RULES: [&str; 25] = [
@@ -45,5 +45,14 @@ pub fn weak(rule: &str) -> bool {
     {
         let _ = rule;
         false
+    }
+}
+
+/// Paths are cut where more than so many meet, though no budget is spent: `MILLRACE_CUT`, in the same builds. What is
+/// planned then must be as right as what is planned from whole paths.
+pub(crate) fn cut() -> Option<usize> {
+    match cfg!(debug_assertions) {
+        true => std::env::var("MILLRACE_CUT").ok()?.parse().ok(),
+        false => None,
     }
 }

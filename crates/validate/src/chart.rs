@@ -37,6 +37,8 @@ pub struct Chart<'a> {
     pub entry: &'a Entry,
     pub(crate) base: Vec<SymId>,
     pub(crate) charted: Vec<Charted>,
+    /// of each expression whether it speaks of the packet, port, time and parameters alone
+    plain: Vec<bool>,
 }
 
 /// What was there before an execution.
@@ -131,6 +133,13 @@ fn is_plain(origin: Origin) -> bool {
     )
 }
 
+impl Charted {
+    /// Whether what comes in meets the conditions that speak of nothing else.
+    pub(crate) fn holds(&self, arena: &Arena, base: &Assignment) -> bool {
+        self.plain.iter().all(|e| base.value(arena, *e) == 1)
+    }
+}
+
 impl<'a> Chart<'a> {
     /// Of an entry's paths.
     #[must_use]
@@ -181,7 +190,13 @@ impl<'a> Chart<'a> {
             entry,
             base,
             charted,
+            plain,
         }
+    }
+
+    /// Whether an expression that a path speaks of is of the packet, the port, time and parameters alone.
+    pub(crate) fn is_plain(&self, e: ExprId) -> bool {
+        self.plain.get(e.0 as usize).copied().unwrap_or(false)
     }
 
     /// What comes in, as numbers.
@@ -221,7 +236,7 @@ impl<'a> Chart<'a> {
         let arena = &self.entry.arena;
         let mut out = Vec::new();
         for (i, (path, charted)) in self.entry.paths.iter().zip(&self.charted).enumerate() {
-            if charted.plain.iter().any(|e| base.value(arena, *e) != 1) {
+            if !charted.holds(arena, base) {
                 continue;
             }
             let under = bound(program, arena, path, charted, base, before);

@@ -2,6 +2,7 @@
 
 use millrace_object::program::Program;
 
+use crate::chain;
 use crate::chart::{Before, Chart};
 use crate::pair::{Happened, Pair};
 use crate::predict::{Disagreement, Was, compare, predict};
@@ -36,6 +37,9 @@ pub fn judge(
         log: &happened.log,
     };
     let base = chart.base(program, trial);
+    if chain::is_cut(&chart.entry.paths) {
+        return chain::judge(program, chart, (trial, &base), happened);
+    }
     let was = Was {
         value: &|object, key| before.at(object, key),
         values: &|object| pair.values(object),

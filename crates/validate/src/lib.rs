@@ -11,7 +11,8 @@
 //! it has; timers in values of maps. A random draw is taken as it comes.
 
 mod alone;
-pub mod chart;
+mod chain;
+mod chart;
 mod drive;
 pub mod findings;
 mod flood;

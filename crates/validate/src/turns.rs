@@ -77,7 +77,7 @@ pub(crate) fn settle(
     };
     let verdict = match path.verdict {
         Verdict::Number(e) | Verdict::GoesOn(_, e) => vec![e],
-        Verdict::None => Vec::new(),
+        Verdict::None | Verdict::Onward(_) => Vec::new(),
     };
     if !settled.all(arena, target) || !settled.all(arena, &verdict) {
         predicted.fates.clear();
@@ -103,6 +103,15 @@ pub(crate) type Sort = (ObjectId, &'static str, Option<u32>, Option<&'static str
 pub(crate) fn sort(t: &Touch) -> Sort {
     let came = outcome(t.operation, &t.key, t.there, t.result);
     (t.object, t.operation, t.offset, came)
+}
+
+/// Whether an access of a path is of this sort.
+pub(crate) fn is_of(a: &Access, (object, operation, offset, came): Sort) -> bool {
+    let refused = a
+        .outcome
+        .is_some_and(|o| o == "beyond the last" || o.starts_with("refused"));
+    (a.object, a.operation, a.offset) == (object, operation, offset)
+        && (a.outcome == came || (came == Some("full") && refused))
 }
 
 /// The accesses of an execution. A loop has tens of thousands, of few sorts and with few keys: all are numbered, and
@@ -161,13 +170,6 @@ pub(crate) fn fits(
     let pattern: Vec<_> = (path.accesses.iter())
         .map(|a| (bytes(&a.key), bytes(&a.value)))
         .collect();
-    let is_of = |a: &Access, (object, operation, offset, came): Sort| {
-        let refused = a
-            .outcome
-            .is_some_and(|o| o == "beyond the last" || o.starts_with("refused"));
-        (a.object, a.operation, a.offset) == (object, operation, offset)
-            && (a.outcome == came || (came == Some("full") && refused))
-    };
     // The steps of the pattern that are of each sort.
     let of_sort: Vec<Vec<usize>> = (seen.sorts.iter())
         .map(|sort| {

@@ -18,6 +18,8 @@ pub(super) struct Followed {
     pub out: Vec<State>,
     /// why there may be paths that are not among these
     pub missing: Option<String>,
+    /// a budget was spent
+    pub spent: bool,
     /// states that wait, by the blocks in which they go on
     pending: BTreeMap<usize, Vec<State>>,
     /// the loop, by its head
@@ -63,6 +65,7 @@ impl Engine<'_> {
             paths: done.paths,
             outcome,
             steps: self.steps,
+            spent: done.spent,
         }
     }
 
@@ -79,7 +82,11 @@ impl Engine<'_> {
                 Some(s) => vec![s],
                 None => {
                     let states = f.pending.remove(&block).unwrap_or_default();
-                    self.arrive(block, states)
+                    let states = self.arrive(block, states);
+                    match within {
+                        None => self.cut_at_join(block, states),
+                        Some(_) => states,
+                    }
                 }
             };
             if within != Some(block) {
@@ -105,6 +112,7 @@ impl Engine<'_> {
                 let gap = f
                     .missing
                     .map_or(String::new(), |gap| format!("; and {gap}"));
+                f.spent = true;
                 f.missing = Some(format!("the budget is spent: {spent}{gap}"));
                 break;
             }

@@ -112,7 +112,7 @@ impl Engine<'_> {
     }
 
     /// A byte as it came in. Room before the packet that the program has taken holds zeros.
-    fn came_in(&mut self, s: &State, offset: ExprId) -> ExprId {
+    pub(super) fn came_in(&mut self, s: &State, offset: ExprId) -> ExprId {
         let whole = self.arena.constant(s.borders.meta);
         let zero = self.arena.number(0, 64);
         let byte = self.arena.byte(offset);

@@ -54,7 +54,7 @@ struct Pair {
 /// What paths that merge have in common, as a number: what they touched and where they are.
 pub(super) fn kind(s: &State) -> u64 {
     let mut h = DefaultHasher::new();
-    (s.at, s.frames.len(), s.turns, s.tail_calls).hash(&mut h);
+    (s.at, s.frames.len(), s.turns, s.segment, s.tail_calls).hash(&mut h);
     for a in &s.accesses {
         (a.object, a.entry, a.operation, &a.key, a.offset, a.outcome).hash(&mut h);
     }
@@ -126,6 +126,7 @@ impl Engine<'_> {
             && a.loose == b.loose
             && a.tail_calls == b.tail_calls
             && a.turns == b.turns
+            && a.segment == b.segment
             && a.turned == b.turned
             && a.undecided == b.undecided
             && a.frames.len() == b.frames.len();

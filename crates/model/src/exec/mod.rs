@@ -9,6 +9,7 @@ mod answer;
 mod below;
 mod call;
 mod calls;
+mod cut;
 mod entries;
 mod explore;
 mod memory;
@@ -89,6 +90,12 @@ pub struct Engine<'a> {
     crowded: bool,
     /// whether that has come about; none: it no longer counts
     crowds: Option<bool>,
+    /// so many states at most leave a join; where more meet, paths are cut
+    cutting: Option<usize>,
+    /// how many cuts there are
+    cuts: u32,
+    /// what is known of the joins at which they are cut
+    joints: BTreeMap<usize, cut::Joints>,
 }
 
 /// What an execution gave.
@@ -99,6 +106,8 @@ pub struct Executed {
     pub outcome: Outcome,
     /// steps taken
     pub steps: u64,
+    /// a budget was spent before all was followed
+    pub spent: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -151,7 +160,17 @@ impl<'a> Engine<'a> {
             strict: false,
             crowded: false,
             crowds: Some(false),
+            cutting: None,
+            cuts: 0,
+            joints: BTreeMap::new(),
         }
+    }
+
+    /// The same, with paths cut where more than so many meet.
+    #[must_use]
+    pub fn cut_at(mut self, most: usize) -> Self {
+        self.cutting = Some(most);
+        self
     }
 
     pub(crate) fn object_name(&self, id: ObjectId) -> String {
@@ -208,6 +227,7 @@ impl<'a> Engine<'a> {
             steps: 0,
             draws: 0,
             turns: 0,
+            segment: 0,
             turned: BTreeSet::new(),
             told: BTreeSet::new(),
             tells: 0,
@@ -269,6 +289,7 @@ impl<'a> Engine<'a> {
             target: s.target,
             borders: s.borders,
             verdict,
+            segment: s.segment,
             told: s.told.into_iter().collect(),
             tells: s.tells,
             random: s.random,

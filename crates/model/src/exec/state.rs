@@ -187,6 +187,8 @@ pub struct State {
     pub draws: u32,
     /// loops that were taken for any number of turns
     pub turns: u32,
+    /// the cut behind which it began, 0 for none
+    pub segment: u32,
     /// objects that these may have written to
     pub turned: BTreeSet<ObjectId>,
     /// what was handed to calls whose answer, or whose effect outside, is no expression of it here; and what decided

@@ -118,7 +118,7 @@ impl Engine<'_> {
     }
 
     /// Whether an expression is made of what state holds, or of what may be.
-    fn depends_on_state(&self, e: ExprId) -> bool {
+    pub(super) fn depends_on_state(&self, e: ExprId) -> bool {
         let mut any = false;
         crate::expr::walk::each_of(
             &self.arena,

@@ -280,7 +280,7 @@ impl Engine<'_> {
     }
 
     /// A byte that may be any: of a symbol of eight. `values` gets what it is in the first turn.
-    fn any_byte(
+    pub(super) fn any_byte(
         &mut self,
         stem: &str,
         at: i64,

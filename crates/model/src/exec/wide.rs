@@ -27,7 +27,8 @@ impl Engine<'_> {
         let Some(l) = self.loops.at_head(head) else {
             return;
         };
-        if self.summed.contains_key(&head) {
+        // Where paths are cut no turn multiplies them.
+        if self.summed.contains_key(&head) || self.cutting.is_some() {
             return;
         }
         let entered = self.entered.get(&head).copied().unwrap_or(0);

@@ -136,7 +136,7 @@ fn dependences(context: &Context<'_>, entry: &Entry, path: &Path) -> Dependences
     let a = &entry.arena;
     let verdict = match path.verdict {
         Verdict::Number(e) | Verdict::GoesOn(_, e) => Some(e),
-        Verdict::None => None,
+        Verdict::None | Verdict::Onward(_) => None,
     };
     let target: Vec<ExprId> = match &path.target {
         Some(Target::Interface(e)) => vec![*e],

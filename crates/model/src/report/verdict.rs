@@ -18,6 +18,7 @@ pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, rol
     let e = match path.verdict {
         Verdict::Number(e) => e,
         Verdict::None => return "none".to_owned(),
+        Verdict::Onward(cut) => return format!("goes on behind cut {cut}"),
         Verdict::GoesOn(array, index) => {
             return format!("tail call to {}[{}]", object(&array), printer.text(index));
         }

@@ -132,6 +132,7 @@ impl Model {
             question: Duration::from_millis(self.question),
             solver: self.solver.clone(),
             dump: self.dump.clone(),
+            ..Limits::default()
         })
     }
 }
