@@ -70,6 +70,9 @@ impl Default for Limits {
 /// Longer than any execution; clocks do not count to the end of a [`Duration`].
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
+/// Most time for one question where paths are cut.
+const QUICK: Duration = Duration::from_millis(50);
+
 /// Most paths that leave a join when they are cut.
 const CUT: usize = 16;
 
@@ -80,23 +83,28 @@ const PRESENCE: Duration = Duration::from_secs(2);
 #[must_use]
 pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
     let until = Instant::now() + limits.time.min(LONGEST);
+    // Some paths behind a cut may be impossible in any case.
+    let quick = Limits {
+        question: limits.question.min(QUICK),
+        ..limits.clone()
+    };
     let mut entries = Vec::new();
     for running in checked.running(program) {
         let (role, flow) = (running.role, running.flow);
         let began = Instant::now();
-        let begin = |until| {
+        let begin = |until, limits| {
             let oracle = solver::Oracle::new(solver::of(limits), until);
             exec::Engine::new(program, flow, role, limits, until, oracle)
         };
         // What is left of the time is for the same with paths cut, where they are too many.
         let exact = began + until.saturating_duration_since(began) / 5 * 3;
         let mut engine = match limits.cut {
-            Some(most) => begin(until).cut_at(most),
-            None => begin(exact),
+            Some(most) => begin(until, &quick).cut_at(most),
+            None => begin(exact, limits),
         };
         let mut done = engine.run();
         if done.spent && limits.cut.is_none() {
-            let mut other = begin(until).cut_at(CUT);
+            let mut other = begin(until, &quick).cut_at(CUT);
             let cut = other.run();
             if cut.outcome.covers() {
                 (engine, done) = (other, cut);

@@ -36,6 +36,11 @@ impl Engine<'_> {
             let done = self.explore(first, None);
             // What merges at the head of a loop may have kept it from being seen that it multiplies the ways.
             let crowds = self.crowds == Some(true) && done.missing.is_some() && !self.late();
+            if std::mem::take(&mut self.refines) && !self.late() {
+                self.joints.clear();
+                self.forget_turns();
+                continue;
+            }
             match self.widens.take() {
                 Some(head) => {
                     self.summed.entry(head).or_default();
@@ -43,10 +48,7 @@ impl Engine<'_> {
                 None if crowds => self.crowds = None,
                 None => break (host, done),
             }
-            self.entered.clear();
-            self.rounds.clear();
-            self.gone.clear();
-            self.left.clear();
+            self.forget_turns();
         };
         for p in &mut done.paths {
             p.guard.drain(..host.min(p.guard.len()));
@@ -55,10 +57,9 @@ impl Engine<'_> {
         let undecided = done.paths.iter().any(|p| p.undecided);
         let undecided = self.oracle.reason.as_deref().filter(|_| undecided);
         let loose = done.paths.iter().find_map(|p| p.loose);
-        let missing = done.missing.or_else(|| undecided.map(unsure));
-        let outcome = match (missing, loose) {
+        let outcome = match (done.missing, undecided.or(loose)) {
             (Some(why), _) => Outcome::Bounded { why },
-            (None, Some(loose)) => Outcome::Covering { why: unsure(loose) },
+            (None, Some(doubt)) => Outcome::Covering { why: unsure(doubt) },
             (None, None) => Outcome::Exhaustive,
         };
         Executed {
@@ -67,6 +68,14 @@ impl Engine<'_> {
             steps: self.steps,
             spent: done.spent,
         }
+    }
+
+    /// Before all is followed once more.
+    fn forget_turns(&mut self) {
+        self.entered.clear();
+        self.rounds.clear();
+        self.gone.clear();
+        self.left.clear();
     }
 
     /// Follows a state to the ends of all its paths; within a loop, from its head, to the ends of one turn.
@@ -94,7 +103,7 @@ impl Engine<'_> {
             }
             for s in ready {
                 // One block may be left in many ways, each of which asks the solver.
-                if self.late() || self.widens.is_some() {
+                if self.late() || self.widens.is_some() || self.refines {
                     break;
                 }
                 if let Err(Gap(what)) = self.goes_on(s, &mut f) {
@@ -116,7 +125,7 @@ impl Engine<'_> {
                 f.missing = Some(format!("the budget is spent: {spent}{gap}"));
                 break;
             }
-            if self.widens.is_some() {
+            if self.widens.is_some() || self.refines {
                 break;
             }
         }

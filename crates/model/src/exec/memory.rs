@@ -51,6 +51,7 @@ impl Engine<'_> {
                 return Ok(value as i64);
             }
         }
+        self.blame(e);
         gap("memory other than the packet is accessed at an offset that is not one number")
     }
 

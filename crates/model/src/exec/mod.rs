@@ -36,7 +36,7 @@ use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use crate::expr::eval::Assignment;
-use crate::expr::{Arena, ExprId, Node, Origin, Rel};
+use crate::expr::{Arena, ExprId, Node, Origin, Rel, SymId};
 use crate::model::{Outcome, Path, Verdict};
 use crate::solver::{Answer, Oracle, conjuncts};
 use crate::{Limits, facts};
@@ -94,8 +94,16 @@ pub struct Engine<'a> {
     cutting: Option<usize>,
     /// how many cuts there are
     cuts: u32,
+    /// at which blocks
+    cut_at: BTreeMap<u32, usize>,
+    /// what symbols are any of behind a cut
+    stood: BTreeMap<SymId, (u32, Vec<ExprId>)>,
     /// what is known of the joins at which they are cut
     joints: BTreeMap<usize, cut::Joints>,
+    /// numbers that stay what they are behind a cut: by block, where they are
+    exact: BTreeSet<(usize, String)>,
+    /// one more was found, which a path could not be followed without
+    refines: bool,
 }
 
 /// What an execution gave.
@@ -162,7 +170,11 @@ impl<'a> Engine<'a> {
             crowds: Some(false),
             cutting: None,
             cuts: 0,
+            cut_at: BTreeMap::new(),
+            stood: BTreeMap::new(),
             joints: BTreeMap::new(),
+            exact: BTreeSet::new(),
+            refines: false,
         }
     }
 

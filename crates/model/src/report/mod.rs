@@ -210,7 +210,7 @@ pub fn report(
             Outcome::Bounded { why } => bounded.push(format!("{}: {why}", entry.function)),
         }
         took.insert(entry.function.clone(), entry.took);
-        trees.push(tree::tree(&context, entry));
+        trees.extend(tree::trees(&context, entry));
         for (i, path) in entry.paths.iter().enumerate() {
             summaries.add(&context, (number, entry), (i, path));
             paths.push(one(&context, entry, path, &mut keys));
@@ -275,10 +275,11 @@ fn one(
         let before = path.guard.get(..i).unwrap_or(&[]);
         context.condition(entry, before, &[*e], &keys).0
     });
+    let behind = (path.segment > 0).then(|| format!("behind cut {}", path.segment));
     let on = dependences(context, entry, path);
     PathReport {
         entry: entry.function.clone(),
-        guard: guard.collect(),
+        guard: behind.into_iter().chain(guard).collect(),
         accesses: path
             .accesses
             .iter()

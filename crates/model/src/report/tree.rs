@@ -1,6 +1,7 @@
 //! Paths as decisions: conditions that paths share are said once, and so is what happens after them. Where
 //! the same follows in two places, the second says only where the first is.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::access;
@@ -104,20 +105,31 @@ struct Builder<'a> {
     entry: &'a Entry,
 }
 
-/// The tree of an entry's paths.
-pub(super) fn tree(context: &Context<'_>, entry: &Entry) -> Tree {
+/// The trees of an entry's paths: one, and one behind each cut.
+pub(super) fn trees(context: &Context<'_>, entry: &Entry) -> Vec<Tree> {
+    let segments: BTreeSet<u32> = entry.paths.iter().map(|p| p.segment).collect();
+    let segments = segments.into_iter();
+    segments.map(|s| tree(context, entry, s)).collect()
+}
+
+fn tree(context: &Context<'_>, entry: &Entry, segment: u32) -> Tree {
     let waiting: Vec<Waiting<'_>> = entry
         .paths
         .iter()
+        .filter(|path| path.segment == segment)
         .map(|path| Waiting { path, accesses: 0 })
         .collect();
+    let paths = waiting.len();
     let builder = Builder { context, entry };
     let mut root = builder.node(&waiting, 0, 0);
     share(&mut root);
     Tree {
-        entry: entry.function.clone(),
+        entry: match segment {
+            0 => entry.function.clone(),
+            cut => format!("{} behind cut {cut}", entry.function),
+        },
         role: super::role(entry.role),
-        paths: entry.paths.len(),
+        paths,
         root,
     }
 }
