@@ -9,19 +9,25 @@ use crate::trial::{Case, Seed, with_contents};
 use crate::witness::case;
 
 impl Validation<'_> {
-    /// Every path from its assignment. The cases, and what was not driven.
-    pub(crate) fn seeded(&mut self) -> (Vec<Case>, AllMissed) {
+    /// Every path from its assignment, or so many of each entry, spread over all. The cases, and what was not driven.
+    pub(crate) fn seeded(&mut self, most: Option<usize>) -> (Vec<Case>, AllMissed) {
         let mut cases = Vec::new();
         let mut missed = AllMissed::new();
         for entry in 0..self.charts.len() {
             let paths = self.charts.get(entry).map_or(0, |c| c.entry.paths.len());
+            let each = most.map_or(1, |most| paths.div_ceil(most.max(1)).max(1));
+            let asked = |path: usize| path.is_multiple_of(each);
             let made: Vec<_> = match self.charts.get(entry) {
                 Some(chart) => (0..paths)
-                    .map(|p| case(self.program, entry, chart, p))
+                    .map(|p| match asked(p) {
+                        true => case(self.program, entry, chart, p),
+                        false => Err("nobody asked".to_owned()),
+                    })
                     .collect(),
                 None => continue,
             };
-            for (path, case) in made.iter().enumerate() {
+            self.findings.left_out += (0..paths).filter(|p| !asked(*p)).count();
+            for (path, case) in made.iter().enumerate().filter(|(p, _)| asked(*p)) {
                 let why = match case {
                     Err(why) => Some(why.clone()),
                     Ok(case) => self.drive(entry, path, case, &made),

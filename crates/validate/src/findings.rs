@@ -56,6 +56,8 @@ pub struct Findings {
     pub paths: usize,
     /// paths that an execution took from state that the solver named
     pub driven: usize,
+    /// paths that nobody asked for, as [`crate::Options::most`] says
+    pub left_out: usize,
     /// the others
     pub not_driven: Vec<Rest>,
     /// executions that looked for tables which lead to paths through loops

@@ -24,6 +24,8 @@ pub struct Options {
     pub packets: u64,
     /// of the generator
     pub seed: u64,
+    /// most paths of an entry that are driven: every second, third, … where there are more; none: all
+    pub most: Option<usize>,
     /// frames that packets are made from, besides those of the paths
     pub frames: Vec<Vec<u8>>,
 }
@@ -33,6 +35,7 @@ impl Default for Options {
         Self {
             packets: 4000,
             seed: 1,
+            most: None,
             frames: Vec::new(),
         }
     }
@@ -71,7 +74,7 @@ pub fn validate(
         },
         took: BTreeSet::new(),
     };
-    let (cases, mut missed) = v.seeded();
+    let (cases, mut missed) = v.seeded(options.most);
     v.search(&mut missed, options.seed);
     v.not_driven(missed);
     v.alone(&cases, options);

@@ -60,10 +60,6 @@ pub enum Strategy {
     Lock,
 }
 
-/// How long the model may take, in seconds. On a machine that is busy with other work it takes a multiple of what it
-/// needs.
-const PATIENCE: u64 = 60;
-
 impl Strategy {
     /// The one of the plan; none: whatever it takes for the best.
     #[must_use]
@@ -279,7 +275,12 @@ pub fn arrange(word: &str, make: &Make, asked: Asked<'_>) -> Result<Arrangement,
         built: matches!(found.source, Source::Bundle(_)),
         ..asked
     };
-    let mut model = planned::model(&program, &checked, PATIENCE, asked.strategies());
+    let mut model = planned::model(
+        &program,
+        &checked,
+        millrace_model::SECONDS,
+        asked.strategies(),
+    );
     match arranged(&mut model, &program, &checked, &asked)? {
         Answer::Several(arrangement) => Ok(*arrangement),
         Answer::One(plan) => Err(planned::on_one_core(&plan, asked.cores)),

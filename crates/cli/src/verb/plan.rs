@@ -60,7 +60,7 @@ pub struct Plan {
     split: Option<Split>,
 
     /// Most time for the model, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    #[arg(long, value_name = "SECONDS", default_value_t = millrace_model::SECONDS)]
     time: u64,
 
     /// Most time for the solver to say which packets have the same key, where keys are computed, in seconds

@@ -35,7 +35,7 @@ pub struct Model {
     paths: usize,
 
     /// Most time, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    #[arg(long, value_name = "SECONDS", default_value_t = millrace_model::SECONDS)]
     time: u64,
 
     /// Most instructions followed, on all paths together

@@ -104,7 +104,7 @@ pub struct Verify {
     program: Option<String>,
 
     /// Most time for the model that the plan is made from, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    #[arg(long, value_name = "SECONDS", default_value_t = millrace_model::SECONDS)]
     time: u64,
 
     /// Print one JSON document
