@@ -281,6 +281,27 @@ fn all_bundled_functions_are_equal_on_odd_packets() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The same under the lock, which decides about order itself: the run's steering brings to one worker what it reads alike,
+/// and tags, options and fragments make it read two packets of one connection otherwise.
+#[test]
+fn functions_that_rewrite_are_equal_on_odd_packets_under_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = captures(folder.path(), &traffic(4_000, 2, 1), 100);
+    for name in ["nat", "einat"] {
+        let (found, status) = verified(name, &inputs, &["--strategy", "lock"]);
+        assert_eq!(
+            (status, &found["equal"]),
+            (0, &true.into()),
+            "{name}: {:#}",
+            found["differences"][0]
+        );
+        for run in found["runs"].as_array().unwrap() {
+            assert_eq!(run["strategy"], "lock", "{name}");
+            assert!(run["writers"].as_u64() > Some(100), "{name}: {run}");
+        }
+    }
+}
+
 /// Which number was leased is open, and so is whose a stranger's packet reaches; that it reaches the same flow's on both
 /// sides is not.
 #[test]

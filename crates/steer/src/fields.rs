@@ -195,7 +195,7 @@ impl Field {
 }
 
 /// A frame's kind and the bytes of its fields.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Parsed {
     /// its kind
     pub kind: Kind,

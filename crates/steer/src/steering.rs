@@ -29,7 +29,7 @@ impl Steering {
     /// The core that a frame belongs to.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {
-        let parsed = self.taken(frame);
+        let parsed = self.read(frame);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.queue_of(&parsed)
     }
@@ -38,7 +38,7 @@ impl Steering {
     /// hashed.
     #[must_use]
     pub fn hash(&self, frame: &[u8]) -> u32 {
-        let parsed = self.taken(frame);
+        let parsed = self.read(frame);
         let rss = self.software.get(&parsed.kind).unwrap_or(&self.nic);
         rss.hash_of(&parsed)
     }
@@ -57,11 +57,15 @@ impl Steering {
             return false;
         }
         let own = parse(frame);
-        self.software.contains_key(&own.kind) || self.taken(frame) != own
+        self.software.contains_key(&own.kind) || self.read(frame) != own
     }
 
-    /// What decides about a frame.
-    fn taken(&self, frame: &[u8]) -> Parsed {
+    /// What decides about a frame: frames that are read alike belong to one core. The kind and the fields are those that
+    /// the NIC reads, or the receiving core where it looks closer, so that packets which a person takes for one flow may
+    /// be read otherwise: an echo's request and a reply with the same identifier from the same host, a packet with
+    /// options of IPv4 where ports are taken from a fixed place, a fragment.
+    #[must_use]
+    pub fn read(&self, frame: &[u8]) -> Parsed {
         let own = taken_for(frame, self.inside, self.echoes);
         let odd = self.odd.and_then(|odd| odd.read(frame, &own));
         let counts = |p: &Parsed| self.software.contains_key(&p.kind);

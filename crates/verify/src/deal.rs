@@ -5,18 +5,28 @@ use millrace_dataplane::Share;
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
 use millrace_plan::Finder;
-use millrace_steer::Steering;
+use millrace_steer::fields::parse;
+use millrace_steer::{Parsed, Steering};
 
 /// Who gets a packet.
 pub trait Dispatch: Sync {
     /// The worker of a frame that comes in at a port.
     fn worker(&self, port: u32, frame: &[u8]) -> u32;
+
+    /// The frame as it is read by whoever decides this. Frames of a port that are read alike are one flow: one worker
+    /// has to get them all, and does them in order. Of others nobody promises an order.
+    fn read(&self, port: u32, frame: &[u8]) -> Parsed;
 }
 
 /// What the NIC and the receiving core do, port by port; packets of ports beyond the last go to worker 0.
 impl Dispatch for Vec<Steering> {
     fn worker(&self, port: u32, frame: &[u8]) -> u32 {
         self.get(port as usize).map_or(0, |s| s.queue(frame))
+    }
+
+    fn read(&self, port: u32, frame: &[u8]) -> Parsed {
+        let steering = self.get(port as usize);
+        steering.map_or_else(|| parse(frame), |s| s.read(frame))
     }
 }
 

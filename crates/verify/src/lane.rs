@@ -8,6 +8,7 @@ use std::sync::Arc;
 use millrace_dataplane::Share;
 use millrace_dataplane::module::{Config, Module, ModuleError, Shared};
 use millrace_dataplane::packet::Burst;
+use millrace_steer::Parsed;
 
 use crate::answers::{Addressed, Answers};
 use crate::copy::Copy;
@@ -199,6 +200,13 @@ impl<'a> Lane<'a> {
             let worker = d.worker(packet.port, &packet.frame);
             worker % self.copies.len().max(1) as u32
         }) as usize
+    }
+
+    /// What tells a packet's flow from others: packets of a port that are read alike come to one worker, in order. None
+    /// where nobody deals them out.
+    #[must_use]
+    pub fn flow(&self, port: u32, frame: &[u8]) -> Option<(u32, Parsed)> {
+        Some((port, self.dispatch?.read(port, frame)))
     }
 
     /// One worker does all that waits for it.

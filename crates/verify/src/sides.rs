@@ -18,7 +18,6 @@ use crate::schedule::Schedule;
 use crate::state::value::words;
 use crate::state::{self, Base, Lying, StateFound};
 use crate::trace::Packet;
-use crate::tuple::Places;
 
 /// Flows whose order is watched.
 const MOST_FLOWS: usize = 1 << 22;
@@ -394,11 +393,11 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// Packets of a flow keep their order if one worker has them all, and does them in order.
+    /// Packets of a flow keep their order if one worker has them all, and does them in order. Which are of one flow the
+    /// steering says ([`crate::Dispatch::read`]).
     fn overtaken(&mut self, done: &Done, port: u32) -> Option<String> {
-        let tuple = Places::of(&done.given)?.tuple(&done.given)?;
         let mut hasher = DefaultHasher::new();
-        (port, tuple).hash(&mut hasher);
+        self.parallel.flow(port, &done.given)?.hash(&mut hasher);
         let (worker, turn) = (done.outcome.worker, done.outcome.turn);
         let flow = hasher.finish();
         if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&flow) {

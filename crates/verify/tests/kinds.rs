@@ -9,10 +9,11 @@ use std::sync::atomic::AtomicBool;
 use common::*;
 use millrace_dataplane::port::{InputOptions, input};
 use millrace_dataplane::runner::{Entry, Sources};
-use millrace_steer::{Field, Steering};
+use millrace_steer::{Field, Parsed, Steering};
 use millrace_traffic::generate::Spec;
+use millrace_traffic::language::packet;
 use millrace_verify::{
-    Captured, Deal, Dispatch, Generated, Given, Held, Kind, Schedule, VerifyError,
+    Captured, Deal, Dispatch, Generated, Given, Held, Kind, Packet, Schedule, VerifyError,
 };
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -276,6 +277,10 @@ impl Dispatch for Astray {
             .is_some_and(|id| u32::from(id[1]) % 64 == 0);
         if astray { (right + 1) % self.1 } else { right }
     }
+
+    fn read(&self, port: u32, frame: &[u8]) -> Parsed {
+        self.0.read(port, frame)
+    }
 }
 
 #[test]
@@ -289,6 +294,35 @@ fn packets_that_go_astray_are_caught() {
     let nop = Function::named("nop");
     let found = nop.shard(4, &dispatch, &mut traffic(8_000));
     assert!(found.differences.iter().all(|d| d.kind == Kind::Order) && !found.equal);
+}
+
+/// A request and a reply with one identifier, of one host at one port, are read as packets of two flows: the one asks, and
+/// the other answers who asked it.
+#[test]
+fn what_steering_reads_otherwise_is_another_flow() {
+    let steering = Steering {
+        echoes: true,
+        ..by(&plain_key(), 4, &Field::ALL)
+    };
+    let frames: Vec<Vec<u8>> = (1..65)
+        .flat_map(|id| ["echo", "reply"].map(|kind| format!("icmp {kind} {id} 1")))
+        .map(|icmp| packet(&format!("eth / ip 198.51.100.8 > 192.0.2.1 / {icmp}")).unwrap())
+        .collect();
+    let parted = frames.chunks(2);
+    let parted = parted.filter(|pair| steering.queue(&pair[0]) != steering.queue(&pair[1]));
+    assert!(parted.count() > 16);
+    let packets = (0..).zip(&frames).map(|(number, frame)| Packet {
+        number,
+        port: 0,
+        time: 1_000_000 * number,
+        wire: frame.len() as u32,
+        frame: frame.clone(),
+    });
+    let mut trace = Given(packets.collect());
+    let nop = Function::named("nop");
+    let dispatch = vec![steering; 2];
+    let deal = Deal::even(&nop.program, 4, &dispatch, nop.divided());
+    assert!(nop.verify(&deal, Schedule::Ingress, &mut trace).equal);
 }
 
 #[test]

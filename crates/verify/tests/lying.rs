@@ -9,7 +9,7 @@ use millrace_dataplane::Share;
 use millrace_model::Limits;
 use millrace_object::program::{ObjectId, Program};
 use millrace_plan::{Carried, Plan, Treatment, Wanted};
-use millrace_steer::Steering;
+use millrace_steer::{Parsed, Steering};
 use millrace_traffic::generate::Spec;
 use millrace_verify::{Deal, Dispatch, Findings, Generated, Kind, Schedule, held};
 
@@ -21,6 +21,10 @@ struct Next(Vec<Steering>);
 impl Dispatch for Next {
     fn worker(&self, port: u32, frame: &[u8]) -> u32 {
         (self.0.worker(port, frame) + 1) % WORKERS
+    }
+
+    fn read(&self, port: u32, frame: &[u8]) -> Parsed {
+        self.0.read(port, frame)
     }
 }
 

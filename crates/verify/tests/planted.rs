@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::*;
-use millrace_steer::{Field, Steering};
+use millrace_steer::{Field, Parsed, Steering};
 use millrace_traffic::generate::{Mix, Spec};
 use millrace_verify::{Deal, Dispatch, Findings, Generated, Held, Kind, Schedule};
 
@@ -545,6 +545,10 @@ impl Dispatch for Astray {
         // By what is in no key: the IPv4 identification.
         let astray = frame.get(19).is_some_and(|id| id % 64 == 0);
         (self.0.worker(port, frame) + u32::from(astray)) % WORKERS
+    }
+
+    fn read(&self, port: u32, frame: &[u8]) -> Parsed {
+        self.0.read(port, frame)
     }
 }
 
