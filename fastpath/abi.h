@@ -102,7 +102,8 @@ struct mr_object {
     int (*remove)(struct mr_instance *, const u8 *key, u64 now);
     /* Visits entries in an order of the object's own. `*cursor` starts at 0; -ENOENT at the end. */
     int (*next)(struct mr_instance *, u64 *cursor, u8 *key, u8 *value, u64 now);
-    /* Insertions so far that found every place taken: refused, or made in the place of another entry. */
+    /* Insertions so far that found every place taken: refused, or made in the place of another entry. Of ring
+     * buffers, records that found too little room. */
     u64 (*full)(struct mr_instance *, u64 now);
     /* Hands every finished record to `fn` and frees it. Ring buffers only. */
     void (*drain)(struct mr_instance *, u32 object, mr_record_fn *fn, void *context);

@@ -83,4 +83,10 @@ static inline u64 perf_event_array_count(struct perf_event_array *p, const struc
     return ringbuf_count(&p->ring, &perf_shape, now);
 }
 
+static inline u64 perf_event_array_full(struct perf_event_array *p, const struct shape *s, u64 now)
+{
+    (void)s;
+    return ringbuf_full(&p->ring, &perf_shape, now);
+}
+
 #endif

@@ -23,6 +23,7 @@ struct ringbuf {
     u8 *data;
     u64 consumer;
     u64 producer;
+    u64 full; /* records that found no room and that an empty ring has room for */
 };
 
 MR_INLINE u64 ringbuf_bytes(const struct shape *s) { return mr_mapped_bytes(2 * s->capacity); }
@@ -60,8 +61,10 @@ MR_INLINE u8 *ringbuf_take(struct ringbuf *r, const struct shape *s, u64 length)
     if (length >= RINGBUF_DISCARD)
         return NULL;
     after = r->producer + ringbuf_step(length);
-    if (after - r->consumer > s->capacity - 1)
+    if (after - r->consumer > s->capacity - 1) {
+        r->full += ringbuf_step(length) <= s->capacity - 1;
         return NULL;
+    }
     record = r->data + (r->producer & (s->capacity - 1)) + RINGBUF_HEADER;
     ringbuf_set_header(record, (u32)length | RINGBUF_BUSY);
     mr_allow(record, length);
@@ -143,6 +146,13 @@ static inline u64 ringbuf_count(struct ringbuf *r, const struct shape *s, u64 no
         at += ringbuf_step(ringbuf_header(record) & ~(RINGBUF_BUSY | RINGBUF_DISCARD));
     }
     return count;
+}
+
+static inline u64 ringbuf_full(struct ringbuf *r, const struct shape *s, u64 now)
+{
+    (void)s;
+    (void)now;
+    return r->full;
 }
 
 #endif

@@ -107,6 +107,8 @@ static void contract(void)
     CHECK(!ringbuf_ringbuf_reserve(&r, &s, 8, 1, &pkt));
     CHECK(!ringbuf_ringbuf_reserve(&r, &s, UINT64_MAX, 0, &pkt));
     CHECK(!ringbuf_ringbuf_reserve(&r, &s, 8192 - 8, 0, &pkt));
+    /* What no ring has room for was not refused because this one is full. */
+    CHECK(ringbuf_full(&r, &s, 0) == 0);
 
     /* One that is not given back holds up the one behind it. */
     first = ringbuf_ringbuf_reserve(&r, &s, 1, 0, &pkt);
@@ -125,6 +127,11 @@ static void contract(void)
     CHECK(ringbuf_ringbuf_query(&r, &s, 2, &pkt) == 32 && ringbuf_ringbuf_query(&r, &s, 3, &pkt) == 32);
     CHECK(ringbuf_ringbuf_query(&r, &s, 9, &pkt) == 0);
     CHECK(ringbuf_ringbuf_reserve(&r, &s, 8192 - 16, 0, &pkt));
+    CHECK(ringbuf_full(&r, &s, 0) == 0);
+    CHECK(!ringbuf_ringbuf_reserve(&r, &s, 1, 0, &pkt));
+    CHECK(ringbuf_ringbuf_output(&r, &s, &byte, 1, 0, &pkt) == mr_errno(EAGAIN));
+    CHECK(!ringbuf_ringbuf_reserve(&r, &s, 8192 - 8, 0, &pkt));
+    CHECK(ringbuf_full(&r, &s, 0) == 2);
     ringbuf_destroy(&r, &s);
     CHECK(ringbuf_create(&r, &odd, &check_config, NULL) == -EINVAL);
     odd.capacity = 0;
