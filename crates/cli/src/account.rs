@@ -246,8 +246,11 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
     )?;
     for (name, times) in &a.relaxations {
         let what = match name.as_str() {
-            "capacity" => "insertions found a worker's part full while others had room",
+            "capacity" => "insertions or records found a worker's part full while others had room",
             "eviction" => "entries had to go from a worker's part while others had room",
+            "latest" => {
+                "entries show what the first worker stored last, and others stored otherwise"
+            }
             _ => "times",
         };
         write!(text, "\n  {name:<9} {} {what}", grouped(*times))?;

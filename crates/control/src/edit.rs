@@ -127,7 +127,7 @@ pub fn apply(
             continue;
         }
         let cleared = match share {
-            Share::Merged { words } if !first => Some(change.cleared(words)),
+            Share::Merged { words, .. } if !first => Some(change.cleared(words)),
             _ => None,
         };
         let change = cleared.as_ref().unwrap_or(change);

@@ -41,7 +41,8 @@ pub struct Account {
     /// packets dropped or aborted, by reason
     pub reasons: BTreeMap<String, u64>,
     /// what happened otherwise than on one core, by name: `capacity`, insertions that found a worker's part
-    /// of an object full while others had room; `eviction`, entries that had to go for that reason
+    /// of an object full while others had room, and records that found its ring full; `eviction`, entries that had to go
+    /// for that reason; `latest`, entries of which workers stored other bytes last
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub relaxations: BTreeMap<String, u64>,
     /// seconds from the first read to the last write

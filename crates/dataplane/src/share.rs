@@ -26,7 +26,10 @@ pub enum Share {
     /// one for all workers, under the lock; the module tells which ([`crate::module::Module::is_shared`])
     Locked,
     /// each worker has one of its own, whose content means nothing to others: per-CPU scratch
-    Own,
+    Own {
+        /// packets store what they do not read again: who looks from outside sees what one worker's stored last
+        latest: bool,
+    },
     /// each worker has the entries of the packets that it owns; all parts together are the object
     Divided {
         /// the declared capacity
@@ -38,6 +41,8 @@ pub enum Share {
     Merged {
         /// these numbers of each value
         words: Arc<[Word]>,
+        /// as of `Own`, in the bytes beside the numbers
+        latest: bool,
     },
 }
 
@@ -97,9 +102,10 @@ impl Share {
 
     /// An object whose numbers each worker adds to by itself.
     #[must_use]
-    pub fn merged(words: &[Word]) -> Self {
+    pub fn merged(words: &[Word], latest: bool) -> Self {
         Self::Merged {
             words: words.into(),
+            latest,
         }
     }
 
@@ -121,7 +127,7 @@ impl Share {
                 let changed = parts.iter().find(|value| before.differs(key, value));
                 changed.or(parts.first()).cloned()
             }
-            Self::Merged { words } => sum(words, parts),
+            Self::Merged { words, .. } => sum(words, parts),
             _ => parts.first().cloned(),
         }
     }
@@ -222,7 +228,7 @@ pub fn begin(instance: &mut Instance, shares: &[Share], now: u64) {
                 .unwrap_or_default()
         };
         match share {
-            Share::Merged { words } if !first => {
+            Share::Merged { words, .. } if !first => {
                 for (key, value) in entries() {
                     let begins = cleared(words, &value);
                     if begins != value {
@@ -328,6 +334,82 @@ impl Count {
     }
 }
 
+/// The name under which [`Latest`] is counted.
+const LATEST: &str = "latest";
+
+/// Entries of which workers hold other bytes, where packets stored them and read none of them again. One core would have
+/// what was stored last of all; the first worker's are shown. Whose were stored last is not known, so that an entry
+/// counts also where they are the first worker's.
+#[derive(Debug, Default)]
+pub struct Latest {
+    /// the numbers that are summed, which are no such bytes; none where nobody looks
+    words: Option<Arc<[Word]>>,
+    /// each worker has an element for every index
+    indexed: bool,
+    asked: usize,
+    /// the other bytes as they were met first; of elements that are there everywhere those that are not all zero
+    beside: HashMap<Vec<u8>, Vec<u8>>,
+    differing: HashSet<Vec<u8>>,
+}
+
+impl Latest {
+    /// Of an object of this kind that stands so, before any worker was asked.
+    #[must_use]
+    pub fn new(share: &Share, kind: &str) -> Self {
+        let words = match share {
+            Share::Merged {
+                words,
+                latest: true,
+            } => Some(words.clone()),
+            Share::Own { latest: true } => Some([].into()),
+            _ => None,
+        };
+        Self {
+            words,
+            indexed: indexed(kind),
+            ..Self::default()
+        }
+    }
+
+    /// Asks the next worker, at `now` (ns).
+    pub fn add(&mut self, instance: &mut Instance, object: usize, now: u64) {
+        if self.words.is_some() {
+            let entries = instance.entries(object, usize::MAX, now);
+            self.take(entries.unwrap_or_default());
+        }
+    }
+
+    fn take(&mut self, entries: Vec<KeyValue>) {
+        let Some(words) = &self.words else { return };
+        for (key, value) in entries {
+            let beside = cleared(words, &value);
+            let zero = beside.iter().all(|b| *b == 0);
+            match self.beside.get(&key) {
+                Some(first) if *first == beside => {}
+                Some(_) => {
+                    self.differing.insert(key);
+                }
+                None if self.indexed && zero => {}
+                None if self.indexed && self.asked > 0 => {
+                    self.differing.insert(key);
+                }
+                None => {
+                    self.beside.insert(key, beside);
+                }
+            }
+        }
+        self.asked += 1;
+    }
+
+    /// Counts them among the relaxations.
+    pub(crate) fn note(&self, relaxations: &mut BTreeMap<String, u64>) {
+        let entries = self.differing.len() as u64;
+        if entries > 0 {
+            *relaxations.entry(LATEST.to_owned()).or_default() += entries;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,14 +423,14 @@ mod tests {
         let words = [word(0, 4), word(8, 2)];
         let one = vec![0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5, 0, 7, 8];
         let two = vec![2, 0, 0, 0, 9, 9, 9, 9, 0xff, 0xff, 9, 9];
-        let merged = Share::merged(&words);
+        let merged = Share::merged(&words, false);
         let sum = merged.value(&[], &[one.clone(), two, vec![0; 12]]);
         assert_eq!(sum, Some(vec![1, 0, 0, 0, 1, 2, 3, 4, 4, 0, 7, 8]));
         assert_eq!(merged.value(&[], &[]), None);
         // A value that is shorter than its words is left as it is.
         let short = merged.value(&[], &[vec![1; 3], vec![1; 3]]);
         assert_eq!(short, Some(vec![1; 3]));
-        let wordless = Share::merged(&[]).value(&[], std::slice::from_ref(&one));
+        let wordless = Share::merged(&[], false).value(&[], std::slice::from_ref(&one));
         assert_eq!(wordless, Some(one));
     }
 
@@ -359,13 +441,49 @@ mod tests {
     #[test]
     fn a_union_has_each_key_once() {
         let parts = || vec![list(&[(3, 1), (1, 2)]), list(&[(1, 5), (2, 7)])];
-        let merged = Share::merged(&[word(0, 1)]);
+        let merged = Share::merged(&[word(0, 1)], false);
         assert_eq!(merged.union(parts()), list(&[(3, 1), (1, 7), (2, 7)]));
-        for one_says_all in [Share::Copied, Share::Own, Share::Locked] {
+        for one_says_all in [Share::Copied, Share::Own { latest: true }, Share::Locked] {
             assert_eq!(one_says_all.union(parts()), list(&[(3, 1), (1, 2)]));
         }
         let apart = vec![list(&[(3, 1)]), list(&[]), list(&[(2, 0)])];
         assert_eq!(Share::divided(9).union(apart), list(&[(3, 1), (2, 0)]));
+    }
+
+    #[test]
+    fn what_was_stored_last_counts_where_workers_hold_something_else() {
+        let counted = |share: &Share, kind: &str, parts: &[&[(u8, [u8; 2])]]| {
+            let mut latest = Latest::new(share, kind);
+            for part in parts {
+                let part = part.iter();
+                latest.take(part.map(|(k, v)| (vec![*k], v.to_vec())).collect());
+            }
+            let mut relaxations = BTreeMap::new();
+            latest.note(&mut relaxations);
+            relaxations.get("latest").copied()
+        };
+        let merged = Share::merged(&[word(0, 1)], true);
+        // The first byte is a number, and the second was stored.
+        let keyed: [&[(u8, [u8; 2])]; 3] = [
+            &[(1, [5, 7]), (2, [0, 3])],
+            &[(1, [6, 7]), (3, [1, 1])],
+            &[(2, [0, 4])],
+        ];
+        assert_eq!(counted(&merged, "percpu_hash", &keyed), Some(1));
+        let own = Share::Own { latest: true };
+        assert_eq!(counted(&own, "percpu_hash", &keyed), Some(2));
+        // An element is there on all workers, and zero where none of their packets stored anything.
+        let elements: [&[(u8, [u8; 2])]; 2] = [
+            &[(0, [1, 0]), (1, [0, 9]), (2, [3, 4])],
+            &[(0, [2, 8]), (1, [0, 0]), (2, [5, 4])],
+        ];
+        assert_eq!(counted(&merged, "percpu_array", &elements), Some(2));
+        for not in [
+            Share::merged(&[word(0, 1)], false),
+            Share::Own { latest: false },
+        ] {
+            assert_eq!(counted(&not, "percpu_array", &elements), None);
+        }
     }
 
     #[test]

@@ -102,7 +102,9 @@ fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'stati
         out.push((
             "capacity",
             "each core has a ring of the full size: a record is lost, and the packet that brings it goes the way of \
-             those that find no room, where its core's ring is full"
+             those that find no room, where its core's ring is full, which is counted, whether or not one core's would \
+             be; that one core's would be full where no core's is depends on when its records are taken, and is not \
+             counted"
                 .to_owned(),
         ));
     }
@@ -126,7 +128,8 @@ fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'stati
     if parts.latest {
         out.push((
             "latest",
-            "each core keeps what its own packets stored last, and who reads it from outside sees one core's"
+            "each core keeps what its own packets stored last, and who reads it from outside sees one core's; entries of \
+             which cores hold something else are counted at the end"
                 .to_owned(),
         ));
     }
@@ -153,13 +156,16 @@ fn of_the_core(program: &Program, model: &mut Model, cores: u32) -> Vec<Relaxati
     if processor {
         add(
             "cpu",
-            "results depend on the number of the core that runs a packet, which on one core is always the same",
+            "results depend on the number of the core that runs a packet, which on one core is always the same; not \
+             counted: a run does not know what another number would have shown, and verify gives both sides the number \
+             that the packet had",
         );
     }
     if queue {
         add(
             "queue",
-            "results depend on the receive queue that a packet comes in by, which on one core is always the same",
+            "results depend on the receive queue that a packet comes in by, which on one core is always the same; not \
+             counted, as cpu is not",
         );
     }
     out

@@ -2,6 +2,7 @@
 //! why.
 
 use millrace_dataplane::Share;
+use millrace_dataplane::share::Word;
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
 use millrace_plan::Finder;
@@ -41,8 +42,9 @@ pub enum Held {
     Shared,
     /// each worker has all of it, and all have the same: it is only read, or written at start
     Replicated,
-    /// each worker adds to a part of its own; the sum of the parts is the value
-    Merged,
+    /// each worker adds to these numbers of a part of its own; the sums of the parts' are the value's, and all else in it
+    /// is alike everywhere
+    Merged(Vec<Word>),
     /// each worker has one of its own, which is not compared, and why
     Private(String),
 }
@@ -66,6 +68,17 @@ impl Held {
             _ => Self::Divided,
         }
     }
+
+    /// How an object that is held so stands on the workers, where no plan says it.
+    fn share(&self, object: &StateObject) -> Share {
+        match self {
+            Self::Divided | Self::Alone => Share::divided(object.capacity),
+            Self::Shared => Share::Locked,
+            Self::Replicated => Share::Copied,
+            Self::Merged(words) => Share::merged(words, false),
+            Self::Private(_) => Share::Own { latest: false },
+        }
+    }
 }
 
 /// What is dealt out, and to whom.
@@ -83,11 +96,8 @@ pub struct Deal<'a> {
     pub homes: Vec<(String, u32)>,
     /// tells where entries lie, where a plan says it
     pub finder: Option<Finder>,
-    /// how each object stands on the workers, as `run` has it: whoever looks from outside sees that; none where only
-    /// `held` is known
+    /// how each object stands on the workers, as `run` has it: whoever looks from outside sees that
     pub shares: Vec<Share>,
-    /// objects, by name, of which bytes that nobody adds to are those that any worker stored last
-    pub latest: Vec<String>,
 }
 
 /// The part of a capacity that each of so many workers has.
@@ -130,6 +140,8 @@ impl<'a> Deal<'a> {
         held: Vec<Held>,
     ) -> Self {
         let objects = program.objects.iter().zip(&held);
+        let shares = { objects.clone() }.map(|(o, held)| held.share(o));
+        let shares = shares.collect();
         let divided = objects.filter(|(o, held)| **held == Held::Divided && has_room(o));
         let parts = divided.map(|(o, _)| (o.name.clone(), part(o.capacity, workers)));
         Self {
@@ -138,8 +150,7 @@ impl<'a> Deal<'a> {
             parts: parts.collect(),
             homes: Vec::new(),
             finder: None,
-            shares: Vec::new(),
-            latest: Vec::new(),
+            shares,
             held,
         }
     }

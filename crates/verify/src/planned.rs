@@ -23,8 +23,8 @@ pub fn held(shares: &[Share], program: &Program) -> Vec<Held> {
             Share::Divided { .. } | Share::Merged { .. } if sequence => {
                 Held::Private("what it holds has no keys".into())
             }
-            Share::Merged { .. } => Held::Merged,
-            Share::Own => Held::Private("each CPU has values of its own".into()),
+            Share::Merged { words, .. } => Held::Merged(words.to_vec()),
+            Share::Own { .. } => Held::Private("each CPU has values of its own".into()),
             Share::Copied => Held::Replicated,
             Share::Divided { .. } => Held::Divided,
         }

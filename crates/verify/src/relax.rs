@@ -40,7 +40,7 @@ fn objects<'a>(
     let divided = all.filter(|(_, (o, held))| match held {
         Held::Divided => has_room(o) || sketch(o),
         // Each worker has room for all that one core has.
-        Held::Merged => has_room(o),
+        Held::Merged(_) => has_room(o),
         _ => false,
     });
     divided.map(|(i, (o, _))| (i, o))

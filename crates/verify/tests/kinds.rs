@@ -9,6 +9,8 @@ use std::sync::atomic::AtomicBool;
 use common::*;
 use millrace_dataplane::port::{InputOptions, input};
 use millrace_dataplane::runner::{Entry, Sources};
+use millrace_dataplane::share::Word;
+use millrace_object::program::StateObject;
 use millrace_steer::{Field, Parsed, Steering};
 use millrace_traffic::generate::Spec;
 use millrace_traffic::language::packet;
@@ -165,21 +167,24 @@ ON_PACKET(p)
 fn timers_run_everywhere_and_counters_are_summed() {
     let (_folder, switch) = written("switch", SWITCH);
     let rss = vec![by(&plain_key(), 4, &Field::ALL); 2];
-    let held = |how: Held| -> Vec<Held> {
+    let held = |how: fn(&StateObject) -> Held| -> Vec<Held> {
         let objects = switch.program.objects.iter();
         objects
             .map(|o| {
                 if o.read_only {
                     Held::Replicated
                 } else {
-                    how.clone()
+                    how(o)
                 }
             })
             .collect()
     };
     // All of the globals are one object, whose counters of packets differ from worker to worker while the seconds
     // are the same everywhere: neither sum nor copy, and both are said to be different.
-    for how in [Held::Merged, Held::Replicated] {
+    for how in [
+        |o: &StateObject| sums(o, 8),
+        |_: &StateObject| Held::Replicated,
+    ] {
         let deal = Deal::even(&switch.program, 4, &rss, held(how));
         let found = switch.verify(&deal, Schedule::Seeded(9), &mut traffic(8_000));
         assert!(!found.equal);
@@ -211,10 +216,68 @@ ON_PACKET(p)
 fn counters_of_all_workers_add_up() {
     let (_folder, counts) = written("counts", COUNTS);
     let rss = vec![by(&plain_key(), 4, &Field::ALL); 2];
-    let held = vec![Held::Merged; counts.program.objects.len()];
-    let deal = Deal::even(&counts.program, 4, &rss, held);
+    let held = counts.program.objects.iter().map(|o| sums(o, 8));
+    let deal = Deal::even(&counts.program, 4, &rss, held.collect());
     let found = counts.verify(&deal, Schedule::Seeded(1), &mut traffic(5_000));
     assert!(found.equal && found.entries > 0);
+}
+
+/// A number of two bytes that goes below zero, a count, and between them what is there from the start.
+const NARROW: &str = r#"
+#include <millrace/nf.h>
+
+PORTS(LAN, WAN);
+struct tally { __u16 credit, label; __u32 packets; };
+VECTOR(tallies, struct tally, .capacity = 4);
+
+ON_START(p)
+{
+    struct tally *tally = vector_at(&tallies, 1);
+
+    if (tally)
+        tally->label = 7;
+}
+
+ON_PACKET(p)
+{
+    struct tally *tally = vector_at(&tallies, 1);
+
+    if (!tally)
+        return DROP;
+    tally->credit--;
+    tally->packets++;
+    return FORWARD(peer(p));
+}
+"#;
+
+/// Which numbers are sums, and how wide they are, is declared: no other width fits, and what is no sum is not added.
+#[test]
+fn sums_are_those_of_the_declared_words() {
+    let (_folder, narrow) = written("narrow", NARROW);
+    let rss = vec![by(&plain_key(), 4, &Field::ALL); 2];
+    let word = |offset, bytes| Word { offset, bytes };
+    let verify = |words: &[Word]| {
+        let objects = narrow.program.objects.iter();
+        let held = objects.map(|o| match o.name.as_str() {
+            "tallies" => Held::Merged(words.to_vec()),
+            _ => Held::Replicated,
+        });
+        let deal = Deal::even(&narrow.program, 4, &rss, held.collect());
+        narrow.verify(&deal, Schedule::Seeded(1), &mut traffic(5_000))
+    };
+    let found = verify(&[word(0, 2), word(4, 4)]);
+    assert!(found.equal && found.entries > 0);
+    // Each worker's credit is below zero, so that in wider words their sum carries into the label; a word too few is lost.
+    for wrong in [
+        &[word(0, 8)][..],
+        &[word(0, 4), word(4, 4)],
+        &[word(4, 4)],
+        &[word(0, 2)],
+    ] {
+        let found = verify(wrong);
+        assert!(!found.equal, "{wrong:?}");
+        assert!(found.differences.iter().all(|d| d.kind == Kind::State));
+    }
 }
 
 /// Remembers sources as long as there is room, and says whether it knows one.

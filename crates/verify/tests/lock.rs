@@ -100,7 +100,7 @@ fn a_lock_that_is_dropped_is_caught() {
         let objects = function.program.objects.iter();
         let held = objects.map(|o| match o.name.as_str() {
             "tickets" => Held::Shared,
-            "seen" => Held::Merged,
+            "seen" => sums(o, 8),
             _ => Held::Replicated,
         });
         let deal = Deal::even(&function.program, 4, &rss, held.collect());

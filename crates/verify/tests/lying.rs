@@ -6,6 +6,7 @@ mod common;
 
 use common::*;
 use millrace_dataplane::Share;
+use millrace_dataplane::share::Word;
 use millrace_model::Limits;
 use millrace_object::program::{ObjectId, Program};
 use millrace_plan::{Carried, Plan, Treatment, Wanted};
@@ -47,7 +48,14 @@ fn shares(plan: &Plan, program: &Program) -> Vec<Share> {
     objects
         .map(|(id, object)| match plan.treatment(id) {
             Treatment::Shard => Share::divided(object.capacity),
-            Treatment::Merge => Share::merged(&[]),
+            Treatment::Merge => {
+                let said = plan.objects.iter().find(|o| o.id == id).unwrap();
+                let word = |w: &millrace_model::sums::Word| Word {
+                    offset: w.offset as usize,
+                    bytes: w.bytes as usize,
+                };
+                Share::merged(&said.words.iter().map(word).collect::<Vec<_>>(), false)
+            }
             _ => Share::Copied,
         })
         .collect()

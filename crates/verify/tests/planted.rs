@@ -594,7 +594,7 @@ fn found(of: &mut Function, base: Base, wrong: Option<Wrong>) -> Findings {
     let workers = if base == Base::Small { 1 } else { WORKERS };
     let mut held = match base {
         Base::Locked | Base::LockedOwn(_) => of.locked(),
-        Base::Merged(_) => vec![Held::Merged; of.program.objects.len()],
+        Base::Merged(_) => of.program.objects.iter().map(|o| sums(o, 8)).collect(),
         _ => of.divided(),
     };
     let fields = |fields: &[&[Field]; 2]| -> Vec<Steering> {
@@ -621,7 +621,7 @@ fn found(of: &mut Function, base: Base, wrong: Option<Wrong>) -> Findings {
         Some(Wrong::Held(how)) => {
             for held in held
                 .iter_mut()
-                .filter(|h| matches!(h, Held::Divided | Held::Merged))
+                .filter(|h| matches!(h, Held::Divided | Held::Merged(_)))
             {
                 *held = how();
             }

@@ -389,9 +389,11 @@ fn stand(
     for ((id, object), treatment) in (0..).map(ObjectId).zip(&program.objects).zip(treatments) {
         let share = match treatment {
             Treatment::Shard => Share::divided(object.capacity),
-            Treatment::Merge => Share::merged(&words::of(model, id)),
+            Treatment::Merge => Share::merged(&words::of(model, id), words::latest(model, id)),
             Treatment::Lock => Share::Locked,
-            Treatment::Spread if per_cpu(object) && written(model, id) => Share::Own,
+            Treatment::Spread if per_cpu(object) && written(model, id) => Share::Own {
+                latest: words::latest(model, id),
+            },
             Treatment::Spread | Treatment::Alone => Share::Copied,
         };
         // What was built before keeps its size, and so does what is addressed by an index: any worker may need

@@ -1,4 +1,5 @@
-//! Which numbers of an object packets add to, so that what several workers added can be summed.
+//! What packets leave in an object of which each worker has a part: numbers that they add to, so that what several workers
+//! added can be summed, and what was stored last.
 
 use millrace_dataplane::share::Word;
 use millrace_model::Model;
@@ -14,4 +15,10 @@ pub fn of(model: &Model, object: ObjectId) -> Vec<Word> {
         bytes: w.bytes as usize,
     };
     words.iter().map(word).collect()
+}
+
+/// Whether packets store bytes in it that none reads again: each worker keeps what its own stored last.
+pub fn latest(model: &Model, object: ObjectId) -> bool {
+    let parts = model.objects.get(object.0).and_then(|o| o.parts.as_ref());
+    parts.is_some_and(|p| p.latest)
 }

@@ -7,7 +7,7 @@ use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
 use crate::mailbox::{Desk, Job};
 use crate::memory::Memory;
-use crate::share::{self, Count, Share};
+use crate::share::{self, Count, Latest, Share};
 
 /// Completes the account once the workers have ended; a worker that died is none.
 pub fn complete(
@@ -106,7 +106,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
 /// Adds what a worker has of the state objects at the end; `counts` has a place for each.
 fn objects(
     account: &mut Account,
-    counts: &mut Vec<Count>,
+    counts: &mut Vec<(Count, Latest)>,
     shared: &Shared,
     worker: &mut Worker,
     first: bool,
@@ -123,7 +123,10 @@ fn objects(
                 _ => None,
             };
             if first {
-                counts.push(Count::new(&share, &object.kind));
+                counts.push((
+                    Count::new(&share, &object.kind),
+                    Latest::new(&share, &object.kind),
+                ));
                 account.objects.push(ObjectAccount {
                     name: shared.lives.named(&stage.life.name, &object.name),
                     kind: object.kind.clone(),
@@ -137,9 +140,12 @@ fn objects(
             let now = worker.clock;
             let full = stage.full(index).unwrap_or(0);
             let once = stage.is_shared(index) && !first;
-            if let (Some(seen), Some(count)) = (account.objects.get_mut(at), counts.get_mut(at)) {
+            if let (Some(seen), Some((count, latest))) =
+                (account.objects.get_mut(at), counts.get_mut(at))
+            {
                 if let Some(instance) = stage.instance() {
                     count.add(instance, index, now);
+                    latest.add(instance, index, now);
                 }
                 // One for all workers is one.
                 seen.bytes += if once { 0 } else { object.bytes };
@@ -154,9 +160,10 @@ fn objects(
 }
 
 /// What all workers together have, and whose parts have never been full.
-fn tidy(account: &mut Account, counts: Vec<Count>, beyond: &mut BTreeMap<String, u64>) {
-    for (object, count) in account.objects.iter_mut().zip(counts) {
+fn tidy(account: &mut Account, counts: Vec<(Count, Latest)>, beyond: &mut BTreeMap<String, u64>) {
+    for (object, (count, latest)) in account.objects.iter_mut().zip(counts) {
         share::note(beyond, &object.kind, count.beyond(object.capacity));
+        latest.note(beyond);
         object.entries = count.whole();
         if !object.full_by_worker.is_empty() && count.each.len() == object.full_by_worker.len() {
             object.by_worker = count.each;

@@ -9,7 +9,6 @@ mod keyed;
 mod leased;
 mod lying;
 mod outside;
-mod sum;
 pub(crate) mod value;
 
 use std::collections::BTreeMap;
@@ -83,7 +82,8 @@ pub fn base(program: &Program, held: &[Held], lane: &mut Lane<'_>, now: u64) -> 
     objects
         .map(|(i, (o, held))| {
             let indexed = o.kind.addressing == Addressing::Index || o.kind.name == "global";
-            let needed = !matches!(held, Held::Private(_) | Held::Replicated) && indexed;
+            let compared = matches!(held, Held::Divided | Held::Alone | Held::Shared);
+            let needed = compared && indexed;
             if needed {
                 copy.entries(i, now).unwrap_or_default()
             } else {
@@ -161,7 +161,7 @@ pub fn compare(
         let mut seen = Seen {
             object,
             how,
-            share: deal.shares.get(index).filter(|_| deal.workers > 1),
+            share: deal.shares.get(index),
             base,
             bijection,
             numbers: &mut numbers,
@@ -180,8 +180,7 @@ pub fn compare(
             let mut differences = seen.compare(&holding);
             if let Some(share) = seen.share {
                 let other = |d: &EntryDifference| !differences.iter().any(|o| o.key == d.key);
-                let latest = deal.latest.contains(&object.name);
-                let more = outside::compare(share, &holding, seen.numbers, latest).into_iter();
+                let more = outside::compare(share, &holding, seen.numbers).into_iter();
                 let more: Vec<_> = more.filter(other).collect();
                 differences.extend(more);
             }
@@ -211,9 +210,8 @@ impl Seen<'_> {
         let single = self.object.kind.name == "global";
         match (self.how, self.object.kind.addressing) {
             (Held::Private(_), _) => Vec::new(),
-            // Exactly what a reader sees, where that is known.
-            (Held::Merged, _) if self.share.is_some() => Vec::new(),
-            (Held::Merged, _) => sum::compare(holding, self.base),
+            // What a reader sees (`outside.rs`) is all that can be said of the parts: the sums.
+            (Held::Merged(_), _) => Vec::new(),
             (Held::Replicated, _) => keyed::same_everywhere(holding),
             (Held::Divided | Held::Alone | Held::Shared, Addressing::Lease) => {
                 leased::compare(holding, self.bijection, self.numbers)

@@ -8,16 +8,11 @@ use millrace_dataplane::share::cleared;
 
 use super::{EntryDifference, Holding, Numbers};
 
-/// Each entry that is seen on one core is seen on many, with the same value, and no other one. With `latest` bytes to
-/// which nobody adds are what any worker stored last.
+/// Each entry that is seen on one core is seen on many, with the same value, and no other one. Where packets store what they do not
+/// read again, bytes to which nobody adds are what any worker stored last.
 ///
 /// Where the program leased numbers, which keys and values may hold, the comparison of the parts says all.
-pub fn compare(
-    share: &Share,
-    holding: &Holding,
-    numbers: &Numbers,
-    latest: bool,
-) -> Vec<EntryDifference> {
+pub fn compare(share: &Share, holding: &Holding, numbers: &Numbers) -> Vec<EntryDifference> {
     if !numbers.is_empty() {
         return Vec::new();
     }
@@ -28,7 +23,7 @@ pub fn compare(
         let parts = parts.iter().filter(|(worker, _)| counts(*worker));
         let values: Vec<Vec<u8>> = parts.map(|(_, value)| value.clone()).collect();
         match (holding.sequential.get(*key), share.value(key, &values)) {
-            (Some(here), Some(there)) => !same(share, here, &there, latest),
+            (Some(here), Some(there)) => !same(share, here, &there),
             (None, None) => false,
             _ => true,
         }
@@ -37,9 +32,12 @@ pub fn compare(
     keys.map(|key| holding.differs(key)).collect()
 }
 
-fn same(share: &Share, here: &[u8], there: &[u8], latest: bool) -> bool {
+fn same(share: &Share, here: &[u8], there: &[u8]) -> bool {
     match share {
-        Share::Merged { words } if latest && here.len() == there.len() => {
+        Share::Merged {
+            words,
+            latest: true,
+        } if here.len() == there.len() => {
             let besides = cleared(words, here).into_iter().zip(cleared(words, there));
             let mut all = here.iter().zip(there).zip(besides);
             // A byte that differs behind its words is none of theirs.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Config, Homes};
+use millrace_dataplane::share::Word;
 use millrace_emit::cache::Cache;
 use millrace_emit::lock::Test;
 use millrace_object::Program;
+use millrace_object::program::StateObject;
 use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
 use millrace_verify::{
     Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, VerifyError, Wanted, text,
@@ -297,6 +299,12 @@ impl Build for Builder<'_> {
             _ => sources.built(wanted, self.0.dropped).0,
         })
     }
+}
+
+/// Each worker adds to all numbers of an object's values, which are so many bytes wide.
+pub fn sums(object: &StateObject, bytes: usize) -> Held {
+    let offsets = (0..object.value_bytes as usize).step_by(bytes);
+    Held::Merged(offsets.map(|offset| Word { offset, bytes }).collect())
 }
 
 /// A model that hashes whatever it is told to.

@@ -82,13 +82,6 @@ pub fn planned(
     })
 }
 
-/// Objects of which the plan says that what was stored last may be any worker's.
-fn latest(plan: Option<&Plan>) -> Vec<String> {
-    let relaxations = plan.map_or(&[][..], |p| p.relaxations.as_slice());
-    let latest = relaxations.iter().filter(|r| r.name == "latest");
-    latest.map(|r| r.object.clone()).collect()
-}
-
 impl Planned {
     fn several(&self) -> Option<&Arrangement> {
         match &self.how {
@@ -127,7 +120,6 @@ impl Planned {
             finder: several
                 .and_then(|a| a.plan.as_ref())
                 .map(|plan| plan.finder(&self.dispatch)),
-            latest: latest(self.plan()),
             shares: several.map_or_else(Vec::new, Arrangement::of_program),
         }
     }

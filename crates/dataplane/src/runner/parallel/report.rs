@@ -9,7 +9,7 @@ use crate::clock::Rate;
 use crate::mailbox::Desk;
 use crate::memory::Memory;
 use crate::module::Instance;
-use crate::share::{self, Count, Share};
+use crate::share::{self, Count, Latest, Share};
 
 impl Reader {
     /// Adds up what the workers say; one that died says nothing.
@@ -89,15 +89,18 @@ fn objects(
         let copied = Share::Copied;
         let share = shares.get(index).unwrap_or(&copied);
         let mut count = Count::new(share, &object.kind);
+        let mut latest = Latest::new(share, &object.kind);
         let mut bytes = 0_u64;
         for (number, instance) in instances.iter_mut().enumerate() {
             count.add(instance, index, now);
+            latest.add(instance, index, now);
             // One for all workers is there once.
             if number == 0 || !instance.module().is_shared(index) {
                 bytes = bytes.saturating_add(object.bytes);
             }
         }
         share::note(beyond, &object.kind, count.beyond(object.capacity));
+        latest.note(beyond);
         let mut account = ObjectAccount {
             name: object.name,
             kind: object.kind,
