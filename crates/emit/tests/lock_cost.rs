@@ -61,7 +61,8 @@ fn what_time_costs() {
     let bench = Bench::new();
     for (name, shared) in [
         ("bridge", &["stations"][..]),
-        ("lb", &["backends", "table"]),
+        // All that its timer works on beside its table.
+        ("lb", &["backends", "slots", "progress", "table", "walks"]),
     ] {
         let program = nf::load(&bench, name);
         let there = |n: &&&str| program.objects.iter().any(|o| o.name == **n);
@@ -72,15 +73,20 @@ fn what_time_costs() {
         };
         let text = bench.shared_text(&program, &plain);
         // As it is, and with packets keeping the time that they came with.
-        let own = text.replace(
-            "lock_time_read(&self->shared->lock, self->core, packets[i]->time)",
-            "packets[i]->time",
-        );
-        let own = own.replace(
-            "lock_time_write(&self->shared->lock, pkt->time)",
-            "pkt->time",
-        );
-        assert_ne!(own, text);
+        let kept = [
+            (
+                "lock_time_read(&self->shared->lock, self->core, packets[i]->time)",
+                "packets[i]->time",
+            ),
+            (
+                "lock_time_write(&self->shared->lock, pkt->time)",
+                "pkt->time",
+            ),
+        ];
+        let own = kept.iter().fold(text.clone(), |text, (moved, own)| {
+            assert!(text.contains(moved), "there is no `{moved}` any more");
+            text.replace(moved, own)
+        });
         let modules = [("own", &own), ("moved", &text)];
         let modules = modules.map(|(n, t)| bench.build(&format!("{name}-{n}"), t, Build::Plain));
         for workers in [1, 2] {
@@ -92,20 +98,29 @@ fn what_time_costs() {
                 workers,
                 plain: false,
                 burst: 32,
-                rounds: 1000,
+                rounds: 100,
             };
             let mut ratios = Vec::new();
-            for _ in 0..15 {
+            // A turn that nobody has disturbed is the shortest.
+            let mut best = [f64::INFINITY; 2];
+            for _ in 0..201 {
                 let ticks = modules.each_ref().map(|module| {
                     let run = bench.work(&program, module, Build::Plain, way, &events);
                     run.unwrap().ticks as f64
                 });
                 ratios.push(ticks[1] / ticks[0]);
+                for (best, ticks) in best.iter_mut().zip(ticks) {
+                    *best = best.min(ticks);
+                }
             }
             ratios.sort_by(f64::total_cmp);
             println!(
-                "{name}, {workers} workers: {:.3} of the time without ({:.3} to {:.3})",
-                ratios[7], ratios[0], ratios[14]
+                "{name}, {workers} workers: {:.3} of the time without by the best turns; {:.3} by the median, half of them \
+                 {:.3} to {:.3}",
+                best[1] / best[0],
+                ratios[100],
+                ratios[50],
+                ratios[150]
             );
         }
     }
