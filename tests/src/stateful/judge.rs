@@ -201,7 +201,7 @@ fn held(
         out.skipped.push(format!("{name} was counted {n} times"));
         return Ok(Vec::new());
     }
-    // The one relaxation that cannot be counted: nobody knows what another CPU's number would have done.
+    // This cannot be counted: a run does not know what another CPU's number would have done.
     if out.relaxations.iter().any(|r| r.starts_with("cpu")) {
         out.skipped
             .push("the plan says that the CPU's number shows".to_owned());
@@ -212,8 +212,9 @@ fn held(
     let shows =
         |s: &Source| matches!(s, Source::Leased { mismatch, .. } if *mismatch != Mismatch::AsMiss);
     if out.relaxations.iter().any(|r| r == "capacity of ring") {
-        out.skipped
-            .push("whether a ring has room is listed as a relaxation, and not counted".to_owned());
+        out.skipped.push(
+            "whether one core's ring is full where no core's is cannot be counted".to_owned(),
+        );
         return Ok(Vec::new());
     }
     let homed = out.objects.iter().any(|o| o[0] == "leases" && o[2] == "R6");
