@@ -18,17 +18,15 @@ pub fn run(data: &[u8]) {
         drop(check(&program, &options));
     }
     let program = support::generate::program(data);
-    if check(&program, &options).is_err() {
+    let Ok(checked) = check(&program, &options) else {
         return;
-    }
+    };
     for length in [0, 14, 33, 34, 64] {
         let packet: Vec<u8> = data.iter().copied().cycle().take(length).collect();
         for entry in &program.entries {
-            let end = Machine::new(&program, &packet, length as u64).run(
-                entry.function,
-                entry.role,
-                1_000_000,
-            );
+            let mut machine = Machine::new(&program, &packet, length as u64);
+            machine.begin_as_proved(&checked);
+            let end = machine.run(entry.function, entry.role, 1_000_000);
             assert!(matches!(end, Ok(End::Verdict(_))), "{end:?}\n{program}");
         }
     }

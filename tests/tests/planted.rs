@@ -120,8 +120,13 @@ fn interpreted(hole: Planted) -> Option<usize> {
     let classes = classes(hole);
     (1..=QUICK).find(|made| {
         let insns = of_class(&mut random, classes[made % classes.len()]);
-        concerned(&insns, hole) && trips(&insns, &mut random, PACKETS)
+        concerned(&insns, hole) && trips_with(hole, &insns, &mut random)
     })
+}
+
+/// Whether the interpreter sees what a program does that is admitted with the hole.
+fn trips_with(hole: Planted, insns: &[Insn], random: &mut ChaCha8Rng) -> bool {
+    planted::with(Some(hole), || trips(insns, &options(), random, PACKETS))
 }
 
 /// What found a hole, after how many programs; none if nothing did.
@@ -138,7 +143,7 @@ fn hunt(bench: &Bench, hole: Planted) -> Option<(&'static str, usize)> {
     for made in 1..=MOST {
         let insns = of_class(&mut random, classes[made % classes.len()]);
         if concerned(&insns, hole) {
-            if trips(&insns, &mut random, PACKETS) {
+            if trips_with(hole, &insns, &mut random) {
                 return Some(("interpreter", made));
             }
             bodies.push(insns);

@@ -275,12 +275,13 @@ fn breaking(rules: &[Rule]) -> BTreeMap<Rule, Broken> {
         let Some(rule) = rules.iter().copied().find(|r| Some(r.name()) == broken) else {
             continue;
         };
-        if done(&rule) || check(&alone, &options(vec![rule])).is_err() {
+        let off = options(vec![rule]);
+        if done(&rule) || check(&alone, &off).is_err() {
             continue;
         }
         let broken = found.entry(rule).or_default();
         broken.tried += 1;
-        if trips(&insns, &mut random, MANY) {
+        if trips(&insns, &off, &mut random, MANY) {
             broken.bodies.insert(broken.trips, insns);
             broken.trips += 1;
         } else {

@@ -99,6 +99,7 @@ pub fn expand_timed(
         caller: None,
         stack_bytes: 0,
         arguments: 5,
+        zeroed: Vec::new(),
         expansion: Some(driver.expansion),
     };
     let laid = e.lay(frame, &driver.insns, &|_| (0, line.clone()), None)?;
@@ -174,6 +175,7 @@ impl<'a> Expander<'a> {
             caller: from.frame,
             stack_bytes: 0,
             arguments: from.arguments,
+            zeroed: Vec::new(),
             expansion: None,
         };
         let place = |pc: usize| (pc, function.lines.get(pc).cloned().flatten());
@@ -335,6 +337,7 @@ impl<'a> Expander<'a> {
             caller: Some(caller),
             stack_bytes: 0,
             arguments: 5,
+            zeroed: Vec::new(),
             expansion: Some(driver.expansion),
         };
         let line = self.flow.steps.get(step).and_then(|s| s.line.clone());

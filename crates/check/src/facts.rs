@@ -86,6 +86,9 @@ pub struct Frame {
     pub stack_bytes: u32,
     /// how many of `r1` to `r5` it is called with; the others are uninitialised
     pub arguments: u8,
+    /// bytes that the frame begins with as zeros, `from..to` from `r10`, ascending: those that may be read before
+    /// the function writes them. Steps at its start store the zeros (`zero`)
+    pub zeroed: Vec<(i32, i32)>,
     /// the frame is none of `function`'s own, but what a call in it stands for: all its steps have the
     /// call's `pc` and line
     pub expansion: Option<Expansion>,

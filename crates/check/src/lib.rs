@@ -24,6 +24,7 @@ pub mod rule;
 pub mod rules;
 pub mod state;
 pub mod timed;
+pub mod zero;
 
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,13 @@
 //! What every rule has at hand: the program, the flow, and where facts are gathered.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use millrace_object::program::{ObjectId, Program, Role, StateObject};
 
 use crate::Options;
 use crate::collect::Collector;
-use crate::facts::{Flow, StepId};
+use crate::facts::{Flow, FrameId, StepId};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 
@@ -27,6 +27,10 @@ pub struct Machine<'a> {
     pub at: StepId,
     /// steps that have added a number to a pointer, or passed one as a size
     pub numbers: RefCell<HashSet<StepId>>,
+    /// gather the stack bytes that are read before they are written, instead of refusing them (`zero`)
+    pub gathers: bool,
+    /// what was gathered: by frame, one bit a byte, lowest first
+    pub unwritten: RefCell<BTreeMap<FrameId, [u64; 8]>>,
 }
 
 impl Machine<'_> {
@@ -46,10 +50,21 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a test has switched a rule off.
+    /// Whether a test has switched a rule off, or what it refuses is gathered.
     #[must_use]
     pub fn off(&self, rule: Rule) -> bool {
-        self.options.disabled.contains(&rule)
+        self.gathers && rule == Rule::UninitialisedStack || self.options.disabled.contains(&rule)
+    }
+
+    /// Gathers stack bytes that are read and have not been written.
+    pub fn reads_unwritten(&self, frame: FrameId, bytes: [u64; 8]) {
+        if self.gathers {
+            let mut all = self.unwritten.borrow_mut();
+            let known = all.entry(frame).or_default();
+            for (k, b) in known.iter_mut().zip(bytes) {
+                *k |= b;
+            }
+        }
     }
 
     /// A result of which, with its rule switched off, nothing is known but that it goes on.

@@ -9,7 +9,7 @@ use crate::facts::{Access, Flow, Op, Refusal, StepId};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
 use crate::rule::Rule;
-use crate::{Options, Statistics, dispatch, expand, part};
+use crate::{Options, Statistics, dispatch, expand, part, zero};
 
 /// All explorations together may take so many times what one may.
 const TRIES: u64 = 4;
@@ -58,10 +58,28 @@ fn prove_flow(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let (mut layouts, mut parted, before) = (1, 0, statistics.visits);
+    let mut unwritten: Option<(StepId, Fault)> = None;
     let (facts, carrying) = loop {
         let mut plan = Plan::new(program, &flow, role);
-        let explored = search(program, role, &flow, options, &mut plan, statistics)
-            .map_err(|(step, fault)| refusal(program, &flow, step, fault))?;
+        plan.gathers = unwritten.is_some();
+        let explored = search(program, role, &flow, options, &mut plan, statistics);
+        if let Some((step, fault)) = unwritten.take() {
+            // Another rule that is broken goes first: no zeros mend that.
+            let explored = explored.map_err(|(step, f)| refusal(program, &flow, step, f))?;
+            drop(plan);
+            let shown = refusal(program, &flow, step, fault);
+            if !zero::begin(&mut flow, &explored.unwritten) {
+                return Err(shown);
+            }
+            continue;
+        }
+        let explored = match explored {
+            Err(fault) if fault.1.rule == Rule::UninitialisedStack => {
+                unwritten = Some(fault);
+                continue;
+            }
+            other => other.map_err(|(step, fault)| refusal(program, &flow, step, fault))?,
+        };
         let several = explored.facts.several();
         if several.is_empty() {
             let decided = explored.facts.decided();

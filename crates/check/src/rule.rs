@@ -52,7 +52,7 @@ rules! {
     OpaquePointer "opaque-pointer"
     /// use of a register that holds nothing
     UninitialisedRegister "uninitialised-register"
-    /// use of stack bytes never written
+    /// use of stack bytes that hold no number: what is left of an address
     UninitialisedStack "uninitialised-stack"
     /// use of a pointer into the packet of before a move
     StalePacketPointer "stale-packet-pointer"

@@ -104,6 +104,18 @@ impl FrameState {
         })
     }
 
+    /// Those of these bytes that are not initialised.
+    #[must_use]
+    pub fn uninitialised(&self, at: u16, len: u16) -> [u64; 8] {
+        let mut wanted = FrameState::new(self.id);
+        wanted.mark(at, len, true);
+        let mut missing = wanted.init;
+        for (m, w) in missing.iter_mut().zip(self.init) {
+            *m &= !w;
+        }
+        missing
+    }
+
     /// Marks bytes as initialised, or not.
     pub fn mark(&mut self, at: u16, len: u16, initialised: bool) {
         for b in at..at.saturating_add(len) {

@@ -4,7 +4,7 @@
 
 mod support;
 
-use millrace_check::{Options, Statistics, check_with_statistics};
+use millrace_check::{Options, Statistics, check, check_with_statistics};
 use support::assemble;
 
 #[track_caller]
@@ -109,8 +109,13 @@ fn what_only_the_unrolled_loop_shows() {
             "r2 = r10\nr2 += -8\nr3 = 0\nagain:\n*(u8 *)(r2 + 0) = 7\nr2 += 1\nr3 += 1\nif r3 < {n} goto again\nr0 = *(u64 *)(r10 - 8)\nexit"
         )
     };
-    accepts(&with(8));
-    refuses("uninitialised-stack", &with(7));
+    let zeroed = |n: i32| {
+        let program = support::assemble(&with(n));
+        let checked = check(&program, &Options::default()).unwrap();
+        checked.flows[0].frames[0].zeroed.clone()
+    };
+    assert_eq!(zeroed(8), []);
+    assert_eq!(zeroed(7), [(-1, 0)]);
     refuses("stack-bounds", &with(9));
 }
 

@@ -173,18 +173,19 @@ fn values_without_a_key() {
         )
     };
     const WRITTEN: &str = "*(u32 *)(r10 - 12) = 1\n*(u64 *)(r10 - 8) = 1\n";
-    const HALF: &str = "*(u64 *)(r10 - 8) = 1\n";
+    // Half of an address is left.
+    const SPOILT: &str = "*(u64 *)(r10 - 8) = r10\n*(u32 *)(r10 - 8) = 1\n";
     const READ: &str = "r3 = *(u64 *)(r10 - 8)\n";
     for (rule, object, helper, before, after) in [
         ("ok", "q", "map_push_elem", WRITTEN, ""),
-        ("uninitialised-stack", "q", "map_push_elem", HALF, ""),
+        ("uninitialised-stack", "q", "map_push_elem", SPOILT, ""),
         // What is taken out need not have been written, and is afterwards.
         ("ok", "q", "map_pop_elem", "", READ),
         ("ok", "q", "map_peek_elem", "", READ),
         // A filter is asked, so the value is read.
         ("ok", "b", "map_push_elem", WRITTEN, ""),
         ("ok", "b", "map_peek_elem", WRITTEN, ""),
-        ("uninitialised-stack", "b", "map_peek_elem", HALF, ""),
+        ("uninitialised-stack", "b", "map_peek_elem", SPOILT, ""),
         ("helper-argument", "b", "map_pop_elem", WRITTEN, ""),
         ("helper-argument", "q", "map_lookup_elem", WRITTEN, ""),
         ("helper-argument", "q", "map_delete_elem", WRITTEN, ""),

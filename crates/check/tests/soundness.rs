@@ -32,9 +32,9 @@ fn try_programs(programs: u64, disabled: Vec<Rule>) -> Tally {
         let len = rng.random_range(1..60);
         let bytes: Vec<u8> = (0..len).map(|_| rng.random()).collect();
         let program = generate::program(&bytes);
-        if check(&program, &options).is_err() {
+        let Ok(checked) = check(&program, &options) else {
             continue;
-        }
+        };
         tally.admitted += 1;
         for _ in 0..12 {
             let len = rng.random_range(0..70);
@@ -50,11 +50,9 @@ fn try_programs(programs: u64, disabled: Vec<Rule>) -> Tally {
             let entry = &program.entries[0];
             tally.executions += 1;
             // Two nested loops of forty rounds, a hundred instructions each, are well below this.
-            let end = Machine::new(&program, &packet, rng.random()).run(
-                entry.function,
-                entry.role,
-                1_000_000,
-            );
+            let mut machine = Machine::new(&program, &packet, rng.random());
+            machine.begin_as_proved(&checked);
+            let end = machine.run(entry.function, entry.role, 1_000_000);
             let violation = match end {
                 Ok(End::Verdict(_)) => continue,
                 Ok(End::OutOfSteps) => Violation("does not end".to_owned()),

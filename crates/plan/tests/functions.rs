@@ -324,3 +324,13 @@ fn tcp(from: [u8; 4], to: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
     frame.extend([0; 16]);
     frame
 }
+
+#[test]
+fn padding_that_nobody_writes_is_no_part_of_a_key() {
+    let Some(plan) = program("padded_key") else {
+        return;
+    };
+    assert_eq!(plan.strategy, Strategy::Shard, "{:?}", plan.objects);
+    assert_eq!(decided(&plan, "padded"), (Treatment::Shard, Rule::R1));
+    assert_eq!(counting(&plan, "LAN"), [FROM]);
+}

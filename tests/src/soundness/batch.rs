@@ -137,7 +137,7 @@ impl Bench {
             Some(format!("{what}\n{}", text.unwrap_or_default()))
         };
         let mut expected = None;
-        match interpret(program, &packets) {
+        match interpret(program, &checked, &packets) {
             Ok(all) => {
                 trial.fired = all.fired;
                 expected = Some((all.outcomes, all.entries));

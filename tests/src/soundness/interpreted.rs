@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use millrace_check::reference::{End, Layout, Machine};
+use millrace_check::{Checked, Options, check};
 use millrace_object::insn::Insn;
 use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role, StateObject};
 use rand::{Rng, RngExt};
@@ -64,11 +65,15 @@ pub(super) fn trace(program: &Program) -> Option<ObjectId> {
     program.objects.iter().rposition(shows).map(ObjectId)
 }
 
-/// Whether the interpreter alone sees a program do what no admitted program may, on so many packets.
-pub fn trips(insns: &[Insn], random: &mut impl Rng, packets: usize) -> bool {
+/// Whether the interpreter alone sees a program that the checker, so set, admits do what no admitted program may, on so
+/// many packets.
+pub fn trips(insns: &[Insn], checker: &Options, random: &mut impl Rng, packets: usize) -> bool {
     let program = super::program(&[insns.to_vec()]);
+    let Ok(checked) = check(&program, checker) else {
+        return false;
+    };
     let packets: Vec<Packet> = (0..packets).map(|_| packet(random, 0)).collect();
-    interpret(&program, &packets).is_err()
+    interpret(&program, &checked, &packets).is_err()
 }
 
 /// A packet for a program.
@@ -98,9 +103,13 @@ pub fn packet(random: &mut impl Rng, program: usize) -> Packet {
 
 /// What the interpreter makes of the packets. The error says which program did what: what no admitted program does,
 /// or what depends on where memory lies.
-pub fn interpret(program: &Program, packets: &[Packet]) -> Result<Interpreted, (usize, String)> {
-    let one = interpret_in(program, packets, Layout::Ascending)?;
-    let other = interpret_in(program, packets, Layout::Descending)?;
+pub fn interpret(
+    program: &Program,
+    checked: &Checked,
+    packets: &[Packet],
+) -> Result<Interpreted, (usize, String)> {
+    let one = interpret_in(program, checked, packets, Layout::Ascending)?;
+    let other = interpret_in(program, checked, packets, Layout::Descending)?;
     for ((p, a), b) in packets.iter().zip(&one.outcomes).zip(&other.outcomes) {
         if a != b {
             return Err((
@@ -117,10 +126,12 @@ pub fn interpret(program: &Program, packets: &[Packet]) -> Result<Interpreted, (
 
 fn interpret_in(
     program: &Program,
+    checked: &Checked,
     packets: &[Packet],
     layout: Layout,
 ) -> Result<Interpreted, (usize, String)> {
     let mut machine = Machine::exact_laid_out(program, layout);
+    machine.begin_as_proved(checked);
     machine.ports(PORTS);
     let (mut outcomes, mut fired) = (Vec::new(), 0);
     for (number, p) in (0..).zip(packets) {

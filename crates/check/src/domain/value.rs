@@ -107,9 +107,9 @@ pub enum Gone {
     PacketMoved(StepId),
     /// a record that was given back
     GivenBack(StepId),
-    /// loaded from bytes of the stack that had not been written: the first such byte, from `r10`,
-    /// and the load
-    Stack(i16, StepId),
+    /// loaded from bytes of a frame's stack that had not been written: the first byte of the load from `r10`,
+    /// one bit for each of its bytes that is meant, and the load
+    Stack(FrameId, i16, u8, StepId),
     /// different kinds of value met at the head of a loop
     Join,
 }

@@ -16,13 +16,13 @@ pub mod subsume;
 pub mod terminate;
 pub mod widen;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use millrace_object::program::{Program, Role};
 
 use crate::Options;
 use crate::collect::Collector;
-use crate::facts::{Flow, StepId};
+use crate::facts::{Flow, FrameId, StepId};
 use crate::flow::loops::LoopId;
 use crate::machine::Machine;
 use crate::refuse::Fault;
@@ -79,6 +79,8 @@ pub struct Explored {
     pub visits: u64,
     /// states kept
     pub states: u64,
+    /// stack bytes that are read before they are written, where the plan asks for them
+    pub unwritten: BTreeMap<FrameId, [u64; 8]>,
 }
 
 /// A loop that a way is in.
@@ -139,6 +141,8 @@ impl<'a> Explorer<'a> {
             facts: Collector::new(flow),
             at: StepId(0),
             numbers: Default::default(),
+            gathers: plan.gathers,
+            unwritten: Default::default(),
         };
         let progress = plan
             .counters
@@ -195,6 +199,7 @@ impl<'a> Explorer<'a> {
             numbers,
             visits: self.visits,
             states: self.graph.len() as u64,
+            unwritten: self.m.unwritten.into_inner(),
         })
     }
 

@@ -47,6 +47,8 @@ pub struct Plan<'a> {
     pub thresholds: Vec<u64>,
     needs: Needs,
     budgets: Vec<Option<FrameId>>,
+    /// gather stack bytes that are read before they are written, instead of refusing them
+    pub gathers: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -101,6 +103,7 @@ impl<'a> Plan<'a> {
             counters,
             thresholds: hints::thresholds(flow),
             needs,
+            gathers: false,
         };
         plan.unroll.extend(
             (0..plan.loops.all.len())

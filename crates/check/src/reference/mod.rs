@@ -26,6 +26,9 @@ use millrace_object::helper;
 use millrace_object::insn::{Insn, REGISTERS};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
 
+use crate::facts::Checked;
+use crate::state::STACK;
+
 pub use exact::Target;
 pub use log::{Log, Touch, index_key};
 
@@ -99,6 +102,8 @@ pub struct Machine<'a> {
     log: Option<Log>,
     /// function and instruction of each step, while there is a log
     trail: Vec<(usize, usize)>,
+    /// the bytes of each function's frame that begin as zeros, lowest first; none: all of them
+    zeroed: Option<Vec<Vec<bool>>>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -133,6 +138,7 @@ impl<'a> Machine<'a> {
             exact: None,
             log: None,
             trail: Vec::new(),
+            zeroed: None,
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -146,6 +152,22 @@ impl<'a> Machine<'a> {
             m.forbid_timer(o, at);
         }
         m
+    }
+
+    /// Leaves what a frame begins with unset, but for the bytes of which the proof says that they are zeros
+    /// (`Frame::zeroed`). Reading others is a violation then, as the proof says that nobody does.
+    pub fn begin_as_proved(&mut self, checked: &Checked) {
+        let mut all = vec![vec![false; STACK as usize]; self.program.functions.len()];
+        let flows = checked.running(self.program).flat_map(|r| &r.flow.frames);
+        for frame in flows.filter(|f| f.expansion.is_none()) {
+            for &(from, to) in &frame.zeroed {
+                let bytes = (i64::from(from) + STACK) as usize..(i64::from(to) + STACK) as usize;
+                if let Some(f) = all.get_mut(frame.function.0) {
+                    f[bytes].fill(true);
+                }
+            }
+        }
+        self.zeroed = Some(all);
     }
 
     /// The first instructions executed since [`Machine::record`], in order: function, and index in it.
@@ -341,13 +363,17 @@ impl<'a> Machine<'a> {
     }
 
     fn call(&mut self, function: usize, arguments: [Option<u64>; 5]) -> Call {
-        let stack = self.map(vec![0; 512], false, true);
+        let stack = self.map(vec![0; STACK as usize], true, true);
+        let zeroed = self.zeroed.as_ref().and_then(|z| z.get(function)).cloned();
         if let Some(memory) = self.memory.get_mut(&(stack / APART)) {
             memory.stack = true;
+            if let Some(zeroed) = zeroed {
+                memory.written = zeroed;
+            }
         }
         let mut regs = [None; REGISTERS];
         regs[1..=5].copy_from_slice(&arguments);
-        regs[10] = Some(stack + 512);
+        regs[10] = Some(stack + STACK as u64);
         Call {
             regs,
             function,

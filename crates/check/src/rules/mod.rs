@@ -25,7 +25,7 @@ use crate::domain::{Gone, Scalar, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
-use crate::state::State;
+use crate::state::{STACK, State};
 
 /// What a register holds, if it may be read.
 ///
@@ -33,9 +33,24 @@ use crate::state::State;
 /// `uninitialised-register`, `stale-packet-pointer`, `record-used-after`.
 pub fn read(m: &Machine<'_>, st: &State, reg: Reg) -> Verdict<Value> {
     match st.reg(reg) {
-        Value::Gone(why) => m.or(Err(gone(m, &format!("r{}", reg.0), why)), || {
-            Value::number(Scalar::unknown())
-        }),
+        Value::Gone(why) => {
+            let mut otherwise = Scalar::unknown();
+            if let (Gone::Stack(frame, from, missing, _), true) = (why, m.gathers) {
+                // As it will be once the zeros are stored, where all of it is missing.
+                if [1, 3, 15, 255].contains(&missing) {
+                    otherwise = Scalar::constant(0);
+                }
+                let mut bytes = [0; 8];
+                for i in (0..8).filter(|i| missing >> i & 1 == 1) {
+                    let at = (i64::from(from) + i + STACK) as usize;
+                    bytes[at / 64 % 8] |= 1 << (at % 64);
+                }
+                m.reads_unwritten(frame, bytes);
+            }
+            m.or(Err(gone(m, &format!("r{}", reg.0), why)), || {
+                Value::number(otherwise)
+            })
+        }
         v => Ok(v),
     }
 }
@@ -75,11 +90,12 @@ pub fn gone(m: &Machine<'_>, what: &str, why: Gone) -> Fault {
             ),
             "Use the record only before it is submitted or discarded.",
         ),
-        Gone::Stack(byte, at) => Fault::new(
+        Gone::Stack(_, from, missing, at) => Fault::new(
             Rule::UninitialisedStack,
             format!(
-                "{what} was loaded at {} from the stack, where byte {byte} had not been written on this way",
-                m.place(at)
+                "{what} was loaded at {} from the stack, where byte {} holds what is left of an address on this way, or of another kind of value",
+                m.place(at),
+                i32::from(from) + missing.trailing_zeros() as i32
             ),
             "Give the variable a value where it is declared.",
         ),

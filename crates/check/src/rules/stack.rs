@@ -1,4 +1,7 @@
 //! A frame's stack: in bounds, initialised before it is read, pointers kept whole.
+//!
+//! Bytes that the function has not written are zeros, which a flow stores where it needs them (`zero`): what is
+//! refused here as uninitialised is gathered first, and refused if it still is so behind these stores.
 
 use crate::domain::alu::zero_extend;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
@@ -90,13 +93,14 @@ pub fn load(m: &Machine<'_>, st: &State, e: &Extent, size: u8) -> Verdict<Value>
             return Ok(Value::Gone(why));
         }
         if let Some(byte) = frame.first_uninitialised(e.at, e.len) {
-            if m.off(Rule::UninitialisedStack) {
+            if m.off(Rule::UninitialisedStack) && !m.gathers {
                 return Ok(Value::number(Scalar::of_bits(u32::from(size) * 8)));
             }
-            return Ok(Value::Gone(Gone::Stack(
-                (i64::from(byte) - STACK) as i16,
-                m.at,
-            )));
+            let missing = (byte..e.at + e.len)
+                .filter(|&b| !frame.initialised(b, 1))
+                .fold(0, |bits, b| bits | 1 << (b - e.at));
+            let from = (i64::from(e.at) - STACK) as i16;
+            return Ok(Value::Gone(Gone::Stack(e.frame, from, missing, m.at)));
         }
         let number = || Value::number(Scalar::of_bits(u32::from(size) * 8));
         return m.or(frame.load(e.at, size).ok_or_else(partial), number);
@@ -124,18 +128,21 @@ fn require_initialised(
     e: &Extent,
 ) -> Verdict<()> {
     let missing = frame.first_uninitialised(e.at, e.len);
+    if missing.is_some() {
+        m.reads_unwritten(e.frame, frame.uninitialised(e.at, e.len));
+    }
     m.enforce(missing.is_none(), || {
         let from = i64::from(e.at) - STACK;
         let at = missing.map_or(0, |b| i64::from(b) - STACK);
         Fault::new(
             Rule::UninitialisedStack,
             format!(
-                "{} of the stack are read here, but byte {at} (byte {} of the {} read, counted from 0) has not been written on this way",
+                "{} of the stack are read here, but byte {at} (byte {} of the {} read, counted from 0) holds what is left of an address on this way, or of another kind of value",
                 bytes(from, from + i64::from(e.len)),
                 at - from,
                 e.len
             ),
-            "Initialise the whole variable where it is declared, padding included: `struct key k = {};` or `__builtin_memset(&k, 0, sizeof(k));`.",
+            "Write the whole variable, padding included, before it is read: `__builtin_memset(&k, 0, sizeof(k));`.",
         )
     })
 }

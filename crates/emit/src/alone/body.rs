@@ -262,8 +262,11 @@ impl<'a> Body<'a> {
         let frame = &self.slice.flow.frames[step.frame.0];
         let function = &self.slice.program.functions[frame.function.0];
         let slot = function.slots.get(step.pc).copied().unwrap_or_default();
-        // What a call stands for has no slots of its own.
+        // What a call stands for has no slots of its own, and a frame's zeros are nowhere in the program.
+        let zeros =
+            matches!(step.op, Op::Plain(insn) if function.insns.get(step.pc) != Some(&insn));
         let text = match (frame.expansion, step.op) {
+            (None, Op::Plain(insn)) if zeros => format!("{insn} (not written before it is read)"),
             (Some(_), Op::Plain(insn) | Op::Branch { insn, .. }) => insn.to_string(),
             (Some(_), _) => String::new(),
             (None, _) => self.slice.program.text(frame.function, step.pc),

@@ -15,7 +15,7 @@ const KEPT: i16 = -128;
 impl<R: Rng> Generator<'_, R> {
     /// One of them.
     pub(super) fn wrong(&mut self) {
-        match self.random.random_range(0..22) {
+        match self.random.random_range(0..23) {
             0 => {
                 let helper = self.of([35, 4, 999]);
                 self.call_number(helper);
@@ -97,6 +97,13 @@ impl<R: Rng> Generator<'_, R> {
                 self.store(Size::B8, 10, KEPT, Operand::Reg(Reg(7)));
                 let half = self.of([0, 4]);
                 self.load_plain(Size::B4, 3, 10, KEPT + half);
+            }
+            21 => {
+                // What is left of one whose lower half is overwritten.
+                self.store(Size::B8, 10, KEPT, Operand::Reg(Reg(7)));
+                self.store(Size::B4, 10, KEPT, Operand::Imm(1));
+                let (size, at) = self.of([(Size::B4, KEPT + 4), (Size::B8, KEPT)]);
+                self.load_plain(size, 3, 10, at);
             }
             _ => {
                 // A lock of a global, which is not given back.
