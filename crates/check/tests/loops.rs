@@ -168,3 +168,17 @@ fn a_loop_is_named_at_the_branch_that_goes_back() {
     );
     assert_eq!(result.unwrap_err()[0].instruction, 3);
 }
+
+#[test]
+fn the_carries_of_a_checksum_are_folded() {
+    // while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+    let fold = |less: i32| {
+        format!(
+            "r1 = *(u32 *)(r1 + 12)\nif w1 < 65536 goto out\nagain:\nw2 = w1\nw2 >>= 16\nw1 &= 65535\nw1 += w2\nw1 -= {less}\nif w1 > 65535 goto again\nout:\nr0 = 2\nexit"
+        )
+    };
+    let s = accepts(&fold(0));
+    assert!(s.visits < 500, "{s:?}");
+    // 0x10000 comes round as itself.
+    refuses("unbounded-loop", &fold(-0xffff));
+}

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::graph::Anchors;
+use super::graph::{Anchors, NodeId};
 use super::progress::{self, Progress};
 use super::subsume::includes;
 use super::{Explorer, Round, Way, Why, forget, widen};
@@ -16,6 +16,10 @@ pub const STRIDE: u32 = 8;
 
 /// Most states kept at one place; the older ones of a long unrolled loop only cost time and memory.
 const KEPT: usize = 48;
+
+/// Rounds of a loop that is taken round by round in which no more than before is possible, and not the same either.
+/// Folding the carries of a checksum takes three.
+const SHRINKING: usize = 64;
 
 /// Where a way arrives.
 struct Here<'a> {
@@ -196,7 +200,16 @@ impl Explorer<'_> {
                             self.graph.edge(way.node, id, at.entering, true);
                             return Ok(true);
                         }
-                        return Err(Why::Endless);
+                        let open = |id: &&NodeId| {
+                            let node = self.graph.node(**id);
+                            node.is_some_and(|n| !n.complete() && Some(n.entry) == at.entry)
+                        };
+                        // What becomes less may come to an end.
+                        if includes(&way.state, &old, &[])
+                            || here.iter().filter(open).count() >= SHRINKING
+                        {
+                            return Err(Why::Endless);
+                        }
                     }
                     continue;
                 }
