@@ -25,7 +25,7 @@ fn seen(v: &Value) -> Seen {
         Value::Scalar(..) => Kind::Scalar,
         Value::Pointer(p) => match p.region {
             Region::Context => Kind::Context,
-            Region::Packet(_) => Kind::Packet,
+            Region::Packet(_) | Region::Moved(_) => Kind::Packet,
             Region::Meta(_) => Kind::PacketMeta,
             Region::PacketEnd => Kind::PacketEnd,
             Region::Stack(frame) => Kind::Stack {

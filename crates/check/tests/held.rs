@@ -137,7 +137,7 @@ fn tail_calls_end_the_function_that_makes_them() {
     );
     assert_eq!(
         verdict(&in_function(&format!(
-            "r6 = *(u32 *)(r1 + 0)\n{call}\nr0 = r6\nr0 -= r6\nexit"
+            "r6 = *(u32 *)(r1 + 0)\n{call}\nr0 = *(u8 *)(r6 + 0)\nexit"
         ))),
         "stale-packet-pointer"
     );

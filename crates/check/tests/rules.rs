@@ -532,6 +532,43 @@ fn a_moved_packet() {
 }
 
 #[test]
+fn how_long_a_packet_was_that_has_moved() {
+    // r7 = data and r8 = data_end of before the calls.
+    let with = |calls: usize, body: &str| {
+        let call = "r1 = r6\nr2 = 0\ncall xdp_adjust_tail\n".repeat(calls);
+        packet(&format!("r7 = r1\nr8 = r2\n{call}{body}"))
+    };
+    accepts(&with(1, "r8 -= r7"));
+    accepts(&with(
+        1,
+        "*(u64 *)(r10 - 8) = r8\nr3 = *(u64 *)(r10 - 8)\nr3 += 4\nr3 -= r7",
+    ));
+    accepts(&with(1, "w8 -= w7"));
+    accepts(&with(1, "w3 = w8\nw3 -= w7"));
+    // Nothing is known of it but that it is a number.
+    refuses(
+        "stack-bounds",
+        &with(
+            1,
+            "r8 -= r7\nr8 &= 511\nr3 = r10\nr3 -= 500\nr3 += r8\n*(u8 *)(r3 + 0) = 1",
+        ),
+    );
+    for body in [
+        "r3 = *(u8 *)(r7 + 0)",
+        "*(u8 *)(r7 + 0) = 1",
+        "r3 = r7\nr3 += 14\nif r3 > r8 goto out",
+        "if r7 == r8 goto out",
+        // One of them is of the packet as it is now.
+        "r3 = *(u32 *)(r6 + 4)\nr3 -= r7",
+        "r3 = *(u32 *)(r6 + 4)\nif r7 > r3 goto out",
+    ] {
+        refuses("stale-packet-pointer", &with(1, body));
+    }
+    // Which of two moves they are of before is forgotten.
+    refuses("stale-packet-pointer", &with(2, "r8 -= r7"));
+}
+
+#[test]
 fn sizes_for_helpers() {
     let with = |bound: &str| {
         format!(

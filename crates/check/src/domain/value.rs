@@ -103,7 +103,7 @@ pub enum Gone {
     Never,
     /// overwritten by a call (`r1` to `r5`)
     Call(StepId),
-    /// a packet pointer of before a call that may move the packet
+    /// a packet pointer of before a call that may move the packet, and of before another one
     PacketMoved(StepId),
     /// a record that was given back
     GivenBack(StepId),
@@ -125,6 +125,9 @@ pub enum Region {
     Meta(Id),
     /// one past the packet's last byte
     PacketEnd,
+    /// the packet, its metadata or its end as they were before this call, which may have moved them: good for a
+    /// difference, and for nothing else. All such pointers are of before the same call, the last that moved the packet
+    Moved(StepId),
     /// a frame's stack, counted from its `r10`
     Stack(FrameId),
     /// a state object itself
@@ -205,6 +208,15 @@ impl Pointer {
     #[must_use]
     pub fn of_packet(&self) -> bool {
         matches!(
+    /// The call that may have moved the packet since this pointer was made.
+    #[must_use]
+    pub fn moved(&self) -> Option<StepId> {
+        match self.region {
+            Region::Moved(at) => Some(at),
+            _ => None,
+        }
+    }
+
             self.region,
             Region::Packet(_) | Region::Meta(_) | Region::PacketEnd
         )

@@ -87,7 +87,9 @@ fn combined(
             Value::Pointer(shift(m, st, width, p, minus)?)
         }
         (Value::Pointer(p), Value::Pointer(q)) if op == AluOp::Sub => {
-            relation::distance(m, st, &p, &q, width).ok_or_else(unrelated)?
+            let moved = || super::moved(m, &p).or(super::moved(m, &q));
+            relation::distance(m, st, &p, &q, width)
+                .ok_or_else(|| moved().unwrap_or_else(unrelated))?
         }
         _ => return Err(arithmetic(&format!("{op:?}"))),
     })

@@ -76,7 +76,15 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     }
     if helper.effects.moves_packet && !m.off(Rule::StalePacketPointer) {
         st.rewrite(|v| match v {
-            Value::Pointer(p) if p.of_packet() => Some(Value::Gone(Gone::PacketMoved(at))),
+            Value::Pointer(p) => match p.moved() {
+                Some(before) => Some(Value::Gone(Gone::PacketMoved(before))),
+                None => p.of_packet().then(|| {
+                    Value::Pointer(Pointer {
+                        half: p.half,
+                        ..Pointer::to(Region::Moved(at))
+                    })
+                }),
+            },
             _ => None,
         });
         // The metadata may have grown or gone; the packet's start is a new place.

@@ -84,14 +84,21 @@ pub fn branch(
             match same_object(m, &p, &q) {
                 Some(same) if same == (condition == Condition::Eq) => Ok((Some(st), None)),
                 Some(_) => Ok((None, Some(st))),
-                None => m.or(Err(unrelated()), || (Some(st.clone()), Some(st))),
+                None => m.or(Err(unrelated(m, a, b)), || (Some(st.clone()), Some(st))),
             }
         }
-        _ => m.or(Err(unrelated()), || (Some(st.clone()), Some(st))),
+        _ => m.or(Err(unrelated(m, a, b)), || (Some(st.clone()), Some(st))),
     }
 }
 
-fn unrelated() -> Fault {
+fn unrelated(m: &Machine<'_>, a: Value, b: Value) -> Fault {
+    let moved = [a, b].iter().find_map(|v| match v {
+        Value::Pointer(p) => super::moved(m, p),
+        _ => None,
+    });
+    if let Some(fault) = moved {
+        return fault;
+    }
     Fault::new(
         Rule::PointerComparison,
         "this branch compares a pointer with something that is not known to be a pointer into the same memory; what it finds would tell where the host put things",

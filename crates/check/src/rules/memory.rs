@@ -62,6 +62,9 @@ pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
             "Keep addresses in 64-bit variables (pointers, or `long`).",
         ));
     }
+    if let Some(fault) = super::moved(m, &p) {
+        return Err(fault);
+    }
     let followed = match p.region {
         Region::Object(_) | Region::Inner(_) => Err(Fault::new(
             Rule::OpaquePointer,
@@ -129,9 +132,11 @@ pub fn load(
             (e.access(), stack::load(m, st, &e, size.bytes() as u8)?)
         }
         // Only a switched-off rule gets here.
-        Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
-            (Access::Several, number)
-        }
+        Region::Object(_)
+        | Region::Inner(_)
+        | Region::Function(_)
+        | Region::PacketEnd
+        | Region::Moved(_) => (Access::Several, number),
     };
     let found = match found {
         Value::Scalar(s, _) if signed => Value::number(alu::sign_extend(
@@ -210,9 +215,11 @@ pub fn writable(
             iterator::untouched(m, st, p, touched(p, off, len), true, verb)?;
             Ok(e.access())
         }
-        Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
-            follow(m, *p, verb).map(|_| Access::Several)
-        }
+        Region::Object(_)
+        | Region::Inner(_)
+        | Region::Function(_)
+        | Region::PacketEnd
+        | Region::Moved(_) => follow(m, *p, verb).map(|_| Access::Several),
     }
 }
 
@@ -236,8 +243,10 @@ pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) 
             format!("this {verb} would read the context as bytes"),
             "Pass a pointer to the stack, a map value or the packet.",
         )),
-        Region::Object(_) | Region::Inner(_) | Region::Function(_) | Region::PacketEnd => {
-            follow(m, *p, verb).map(|_| Access::Several)
-        }
+        Region::Object(_)
+        | Region::Inner(_)
+        | Region::Function(_)
+        | Region::PacketEnd
+        | Region::Moved(_) => follow(m, *p, verb).map(|_| Access::Several),
     }
 }

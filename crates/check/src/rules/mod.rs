@@ -21,7 +21,7 @@ pub mod value;
 
 use millrace_object::insn::Reg;
 
-use crate::domain::{Gone, Scalar, Value};
+use crate::domain::{Gone, Pointer, Scalar, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
@@ -53,6 +53,12 @@ pub fn read(m: &Machine<'_>, st: &State, reg: Reg) -> Verdict<Value> {
         }
         v => Ok(v),
     }
+}
+
+/// The fault of following or comparing a pointer into the packet of before a move; none if it is another one.
+#[must_use]
+pub fn moved(m: &Machine<'_>, p: &Pointer) -> Option<Fault> {
+    (p.moved()).map(|at| gone(m, "what is used here", Gone::PacketMoved(at)))
 }
 
 /// The fault of reading something that is not there.

@@ -35,6 +35,7 @@ pub fn same_memory(m: &Machine<'_>, p: &Pointer, q: &Pointer) -> bool {
             a == b && (one || planted::is(Planted::EntriesAsOne))
         }
         (Region::Record { .. }, Region::Record { .. }) => p.id == q.id && p.id != 0,
+        (Region::Moved(_), Region::Moved(_)) => true,
         (Region::Object(_), Region::Object(_)) => planted::is(Planted::MapsAsOne),
         _ => p.of_packet() && q.of_packet(),
     }
@@ -55,7 +56,7 @@ pub fn halves(p: &Pointer) -> bool {
         && (p.of_packet()
             || matches!(
                 p.region,
-                Region::Stack(_) | Region::Value(_) | Region::Record { .. }
+                Region::Stack(_) | Region::Value(_) | Region::Record { .. } | Region::Moved(_)
             ))
 }
 
@@ -73,6 +74,9 @@ pub fn distance(
     }
     let bytes = if p.of_packet() {
         packet::distance(st, p, q)
+    } else if p.moved().is_some() {
+        // Where they were is forgotten.
+        Scalar::unknown()
     } else {
         Scalar::within(p.least() - q.most(), p.most() - q.least())
     };
@@ -95,6 +99,7 @@ pub fn comparable(
         && width == Width::W64
         && !p.half
         && !q.half
+        && p.moved().is_none()
         && same_memory(m, p, q)
 }
 
