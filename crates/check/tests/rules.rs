@@ -569,6 +569,32 @@ fn how_long_a_packet_was_that_has_moved() {
 }
 
 #[test]
+fn an_array_has_all_of_its_values() {
+    let with = |kind: &str, key: &str, body: &str| {
+        let object = format!("object table {kind} key=4 value=16 capacity=4");
+        let call = "r2 = r10\nr2 += -4\nr1 = object table\ncall map_lookup_elem";
+        format!("{object}\n{key}\n{call}\n{body}\nr0 = 1\nexit")
+    };
+    let (constant, load) = ("*(u32 *)(r10 - 4) = 3", "r1 = *(u64 *)(r0 + 8)");
+    accepts(&with("array", constant, load));
+    accepts(&with("array", constant, "r0 += 8\n*(u64 *)(r0 + 0) = 1"));
+    accepts(&with(
+        "array",
+        constant,
+        &format!("if r0 == 0 goto on\n{load}\non:"),
+    ));
+    refuses(
+        "value-bounds",
+        &with("array", constant, "r1 = *(u64 *)(r0 + 9)"),
+    );
+    let beyond = "*(u32 *)(r10 - 4) = 4";
+    let varies = "r1 = *(u32 *)(r1 + 12)\nr1 &= 3\n*(u32 *)(r10 - 4) = r1";
+    for (kind, key) in [("array", beyond), ("array", varies), ("hash", constant)] {
+        refuses("unchecked-null", &with(kind, key, load));
+    }
+}
+
+#[test]
 fn sizes_for_helpers() {
     let with = |bound: &str| {
         format!(

@@ -166,6 +166,9 @@ pub struct Pointer {
     pub half: bool,
     /// may be null; pointers with the same id are null together
     pub nullable: bool,
+    /// is not null all the same, because of what was looked up: it may be followed, and comparing it with null says nothing
+    /// new
+    pub sure: bool,
     /// who is null together, or which record it is
     pub id: Id,
 }
@@ -182,6 +185,7 @@ impl Pointer {
             align: 63,
             half: false,
             nullable: false,
+            sure: false,
             id: 0,
         }
     }
@@ -204,10 +208,6 @@ impl Pointer {
         self.off + self.hi
     }
 
-    /// Whether it moves with the packet.
-    #[must_use]
-    pub fn of_packet(&self) -> bool {
-        matches!(
     /// The call that may have moved the packet since this pointer was made.
     #[must_use]
     pub fn moved(&self) -> Option<StepId> {
@@ -217,6 +217,10 @@ impl Pointer {
         }
     }
 
+    /// Whether it moves with the packet.
+    #[must_use]
+    pub fn of_packet(&self) -> bool {
+        matches!(
             self.region,
             Region::Packet(_) | Region::Meta(_) | Region::PacketEnd
         )

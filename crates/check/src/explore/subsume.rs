@@ -157,7 +157,8 @@ impl Names {
     }
 
     fn pointer(&mut self, p: &Pointer, q: &Pointer, a: &State, b: &State) -> bool {
-        if q.nullable && !p.nullable || q.half != p.half || !self.same_id(p.id, q.id) {
+        let less = q.nullable && (!p.nullable || p.sure && !q.sure);
+        if less || q.half != p.half || !self.same_id(p.id, q.id) {
             return false;
         }
         match (p.region, q.region) {

@@ -174,7 +174,7 @@ impl Widening<'_> {
     }
 
     fn pointer(&mut self, p: &Pointer, q: &Pointer, result: &mut State) -> Option<Pointer> {
-        if p.nullable != q.nullable || p.half != q.half {
+        if p.nullable != q.nullable || p.sure != q.sure || p.half != q.half {
             return None;
         }
         let named = p.nullable || matches!(p.region, Region::Record { .. });

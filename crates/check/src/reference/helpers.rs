@@ -1,6 +1,7 @@
 //! Helper calls, by their contracts: arguments are checked, results drawn.
 
 use millrace_object::helper::{self, Arg, Helper, Return};
+use millrace_object::program::StateObject;
 
 use super::{APART, Call, Machine, Violation, violation};
 
@@ -96,8 +97,9 @@ impl Machine<'_> {
         if h.effects.moves_packet {
             self.move_packet();
         }
+        let null =
+            self.draw().is_multiple_of(3) && !self.has_all(h, object.map(|(_, o)| o), given[1])?;
         let object = object.map(|(id, o)| (id, o.shape()));
-        let null = self.draw().is_multiple_of(3);
         let result = match h.returns {
             Return::Scalar { min, max } => {
                 let span = (i128::from(max) - i128::from(min) + 1) as u128;
@@ -119,6 +121,22 @@ impl Machine<'_> {
         c.regs[1..=5].fill(None);
         c.regs[0] = Some(result);
         Ok(())
+    }
+
+    /// Whether a lookup is in an array, by an index that it has.
+    fn has_all(
+        &mut self,
+        h: &Helper,
+        object: Option<&StateObject>,
+        key: u64,
+    ) -> Result<bool, Violation> {
+        let Some(o) = object.filter(|o| ["array", "percpu_array"].contains(&o.kind.name)) else {
+            return Ok(false);
+        };
+        if h.name != "map_lookup_elem" || o.shape().is_some() {
+            return Ok(false);
+        }
+        Ok(self.read(key, 4)?.is_some_and(|index| index < o.capacity))
     }
 
     /// Another packet in place of this one.

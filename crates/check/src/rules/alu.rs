@@ -211,6 +211,7 @@ fn shift(
     if width != Width::W64 {
         return Err(arithmetic("32-bit arithmetic"));
     }
+    p.nullable &= !p.sure;
     m.enforce(!p.nullable, || {
         Fault::new(
             Rule::UncheckedNull,

@@ -2,7 +2,7 @@
 
 use millrace_object::helper::{self, Helper, Return};
 use millrace_object::insn::Reg;
-use millrace_object::program::{FunctionId, ObjectId};
+use millrace_object::program::{FunctionId, ObjectId, StateObject};
 
 use super::arguments::argument;
 use super::stack;
@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
-use crate::state::State;
+use crate::state::{STACK, State};
 
 /// What the arguments of one call have been found to be.
 #[derive(Default)]
@@ -135,6 +135,32 @@ pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault 
     )
 }
 
+/// Whether a lookup finds a value whatever happened before: an array has all of its values, so one with a constant index
+/// of the stack that the array has finds it (the kernel since 6.15, `can_elide_value_nullness`).
+fn always_there(m: &Machine<'_>, st: &State, helper: &Helper, object: ObjectId) -> bool {
+    let whole =
+        |o: &StateObject| ["array", "percpu_array"].contains(&o.kind.name) && o.shape().is_none();
+    let Some(array) = m.object(object).ok().filter(|o| whole(o)) else {
+        return false;
+    };
+    let index = || {
+        let Value::Pointer(key) = st.reg(Reg(2)) else {
+            return None;
+        };
+        let Region::Stack(frame) = key.region else {
+            return None;
+        };
+        let at = u16::try_from(key.fixed()? + STACK).ok()?;
+        let frame = st.frame_of(frame)?;
+        if !frame.initialised(at, 4) {
+            return None;
+        }
+        frame.load(at, 4)?.as_constant()
+    };
+    helper.number == helper::map_lookup_elem::HELPER.number
+        && index().is_some_and(|i| i < array.capacity)
+}
+
 fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Verdict<Value> {
     let owner = || {
         found.object.ok_or_else(|| {
@@ -156,6 +182,7 @@ fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Ve
             };
             Value::Pointer(Pointer {
                 nullable: true,
+                sure: always_there(m, st, helper, object),
                 id,
                 ..Pointer::to(region)
             })

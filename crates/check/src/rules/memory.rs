@@ -34,7 +34,7 @@ pub fn address(m: &Machine<'_>, st: &State, base: Reg, verb: &str) -> Verdict<Po
 /// # Errors
 /// `unchecked-null`, `opaque-pointer`.
 pub fn follow(m: &Machine<'_>, p: Pointer, verb: &str) -> Verdict<Pointer> {
-    m.enforce(!p.nullable, || {
+    m.enforce(!p.nullable || p.sure, || {
         let what = match p.region {
             Region::Value(o) => m.object(o).map_or("a lookup".to_owned(), |o| {
                 format!("a lookup in `{}`", o.name)

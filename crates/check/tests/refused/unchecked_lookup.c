@@ -9,7 +9,7 @@ struct {
 
 SEC("xdp") int prog(struct xdp_md *ctx)
 {
-	__u32 key = 0;
+	__u32 key = ctx->rx_queue_index;
 	__u64 *count = bpf_map_lookup_elem(&counters, &key);
 
 	*count += 1;
