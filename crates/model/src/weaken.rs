@@ -3,7 +3,7 @@
 //! rule holds. And a way of following paths that is otherwise taken only where there are too many.
 
 /// Every rule that can be switched off.
-pub const RULES: [&str; 25] = [
+pub const RULES: [&str; 23] = [
     "observe-guard",
     "observe-told",
     "observe-borders",
@@ -15,9 +15,7 @@ pub const RULES: [&str; 25] = [
     "observe-stored",
     "inert-borders",
     "sums-own",
-    "sums-overlap",
     "sums-observed",
-    "sums-inserted",
     "nothing-records",
     "nothing-percpu",
     "meet-readers",

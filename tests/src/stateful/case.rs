@@ -212,7 +212,7 @@ pub enum When {
 }
 
 /// Where a number comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
     /// a value of an object
     Value {
@@ -249,7 +249,7 @@ pub enum Source {
     Bloom(Key),
     /// whether a ring of few pages had room
     Ring,
-    /// what `bpf_ringbuf_query` says
+    /// how many records a ring ever had, which gets one more
     RingQuery,
     /// the CPU's number
     Cpu,
@@ -265,6 +265,20 @@ pub enum Source {
         held: Held,
         /// what becomes of a packet that does not fit
         mismatch: Mismatch,
+    },
+    /// a value of an object under a key that an entry of another object holds: a packet that finds no such entry makes
+    /// it
+    Through {
+        /// index of the object that holds the key
+        via: usize,
+        /// its key
+        key: Key,
+        /// index of the object that is reached by what it holds
+        object: usize,
+        /// what it holds
+        number: Key,
+        /// whether a packet that stores the key touches the entry under it as well
+        together: bool,
     },
     /// a sketch's estimate
     Sketch(Key),
@@ -296,6 +310,8 @@ pub enum Mismatch {
     Forward,
     /// it is counted, beside what becomes of one whose number is free
     Counted,
+    /// its end is cut off, beside what becomes of one whose number is free: both go to the host
+    Cut,
 }
 
 /// A key, as an expression over the packet.
@@ -443,6 +459,8 @@ pub enum Leak {
     Above(u32),
     /// the lowest bit chooses the port
     Port,
+    /// the lowest bit is added to the verdict
+    Verdict,
     /// a byte of the destination MAC address
     Byte,
     /// which byte of the addresses is written

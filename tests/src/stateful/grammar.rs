@@ -6,12 +6,13 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::aimed::{AIMS, Aim};
 use super::case::{
     Action, Amount, Block, Case, Dialect, Family, HeaderLength, Held, Key, Kind, Leak, Mismatch,
     Miss, Object, Otherwise, Parse, Program, Protocol, Shape, Source, Value, When,
 };
 use super::render::{atomic, shape_of};
-use super::traffic;
+use super::traffic::{self, Traffic};
 
 /// What a program is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +33,12 @@ pub enum Intent {
     Leases,
     /// numbers that come from elsewhere than state
     Other,
+    /// one rule of the plan
+    Aimed(Aim),
 }
+
+/// One in so many runs of seeds is of programs that are aimed at a rule.
+const RUNS: u64 = 5;
 
 /// All of them, as often as they are drawn.
 const INTENTS: [Intent; 13] = [
@@ -55,11 +61,19 @@ const INTENTS: [Intent; 13] = [
 #[must_use]
 pub fn case(seed: u64) -> Case {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let intent = INTENTS[(seed % INTENTS.len() as u64) as usize];
+    let intents = INTENTS.len() as u64;
+    let intent = match seed / intents % RUNS {
+        4 => Intent::Aimed(AIMS[(seed % AIMS.len() as u64) as usize]),
+        _ => INTENTS[(seed % intents) as usize],
+    };
     let program = program(&mut random, intent);
-    // Which number a flow leases may differ, so what comes back must not depend on it.
-    let strangers = intent == Intent::Leases;
-    let packets = traffic::packets(&mut random, strangers);
+    let kind = match intent {
+        // Which number a flow leases may differ, so what comes back must not depend on it.
+        Intent::Leases | Intent::Aimed(Aim::Cut) => Traffic::Strangers,
+        Intent::Aimed(Aim::Odd) => Traffic::Odd,
+        _ => Traffic::Mixed,
+    };
+    let packets = traffic::packets(&mut random, kind);
     Case {
         seed,
         program,
@@ -67,31 +81,39 @@ pub fn case(seed: u64) -> Case {
     }
 }
 
-fn pick<T: Copy>(random: &mut impl Rng, of: &[T]) -> T {
+pub(super) fn pick<T: Copy>(random: &mut impl Rng, of: &[T]) -> T {
     of[random.random_range(0..of.len())]
 }
 
-fn chance(random: &mut impl Rng, one_in: u32) -> bool {
+pub(super) fn chance(random: &mut impl Rng, one_in: u32) -> bool {
     random.random_range(0..one_in) == 0
 }
 
-struct Drawing<'a, R> {
-    random: &'a mut R,
+/// A program that is being drawn.
+pub(super) struct Drawing<'a, R> {
+    pub(super) random: &'a mut R,
     intent: Intent,
     dialect: Dialect,
     parse: Parse,
     objects: Vec<Object>,
-    blocks: Vec<Block>,
+    pub(super) blocks: Vec<Block>,
 }
 
 /// A program of an intent.
 pub fn program(random: &mut impl Rng, intent: Intent) -> Program {
-    let dialect = if intent == Intent::Leases || chance(random, 4) {
-        Dialect::Handlers
-    } else {
-        Dialect::Xdp
+    let aim = match intent {
+        Intent::Aimed(aim) => Some(aim),
+        _ => None,
+    };
+    let dialect = match aim.and_then(Aim::dialect) {
+        Some(dialect) => dialect,
+        None if intent == Intent::Leases || chance(random, 4) => Dialect::Handlers,
+        None => Dialect::Xdp,
     };
     let mut parse = parse(random, dialect);
+    if let Some(aim) = aim {
+        aim.parse(random, &mut parse);
+    }
     if intent == Intent::Leases {
         (parse.family, parse.protocol) = (Family::V4, Protocol::Both);
     }
@@ -254,6 +276,7 @@ impl<R: Rng> Drawing<'_, R> {
                     self.statistics(Leak::None);
                 }
             }
+            Intent::Aimed(aim) => self.aimed(aim),
             Intent::Other => {
                 self.elsewhere();
                 if self.random.random() {
@@ -267,12 +290,12 @@ impl<R: Rng> Drawing<'_, R> {
         }
     }
 
-    fn xdp(&self) -> bool {
+    pub(super) fn xdp(&self) -> bool {
         self.dialect == Dialect::Xdp
     }
 
     /// A key that packets can be separated by, mostly.
-    fn field(&mut self) -> Key {
+    pub(super) fn field(&mut self) -> Key {
         use Key::{
             ByProto, Conversation, Destination, Dport, Dst, Hash, Low, Ordered, Pair, Peers,
             Prefix, Reversed, Side, SixDst, SixNet, SixSrc, Source, Src, Sum, Tuple, Xor,
@@ -356,7 +379,7 @@ impl<R: Rng> Drawing<'_, R> {
     }
 
     /// An object for a key, with a value fit for what is done with it.
-    fn object(&mut self, key: Key, percpu: bool, action: Action) -> usize {
+    pub(super) fn object(&mut self, key: Key, percpu: bool, action: Action) -> usize {
         let natural = match (self.parse.family, key) {
             (Family::Flow, Key::Tuple | Key::Reversed | Key::Conversation) => Shape::Flow,
             _ => shape_of(key),
@@ -404,6 +427,22 @@ impl<R: Rng> Drawing<'_, R> {
             value,
             capacity,
             expires,
+        });
+        self.objects.len() - 1
+    }
+
+    /// A hash table for a key, with values that hold a word.
+    pub(super) fn table(&mut self, key: Key) -> usize {
+        self.objects.push(Object {
+            kind: Kind::Hash,
+            shape: shape_of(key),
+            value: Value {
+                a: 4,
+                b: 4,
+                packed: false,
+            },
+            capacity: 4096,
+            expires: 0,
         });
         self.objects.len() - 1
     }
@@ -551,7 +590,7 @@ impl<R: Rng> Drawing<'_, R> {
     }
 
     /// State under a key, changed in any way, mostly observed.
-    fn keyed(&mut self, key: Key) {
+    pub(super) fn keyed(&mut self, key: Key) {
         use Action::{
             Add, AddTwo, AtomicAdd, Bucket, Count, Exchange, Fetch, Last, Max, Mix, Or, Put,
             Saturate, Window, Xor,

@@ -13,6 +13,7 @@
 //!
 //! What a plan names as a relaxation is left out of the comparison only where the account of the run counts it.
 
+pub mod aimed;
 pub mod capture;
 pub mod case;
 pub mod compare;

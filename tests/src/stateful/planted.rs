@@ -1,7 +1,7 @@
 //! Which generated programs may notice that a rule of the plan is switched off: the others need not be run to see that
 //! they do not.
 
-use super::case::{Action, Amount, Case, Key, Kind, Leak, Miss, Source};
+use super::case::{Action, Amount, Block, Case, Dialect, Key, Kind, Leak, Mismatch, Source};
 
 /// Whether a case may notice that `rule` (one of `millrace_model::weaken::RULES`) is switched off.
 #[must_use]
@@ -36,6 +36,7 @@ pub fn may_notice(case: &Case, rule: &str) -> bool {
             .any(is)
     };
     let above = Leak::Above(0);
+    let handlers = program.dialect == Dialect::Handlers;
     match rule {
         "observe-guard" => leaks(&[Leak::Odd, above, Leak::RecordWhether]),
         "observe-told" => leaks(&[
@@ -49,8 +50,8 @@ pub fn may_notice(case: &Case, rule: &str) -> bool {
         "observe-borders" => leaks(&[Leak::Tail, Leak::Head]),
         "observe-byte" => leaks(&[Leak::Byte]),
         "observe-place" => leaks(&[Leak::Place]),
-        "observe-target" => leaks(&[Leak::Port]),
-        "observe-verdict" => leaks(&[Leak::Odd, above]),
+        "observe-target" => !handlers && leaks(&[Leak::Port]),
+        "observe-verdict" => leaks(&[Leak::Verdict]) || handlers && leaks(&[Leak::Port]),
         "observe-key" => keys(&|k| matches!(k, Key::Of(n) if counted(n))),
         "observe-stored" => program.blocks.iter().any(|b| match &b.source {
             Source::Value { amount, .. } => matches!(amount, Amount::Of(n) if counted(*n)),
@@ -58,22 +59,35 @@ pub fn may_notice(case: &Case, rule: &str) -> bool {
         }),
         "sums-observed" => acts(&[Action::Count, Action::Fetch]) && !percpu,
         "sums-own" => acts(&[Action::AddOwn, Action::AtomicOwn]) && !percpu,
-        "sums-overlap" => acts(&[Action::Overlap]) && !percpu,
-        "sums-inserted" => {
-            let makes = |s: &Source| {
-                matches!(
-                    s,
-                    Source::Value { miss: Miss::Insert, action, .. } if commutes(*action)
-                )
-            };
-            program.clock && program.blocks.iter().any(|b| makes(&b.source))
-        }
         "nothing-records" => {
-            let ring = |s: &Source| matches!(s, Source::Ring | Source::RingQuery);
-            program.blocks.iter().any(|b| ring(&b.source))
+            let query = |b: &Block| b.source == Source::RingQuery && b.leak != Leak::None;
+            program.blocks.iter().any(query)
         }
         "nothing-percpu" | "alone-spread" => percpu && acts(&[Action::Count, Action::Max]),
-        "derived" => keys(&|k| matches!(k, Key::Of(_))),
+        "derived" => {
+            let apart = |s: &Source| {
+                matches!(
+                    s,
+                    Source::Through {
+                        together: false,
+                        ..
+                    }
+                )
+            };
+            program.blocks.iter().any(|b| apart(&b.source))
+        }
+        "inert-borders" => {
+            let cut = |s: &Source| {
+                matches!(
+                    s,
+                    Source::Leased {
+                        mismatch: Mismatch::Cut,
+                        ..
+                    }
+                )
+            };
+            program.blocks.iter().any(|b| cut(&b.source))
+        }
         "merge-spread" => acts(&[Action::Add, Action::AtomicAdd]) && !percpu,
         _ => !percpu,
     }
@@ -89,12 +103,4 @@ fn action(source: &Source) -> Option<Action> {
 /// Whether a value is only added to, and its number shows where it leaks.
 fn shows(action: Action) -> bool {
     matches!(action, Action::Count | Action::Fetch)
-}
-
-/// Whether a value is only added to, and would be merged if nobody looked at it.
-fn commutes(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Count | Action::Fetch | Action::Add | Action::AtomicAdd | Action::AddTwo
-    )
 }

@@ -42,7 +42,7 @@ impl Renderer<'_> {
             out.push_str(structure(shape));
         }
         for (i, object) in self.program.objects.iter().enumerate() {
-            if self.has(|b| object_of(&b.source) == Some(i)) {
+            if self.has(|b| objects_of(&b.source).contains(&Some(i))) {
                 self.object(&mut out, i, object);
             }
         }
@@ -147,8 +147,11 @@ impl Renderer<'_> {
         if self.has(|b| records.contains(&b.leak)) {
             map(out, "records", "RINGBUF", &entries(1 << 20));
         }
-        if self.has(|b| matches!(b.source, Source::Ring | Source::RingQuery)) {
+        if self.has(|b| b.source == Source::Ring) {
             map(out, "ring", "RINGBUF", &entries(4096));
+        }
+        if self.has(|b| b.source == Source::RingQuery) {
+            map(out, "endless", "RINGBUF", &entries(1 << 20));
         }
         if self.has(|b| b.leak == Leak::PerfLength) {
             let body = "\t__uint(key_size, 4);\n\t__uint(value_size, 4);\n";
@@ -180,7 +183,17 @@ impl Renderer<'_> {
             out.push_str("ALLOCATOR(leases, struct leased, .capacity = 4096, .first = 20000);\n\n");
         }
         if self.has(|b| matches!(b.source, Source::Leased { .. })) {
-            out.push_str(LEASED);
+            let cut = |b: &Block| {
+                matches!(
+                    b.source,
+                    Source::Leased {
+                        mismatch: Mismatch::Cut,
+                        ..
+                    }
+                )
+            };
+            let few = self.has(cut);
+            out.push_str(&declared(few));
         }
         for (i, b) in self.program.blocks.iter().enumerate() {
             if let Source::Sketch(key) = b.source {
@@ -239,6 +252,9 @@ impl Renderer<'_> {
         };
         let _ = writeln!(out, "\tint verdict = {verdict}, out = 2 - in;");
         self.blocks(out);
+        if let Some(i) = self.summed() {
+            let _ = writeln!(out, "\tverdict = XDP_DROP + (r{i} & 1);");
+        }
         out.push_str(
             "\treturn verdict == XDP_REDIRECT ? bpf_redirect(out, 0) : verdict;\n}\n\n\
              char _license[] SEC(\"license\") = \"GPL\";\n",
@@ -292,6 +308,7 @@ impl Renderer<'_> {
         let _ = writeln!(out, "\tint drop = 0, out = {out_port};");
         self.blocks(out);
         let otherwise = match self.program.verdict {
+            _ if self.summed().is_some() => "FORWARD(out)",
             Otherwise::Pass => "PASS",
             _ => "FORWARD(out)",
         };
@@ -334,6 +351,12 @@ impl Renderer<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// The block whose number is added to the verdict.
+    fn summed(&self) -> Option<usize> {
+        let mut blocks = self.program.blocks.iter();
+        blocks.position(|b| b.leak == Leak::Verdict)
     }
 
     fn condition(&self, when: When) -> Option<String> {
@@ -405,10 +428,11 @@ impl Renderer<'_> {
                 );
             }
             Source::RingQuery => {
+                // The writer's position: what is left for the reader depends on how far it is.
                 let _ = writeln!(
                     out,
-                    "__u64 mark[8] = {{ src }};\nr{i} = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >> 6;\n\
-                     bpf_ringbuf_output(&ring, mark, sizeof(mark), 0);"
+                    "__u64 mark[7] = {{ src }};\nr{i} = bpf_ringbuf_query(&endless, BPF_RB_PROD_POS) >> 6;\n\
+                     bpf_ringbuf_output(&endless, mark, sizeof(mark), 0);"
                 );
             }
             Source::Cpu => {
@@ -435,11 +459,66 @@ impl Renderer<'_> {
                 );
             }
             Source::Leased { held, mismatch } => out.push_str(&leased(i, *held, *mismatch)),
+            Source::Through {
+                via,
+                key,
+                object,
+                number,
+                together,
+            } => {
+                self.key(out, i, *key, Some(*via));
+                self.through(out, i, [*via, *object], *number, *together);
+            }
             Source::Sketch(key) => {
                 self.key(out, i, *key, None);
                 let _ = writeln!(out, "r{i} = sketch_add(&s{i}, &k{i}, 1);");
             }
         }
+    }
+
+    /// A counter of the second object, under what an entry of the first one holds.
+    fn through(
+        &self,
+        out: &mut String,
+        i: usize,
+        [via, object]: [usize; 2],
+        number: Key,
+        together: bool,
+    ) {
+        let (get, put, once) = match self.xdp() {
+            true => (
+                "bpf_map_lookup_elem",
+                "bpf_map_update_elem",
+                ", BPF_NOEXIST",
+            ),
+            false => ("map_get", "map_put", ""),
+        };
+        let number = self.expression(number);
+        let make = |object: usize, key: &str, a: &str| {
+            format!(
+                "struct v{object} fresh = {{ .a = {a} }};\n{put}(&m{object}, &{key}, &fresh{once});\n"
+            )
+        };
+        let count = |key: &str| {
+            format!(
+                "struct v{object} *w = {get}(&m{object}, &{key});\nif (w) {{\n\tr{i} = w->a;\n\tw->a = r{i} + 1;\n\
+                 }} else {{\n{}}}\n",
+                indented(&make(object, key, "1"))
+            )
+        };
+        let mut first = format!(
+            "__u32 number = {number};\n{}",
+            make(via, &format!("k{i}"), "number")
+        );
+        if together {
+            let _ = write!(first, "{{\n{}}}\n", indented(&count("number")));
+        }
+        let _ = write!(
+            out,
+            "struct v{via} *v = {get}(&m{via}, &k{i});\nif (!v) {{\n{}}} else {{\n\t__u32 number = v->a;\n{}}}\n",
+            indented(&first),
+            indented(&count("number"))
+        );
     }
 
     fn value(
@@ -615,7 +694,8 @@ impl Renderer<'_> {
                     "if (verdict != XDP_DROP)\n\tverdict = XDP_REDIRECT;\nout = (r{i} & 1) + 1;"
                 )
             }
-            Leak::Port => format!("out = r{i} & 1;"),
+            Leak::Verdict if self.xdp() => return,
+            Leak::Port | Leak::Verdict => format!("out = r{i} & 1;"),
             Leak::Byte => format!("data[{}] = r{i};", i % 6),
             Leak::Place => format!("data[(r{i} & 0xff) % {PLACES}] = 0xff;"),
             Leak::Record => format!(
@@ -695,22 +775,27 @@ fn act(action: Action, i: usize, amount: &str, value: Value) -> String {
 
 /// A flow of port 0 leases a number; a packet of port 1 carries one.
 fn leased(i: usize, held: Held, mismatch: Mismatch) -> String {
+    let miss = match mismatch {
+        Mismatch::Cut => "return PASS;",
+        _ => "return DROP_BECAUSE(no_flow);",
+    };
     let differs = match held {
         Held::Address => "l->remote != src",
         Held::Port => "l->rport != sport",
         Held::Both => "l->remote != src || l->rport != sport",
     };
     let otherwise = match mismatch {
-        Mismatch::AsMiss => "return DROP_BECAUSE(no_flow);",
+        Mismatch::AsMiss => miss,
         Mismatch::Reason => "return DROP_BECAUSE(stranger);",
         Mismatch::Forward => "return FORWARD(0);",
         Mismatch::Counted => "{\n\t\tl->misses++;\n\t\treturn DROP_BECAUSE(no_flow);\n\t}",
+        Mismatch::Cut => "{\n\t\tadjust_tail(p, -2);\n\t\treturn PASS;\n\t}",
     };
     format!(
         "if (in == 0) {{\n\tstruct tuple5 t = {{ src, dst, sport, dport, proto }};\n\tif (!map_get(&known, &t)) {{\n\
          \t\t__s64 n = allocator_lease(&leases, &(struct lease){{ src, dst, sport, dport }});\n\
          \t\tif (n >= 0)\n\t\t\tmap_put(&known, &t, &(struct number){{ n }});\n\t}}\n}} else {{\n\
-         \tstruct lease *l = allocator_get(&leases, ntohs(dport));\n\tif (!l)\n\t\treturn DROP_BECAUSE(no_flow);\n\
+         \tstruct lease *l = allocator_get(&leases, ntohs(dport));\n\tif (!l)\n\t\t{miss}\n\
          \tif ({differs})\n\t\t{otherwise}\n\tr{i} = 1;\n}}\n"
     )
 }
@@ -724,13 +809,14 @@ pub fn atomic(action: Action) -> bool {
     )
 }
 
-/// The object that a source is a value of.
-fn object_of(source: &Source) -> Option<usize> {
+/// The objects that a source touches.
+fn objects_of(source: &Source) -> [Option<usize>; 2] {
     match source {
         Source::Value { object, .. }
         | Source::First { object, .. }
-        | Source::Delete { object, .. } => Some(*object),
-        _ => None,
+        | Source::Delete { object, .. } => [Some(*object), None],
+        Source::Through { via, object, .. } => [Some(*via), Some(*object)],
+        _ => [None, None],
     }
 }
 
@@ -741,6 +827,7 @@ pub fn key_of(source: &Source) -> Option<Key> {
         Source::Value { key, .. }
         | Source::First { key, .. }
         | Source::Delete { key, .. }
+        | Source::Through { key, .. }
         | Source::Bloom(key)
         | Source::Lease(key)
         | Source::Sketch(key) => Some(*key),
@@ -880,6 +967,17 @@ struct fields { __u32 src, dst; __u16 sport, dport; __u8 proto, ttl; };
 static __always_inline int gather(struct xdp_md *ctx, struct fields *f)
 {
 ";
+
+/// The allocator and what finds its entries. With `few` numbers, less than the NIC's table has indexes, they cannot come
+/// home to all of these (R6), so that what packets are held against decides (R5).
+fn declared(few: bool) -> String {
+    match few {
+        true => LEASED.replace("capacity = 1024", "capacity = 64") + CUT,
+        false => LEASED.to_owned(),
+    }
+}
+
+const CUT: &str = "static long (*adjust_tail)(struct packet *p, int delta) = (void *)65;\n\n";
 
 const LEASED: &str = "\
 struct tuple5 { __u32 src, dst; __u16 sport, dport; __u32 proto; };

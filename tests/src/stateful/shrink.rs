@@ -74,7 +74,9 @@ fn without(case: &Case, block: usize) -> Option<Case> {
                 }
                 Some(key)
             }
-            Source::First { key, .. } | Source::Delete { key, .. } => Some(key),
+            Source::First { key, .. }
+            | Source::Delete { key, .. }
+            | Source::Through { key, .. } => Some(key),
             Source::Bloom(key) | Source::Lease(key) | Source::Sketch(key) => Some(key),
             _ => None,
         };

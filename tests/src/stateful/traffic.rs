@@ -20,6 +20,17 @@ const BEGIN: u64 = (1_700_000_000_000_000_000 / UNIT) * UNIT;
 /// What stamps are multiples of, ns.
 const UNIT: u64 = 1024;
 
+/// What packets a program gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Traffic {
+    /// those of flows, mostly
+    Mixed,
+    /// those of port 1 come from addresses and ports that nobody sends to
+    Strangers,
+    /// half of them are odd
+    Odd,
+}
+
 /// One flow: addresses, ports, protocol, and whether it is of IPv6.
 #[derive(Clone, Copy)]
 struct Flow {
@@ -39,8 +50,8 @@ fn pick<T: Copy>(random: &mut impl Rng, of: &[T]) -> T {
     of[random.random_range(0..of.len())]
 }
 
-/// 200 to 900 packets; those of port 1 answer flows, or come from `strangers`.
-pub fn packets(random: &mut impl Rng, strangers: bool) -> Vec<Packet> {
+/// 200 to 900 packets; those of port 1 answer flows, or come from strangers.
+pub fn packets(random: &mut impl Rng, kind: Traffic) -> Vec<Packet> {
     let count = pick(random, &[200, 300, 300, 450, 900]);
     let hosts = random.random_range(3..=12_u8);
     let flows: Vec<Flow> = (0..random.random_range(6..40))
@@ -54,7 +65,10 @@ pub fn packets(random: &mut impl Rng, strangers: bool) -> Vec<Packet> {
         })
         .collect();
     // One in four traces has odd packets only now and then, one in four none.
-    let odd = pick(random, &[0, 40, 8, 8]);
+    let odd = match pick(random, &[0, 40, 8, 8]) {
+        _ if kind == Traffic::Odd => 2,
+        one_in => one_in,
+    };
     // Some traces have few packets to each moment, so that windows of time end.
     let slow = pick(random, &[1_u64, 1, 20]);
     let mut stamp = BEGIN;
@@ -75,7 +89,7 @@ pub fn packets(random: &mut impl Rng, strangers: bool) -> Vec<Packet> {
         };
         let back = random.random_range(0..3) == 0;
         let mut bytes = frame(random, flow, back, number);
-        if strangers && back && !flow.six {
+        if kind == Traffic::Strangers && back && !flow.six {
             stranger(&mut bytes, number);
         }
         if odd > 0 && random.random_range(0..odd) == 0 {
