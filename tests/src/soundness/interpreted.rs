@@ -68,7 +68,7 @@ pub(super) fn trace(program: &Program) -> Option<ObjectId> {
 /// Whether the interpreter alone sees a program that the checker, so set, admits do what no admitted program may, on so
 /// many packets.
 pub fn trips(insns: &[Insn], checker: &Options, random: &mut impl Rng, packets: usize) -> bool {
-    let program = super::program(&[insns.to_vec()]);
+    let program = super::lean::program(&[insns.to_vec()]);
     let Ok(checked) = check(&program, checker) else {
         return false;
     };

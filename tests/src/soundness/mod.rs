@@ -5,6 +5,7 @@ pub mod batch;
 mod callee;
 pub mod generate;
 pub mod interpreted;
+pub mod lean;
 pub mod mutate;
 pub mod objects;
 

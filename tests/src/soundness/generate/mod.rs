@@ -6,6 +6,7 @@
 
 mod basic;
 pub mod contract;
+mod decided;
 mod loops;
 mod relate;
 mod state;
@@ -98,11 +99,13 @@ pub enum Class {
     Nested,
     /// what relates two places
     Places,
+    /// numbers whose bounds decide over an access
+    Decided,
 }
 
 impl Class {
     /// Every one.
-    pub const ALL: [Class; 16] = [
+    pub const ALL: [Class; 17] = [
         Class::Numbers,
         Class::Branches,
         Class::Packet,
@@ -119,6 +122,7 @@ impl Class {
         Class::Timers,
         Class::Nested,
         Class::Places,
+        Class::Decided,
     ];
 }
 
@@ -322,6 +326,7 @@ impl<'r, R: Rng> Generator<'r, R> {
                 }
             }
             Class::Places => self.relate(),
+            Class::Decided => self.decided(),
         }
     }
 }

@@ -191,7 +191,7 @@ impl<R: Rng> Generator<'_, R> {
         }
     }
 
-    fn lock(&mut self, base: u8, offset: i16) {
+    pub(super) fn lock(&mut self, base: u8, offset: i16) {
         if base != 0 && self.chance(6) {
             let (expected, src) = (self.number(), self.number());
             self.copy(0, expected);
