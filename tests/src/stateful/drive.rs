@@ -27,6 +27,8 @@ pub struct Fate {
     pub worker: u64,
     /// its place in the order of packets, where workers share state
     pub commit: u64,
+    /// the time that the program had for it, ns
+    pub time: u64,
     /// `forwarded`, `dropped` …, the port or the reason behind it
     pub verdict: String,
     /// where it was written: the output of a port, or, behind the last one, of the host
@@ -196,6 +198,7 @@ fn read_fates(path: &Path) -> Result<Vec<Fate>, String> {
             number: number(&line, "number")?,
             worker: number(&line, "worker")?,
             commit: number(&line, "commit")?,
+            time: number(&line, "time")?,
             output: match fate {
                 "forwarded" => line["to"].as_u64().map(|p| p as usize),
                 "passed" => Some(PORTS),

@@ -239,7 +239,7 @@ fn held(
         Ok(order) => order,
         Err(what) => return Ok(vec![what]),
     };
-    let replayed = match bench.run(&reordered(&case.packets, &order), 1, &[], pin)? {
+    let replayed = match bench.run(&reordered(&case.packets, other, &order), 1, &[], pin)? {
         Ended::Ran(replayed) => replayed,
         Ended::Refused(said) => return Err(format!("a replay is refused: {said}")),
     };
@@ -286,16 +286,20 @@ fn adds(action: Action) -> bool {
     )
 }
 
-/// The packets in an order, with the time that each has there: a clock that never runs backwards. Captures of several
+/// The packets in an order, with the time that each had there: a clock that never runs backwards. Captures of several
 /// ports are merged by their stamps, so that packets of different ports may not have the same: a later one has one that is
 /// some ns later, less than the unit in which programs look at the clock.
-fn reordered(packets: &[Packet], order: &[u64]) -> Vec<Packet> {
+fn reordered(packets: &[Packet], ran: &Ran, order: &[u64]) -> Vec<Packet> {
     let (mut clock, mut port) = (0, 0);
-    let in_order = order.iter().filter_map(|n| packets.get(*n as usize));
+    let in_order = order.iter().filter_map(|n| {
+        let n = *n as usize;
+        Some((packets.get(n)?, ran.fates.get(n)?.time))
+    });
     in_order
-        .map(|p| {
-            clock = clock.max(p.stamp);
-            if p.stamp < clock && p.port != port {
+        .map(|(p, time)| {
+            let before = clock;
+            clock = clock.max(time);
+            if clock == before && p.port != port {
                 clock += 1;
             }
             port = p.port;

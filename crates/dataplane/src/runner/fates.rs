@@ -22,7 +22,8 @@ struct Line<'a> {
     port: u32,
     /// the stamp in the capture, ns
     stamp: u64,
-    /// what the function is told: the latest stamp so far, ns
+    /// what the function is told, ns: the latest stamp so far, or where workers share state that of the packet's place in
+    /// their order
     time: u64,
     worker: u32,
     /// 0 where workers share no state
@@ -47,12 +48,13 @@ impl FateWriter {
         }
     }
 
-    /// Writes a packet's fate at `worker`; false once the output takes no more.
+    /// Writes a packet's fate at `worker`, with the place in the order of packets and the time (ns) that it had; false
+    /// once the output takes no more.
     pub fn write(
         &mut self,
         packet: &Outcome<'_>,
         worker: u32,
-        commit: u64,
+        (commit, time): (u64, u64),
         reasons: &[String],
     ) -> bool {
         let (fate, to, reason) = match packet.fate {
@@ -67,7 +69,7 @@ impl FateWriter {
             number: packet.arrival.number,
             port: packet.arrival.port,
             stamp: packet.arrival.stamp,
-            time: packet.arrival.time,
+            time,
             worker,
             commit,
             fate,

@@ -327,7 +327,8 @@ impl Worker {
             };
             let leaves = self.tally.settle(&packet, ports);
             if let Some(fates) = &mut self.run.fates {
-                self.failed |= !fates.write(&packet, 0, 0, &self.run.reasons);
+                self.failed |=
+                    !fates.write(&packet, 0, (0, packet.arrival.time), &self.run.reasons);
             }
             let (sinks, pass) = (&mut self.run.sinks, &mut self.run.pass);
             self.failed |= !sinks.deliver(leaves, &packet, ports, pass.as_mut());

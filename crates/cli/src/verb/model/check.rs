@@ -44,6 +44,7 @@ impl Model {
         let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
         let model = millrace_model::model(program, &checked, &self.limits()?);
         let options = Options {
+            most: None,
             packets: self.packets,
             seed: self.seed,
             frames: self.frames()?,

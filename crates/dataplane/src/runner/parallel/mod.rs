@@ -336,8 +336,9 @@ impl Reader {
                     *index += 1;
                     if let Some(fates) = &mut self.run.fates {
                         let commit = burst.commit(*index - 1).unwrap_or(0);
+                        let time = burst.time(*index - 1).unwrap_or(packet.arrival.time);
                         let reasons = &self.run.reasons;
-                        self.failed |= !fates.write(&packet, owner as u32, commit, reasons);
+                        self.failed |= !fates.write(&packet, owner as u32, (commit, time), reasons);
                     }
                     if let Some(leaves) = leaves.get(*index - 1) {
                         let (sinks, pass) = (&mut self.run.sinks, &mut self.run.pass);
