@@ -101,7 +101,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             exec::Engine::new(program, flow, role, limits, until, oracle)
         };
         // What is left of the time is for the same with paths cut, where they are too many.
-        let exact = began + until.saturating_duration_since(began) / 5 * 3;
+        let exact = began + until.saturating_duration_since(began) / 4 * 3;
         let mut engine = match limits.cut {
             Some(most) => begin(until, &quick).cut_at(most),
             None => begin(exact, limits),

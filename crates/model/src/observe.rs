@@ -24,8 +24,8 @@ use crate::weaken::weak;
 /// What of an object as it was before a packet shows in that packet's results.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Observed {
-    /// bytes of its values, whichever entry they are of
-    pub bytes: BTreeSet<u32>,
+    /// bits of its values, whichever entry they are of: byte n has those from 8 n on, its lowest first
+    pub bits: BTreeSet<u32>,
     /// whether an entry is there
     pub presence: bool,
     /// whether there is room for one more
@@ -43,7 +43,7 @@ impl Observed {
     }
 
     pub(crate) fn absorb(&mut self, more: Self) {
-        self.bytes.extend(more.bytes);
+        self.bits.extend(more.bits);
         self.presence |= more.presence;
         self.room |= more.room;
         self.other |= more.other;
@@ -224,8 +224,7 @@ pub(crate) fn parts(
         let mut seen = Observed::default();
         match part(name, &symbol.name) {
             Part::Bytes(from) => {
-                seen.bytes
-                    .extend(from + low / 8..from + (low + width).div_ceil(8));
+                seen.bits.extend(8 * from + low..8 * from + low + width);
             }
             Part::Presence => seen.presence = true,
             Part::Room => seen.room = true,

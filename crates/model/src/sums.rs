@@ -167,12 +167,11 @@ pub(crate) fn parts(
             }
         }
     }
-    if changed.iter().any(|b| observed.bytes.contains(b)) && !weak("sums-observed") {
-        return None;
-    }
     let words = words(&changed, runs)?;
     let mut wrong: BTreeSet<Word> = BTreeSet::new();
     let mut added: Vec<Vec<Added>> = Vec::new();
+    // The lowest bit that additions to a number change: flags below a counter are as they were.
+    let mut lowest: BTreeMap<Word, u32> = BTreeMap::new();
     for (e, paths) in entries.iter_mut().zip(&left) {
         let mut of_entry = Vec::new();
         for all in paths {
@@ -185,6 +184,9 @@ pub(crate) fn parts(
                     if own(program, &e.arena, by, object, &changed) {
                         wrong.insert(*word);
                     }
+                    let bits = e.arena.bits(by);
+                    let low = lowest.entry(*word).or_insert(u32::MAX);
+                    *low = (*low).min((bits.value | bits.mask).trailing_zeros());
                     if e.arena.constant(by) != Some(0) {
                         sum.insert((l.place.key.clone(), *word), by);
                     }
@@ -199,6 +201,18 @@ pub(crate) fn parts(
         added.push(of_entry);
     }
     if !wrong.is_empty() && !per_cpu {
+        return None;
+    }
+    let changes = |bit: &u32| {
+        let byte = bit / 8;
+        let word = words.iter().find(|w| w.range().contains(&byte));
+        let low = word.filter(|w| !wrong.contains(w)).and_then(|w| {
+            let low = lowest.get(w)?;
+            Some(low.saturating_add(8 * w.offset))
+        });
+        changed.contains(&byte) && low.is_none_or(|low| *bit >= low)
+    };
+    if observed.bits.iter().any(changes) && !weak("sums-observed") {
         return None;
     }
     out.stored = wrong.iter().flat_map(|w| w.range()).collect();
@@ -426,7 +440,7 @@ fn own(
         &mut Leaves::default(),
         &[by],
         |other, seen| {
-            let bytes = seen.bytes.iter().any(|b| changed.contains(b));
+            let bytes = seen.bits.iter().any(|b| changed.contains(&(b / 8)));
             any |= other == object.0 && (bytes || seen.presence || seen.room || seen.other);
         },
     );

@@ -130,7 +130,7 @@ fn cuts_say_no_more_than_whole_paths() {
                 held += 1;
                 let (x, y) = (&a.observed, &b.observed);
                 assert!(
-                    x.bytes.is_subset(&y.bytes) || y.other,
+                    x.bits.is_subset(&y.bits) || y.other,
                     "{name} {most}: {}: {x:?} {y:?}",
                     o.name
                 );

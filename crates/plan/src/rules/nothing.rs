@@ -90,5 +90,5 @@ fn only_records(model: &Model, o: &Object) -> bool {
         return all.all(|t| t.object != o.id || RECORDS.contains(&t.operation));
     }
     let seen = &o.observed;
-    seen.bytes.is_empty() && !seen.presence && !seen.other
+    seen.bits.is_empty() && !seen.presence && !seen.other
 }
