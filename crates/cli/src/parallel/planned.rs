@@ -56,7 +56,7 @@ pub enum Strategies {
 /// Makes the plan.
 ///
 /// # Errors
-/// As [`millrace_plan::plan`]; also where a strategy is asked for that a lock would have to guard and cannot.
+/// As [`millrace_plan::plan()`]; also where a strategy is asked for that a lock would have to guard and cannot.
 pub fn plan(
     model: &mut Model,
     program: &Program,

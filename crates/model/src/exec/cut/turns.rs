@@ -114,7 +114,7 @@ impl Engine<'_> {
         for (v, w) in values(joint).into_iter().zip(values(s)) {
             match (v, w) {
                 (Value::Num(a), Value::Num(b)) | (Value::Inner(_, a), Value::Inner(_, b)) => {
-                    add(a, b)
+                    add(a, b);
                 }
                 (Value::Ptr(Region::Place(a), _), Value::Ptr(Region::Place(b), _)) => {
                     places.insert((a, b));
@@ -127,7 +127,7 @@ impl Engine<'_> {
                 (Cell::Byte(a), Some(Cell::Byte(b))) => add(*a, *b),
                 (Cell::Part(v, _), Some(Cell::Part(w, _))) => match (*v, *w) {
                     (Value::Num(a), Value::Num(b)) | (Value::Inner(_, a), Value::Inner(_, b)) => {
-                        add(a, b)
+                        add(a, b);
                     }
                     (Value::Ptr(Region::Place(a), _), Value::Ptr(Region::Place(b), _)) => {
                         places.insert((a, b));
