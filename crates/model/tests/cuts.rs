@@ -98,6 +98,24 @@ fn what_is_counted_between_cuts_is_a_sum() {
     assert!(seen.parts.is_none(), "it decides: {seen:?}");
 }
 
+#[test]
+fn records_behind_a_cut_are_as_long_as_they_were() {
+    let Some(loaded) = support::load("cuts") else {
+        return;
+    };
+    let model = cut_at(&loaded, 1);
+    let paths = &entry(&model, "lengths").paths;
+    let mut lengths: Vec<usize> = paths
+        .iter()
+        .flat_map(|p| &p.accesses)
+        .filter(|a| a.operation == "ringbuf_submit")
+        .map(|a| a.value.len())
+        .collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    assert_eq!(lengths, [16, 24]);
+}
+
 /// Of every program here that all is followed of: cut, no less of it shows, and no more of it is a sum.
 #[test]
 fn cuts_say_no_more_than_whole_paths() {

@@ -79,6 +79,36 @@ int shows(struct xdp_md *ctx)
 	return before & 1 ? XDP_DROP : XDP_PASS;
 }
 
+struct {
+	__uint(type, RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+/* Records of two lengths, which one call hands over. */
+SEC("xdp")
+int lengths(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	void *record;
+
+	if (p + 128 > END(ctx))
+		return XDP_DROP;
+	if (p[0] & 1) {
+		record = reserve(&ring, 16, 0);
+		if (!record)
+			return XDP_DROP;
+		((__u64 *)record)[1] = p[1];
+	} else {
+		record = reserve(&ring, 24, 0);
+		if (!record)
+			return XDP_DROP;
+		((__u64 *)record)[1] = p[2];
+	}
+	*(__u64 *)record = p[3];
+	submit(record, 0);
+	return XDP_PASS;
+}
+
 /* The entry that the questions' answers lead to is that of any key. */
 SEC("xdp")
 int wanders(struct xdp_md *ctx)

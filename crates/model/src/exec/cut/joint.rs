@@ -325,7 +325,10 @@ impl Engine<'_> {
         let mut place = Place {
             presence: first.presence,
             lapsed: first.lapsed,
-            slot: first.slot,
+            // Found in one slot by some, and in another by others: in any.
+            slot: first
+                .slot
+                .filter(|_| all.iter().all(|p| p.slot == first.slot)),
             ..Place::new(first.object, key, stem)
         };
         if record {

@@ -212,6 +212,8 @@ impl Engine<'_> {
             self.number_likeness(*e, level.min(Level::Fields), out);
         }
         if self.is_record(s, at) {
+            // Its slot is how long it is.
+            out.extend([u64::from(p.fresh), p.slot.map_or(0, |n| n + 1)]);
             out.push(p.bytes.len() as u64);
             out.extend(p.bytes.keys().map(|k| u64::from(*k)));
         }

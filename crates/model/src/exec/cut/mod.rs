@@ -88,16 +88,16 @@ impl Engine<'_> {
             }
             let joints = self.joints.entry(block).or_default();
             let (members, wide) = match joints.known.remove(&likeness) {
-                Some((cut, joint)) if members.iter().all(|s| self.stands_for(&joint, s)) => {
-                    for s in members {
-                        let left = self.left_for(&joint, &s);
-                        self.ends(s, cut, left);
+                Some((cut, joint)) => {
+                    let left = members.iter().map(|s| self.left_for(&joint, s));
+                    if let Some(left) = left.collect::<Option<Vec<_>>>() {
+                        for (s, left) in members.into_iter().zip(left) {
+                            self.ends(s, cut, left);
+                        }
+                        let joints = self.joints.entry(block).or_default();
+                        joints.known.insert(likeness, (cut, joint));
+                        continue;
                     }
-                    let joints = self.joints.entry(block).or_default();
-                    joints.known.insert(likeness, (cut, joint));
-                    continue;
-                }
-                Some((_, joint)) => {
                     let mut all = members;
                     all.push(joint);
                     (all, true)
