@@ -6,7 +6,7 @@ mod support;
 
 use millrace_check::{Options, check};
 use millrace_object::insn::{Insn, Reg, Width};
-use millrace_object::program::{Entry, FunctionId, Role};
+use millrace_object::program::{Entry, FunctionId, ObjectId, Param, Role};
 use support::assemble;
 
 /// The rule that the program breaks, or "ok".
@@ -734,6 +734,53 @@ fn formats_that_read_memory() {
     for format in ["%s", "%5d %p", "%pI4", "%-10s"] {
         refuses("format", &with(format));
     }
+}
+
+#[test]
+fn a_format_beside_a_parameter_is_constant_and_one_within_is_not() {
+    let verdict = |offset: u32| {
+        let mut program = assemble(
+            "object f global value=8 ro init=2564000000000000\n*(u64 *)(r10 - 8) = 7\nr1 = r10\nr1 += -24\nr2 = 16\n\
+             r3 = value f + 0\nr4 = r10\nr4 += -8\nr5 = 8\ncall snprintf\nr0 = 0\nexit",
+        );
+        program.objects[0].settable = true;
+        program.params.push(Param {
+            name: "p".into(),
+            object: ObjectId(0),
+            offset,
+            bytes: 4,
+            signed: false,
+            type_name: "int".into(),
+        });
+        check(&program, &Options::default()).map_err(|r| r[0].rule)
+    };
+    assert!(verdict(4).is_ok());
+    assert_eq!(verdict(0).unwrap_err(), "helper-argument");
+}
+
+#[test]
+fn a_map_that_programs_only_read_is_written_by_no_call_and_no_store() {
+    let verdict = |body: &str, read_only: bool| {
+        let mut program = assemble(&format!(
+            "object m hash key=4 value=8 capacity=4\n*(u64 *)(r10 - 8) = 7\nr1 = object m\nr2 = r10\nr2 += -8\n{body}\nout:\nr0 = 0\nexit"
+        ));
+        program.objects[0].read_only = read_only;
+        check(&program, &Options::default()).map_err(|r| r[0].rule)
+    };
+    let look = "call map_lookup_elem\nif r0 == 0 goto out";
+    for writes in [
+        "r3 = r2\nr4 = 0\ncall map_update_elem".to_owned(),
+        "call map_delete_elem".to_owned(),
+        format!("{look}\n*(u32 *)(r0 + 0) = 1"),
+    ] {
+        assert!(verdict(&writes, false).is_ok(), "{writes}");
+        assert_eq!(
+            verdict(&writes, true).unwrap_err(),
+            "constant-write",
+            "{writes}"
+        );
+    }
+    assert!(verdict(&format!("{look}\nr1 = *(u32 *)(r0 + 0)"), true).is_ok());
 }
 
 #[test]

@@ -49,6 +49,29 @@ pub struct Program {
 }
 
 impl Program {
+    /// What every run finds in these bytes of an object: those of a constant global that no parameter covers. None
+    /// where a run may find something else.
+    #[must_use]
+    pub fn constant(&self, object: ObjectId, from: u32, bytes: u32) -> Option<&[u8]> {
+        let global = self
+            .objects
+            .get(object.0)
+            .filter(|o| o.kind.name == "global")?;
+        if !global.read_only {
+            return None;
+        }
+        let to = from.checked_add(bytes)?;
+        let mut settable = self.params.iter().filter(|p| p.object == object).peekable();
+        // Which bytes are set nobody has said then.
+        if global.settable && settable.peek().is_none() {
+            return None;
+        }
+        if settable.any(|p| p.offset < to && from < p.offset.saturating_add(p.bytes)) {
+            return None;
+        }
+        global.initial.as_deref()?.get(from as usize..to as usize)
+    }
+
     /// Whether an entry is an element of a program array from the start: what others tail-call.
     #[must_use]
     pub fn is_tail_call_target(&self, entry: usize) -> bool {
@@ -144,9 +167,9 @@ pub struct StateObject {
     pub window: u64,
     /// globals: what the value holds at start, `value_bytes` long
     pub initial: Option<Vec<u8>>,
-    /// the program cannot write it (`.rodata`); unless `settable`, `check` may treat it as constants
+    /// the program cannot write it (`.rodata`, `BPF_F_RDONLY_PROG`); what of it are constants, [`Program::constant`] says
     pub read_only: bool,
-    /// it holds parameters, which may differ from run to run (`.rodata.params`)
+    /// the host may set it, between two runs (parameters in `.rodata`) or during one (entries of maps)
     pub settable: bool,
     /// its part in maps of maps, if it has one
     pub nesting: Option<Nesting>,

@@ -361,12 +361,78 @@ fn sections_fill_program_arrays_as_iproute2_has_it() {
 fn a_section_that_names_no_element_is_refused() {
     for sections in [
         "SEC(\"2/8\") int f(struct xdp_md *c) { return 2; }",
-        "SEC(\"2/4294967295\") int f(struct xdp_md *c) { return 2; }",
+        "SEC(\"2/4294967294\") int f(struct xdp_md *c) { return 2; }",
         "SEC(\"2/1\") int f(struct xdp_md *c) { return 2; } SEC(\"2/0x1\") int g(struct xdp_md *c) { return 3; }",
     ] {
         let text = by_section(8, sections);
         let errors = refused("", &text, "tail-call-target");
         say(&errors, &["element", "next"]);
+    }
+}
+
+#[test]
+fn a_program_whose_element_its_loader_chooses_is_in_none() {
+    let text = by_section(
+        8,
+        "SEC(\"2/4294967295\") int f(struct xdp_md *c) { return 2; }",
+    );
+    for clang in CLANGS {
+        let Some(bytes) = compile_text(clang, &text, &["-Wno-all"]) else {
+            continue;
+        };
+        let program = load(&bytes, "program").unwrap_or_else(|e| panic!("{clang}: {e}"));
+        assert_eq!(program.entries.len(), 2, "{clang}");
+        let elements = object(&program, "next").initial.clone();
+        assert!(elements.is_none_or(|e| e.iter().all(|b| *b == 0)));
+    }
+}
+
+#[test]
+fn who_may_touch_the_values_and_how_the_map_is_pinned() {
+    let declared = |kind: &str, more: &str| {
+        format!(
+            "struct {{ __uint(type, BPF_MAP_TYPE_{kind}); __uint(max_entries, 8); __type(key, int);
+               __type(value, long); {more} }} m SEC(\".maps\");\n{USES_M}"
+        )
+    };
+    for kind in ["ARRAY", "PERCPU_ARRAY", "HASH", "PERCPU_HASH"] {
+        for (flags, read_only) in [
+            ("0x80", true),
+            ("0x100", false),
+            ("0x18", false),
+            ("4", false),
+        ] {
+            let text = declared(kind, &format!("__uint(map_flags, {flags});"));
+            for program in programs(&text, &[]) {
+                let m = object(&program, "m");
+                assert_eq!(
+                    (m.read_only, m.settable),
+                    (read_only, read_only),
+                    "{kind} {flags}"
+                );
+            }
+        }
+    }
+    for program in programs(&declared("ARRAY", "__uint(pinning, 16);"), &[]) {
+        assert!(!object(&program, "m").read_only);
+    }
+}
+
+#[test]
+fn bytes_beside_a_parameter_are_constants() {
+    let text = "const volatile int width = 5; const char text[] = \"a b\";
+        SEC(\"xdp\") int f(struct xdp_md *c) { const char *t = text; asm volatile(\"\" : \"+r\"(t)); return t[1] + width; }";
+    for program in programs(text, &[]) {
+        let id = program.objects.iter().position(|o| o.read_only).unwrap();
+        let id = millrace_object::program::ObjectId(id);
+        let all = program.objects[id.0].initial.clone().unwrap();
+        let from = all.windows(4).position(|w| w == b"a b\0").unwrap() as u32;
+        let param = &program.params[0];
+        assert!(program.objects[id.0].settable);
+        assert_eq!(program.constant(id, from, 4), Some(&b"a b\0"[..]));
+        assert_eq!(program.constant(id, param.offset + 3, 1), None);
+        assert_eq!(program.constant(id, 0, all.len() as u32), None);
+        assert_eq!(program.constant(id, u32::MAX, 2), None);
     }
 }
 

@@ -176,8 +176,8 @@ fn absurd_sizes_with_what_would_be_sane() {
             "BPF_F_NO_PREALLOC",
         ),
         (
-            "__uint(type, 1); __uint(max_entries, 8); __uint(map_flags, 0x80); __type(key, int); __type(value, int);",
-            "0x80",
+            "__uint(type, 1); __uint(max_entries, 8); __uint(map_flags, 0x200); __type(key, int); __type(value, int);",
+            "0x200",
         ),
     ];
     for (fields, word) in cases {

@@ -239,13 +239,11 @@ fn text(m: &Machine<'_>, p: &Pointer) -> Option<ArgFact> {
     let (Region::Value(id), Some(from)) = (p.region, p.fixed()) else {
         return None;
     };
-    let object = m.object(id).ok()?;
-    if !object.read_only || object.settable {
-        return None;
-    }
-    let bytes = object.initial.as_deref()?;
+    let bytes = m.object(id).ok()?.initial.as_deref()?;
     let rest = bytes.get(usize::try_from(from).ok()?..)?;
     let length = rest.iter().position(|b| *b == 0)? + 1;
+    m.program
+        .constant(id, u32::try_from(from).ok()?, u32::try_from(length).ok()?)?;
     let access = value::check(m, p, id, 0, length as i64, false, "call").ok()?;
     Some(ArgFact::Memory {
         access,

@@ -26,6 +26,19 @@ pub(super) struct Found {
     pub(super) written: Vec<(stack::Extent, u16)>,
 }
 
+/// What writes to the map that it is called on, and which a map that programs only read refuses
+/// (kernel/bpf/verifier.c record_func_map).
+const WRITERS: [&str; 8] = [
+    "map_update_elem",
+    "map_delete_elem",
+    "map_push_elem",
+    "map_pop_elem",
+    "timer_init",
+    "timer_set_callback",
+    "timer_start",
+    "timer_cancel",
+];
+
 /// Calls a helper.
 ///
 /// # Errors
@@ -42,6 +55,9 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     for (i, &arg) in helper.args.iter().enumerate() {
         let fact = argument(m, st, helper, i, arg, &mut found)?;
         found.facts.push(fact);
+    }
+    if let Some(object) = found.object.filter(|_| WRITERS.contains(&helper.name)) {
+        super::value::not_read_only(m, m.object(object)?, &format!("call of `{}`", helper.name))?;
     }
     super::lock::call(m, st, helper)?;
     if [

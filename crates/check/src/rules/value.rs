@@ -1,6 +1,6 @@
 //! Values of state objects, globals, and reserved records: memory of a fixed size.
 
-use millrace_object::program::ObjectId;
+use millrace_object::program::{ObjectId, StateObject};
 
 use crate::domain::{Pointer, Value};
 use crate::facts::Access;
@@ -33,13 +33,9 @@ pub fn check(
         verb,
     )?;
     super::timer::untouched(m, o, p.least() + off, p.most() + off + len, verb)?;
-    m.enforce(!(write && o.read_only), || {
-        Fault::new(
-            Rule::ConstantWrite,
-            format!("this {verb} writes to `{}`, which is constant", o.name),
-            "Declare the variable without `const`.",
-        )
-    })?;
+    if write {
+        not_read_only(m, o, verb)?;
+    }
     m.facts
         .extent(m.at, object, p.least() + off, p.most() + off + len);
     Ok(Access::Value(object))
@@ -101,6 +97,27 @@ fn inside(
     })
 }
 
+/// Checks that a program may write to an object.
+///
+/// # Errors
+/// `constant-write`.
+pub fn not_read_only(m: &Machine<'_>, o: &StateObject, verb: &str) -> Verdict<()> {
+    m.enforce(!o.read_only, || {
+        let (what, remedy) = match o.kind.name {
+            "global" => ("is constant", "Declare the variable without `const`."),
+            _ => (
+                "programs may only read",
+                "Declare the map without `BPF_F_RDONLY_PROG`, or leave the writing to who sets it.",
+            ),
+        };
+        Fault::new(
+            Rule::ConstantWrite,
+            format!("this {verb} writes to `{}`, which {what}", o.name),
+            remedy,
+        )
+    })
+}
+
 /// The number that a load finds, if the object's content cannot change.
 #[must_use]
 pub fn constant(
@@ -110,15 +127,8 @@ pub fn constant(
     off: i64,
     len: i64,
 ) -> Option<Value> {
-    let o = m.object(object).ok()?;
-    if !o.read_only || o.settable {
-        return None;
-    }
-    let from = usize::try_from(p.fixed()? + off).ok()?;
-    let bytes = o
-        .initial
-        .as_ref()?
-        .get(from..from + usize::try_from(len).ok()?)?;
+    let from = u32::try_from(p.fixed()? + off).ok()?;
+    let bytes = m.program.constant(object, from, u32::try_from(len).ok()?)?;
     let number = bytes.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
     Some(Value::constant(number))
 }

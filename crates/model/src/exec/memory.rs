@@ -25,9 +25,8 @@ pub(crate) fn before(program: &Program, arena: &mut Arena, place: &Place, offset
         let whole = arena.sym(&p.name, 8 * p.bytes, Origin::Param);
         return arena.extract(whole, 8 * (offset - p.offset), 8);
     }
-    if object.read_only && !object.settable {
-        let byte = object.initial.as_ref().and_then(|i| i.get(offset as usize));
-        return arena.number(u64::from(byte.copied().unwrap_or(0)), 8);
+    if let Some([byte]) = program.constant(place.object, offset, 1) {
+        return arena.number(u64::from(*byte), 8);
     }
     let from = offset / 8 * 8;
     let to = (from + 8).min(object.value_bytes.max(offset + 1));
@@ -319,12 +318,8 @@ impl Engine<'_> {
         let Some(p) = s.places.get(place) else {
             return Ok(());
         };
-        let constant = self
-            .program
-            .objects
-            .get(p.object.0)
-            .is_some_and(|o| o.read_only && !o.settable);
-        if constant {
+        let constant = self.program.constant(p.object, from as u32, bytes);
+        if constant.is_some() && effect == Effect::Read {
             return Ok(());
         }
         s.accesses.push(Access {

@@ -7,7 +7,7 @@ use crate::btf::{Btf, Kind, Member, Variable};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::layout::{Declaration, Inner, admits, too_many};
-use crate::maps::{kind, map, timer};
+use crate::maps::{flagged, kind, map, timer};
 use crate::program::StateObject;
 use crate::state::{Addressing, StateKind, bloom_filter};
 
@@ -186,7 +186,7 @@ fn structure(btf: &Btf, ty: u32, name: &str) -> Result<(StateObject, Spelled), L
     object.key_bytes = spelled.key_bytes.unwrap_or(0);
     object.value_bytes = spelled.value_bytes.unwrap_or(0);
     object.capacity = u64::from(spelled.capacity);
-    object.flags = spelled.flags;
+    flagged(&mut object, spelled.flags);
     object.rows = hashes(kind, spelled.extra)?;
     object.timer = spelled.timer;
     timer::allow(&object)?;
@@ -219,7 +219,8 @@ fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), 
         // By name or not at all; there is no file system of maps to pin it in, so that it makes no
         // difference to a program that runs once.
         "pinning" => match number(btf, member)? {
-            0 | 1 => {}
+            // 16 is of Cilium's loader, which pins a new map under the name of the old one.
+            0 | 1 | 16 => {}
             other => {
                 return Err(unreadable(
                     "pinning",

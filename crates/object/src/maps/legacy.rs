@@ -19,7 +19,7 @@ use crate::bytes::u32_at;
 use crate::elf::{Elf, Section, Symbol, SymbolKind};
 use crate::error::LoadError;
 use crate::layout::{Declaration, Inner, admits, too_many};
-use crate::maps::{kind, map};
+use crate::maps::{flagged, kind, map};
 use crate::program::StateObject;
 use crate::reloc;
 use crate::state::bloom_filter;
@@ -159,7 +159,7 @@ fn declaration(symbol: &Symbol<'_>, bytes: &[u8]) -> Result<StateObject, LoadErr
     object.key_bytes = word(4);
     object.value_bytes = word(8);
     object.capacity = u64::from(word(12));
-    object.flags = word(16);
+    flagged(&mut object, word(16));
     if kind.membership() {
         object.rows = bloom_filter::HASHES;
     }

@@ -46,6 +46,15 @@ fn map(name: &str, kind: &'static StateKind) -> StateObject {
     object
 }
 
+/// The flags of a declaration, and what they mean for programs.
+fn flagged(object: &mut StateObject, flags: u32) {
+    object.flags = flags;
+    if flags & state::RDONLY_PROG != 0 {
+        object.read_only = true;
+        object.settable = true;
+    }
+}
+
 /// The refusal of a map of maps that does not say what the maps are like.
 pub(crate) fn no_inner() -> LoadError {
     LoadError::new(

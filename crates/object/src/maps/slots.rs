@@ -9,6 +9,9 @@ use crate::functions::Functions;
 use crate::layout::{Layout, Record};
 use crate::program::ObjectId;
 
+/// The index of a program whose element its loader chooses, as Cilium's templates have it: here it is in none.
+const OPEN: u32 = u32::MAX;
+
 /// Id and index if a section's name is of the form; both as C's `%i` reads them.
 fn named(section: &str) -> Option<(u32, u32)> {
     let (id, index) = section.split_once('/')?;
@@ -69,6 +72,9 @@ pub(crate) fn fill(
         let Some((id, index)) = slots.element(span.section_name) else {
             continue;
         };
+        if index == OPEN {
+            continue;
+        }
         let Some(object) = layout.objects.get_mut(id.0) else {
             continue;
         };

@@ -3,8 +3,15 @@
 use super::{limits, memory, timers};
 use crate::program::StateObject;
 
-/// Map flags that change nothing here: `BPF_F_MMAPABLE` is about access from outside.
-pub(super) const FLAGS: &[(u32, &str)] = &[(1 << 10, "BPF_F_MMAPABLE")];
+/// Map flags that change nothing here, `BPF_F_MMAPABLE` and memory's node; who may touch the values.
+pub(super) const FLAGS: &[(u32, &str)] = &[
+    (1 << 10, "BPF_F_MMAPABLE"),
+    (1 << 2, "BPF_F_NUMA_NODE"),
+    limits::ACCESS[0],
+    limits::ACCESS[1],
+    limits::ACCESS[2],
+    limits::ACCESS[3],
+];
 
 pub(super) fn validate(object: &StateObject) -> Result<(), String> {
     limits::value(object)?;

@@ -3,9 +3,15 @@
 use super::{limits, memory, timers};
 use crate::program::StateObject;
 
-/// Map flags that change nothing here: how the kernel allocates entries, and where.
-pub(super) const FLAGS: &[(u32, &str)] =
-    &[(1 << 0, "BPF_F_NO_PREALLOC"), (1 << 2, "BPF_F_NUMA_NODE")];
+/// Map flags that change nothing here, how the kernel allocates entries, and where; who may touch the values.
+pub(super) const FLAGS: &[(u32, &str)] = &[
+    (1 << 0, "BPF_F_NO_PREALLOC"),
+    (1 << 2, "BPF_F_NUMA_NODE"),
+    limits::ACCESS[0],
+    limits::ACCESS[1],
+    limits::ACCESS[2],
+    limits::ACCESS[3],
+];
 /// The same for LRU maps: `BPF_F_NO_COMMON_LRU` divides the capacity among CPUs, as workers do.
 pub(super) const LRU_FLAGS: &[(u32, &str)] =
     &[(1 << 1, "BPF_F_NO_COMMON_LRU"), (1 << 2, "BPF_F_NUMA_NODE")];

@@ -1,6 +1,6 @@
 //! The kernel's longest-prefix trie: the key is a `__u32` prefix length and the address after it.
 
-use super::{Addressing, StateKind, limits, prefixes};
+use super::{Addressing, StateKind, keyed, limits, prefixes};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_LPM_TRIE`
@@ -19,13 +19,7 @@ pub static KIND: StateKind = StateKind {
 const NO_PREALLOC: u32 = 1;
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::flags(
-        object,
-        &[
-            (NO_PREALLOC, "BPF_F_NO_PREALLOC"),
-            (1 << 2, "BPF_F_NUMA_NODE"),
-        ],
-    )?;
+    limits::flags(object, keyed::FLAGS)?;
     if object.flags & NO_PREALLOC == 0 {
         return Err("it needs `__uint(map_flags, BPF_F_NO_PREALLOC)`, as in the kernel".to_owned());
     }

@@ -89,6 +89,9 @@ impl StateKind {
     }
 }
 
+/// `BPF_F_RDONLY_PROG`: programs read the values of the map, processes outside write them.
+pub(crate) const RDONLY_PROG: u32 = 1 << 7;
+
 impl StateKind {
     /// Whether programs may only read its values: targets of redirects, which the host sets
     /// (kernel/bpf/devmap.c dev_map_init_map).

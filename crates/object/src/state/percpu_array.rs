@@ -17,7 +17,7 @@ pub static KIND: StateKind = StateKind {
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::flags(object, &[])?;
+    limits::flags(object, elements::FLAGS)?;
     limits::index_key(object)?;
     elements::validate(object)
 }
