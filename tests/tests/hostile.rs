@@ -102,6 +102,153 @@ fn hostile_captures_are_refused_and_what_came_before_counts() {
     }
 }
 
+/// A function that says by its verdict whether the clock is negative as a signed number: 1 (drop) if it is not. The proof
+/// knows that it is not, and relies on it in memory accesses.
+const CLOCK: &str = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n\
+    SEC(\"xdp\") int clock(struct xdp_md *ctx)\n\
+    { __u64 t = bpf_ktime_get_ns(); asm volatile(\"%0 >>= 63\" : \"+r\"(t)); return XDP_DROP + t; }\n";
+
+#[test]
+fn no_test_and_no_capture_says_a_time_that_the_clock_never_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = write(folder.path(), "clock.c", CLOCK.as_bytes());
+    std::fs::create_dir(folder.path().join("tests")).unwrap();
+    let case = "# The latest time there is.\nports 2\nat 18446744073s\n0: eth / ip 10.0.0.1 > 10.0.0.2 / udp 1 > 2\n  -> drop\n";
+    write(&folder.path().join("tests"), "late.pkt", case.as_bytes());
+    let output = run(millrace().arg("test").arg(&source));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("1 passed"), "{said}");
+
+    // A stamp of pcapng whose unit is the second: 2^64 - 1 of them.
+    let section = |kind: u32, body: &[u8]| {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes(), &length[..], body, &length].concat()
+    };
+    let capture = [
+        section(
+            0x0a0d_0d0a,
+            &[
+                0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255,
+            ],
+        ),
+        section(
+            1,
+            &[1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ),
+        section(
+            6,
+            &[
+                &[0; 4][..],
+                &[255; 8],
+                &[60, 0, 0, 0, 60, 0, 0, 0],
+                &[0; 60],
+            ]
+            .concat(),
+        ),
+    ];
+    let capture = write(folder.path(), "late.pcapng", &capture.concat());
+    let output = run(millrace()
+        .args(["run", "--json"])
+        .arg(&source)
+        .arg("--in")
+        .arg(capture));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(
+        said.contains("\"dropped\": 1") || said.contains("\"dropped\":1"),
+        "{said}"
+    );
+}
+
+/// Runs a command with little memory and little time: what reads without a bound fails.
+fn bounded(arguments: &[&str]) -> String {
+    let mut command = Command::new("timeout");
+    command.args(["20", "prlimit", "--as=4294967296"]);
+    command.arg(millrace().get_program()).args(arguments);
+    refused(&mut command)
+}
+
+#[test]
+fn a_file_that_never_ends_is_read_to_a_bound() {
+    let nf = root().join("nfs/nop/nop.c");
+    let nf = nf.to_str().unwrap();
+    let capture = root().join("captures/talk.pcap");
+    let capture = capture.to_str().unwrap();
+    let maps = root().join("nfs/lb/lb.c");
+    let maps = maps.to_str().unwrap();
+    assert!(bounded(&["check", "/dev/zero"]).contains("67108864 bytes"));
+    assert!(bounded(&["plan", "/dev/zero"]).contains("67108864 bytes"));
+    assert!(bounded(&["run", "/dev/zero", "--in", capture]).contains("67108864 bytes"));
+    let text = bounded(&["run", nf, "--in", capture, "--routes", "/dev/zero"]);
+    assert!(text.contains("bytes"), "{text}");
+    let text = bounded(&["run", maps, "--in", capture, "--map", "backends=/dev/zero"]);
+    assert!(text.contains("bytes"), "{text}");
+}
+
+#[test]
+fn a_path_that_an_object_names_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for named in ["/dev/zero", fifo.to_str().unwrap()] {
+        // The compiler would open it itself, so the name is put in afterwards.
+        let harmless = format!("{}_", &named[..named.len() - 1]);
+        let text = format!(
+            "#include <linux/bpf.h>\n#define SEC(n) __attribute__((section(n), used))\n\
+             # 3 \"{harmless}\"\nSEC(\"xdp\") int f(struct xdp_md *c) {{ return *(char *)(long)c->data; }}\n"
+        );
+        let source = write(folder.path(), "named.c", text.as_bytes());
+        let object = folder.path().join("named.o");
+        let flags = [
+            "-target",
+            "bpf",
+            "-O2",
+            "-g",
+            "-w",
+            "-I/usr/include/x86_64-linux-gnu",
+            "-c",
+        ];
+        let mut compiler = Command::new("clang-19");
+        let compiled = compiler
+            .args(flags)
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .status();
+        assert!(compiled.unwrap().success());
+        let mut bytes = std::fs::read(&object).unwrap();
+        let places: Vec<usize> = (0..bytes.len())
+            .filter(|at| bytes[*at..].starts_with(harmless.as_bytes()))
+            .collect();
+        assert!(!places.is_empty());
+        for at in places {
+            bytes[at..at + named.len()].copy_from_slice(named.as_bytes());
+        }
+        std::fs::write(&object, &bytes).unwrap();
+        let mut command = Command::new("timeout");
+        command.args(["20", "prlimit", "--as=4294967296"]);
+        command
+            .arg(millrace().get_program())
+            .arg("check")
+            .arg(&object);
+        let output = run(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("packet-bounds") && said.contains(named),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn absurd_declarations_are_refused() {
     let folder = tempfile::tempdir().unwrap();

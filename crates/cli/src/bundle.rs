@@ -16,6 +16,8 @@ const OBJECT: &str = "program.o";
 const SOURCE: &str = "module.c";
 /// Increases when a bundle of an older version could be misread.
 const VERSION: u32 = 1;
+/// Bytes of a manifest, at most.
+const MOST_MANIFEST: u64 = 1 << 20;
 
 /// What a bundle says of itself.
 #[derive(Serialize, Deserialize)]
@@ -67,7 +69,7 @@ pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
     let again = "build it again with `millrace build`";
     let broken =
         |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display())).help(again);
-    let text = std::fs::read_to_string(&path).map_err(|e| broken(&e))?;
+    let text = millrace_object::file::read_text(&path, MOST_MANIFEST).map_err(|e| broken(&e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| broken(&e))?;
     if manifest.version != VERSION {
         return Err(broken(&format!(

@@ -128,7 +128,7 @@ impl Function {
         })?;
         let module = Arc::new(module);
         // Without the object's types, entries are bytes.
-        let types = std::fs::read(object).map(|bytes| entry_types(&bytes));
+        let types = millrace_object::read_file(object).map(|bytes| entry_types(&bytes));
         let exposed = Exposed::new(
             &program.name,
             &module,
@@ -253,12 +253,12 @@ fn declared(word: &str, capacities: &[(String, u64)]) -> Result<(Program, Types)
     let found = word::find(word)?;
     match &found.source {
         Source::Object(path) => {
-            let program = millrace_object::load_file_with(path, capacities);
-            let types = std::fs::read(path).map(|bytes| entry_types(&bytes));
-            Ok((
-                program.map_err(|e| trouble::load(&e))?,
-                types.unwrap_or_default(),
-            ))
+            let bytes = millrace_object::read_file(path).map_err(|e| trouble::load(&e))?;
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let program = millrace_object::load_with(&bytes, &name, capacities);
+            let program =
+                program.map_err(|e| trouble::load(&e.in_file(&path.display().to_string())));
+            Ok((program?, entry_types(&bytes)))
         }
         Source::Bundle(folder) => Ok((bundle::open(folder)?.0, Types::new())),
         Source::Module(path) => Err(Failure::wrong(format!(
@@ -282,7 +282,7 @@ fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<(Program, Typ
     if !compiled.warnings.is_empty() {
         crate::screen::err(compiled.warnings.trim_end());
     }
-    let bytes = std::fs::read(&object).map_err(io)?;
+    let bytes = millrace_object::read_file(&object).map_err(|e| trouble::load(&e))?;
     let name = source
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
@@ -295,10 +295,15 @@ pub fn prove(program: &Program) -> Result<Checked, Vec<Refusal>> {
     millrace_check::check(program, &millrace_check::Options::default())
 }
 
+/// The same for what this word names, of which a refusal shows the source.
+pub fn proved(word: &str, program: &Program) -> Result<Checked, Failure> {
+    prove(program).map_err(|r| trouble::refused(&program.name, &word::folder_of(word), &r))
+}
+
 /// A function's name and the C that is generated for it.
 pub fn emitted(word: &str) -> Result<(String, String), Failure> {
     let program = program(word, &[], None)?;
-    let checked = prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+    let checked = proved(word, &program)?;
     let file = format!("{}.c", alone::identifier(&program.name));
     let text = alone::emit(&program, &checked, &file).map_err(trouble::emit)?;
     Ok((program.name, text))

@@ -1,10 +1,15 @@
 //! Refusals as people read them: the author's own line, what broke, what mends it.
 
+use std::io::Read;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use millrace_check::facts::Refusal;
 use millrace_object::program::Line;
+use rustix::fs::{Mode, OFlags};
+
+/// Bytes of a source that is shown, at most.
+const MOST_SOURCE: u64 = 4 << 20;
 
 /// A refusal as JSON: `line` is the number of the source line, none where it is not known.
 pub fn document(refusal: &Refusal) -> serde_json::Value {
@@ -23,15 +28,14 @@ pub fn document(refusal: &Refusal) -> serde_json::Value {
     })
 }
 
-/// A refusal as text, with the source around it when the file can be read.
-pub fn text(refusal: &Refusal) -> String {
+/// A refusal as text, with the source around it when it is a file below `folder`, where the function is.
+pub fn text(refusal: &Refusal, folder: &Path) -> String {
     let Some(line) = &refusal.line else {
         return plain(refusal, &format!("function {}", refusal.function));
     };
     let place = format!("{}:{}", line.file, line.line);
     // What is on disk may have changed since it was compiled; then only its record is true.
-    let source = std::fs::read_to_string(Path::new(&*line.file)).ok();
-    let source = source.filter(|s| recorded(s, line));
+    let source = source(&line.file, folder).filter(|s| recorded(s, line));
     let (text, first) = match &source {
         Some(source) => around(source, line.line as usize),
         None => (line.text.to_string(), line.line as usize),
@@ -56,6 +60,33 @@ pub fn text(refusal: &Refusal) -> String {
     )))
     .element(Level::HELP.message(&*refusal.remedy));
     renderer().render(&[group])
+}
+
+/// A source that an object names. Who writes the object chooses the name, so nothing is opened that is not below the
+/// folder, nothing but a regular file is read, and not more than a source may have.
+fn source(file: &str, folder: &Path) -> Option<String> {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let path = Path::new(file).canonicalize().ok()?;
+    if !path.starts_with(folder.canonicalize().ok()?) {
+        return None;
+    }
+    // A FIFO that took the file's place meanwhile is not waited for.
+    let file = rustix::fs::open(
+        path,
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
+    let file = std::fs::File::from(file.ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MOST_SOURCE + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MOST_SOURCE).then_some(text)
 }
 
 fn renderer() -> Renderer {
@@ -137,7 +168,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f.c");
         std::fs::write(&file, "one\ntwo\n    x = p[14];\nfour\n").unwrap();
-        let shown = text(&refusal(at(file.to_str().unwrap(), 3, 9, "x = p[14];")));
+        let shown = text(
+            &refusal(at(file.to_str().unwrap(), 3, 9, "x = p[14];")),
+            dir.path(),
+        );
         for part in [
             "f.c:3:9",
             "x = p[14];",
@@ -156,17 +190,44 @@ mod tests {
         let file = dir.path().join("f.c");
         std::fs::write(&file, "other\n").unwrap();
         for line in [1, 900] {
-            let shown = text(&refusal(at(file.to_str().unwrap(), line, 5, "x = p[14];")));
+            let shown = text(
+                &refusal(at(file.to_str().unwrap(), line, 5, "x = p[14];")),
+                dir.path(),
+            );
             assert!(
                 shown.contains("x = p[14];") && !shown.contains("other"),
                 "{shown}"
             );
         }
-        let shown = text(&refusal(at("/nowhere.c", 3, 0, "")));
+        let shown = text(&refusal(at("/nowhere.c", 3, 0, "")), dir.path());
         assert!(
             shown.contains("/nowhere.c:3") && shown.contains("help: compare"),
             "{shown}"
         );
-        assert!(text(&refusal(None)).contains("function f"));
+        assert!(text(&refusal(None), dir.path()).contains("function f"));
+    }
+
+    #[test]
+    fn nothing_is_opened_that_is_no_source_below_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mine, other) = (dir.path().join("mine"), dir.path().join("other"));
+        for folder in [&mine, &other] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("f.c"), "one\nx\n").unwrap();
+        }
+        std::os::unix::fs::symlink(other.join("f.c"), mine.join("link.c")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", mine.join("zero.c")).unwrap();
+        std::fs::write(mine.join("large.c"), vec![b'x'; MOST_SOURCE as usize + 1]).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(mine.join("fifo.c"))
+            .status();
+        assert!(made.unwrap().success());
+        let opened = |file: &Path| source(file.to_str().unwrap(), &mine).is_some();
+        assert!(opened(&mine.join("f.c")));
+        for name in ["link.c", "zero.c", "fifo.c", "large.c", "../other/f.c"] {
+            assert!(!opened(&mine.join(name)), "{name}");
+        }
+        assert!(!opened(Path::new("/dev/zero")));
+        assert!(!opened(Path::new("/proc/self/status")));
     }
 }

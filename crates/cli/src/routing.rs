@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::Entry;
+use millrace_object::file;
 use millrace_object::state::routes;
 use millrace_routes::{MOST_BYTES, Table, system};
 
@@ -132,15 +133,7 @@ fn read(word: &str, inputs: &[String]) -> Result<Table, Failure> {
         Failure::wrong(format!("{word}: {what}"))
             .help("docs/routes.md says how a routing table is written")
     };
-    let size = std::fs::metadata(word)
-        .map_err(|e| wrong(e.to_string()))?
-        .len();
-    if size > MOST_BYTES {
-        return Err(wrong(format!(
-            "{size} bytes, at most {MOST_BYTES} are read"
-        )));
-    }
-    let text = std::fs::read_to_string(word).map_err(|e| wrong(e.to_string()))?;
+    let text = file::read_text(word.as_ref(), MOST_BYTES).map_err(|e| wrong(e.to_string()))?;
     Table::parse(&text).map_err(|e| wrong(e.to_string()))
 }
 

@@ -1,5 +1,7 @@
 //! What the stages find wrong, as failures of the command.
 
+use std::path::Path;
+
 use millrace_check::Refusal;
 use millrace_emit::Error;
 use millrace_object::LoadError;
@@ -7,9 +9,9 @@ use millrace_object::LoadError;
 use crate::failure::{Failure, NO};
 use crate::refusal;
 
-/// A program that may not run: exit status 1.
-pub fn refused(name: &str, refusals: &[Refusal]) -> Failure {
-    let text: Vec<_> = refusals.iter().map(refusal::text).collect();
+/// A program that may not run: exit status 1. Its sources are shown if they are below the folder.
+pub fn refused(name: &str, folder: &Path, refusals: &[Refusal]) -> Failure {
+    let text: Vec<_> = refusals.iter().map(|r| refusal::text(r, folder)).collect();
     let what = match refusals.len() {
         1 => format!("{name} is refused"),
         n => format!("{name} is refused for {n} reasons"),
@@ -38,7 +40,10 @@ pub fn load(error: &LoadError) -> Failure {
 /// Something that building found.
 pub fn emit(error: Error) -> Failure {
     match error {
-        Error::Refused { file, refusals } => refused(&file.display().to_string(), &refusals),
+        Error::Refused { file, refusals } => {
+            let folder = file.parent().unwrap_or(Path::new(""));
+            refused(&file.display().to_string(), folder, &refusals)
+        }
         Error::Toolchain { reason, package } => {
             Failure::wrong(reason).help(format!("apt-get install {package}"))
         }

@@ -31,6 +31,11 @@ pub struct Found {
 /// The file of a bundle that says what it is.
 pub const MANIFEST: &str = "manifest.json";
 
+/// The folder of what a word names: below it the sources are that its refusals show.
+pub fn folder_of(word: &str) -> PathBuf {
+    find(word).map_or_else(|_| PathBuf::new(), |found| found.folder)
+}
+
 /// Finds a function: a file, a folder with NAME.c, a bundle, or the name of a folder in ./nfs or in
 /// one of $MILLRACE_NFS.
 pub fn find(word: &str) -> Result<Found, Failure> {

@@ -81,11 +81,7 @@ pub const FORMS: &str = "write [{\"key\": \"10.0.0.1\", \"value\": 1}] or lines 
                          how keys and values are written";
 
 fn text_of(path: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
-    if size > MOST_BYTES {
-        return Err(format!("{size} bytes, at most {MOST_BYTES} are read"));
-    }
-    std::fs::read_to_string(path).map_err(|e| e.to_string())
+    millrace_object::file::read_text(path, MOST_BYTES).map_err(|e| e.to_string())
 }
 
 /// The entries of a text, JSON if it begins with a bracket, else CSV.

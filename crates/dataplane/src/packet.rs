@@ -108,7 +108,7 @@ impl Slot {
             floor: range.start,
             ceiling: range.end,
             bared: data,
-            time: self.arrival.time,
+            time: self.arrival.time.min(abi::LATEST),
             number: self.arrival.number,
             port: self.arrival.port,
             queue: worker,

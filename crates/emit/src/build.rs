@@ -125,7 +125,10 @@ pub fn build(
 
     progress(Stage::Load);
     let at = Instant::now();
-    let bytes = std::fs::read(&object).map_err(Error::io(&object))?;
+    let bytes = millrace_object::read_file(&object).map_err(|e| Error::Object {
+        file: input.to_owned(),
+        reason: e.to_string(),
+    })?;
     let name = input
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());

@@ -64,7 +64,9 @@ impl LoadError {
 
     // The innermost code knows the place best, so what is already named stays.
 
-    pub(crate) fn in_file(mut self, file: &str) -> LoadError {
+    /// The file that was being read.
+    #[must_use]
+    pub fn in_file(mut self, file: &str) -> LoadError {
         self.0.file = file.to_owned();
         self
     }

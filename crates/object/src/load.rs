@@ -1,8 +1,6 @@
 //! The reader from end to end.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use crate::btf::Btf;
@@ -18,7 +16,7 @@ use crate::link::Linker;
 use crate::maps::slots::Slots;
 use crate::program::{Dialect, Entry, Function, Program, Role, StateObject};
 use crate::state::routes;
-use crate::{handlers, maps, params, xdp};
+use crate::{file, handlers, maps, params, xdp};
 
 /// Reads an object file.
 ///
@@ -33,25 +31,26 @@ pub fn load_file(path: &Path) -> Result<Program, LoadError> {
 /// # Errors
 /// The file cannot be read, or see [`load`].
 pub fn load_file_with(path: &Path, capacities: &[(String, u64)]) -> Result<Program, LoadError> {
-    let shown = path.display().to_string();
     let stem = path
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    let unreadable = |e: std::io::Error| {
+    let bytes = read_file(path)?;
+    read(&bytes, &stem, capacities, None).map_err(|e| e.in_file(&path.display().to_string()))
+}
+
+/// The bytes of an object file, for [`load`].
+///
+/// # Errors
+/// The file cannot be read, or is longer than an object may be.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
+    file::read(path, MAX_FILE as u64).map_err(|e| {
         LoadError::new(
             "unreadable",
             format!("the file cannot be read ({e})"),
             "give the object file",
         )
-        .in_file(&shown)
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    // One byte more than is admitted, so that `load` sees that there is more.
-    file.take(MAX_FILE as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    read(&bytes, &stem, capacities, None).map_err(|e| e.in_file(&shown))
+        .in_file(&path.display().to_string())
+    })
 }
 
 /// Reads the bytes of an object file; `name` becomes the program's.

@@ -26,7 +26,6 @@ use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
-use crate::trouble;
 use crate::wiring::Words;
 use crate::word::{self, Source};
 use homes::ComingHome;
@@ -270,7 +269,7 @@ pub fn arrange(word: &str, make: &Make, asked: Asked<'_>) -> Result<Arrangement,
     }
     let (program, _) = function::typed(word, &make.capacity, make.program.as_deref())?;
     let program = function::settled(program, &make.set)?;
-    let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+    let checked = function::proved(word, &program)?;
     let asked = Asked {
         built: matches!(found.source, Source::Bundle(_)),
         ..asked

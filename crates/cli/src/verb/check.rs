@@ -63,8 +63,9 @@ impl Check {
         let refusals = function::prove(&program).err().unwrap_or_default();
         let memory = Memory::from_capture_to_capture(function::objects_bytes(&program));
         screen::report(self.json, text(&program, &refusals, &memory).trim_end());
+        let sources = word::folder_of(&self.nf);
         for refusal in &refusals {
-            screen::err(&format!("\n{}", refusal::text(refusal)));
+            screen::err(&format!("\n{}", refusal::text(refusal, &sources)));
         }
         if self.json {
             screen::document(&document(&program, &refusals, &memory));

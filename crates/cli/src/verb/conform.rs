@@ -6,6 +6,7 @@
 //! number. The program goes the way that every other goes: it is checked, emitted, compiled and run.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -100,7 +101,8 @@ fn interpreted(program: &Program) -> Result<u64, Failure> {
 
 /// What `r0` holds after the emitted code has run.
 fn compiled(program: &Program) -> Result<u64, Failure> {
-    let checked = function::prove(program).map_err(|r| trouble::refused(NAME, &r))?;
+    let checked =
+        function::prove(program).map_err(|r| trouble::refused(NAME, Path::new(""), &r))?;
     let source = format!("{NAME}.c");
     let text = alone::emit(program, &checked, &source).map_err(trouble::emit)?;
     let cache = Cache::of_user().map_err(trouble::emit)?;

@@ -12,7 +12,7 @@ use millrace_traffic::split::Split;
 use crate::failure::{DONE, Failure};
 use crate::function::Make;
 use crate::parallel::planned;
-use crate::{cost, function, screen, trouble};
+use crate::{cost, function, screen};
 
 /// Show how a function runs on many cores: what is done with each state object, how packets are steered, and
 /// why, in terms of its source.
@@ -86,7 +86,7 @@ impl Plan {
     pub fn perform(&self) -> Result<u8, Failure> {
         let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
         let program = function::settled(program, &self.set)?;
-        let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let checked = function::proved(&self.nf, &program)?;
         let strategy = self.strategy.as_deref().and_then(Strategy::named);
         // As `run` does: what is locked is locked whatever the paths are.
         let most = match strategy {

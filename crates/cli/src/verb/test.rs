@@ -7,6 +7,7 @@ use millrace_control::contents;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::runner::BURST;
+use millrace_object::file;
 use millrace_traffic::language::Case;
 use serde::Serialize;
 
@@ -14,6 +15,9 @@ use crate::failure::{DONE, Failure, NO};
 use crate::function::{self, Function, Make};
 use crate::packet_test::{Failed, execute};
 use crate::{routing, sanitize, screen};
+
+/// Bytes of a packet test, at most.
+const MOST_CASE: u64 = 64 << 20;
 
 /// Run the packet tests of functions (docs/packet-tests.md).
 #[derive(Args)]
@@ -144,7 +148,7 @@ impl Test {
             Layout::Pooled
         };
         let name = file.display().to_string();
-        let case = std::fs::read_to_string(file).map_err(|e| Failed::new(0, e.to_string()));
+        let case = file::read_text(file, MOST_CASE).map_err(|e| Failed::new(0, e.to_string()));
         let case = case
             .and_then(|text| Case::parse(&name, &text).map_err(|e| Failed::new(e.line, e.message)));
         let (title, result) = match case {

@@ -71,6 +71,10 @@ pub struct Packet {
     pub home: u32,
 }
 
+/// The latest time that programs see, ns since the epoch: the clocks promise never to be negative as signed numbers
+/// (`ktime_get_ns` and its like), and `check` relies on it. Stamps are whatever a capture or a test says.
+pub const LATEST: u64 = i64::MAX as u64;
+
 impl Packet {
     /// A descriptor of nothing, with fate `ABORTED`.
     pub const fn empty() -> Self {

@@ -299,7 +299,7 @@ impl Worker {
                 stamp => stamp,
             };
             before += u64::from(keeps_time && stamp < self.clock);
-            self.clock = self.clock.max(stamp);
+            self.clock = self.clock.max(stamp).min(abi::LATEST);
             self.descriptors.push(abi::Packet {
                 data: frame.data,
                 end: frame.end,

@@ -6,7 +6,7 @@ use millrace_validate::{Options, text, validate};
 use super::Model;
 use crate::failure::{DONE, Failure, NO};
 use crate::function::{self, Function, Make};
-use crate::{screen, trouble};
+use crate::screen;
 
 /// Most frames of a capture.
 const FRAMES: usize = 1000;
@@ -41,7 +41,7 @@ impl Model {
                 Failure::wrong("a module alone has no model").help("give its source or its object")
             );
         };
-        let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let checked = function::proved(&self.nf, program)?;
         let model = millrace_model::model(program, &checked, &self.limits()?);
         let options = Options {
             most: None,

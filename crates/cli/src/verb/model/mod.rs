@@ -10,7 +10,7 @@ use clap::Args;
 use millrace_model::{Limits, report};
 
 use crate::failure::{DONE, Failure};
-use crate::{function, screen, trouble};
+use crate::{function, screen};
 
 /// Show every path of a function: its guard, its accesses to state, its packet writes, its verdict.
 #[derive(Args)]
@@ -99,7 +99,7 @@ impl Model {
             return self.check();
         }
         let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
-        let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let checked = function::proved(&self.nf, &program)?;
         let mut model = millrace_model::model(&program, &checked, &self.limits()?);
         let report = report::report(&mut model, &program, &types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {

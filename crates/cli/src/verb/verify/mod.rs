@@ -19,7 +19,7 @@ use crate::function::{self, Function, Make};
 use crate::parallel::{self, planned};
 use crate::progress::Bar;
 use crate::wiring::{self, Words};
-use crate::{screen, seed, trouble};
+use crate::{screen, seed};
 
 /// Run a function on one core and, as its plan says, on many, over the same packets; compare every verdict,
 /// every byte, and the state at the end.
@@ -175,7 +175,7 @@ impl Verify {
         };
         let ports = wiring::port_names(&function.ports, &words)?;
         let mut trace = traffic::open(self, &ports)?;
-        let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
+        let checked = function::proved(&self.nf, program)?;
         let mut model = None;
         let entries = contents::entries(&self.maps, &function.exposed);
         let entries = entries.map_err(|t| {
