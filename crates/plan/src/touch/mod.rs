@@ -1,6 +1,7 @@
 //! Every access of a path to state, as one of the packets that take the path sees it: which packets, which
 //! entry, what is done.
 
+mod common;
 mod found;
 mod read;
 mod routes;
@@ -19,6 +20,7 @@ use millrace_steer::Odd;
 use crate::packets::Way;
 use crate::rules::derived::Derived;
 
+use common::Common;
 use routes::Routes;
 
 pub(crate) use found::{Found, OTHER, value_byte};
@@ -171,6 +173,7 @@ type Given = (BTreeMap<String, u64>, Option<Odd>);
 pub(crate) struct Gathered {
     /// what was found out of keys that are read from state, which no exclusion changes
     pub derived: Derived,
+    common: Common,
     routes: BTreeMap<Given, Routes>,
     touches: BTreeMap<(Given, bool), Touches>,
 }
@@ -184,7 +187,10 @@ pub(crate) fn touches(
     (gathered, software): (&mut Gathered, Software),
 ) -> Touches {
     let Gathered {
-        routes, touches, ..
+        common,
+        routes,
+        touches,
+        ..
     } = gathered;
     let values = match held.in_keys {
         true => held.values.clone(),
@@ -195,9 +201,10 @@ pub(crate) fn touches(
         .entry((given, echoes))
         .or_insert_with_key(|(given, _)| {
             let routes = routes.entry(given.clone());
-            let routes =
-                routes.or_insert_with(|| Routes::of(model, program, objects, (&given.0, given.1)));
-            routes.touches(model, program, objects, echoes)
+            let routes = routes.or_insert_with(|| {
+                Routes::of(model, program, objects, (&given.0, given.1), common)
+            });
+            routes.touches(model, program, objects, (common, echoes))
         });
     let gone: IdSet<Place> = held.excluded.iter().copied().collect();
     let taken = |at: &At| !gone.contains(&(at.entry, at.path));

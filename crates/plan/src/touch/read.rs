@@ -10,7 +10,7 @@ use millrace_steer::{Field, Ports};
 use super::found::foreign;
 use super::{Seen, Source};
 use crate::key::{Bit, Key, Resolver, Whose, is_carried};
-use crate::memo::{Bytes, Memo};
+use crate::memo::Bytes;
 use crate::offset::Offset;
 use crate::packets::{Family, Way};
 
@@ -43,8 +43,8 @@ pub(super) struct Read {
 }
 
 /// The keys of one entry.
+#[derive(Default)]
 pub(super) struct Reader {
-    memo: Rc<Memo>,
     sights: IdMap<Sight, u32>,
     guards: IdMap<Rc<Vec<ExprId>>, u32>,
     numbers: IdMap<Vec<ExprId>, u32>,
@@ -55,21 +55,6 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub fn new(memo: Rc<Memo>) -> Self {
-        Self {
-            memo,
-            sights: IdMap::default(),
-            guards: IdMap::default(),
-            numbers: IdMap::default(),
-            free: IdMap::default(),
-            guarded: IdMap::default(),
-        }
-    }
-
-    pub fn memo(&self) -> &Memo {
-        &self.memo
-    }
-
     /// The number of a key.
     pub fn number(&mut self, key: &[ExprId]) -> u32 {
         match self.numbers.get(key) {

@@ -16,13 +16,11 @@ use millrace_model::model::{Effect, Entry};
 use millrace_object::program::{Program, Role};
 use millrace_steer::Odd;
 
-use super::found::{found, source};
-use super::read::{Look, Reader};
-use super::seen::{Class, classes, ports, seen};
-use super::{At, Found, Place, Seen, Touch, Touches};
-use crate::key::Key;
+use super::common::{Common, OfEntry};
+use super::seen::ports;
+use super::{At, Place, Touch, Touches};
 use crate::memo::{Memo, Parts};
-use crate::packets::{Course, of_packet};
+use crate::packets::of_packet;
 
 /// Operations that change an entry, or take it away, and make none: what they find was made under the same key.
 const STAYS: [&str; 9] = [
@@ -42,37 +40,20 @@ const STAYS: [&str; 9] = [
 pub(super) struct Routes {
     /// which of the courses packet paths are that touch any of the objects
     of: Rc<IdMap<Place, Vec<usize>>>,
-    /// entry, course, ports
-    courses: Vec<(usize, Course, Vec<usize>)>,
+    /// the courses by their numbers in `Common`, with the ports at which packets take them
+    courses: Vec<(usize, Vec<usize>)>,
     /// by course: what symbols are taken for there
     symbols: Vec<Rc<Facts>>,
     /// what the program reads of packets that a NIC reads otherwise
     odd: Option<Odd>,
     /// the program names its ports
     named: bool,
-    /// by course: the classes of packets that take it
-    classes: IdMap<usize, Vec<Class>>,
-    /// by course: the views, where they are the same whether echoes are looked for or not
-    lasting: Vec<Option<Views>>,
-    /// what these make of keys, by course, object and key
-    alike: IdMap<(usize, usize, u32), Rc<Vec<Found>>>,
-    /// by entry: what keys are
-    readers: Vec<Reader>,
-    /// keys of packets, each once
-    known: IdMap<Rc<Key>, ()>,
     /// what no packet starts: object and where
     others: Vec<(usize, At)>,
 }
 
-/// How packets see a course.
-#[derive(Clone)]
-struct Views {
-    seen: Rc<Vec<Seen>>,
-    looks: Rc<Vec<Look>>,
-}
-
 /// What a condition of a guard says.
-struct Part {
+pub(super) struct Part {
     /// of the packet
     of_packet: Vec<ExprId>,
     /// of the port by which it came
@@ -215,6 +196,7 @@ impl Routes {
         program: &Program,
         objects: &BTreeSet<usize>,
         (values, odd): (&BTreeMap<String, u64>, Option<Odd>),
+        common: &mut Common,
     ) -> Self {
         let mut out = Self {
             odd,
@@ -225,9 +207,7 @@ impl Routes {
         for (entry, e) in model.entries.iter_mut().enumerate() {
             let params = held(&e.arena, values);
             let port_of = port(&e.arena, program);
-            // What is remembered of expressions is of one entry's.
-            let memo = Rc::new(Memo::default());
-            let mut parts: IdMap<ExprId, Rc<Part>> = IdMap::default();
+            let OfEntry { memo, parts, .. } = common.entry(entry);
             let mut taken = Vec::new();
             for (path, p) in e.paths.iter().enumerate() {
                 let mine = |a: &Access| objects.contains(&a.object.0);
@@ -260,7 +240,7 @@ impl Routes {
                 for condition in &p.guard {
                     let part = parts
                         .entry(*condition)
-                        .or_insert_with(|| Rc::new(Part::of(&e.arena, &memo, *condition)));
+                        .or_insert_with(|| Rc::new(Part::of(&e.arena, memo, *condition)));
                     guard.extend(&part.of_packet);
                     by_port |= part.by_port && port_of.is_some();
                     if let Some(set) = &part.port {
@@ -274,30 +254,26 @@ impl Routes {
                 let by_port = by_port && ports.len() > 1;
                 taken.push((path, (guard, done, ports), by_port));
             }
+            let memo = memo.clone();
             let taken = specialised(&mut e.arena, &memo, taken, (&params, port_of));
             let silent = silent(&e.arena, &memo, &taken);
-            let mut known: IdMap<Same, usize> = IdMap::default();
-            for (path, mut same, symbols) in taken {
-                same.0.retain(|c| !silent.contains(c));
-                same.1.retain(|k| !memo.parts(&e.arena, *k).reads_nothing());
-                let number = match known.get(&same) {
+            let mut known: IdMap<(usize, Vec<usize>), usize> = IdMap::default();
+            for (path, (mut guard, mut done, ports), symbols) in taken {
+                guard.retain(|c| !silent.contains(c));
+                done.retain(|k| !memo.parts(&e.arena, *k).reads_nothing());
+                let course = (common.course(entry, guard, done), ports);
+                let number = match known.get(&course) {
                     Some(number) => *number,
                     None => {
-                        let (guard, done, ports) = same.clone();
-                        let course = Course {
-                            guard: Rc::new(guard),
-                            done: Rc::new(done),
-                            memo: memo.clone(),
-                        };
-                        out.courses.push((entry, course, ports));
+                        let next = out.courses.len();
+                        out.courses.push(course.clone());
                         out.symbols.push(symbols);
-                        known.insert(same, out.courses.len() - 1);
-                        out.courses.len() - 1
+                        known.insert(course, next);
+                        next
                     }
                 };
                 of.entry((entry, path)).or_default().push(number);
             }
-            out.readers.push(Reader::new(memo));
         }
         out.of = Rc::new(of);
         out
@@ -305,16 +281,19 @@ impl Routes {
 
     /// What all paths do to the objects, however packets are steered.
     pub fn touches(
-        &mut self,
+        &self,
         model: &mut Model,
         program: &Program,
         objects: &BTreeSet<usize>,
-        echoes: bool,
+        (common, echoes): (&mut Common, bool),
     ) -> Touches {
-        let views = self.views(model, echoes);
+        let whose = (self.odd, self.named, echoes);
+        let courses = self.courses.iter();
+        let views: Vec<usize> = courses
+            .map(|(course, ports)| common.views(model, (*course, ports), whose))
+            .collect();
         let mut all = Vec::new();
-        let mut alike = std::mem::take(&mut self.alike);
-        for (entry, (e, reader)) in model.entries.iter_mut().zip(&mut self.readers).enumerate() {
+        for (entry, e) in model.entries.iter_mut().enumerate() {
             let Entry { arena, paths, .. } = e;
             for (path, p) in paths.iter().enumerate() {
                 let Some(courses) = self.of.get(&(entry, path)) else {
@@ -328,22 +307,16 @@ impl Routes {
                     each.flat_map(|each| courses.iter().map(move |course| (each, course)))
                 {
                     let facts = self.symbols.get(*course);
+                    let of = common.entry(entry);
                     let own = match facts.filter(|f| !f.symbols.is_empty()) {
-                        Some(facts) => Cow::from(reader.memo().put(arena, &a.key, facts)),
+                        Some(facts) => Cow::from(of.memo.put(arena, &a.key, facts)),
                         None => Cow::from(&a.key),
                     };
-                    let key = reader.number(&own);
-                    let by = alike.entry((*course, a.object.0, key)).or_insert_with(|| {
-                        let source = source(program, arena, reader.memo(), (a.object.0, &own));
-                        let Some(views) = views.get(*course) else {
-                            return Rc::default();
-                        };
-                        let known = &mut self.known;
-                        let read = |arena: &mut _, seen: &_, look| {
-                            reader.read(arena, (seen, look), (key, &own), known)
-                        };
-                        Rc::new(found(arena, &views.seen, &views.looks, &source, read))
-                    });
+                    let key = (a.object.0, of.reader.number(&own), &*own);
+                    let by = match views.get(*course) {
+                        Some(views) => common.found(program, (entry, &mut *arena), *views, key),
+                        None => continue,
+                    };
                     if by.is_empty() {
                         continue;
                     }
@@ -356,47 +329,18 @@ impl Routes {
                             path,
                             access,
                         },
-                        by: by.clone(),
+                        by,
                     });
                 }
             }
         }
-        alike.retain(|(course, ..), _| self.lasting.get(*course).is_some_and(Option::is_some));
-        self.alike = alike;
         Touches {
             all,
             others: self.others.clone(),
-            views: Rc::new(views.into_iter().map(|v| v.seen).collect()),
+            views: Rc::new(views.into_iter().map(|v| common.seen(v)).collect()),
             courses: self.of.clone(),
             ..Touches::default()
         }
-    }
-
-    /// The views of each course.
-    fn views(&mut self, model: &mut Model, echoes: bool) -> Vec<Views> {
-        let mut out = Vec::with_capacity(self.courses.len());
-        for (number, (entry, course, ports)) in self.courses.iter().enumerate() {
-            if let Some(Some(lasting)) = self.lasting.get(number) {
-                out.push(lasting.clone());
-                continue;
-            }
-            let (Some(e), Some(reader)) =
-                (model.entries.get_mut(*entry), self.readers.get_mut(*entry))
-            else {
-                continue;
-            };
-            let known = self.classes.entry(number);
-            let classes = known.or_insert_with(|| classes(&mut e.arena, course, self.odd));
-            let any_icmp = classes.iter().any(Class::has_icmp);
-            let seen = Rc::new(seen(&mut e.arena, classes, (ports, self.named), echoes));
-            let looks = Rc::new(reader.looks(&e.arena, &seen));
-            let views = Views { seen, looks };
-            if number == self.lasting.len() {
-                self.lasting.push((!any_icmp).then(|| views.clone()));
-            }
-            out.push(views);
-        }
-        out
     }
 }
 
