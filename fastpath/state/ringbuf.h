@@ -6,8 +6,9 @@
  * here), -E2BIG above 2^30 - 1 bytes. `ringbuf_reserve`: null for any flag. `ringbuf_query`: 0 bytes
  * taken, 1 capacity, 2 consumer and 3 producer position, else 0. Records leave in the order they were
  * reserved, when the host drains them between bursts; one that is not yet given back holds up those
- * behind it. Discarded records are freed without being handed over. A reserved record holds what lay
- * there, as in the kernel: the program must not read it before writing it.
+ * behind it. Discarded records are freed without being handed over. A reserved record is zero (in the
+ * kernel it holds what lay there): what a program leaves of it says nothing of other packets' records, which
+ * are others on each core.
  *
  * Records do not wrap: one that reaches the end goes on into a second half of the memory, whose other
  * places in the first half stay unused meanwhile, so that positions are the kernel's.
@@ -93,8 +94,12 @@ MR_INLINE u64 ringbuf_ringbuf_output(struct ringbuf *r, const struct shape *s, u
 MR_INLINE u8 *ringbuf_ringbuf_reserve(struct ringbuf *r, const struct shape *s, u64 length, u64 flags,
                                       struct mr_packet *pkt)
 {
+    u8 *record = flags ? NULL : ringbuf_take(r, s, length);
+
     (void)pkt;
-    return flags ? NULL : ringbuf_take(r, s, length);
+    if (record)
+        memset(record, 0, length);
+    return record;
 }
 
 MR_INLINE u64 ringbuf_ringbuf_query(struct ringbuf *r, const struct shape *s, u64 what,

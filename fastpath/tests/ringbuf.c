@@ -61,6 +61,8 @@ static void random_operations(void)
             if (!p)
                 break;
             CHECK(((uintptr_t)p & 7) == 0);
+            for (u64 i = 0; i < length; i++)
+                CHECK(p[i] == 0);
             memcpy(p, bytes, length);
             q.discarded[at] = !draw(3);
             if (q.discarded[at])

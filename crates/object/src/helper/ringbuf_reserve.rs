@@ -1,7 +1,8 @@
 //! `ringbuf_reserve`: reserves a record in a ring buffer.
 //!
 //! `void *bpf_ringbuf_reserve(ringbuf, size, flags)`; the size is a constant, flags must be 0. Null if
-//! there is no room. The record must be submitted or discarded before the program ends.
+//! there is no room. The record is zero, where the kernel's holds what lay there. It must be submitted or
+//! discarded before the program ends.
 
 use super::{Arg, Effects, Helper, Return};
 

@@ -30,6 +30,7 @@ pub fn reserve(engine: &mut Engine<'_>, s: State, h: &Helper) -> Ways {
         let at = engine.add_place(&mut s, on.id, Vec::new());
         if let Some(p) = s.places.get_mut(at) {
             p.presence = Presence::There;
+            p.fresh = true;
             p.slot = Some(u64::from(size));
         }
         let zero = engine.arena.number(0, 64);
