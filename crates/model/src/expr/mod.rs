@@ -158,6 +158,9 @@ pub struct Arena {
     symbols: Vec<Symbol>,
     names: HashMap<(String, u32, Origin), SymId>,
     effort: build::Effort,
+    /// what extracts are, by what they are of, their lowest bit and their width: those that no bound cut short, and
+    /// those that somebody outside asked for
+    extracts: ids::IdMap<(ExprId, u32, u32), ExprId>,
     identity: Identity,
 }
 

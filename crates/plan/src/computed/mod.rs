@@ -6,6 +6,7 @@
 //! is told; what the solver leaves open makes more packets meet than need.
 
 mod asked;
+mod clock;
 mod formula;
 mod one_to_one;
 mod question;
@@ -31,6 +32,7 @@ use crate::packets::Packets;
 use crate::touch::{Source, Touch, Touches, distinct};
 
 pub use asked::Asked;
+use clock::Clock;
 use formula::Formula;
 use question::{Pair, Solver};
 pub(crate) use same::Same;
@@ -64,6 +66,8 @@ pub(crate) struct Computed {
 struct Asker {
     arena: Arena,
     solver: Solver,
+    /// for formulas, and what equations say of them: as long as for the solver
+    clock: Clock,
     formulas: Vec<Rc<Formula>>,
     numbers: HashMap<Rc<Formula>, usize>,
     samples: HashMap<usize, Rc<Samples>>,
@@ -77,6 +81,7 @@ impl Computed {
             asker: RefCell::new(Asker {
                 arena: Arena::new(),
                 solver: Solver::new(limits),
+                clock: Clock::new(limits.time),
                 formulas: Vec::new(),
                 numbers: HashMap::new(),
                 samples: HashMap::new(),
@@ -97,7 +102,7 @@ impl Computed {
     }
 
     /// All pairs of packets that touch one place, of which at least one changes it, as exactly as equations say it; none
-    /// if no key is computed from fields.
+    /// if no key is computed from fields, or to say so takes too long.
     pub fn meetings(
         &self,
         model: &mut Model,
@@ -119,7 +124,11 @@ impl Computed {
                     continue;
                 }
                 let sides = (asker.form(a), asker.form(b));
-                let Some((case, asking)) = asker.case(sides, (a.0.kind, b.0.kind), cases) else {
+                let case = asker.case(sides, (a.0.kind, b.0.kind), cases);
+                if asker.clock.is_over() {
+                    return None;
+                }
+                let Some((case, asking)) = case else {
                     continue;
                 };
                 if counted.insert(sides) {
@@ -167,10 +176,10 @@ impl Asker {
         all: &Touches,
         own: &[&Touch],
     ) -> Option<BTreeMap<Use, bool>> {
-        let guarded = self.gathered(model, all, own, true);
+        let guarded = self.gathered(model, all, own, true)?;
         let formulas: BTreeSet<usize> = guarded.keys().map(|u| u.2).collect();
         let uses = match formulas.len() > MOST {
-            true => self.gathered(model, all, own, false),
+            true => self.gathered(model, all, own, false)?,
             false => guarded,
         };
         let computed = |u: &Use| {
@@ -186,7 +195,7 @@ impl Asker {
         all: &Touches,
         own: &[&Touch],
         guarded: bool,
-    ) -> BTreeMap<Use, bool> {
+    ) -> Option<BTreeMap<Use, bool>> {
         let mut uses = BTreeMap::new();
         let mut done = BTreeSet::new();
         for (touch, _) in distinct(own.iter().copied()) {
@@ -202,17 +211,21 @@ impl Asker {
                     continue;
                 };
                 let entry = &mut entry.arena;
-                let formula = Formula::of(&mut self.arena, entry, seen, &key);
-                let Some(mut formula) = formula else { continue };
-                if guarded {
-                    formula = formula.guarded(&mut self.arena, entry, seen);
-                }
+                let arena = &mut self.arena;
+                let formula = self.clock.timed(|| {
+                    let formula = Formula::of(arena, entry, seen, &key)?;
+                    Some(match guarded {
+                        true => formula.guarded(arena, entry, seen),
+                        false => formula,
+                    })
+                })?;
+                let Some(formula) = formula else { continue };
                 let number = self.number(formula);
                 let found = uses.entry((seen.packets, seen.zero(), number));
                 *found.or_insert(false) |= touch.writes;
             }
         }
-        uses
+        Some(uses)
     }
 
     fn number(&mut self, formula: Formula) -> usize {
@@ -226,7 +239,7 @@ impl Asker {
         next
     }
 
-    /// Which packets with these formulas have the same key; none if there are no such.
+    /// Which packets with these formulas have the same key; none if there are no such, or the time is over.
     fn case(
         &mut self,
         (a, b): (Form, Form),
@@ -253,12 +266,14 @@ impl Asker {
             self.formulas.get(a.0)?.clone(),
             self.formulas.get(b.0)?.clone(),
         );
-        let (x, y) = Formula::peeled(&mut self.arena, &x, &y);
-        let (linear, all) = Formula::equal(&self.arena, (&x, kind, a.2), (&y, other, b.2))?;
+        let arena = &mut self.arena;
+        let (x, y) = self.clock.timed(|| Formula::peeled(arena, &x, &y))?;
+        let equal = || Formula::equal(arena, (&x, kind, a.2), (&y, other, b.2));
+        let (linear, all) = self.clock.timed(equal)??;
         if all {
             return Some((linear, Asking::default()));
         }
-        let all = Pair::conditions(&mut self.arena, &x, &y)?;
+        let all = self.clock.timed(|| Pair::conditions(arena, &x, &y))??;
         let class = |kind: Kind, formula: &Formula, arena: &Arena| {
             let fields = formula.fields(arena).into_iter();
             Class {
@@ -296,7 +311,7 @@ impl Asker {
             return known.clone();
         }
         let (arena, formula) = (&self.arena, self.formulas.get(number).cloned());
-        let made = formula.and_then(|f| self.solver.timed(|_| Samples::of(arena, &f)));
+        let made = formula.and_then(|f| self.solver.clock.timed(|| Samples::of(arena, &f)));
         let made = Rc::new(made.unwrap_or_default());
         self.samples.insert(number, made.clone());
         made

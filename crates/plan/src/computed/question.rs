@@ -1,7 +1,6 @@
 //! Whether there are two packets with one key that a linear function tells apart.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use millrace_model::Limits;
 use millrace_model::expr::eval::Assignment;
@@ -10,13 +9,14 @@ use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 use millrace_model::solver::{self, Question, Said, Solve};
 use millrace_steer::keys::{Answer, Bit, Class, Part, Side, Witness};
 
+use super::clock::Clock;
 use super::formula::{Formula, place, second};
 use super::samples::{Bytes, Samples};
 
 /// Whoever is asked, for so long.
 pub(super) struct Solver {
     limits: Limits,
-    left: Duration,
+    pub clock: Clock,
     /// as it was told how long a question may take
     running: Option<Box<dyn Solve>>,
 }
@@ -31,30 +31,19 @@ impl Solver {
                 question: limits.time / PART,
                 ..limits.clone()
             },
-            left: limits.time,
+            clock: Clock::new(limits.time),
             running: None,
         }
     }
 
-    /// Runs, if there is time left, and takes the time off it.
-    pub fn timed<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if self.left.is_zero() {
-            return None;
-        }
-        let began = Instant::now();
-        let made = run(self);
-        self.left = self.left.saturating_sub(began.elapsed());
-        Some(made)
-    }
-
     fn ask(&mut self, arena: &Arena, all: &[ExprId]) -> Option<Said> {
-        self.timed(|own| {
-            if own.left < own.limits.question {
-                own.limits.question = own.left;
-                own.running = None;
-            }
-            let limits = &own.limits;
-            let running = own.running.get_or_insert_with(|| solver::of(limits));
+        if self.clock.left() < self.limits.question {
+            self.limits.question = self.clock.left();
+            self.running = None;
+        }
+        let (limits, running) = (&self.limits, &mut self.running);
+        self.clock.timed(|| {
+            let running = running.get_or_insert_with(|| solver::of(limits));
             running.solve(arena, &Question::of(all))
         })
     }

@@ -9,24 +9,51 @@ use super::super::Arena;
 const DEPTH: u32 = 64;
 /// Most rules that one call from outside sets off.
 const MOST: u32 = 4096;
+/// The same once all calls together have set off so many: no program that people run comes near that, and a program can
+/// have any number of expressions, each of which takes the most that there is.
+const LEAST: u32 = 32;
+const MANY: u64 = 1 << 20;
 
 /// What is under way.
 #[derive(Clone, Debug, Default)]
 pub(in crate::expr) struct Effort {
     depth: u32,
     left: u32,
+    /// rules that were one too many, so far
+    refused: u64,
+    /// rules, so far
+    all: u64,
+}
+
+impl Effort {
+    /// Whether somebody outside asks, and no rule.
+    pub(super) fn is_outside(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// How many rules were one too many: where it stays, nothing was cut short.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// One more was.
+    pub(super) fn refuse(&mut self) {
+        self.refused += 1;
+    }
 }
 
 impl Arena {
     /// What a rule gives; none if it is one too many.
     pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.effort.depth == 0 {
-            self.effort.left = MOST;
+            self.effort.left = if self.effort.all < MANY { MOST } else { LEAST };
         }
         if self.effort.depth == DEPTH || self.effort.left == 0 {
+            self.effort.refused += 1;
             return None;
         }
         self.effort.depth += 1;
+        self.effort.all += 1;
         self.effort.left -= 1;
         let done = rule(self);
         self.effort.depth -= 1;

@@ -79,14 +79,26 @@ impl Arena {
         if low == 0 && width == self.width(e) {
             return e;
         }
+        // Where parts are shared an expression is a tree of any size, but of so many parts only.
+        if let Some(known) = self.extracts.get(&(e, low, width)) {
+            return *known;
+        }
+        let before = self.effort.refused();
         let pushed = match depth.checked_sub(1) {
             Some(deeper) => self.deeper(|a| a.pushed(e, low, width, deeper)),
-            None => None,
+            None => {
+                self.effort.refuse();
+                None
+            }
         };
-        match pushed {
+        let made = match pushed {
             Some(done) => done,
             None => self.add(Node::Extract { of: e, low }, width),
+        };
+        if self.effort.is_outside() || self.effort.refused() == before {
+            self.extracts.insert((e, low, width), made);
         }
+        made
     }
 
     /// An extract pushed into what it is of.
