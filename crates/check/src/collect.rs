@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::{FunctionId, ObjectId};
 
+use crate::claims::Claims;
 use crate::domain::{Region, Value};
 use crate::facts::{Access, ArgFact, Extent, Flow, Kind, StepId};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
+use crate::state::FrameState;
 
 /// A kind, with the number 0 apart: it is also the null pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,14 +114,16 @@ pub struct Collector {
     deepest: Vec<u32>,
     /// what timers are set to call
     callbacks: BTreeSet<(ObjectId, FunctionId)>,
+    /// what is claimed, if somebody asks
+    claims: Option<Claims>,
     /// bytes of values and records; rules that only look write it, too
     extents: RefCell<BTreeMap<(StepId, ObjectId), (u32, u32)>>,
 }
 
 impl Collector {
-    /// Nothing known about any step.
+    /// Nothing known about any step; whether claims are gathered, too.
     #[must_use]
-    pub fn new(flow: &Flow) -> Self {
+    pub fn new(flow: &Flow, claims: bool) -> Self {
         let unset = Seen::Kind(Kind::Unset);
         let none = About {
             before: [unset; REGISTERS],
@@ -136,6 +140,7 @@ impl Collector {
             steps: vec![none; flow.steps.len()],
             deepest: vec![0; flow.frames.len()],
             callbacks: BTreeSet::new(),
+            claims: claims.then(|| Claims::of(flow.steps.len())),
             extents: RefCell::default(),
         }
     }
@@ -152,13 +157,16 @@ impl Collector {
         *known = (known.0.min(from), known.1.max(to));
     }
 
-    /// A visit begins with these registers.
-    pub fn before(&mut self, at: StepId, regs: &[Value; REGISTERS]) {
+    /// A visit begins with these registers and this stack.
+    pub fn before(&mut self, at: StepId, frame: &FrameState) {
         if let Some(a) = self.steps.get_mut(at.0) {
             a.reached = true;
-            for (k, v) in a.before.iter_mut().zip(regs) {
+            for (k, v) in a.before.iter_mut().zip(&frame.regs) {
                 *k = join(*k, seen(v));
             }
+        }
+        if let Some(claims) = &mut self.claims {
+            claims.visit(at, frame);
         }
     }
 
@@ -303,6 +311,7 @@ impl Collector {
                 step.extents.push(Extent { object, from, to });
             }
         }
+        flow.claims = self.claims;
         flow.callbacks = self.callbacks.into_iter().collect();
         for (frame, bytes) in flow.frames.iter_mut().zip(self.deepest) {
             frame.stack_bytes = bytes;

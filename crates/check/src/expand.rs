@@ -47,6 +47,7 @@ pub fn expand(program: &Program, entry: &Entry, options: &Options) -> Result<Flo
             frames: Vec::new(),
             steps: Vec::new(),
             callbacks: Vec::new(),
+            claims: None,
         },
     };
     e.function(
@@ -80,6 +81,7 @@ pub fn expand_timed(
             frames: Vec::new(),
             steps: Vec::new(),
             callbacks: Vec::new(),
+            claims: None,
         },
     };
     let driver = driver::timer::driver(program, object, function).map_err(|what| {

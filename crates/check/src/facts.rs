@@ -3,6 +3,7 @@
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
 
+use crate::claims::Claims;
 use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role};
 use serde::Serialize;
@@ -73,6 +74,9 @@ pub struct Flow {
     pub steps: Vec<Step>,
     /// what it sets timers in values of which maps to call, ascending
     pub callbacks: Vec<(ObjectId, FunctionId)>,
+    /// what is claimed of registers and stack, if somebody asked; who runs the flow can see whether it holds
+    #[serde(skip)]
+    pub claims: Option<Claims>,
 }
 
 /// One call path's registers and stack.

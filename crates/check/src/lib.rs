@@ -5,6 +5,7 @@
 //! way (which region each access touches, which branches can happen) is handed on as [`facts`], so
 //! that `emit` decides nothing again.
 
+pub mod claims;
 pub mod collect;
 pub mod dispatch;
 pub mod domain;
@@ -40,6 +41,8 @@ pub struct Options {
     pub max_steps: usize,
     /// most steps followed for one entry
     pub max_visits: u64,
+    /// whether what is claimed of each step is kept ([`facts::Flow::claims`])
+    pub claims: bool,
     /// rules that are switched off: only for tests that show a rule to be needed
     #[doc(hidden)]
     pub disabled: Vec<Rule>,
@@ -50,6 +53,7 @@ impl Default for Options {
         Options {
             max_steps: 1_000_000,
             max_visits: 1_000_000,
+            claims: false,
             disabled: Vec::new(),
         }
     }

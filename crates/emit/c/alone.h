@@ -9,6 +9,9 @@
 #ifndef MR_ALONE_H
 #define MR_ALONE_H
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base.h"
 #include "context.h"
 
@@ -17,6 +20,19 @@ typedef s32 __attribute__((may_alias, aligned(1))) mr_s32;
 typedef s64 __attribute__((may_alias, aligned(1))) mr_s64;
 /* A pointer that was spilled to memory. */
 typedef u8 *__attribute__((may_alias, aligned(1))) mr_pointer;
+
+/* What the proof claims, in code that looks at it (`--claims`). */
+static inline __attribute__((cold, noinline, unused)) void claim_failed(const char *claim, u64 value)
+{
+	fprintf(stderr, "not as claimed: %s: it is %#llx\n", claim, (unsigned long long)value);
+	abort();
+}
+
+#define MR_CLAIM(holds, claim, value)                      \
+	do {                                               \
+		if (mr_unlikely(!(holds)))                 \
+			claim_failed(claim, (u64)(value)); \
+	} while (0)
 
 /* Division by zero gives 0, its remainder the dividend; the minimum by -1 wraps. */
 MR_INLINE u64 divide64(u64 a, u64 b) { return b ? a / b : 0; }

@@ -165,8 +165,13 @@ pub fn build(
     if !from_cache {
         progress(Stage::Check);
         let at = Instant::now();
+        // Who wants to see the code watched wants to see it do what was proved, too.
+        let limits = millrace_check::Options {
+            claims: options.module.sanitize,
+            ..options.check.clone()
+        };
         let facts =
-            millrace_check::check(&program, &options.check).map_err(|refusals| Error::Refused {
+            millrace_check::check(&program, &limits).map_err(|refusals| Error::Refused {
                 file: input.to_owned(),
                 refusals,
             })?;

@@ -30,6 +30,10 @@ pub struct Trial {
     pub compared: u64,
     /// timers that fired between them
     pub fired: u64,
+    /// claims of the proof that the interpreter looked at
+    pub claims: u64,
+    /// and that the emitted code looks at, each time that it comes to them
+    pub in_code: u64,
 }
 
 impl Trial {
@@ -60,6 +64,8 @@ pub struct Bench {
     toolchain: Toolchain,
     driver: PathBuf,
     folder: tempfile::TempDir,
+    /// the time of the first packet that modules and interpreter are told, ns
+    pub begin: u64,
 }
 
 impl Bench {
@@ -91,6 +97,7 @@ impl Bench {
             toolchain,
             driver,
             folder,
+            begin: BEGIN,
         })
     }
 
@@ -123,7 +130,12 @@ impl Bench {
         random: &mut impl Rng,
         each: usize,
     ) -> Result<Trial, String> {
-        let checked = millrace_check::check(program, checker)
+        // Where sanitizers watch, what the proof claims is watched, too.
+        let checker = Options {
+            claims: checker.claims || sanitize,
+            ..checker.clone()
+        };
+        let checked = millrace_check::check(program, &checker)
             .map_err(|r| format!("admitted alone and refused together: {r:?}"))?;
         let count = program.entries.len();
         let packets: Vec<Packet> = (0..each * count)
@@ -137,9 +149,10 @@ impl Bench {
             Some(format!("{what}\n{}", text.unwrap_or_default()))
         };
         let mut expected = None;
-        match interpret(program, &checked, &packets) {
+        match interpret(program, &checked, &packets, self.begin) {
             Ok(all) => {
                 trial.fired = all.fired;
+                trial.claims = all.claims;
                 expected = Some((all.outcomes, all.entries));
             }
             Err((program, what)) => trial.interpreter = with_text(what, program),
@@ -151,6 +164,7 @@ impl Bench {
                 return Ok(trial);
             }
         };
+        trial.in_code = text.matches("MR_CLAIM(").count() as u64;
         let module = self.compile(&text, sanitize)?;
         let (found, entries) = match self.run(program, &module, &packets) {
             Ok(both) => both,
@@ -240,8 +254,8 @@ impl Bench {
         let Some(trace) = trace(program) else {
             return Err((0, "no global of eight bytes".into()));
         };
-        let head = [trace.0, packets.len(), BEGIN as usize, STEP as usize];
-        input.extend(head.map(word).concat());
+        input.extend([trace.0, packets.len()].map(word).concat());
+        input.extend([self.begin, STEP].map(u64::to_le_bytes).concat());
         for object in &program.objects {
             let initial = object.initial.as_deref().unwrap_or_default();
             input.extend(word(initial.len()));

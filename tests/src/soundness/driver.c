@@ -1,6 +1,6 @@
 /* Loads a module and feeds it packets one by one, all by pipes, so that it can run under sanitizers.
  *
- * In: u32 object whose value is told after each packet, u32 packets, u32 time of the first and u32 time from
+ * In: u32 object whose value is told after each packet, u32 packets, u64 time of the first and u64 time from
  * one to the next; per object u32 length of its
  * initial value, bytes; per packet u32 program, u32 port, u32 headroom, u32 length, bytes.
  * Out: per packet u32 fate, u32 out, u32 length, bytes, that object's value (8 bytes), u32 records, and
@@ -119,7 +119,8 @@ int main(int argc, char **argv)
 	struct mr_config config = { .hash_seed = 11, .sketch_seed = 0 };
 	const struct mr_module *module;
 	struct mr_instance *self;
-	u32 head[4];
+	u32 head[2];
+	u64 time[2];
 	u8 **initial;
 
 	*(void **)&entry = must(dlsym(library, "millrace_module"), "dlsym");
@@ -127,6 +128,7 @@ int main(int argc, char **argv)
 	self = must(aligned_alloc(64, (module->instance_bytes + 63) / 64 * 64), "memory");
 	memset(self, 0, module->instance_bytes);
 	take(head, sizeof(head));
+	take(time, sizeof(time));
 	initial = must(calloc(module->objects + 1, sizeof(*initial)), "memory");
 	for (u32 i = 0; i < module->objects; i++) {
 		u32 length;
@@ -142,9 +144,9 @@ int main(int argc, char **argv)
 		return 6;
 	}
 	for (u32 i = 0; i < head[1]; i++)
-		one(module, self, i, head[0], head[2] + (u64)head[3] * i);
+		one(module, self, i, head[0], time[0] + time[1] * i);
 	for (u32 i = 0; i < module->objects; i++)
-		entries(&module->object[i], self, head[2] + (u64)head[3] * (head[1] - 1));
+		entries(&module->object[i], self, time[0] + time[1] * (head[1] - 1));
 	module->destroy(self);
 	for (u32 i = 0; i < module->objects; i++)
 		free(initial[i]);

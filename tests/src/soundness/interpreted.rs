@@ -57,6 +57,8 @@ pub struct Interpreted {
     pub(super) entries: Vec<Entries>,
     /// timers that fired
     pub(super) fired: u64,
+    /// claims of the proof that were looked at
+    pub(super) claims: u64,
 }
 
 /// The global that shows what a program has computed: the last of eight bytes that can be written.
@@ -73,7 +75,7 @@ pub fn trips(insns: &[Insn], checker: &Options, random: &mut impl Rng, packets: 
         return false;
     };
     let packets: Vec<Packet> = (0..packets).map(|_| packet(random, 0)).collect();
-    interpret(&program, &checked, &packets).is_err()
+    interpret(&program, &checked, &packets, BEGIN).is_err()
 }
 
 /// A packet for a program.
@@ -107,9 +109,10 @@ pub fn interpret(
     program: &Program,
     checked: &Checked,
     packets: &[Packet],
+    begin: u64,
 ) -> Result<Interpreted, (usize, String)> {
-    let one = interpret_in(program, checked, packets, Layout::Ascending)?;
-    let other = interpret_in(program, checked, packets, Layout::Descending)?;
+    let one = interpret_in(program, checked, (packets, begin), Layout::Ascending)?;
+    let other = interpret_in(program, checked, (packets, begin), Layout::Descending)?;
     for ((p, a), b) in packets.iter().zip(&one.outcomes).zip(&other.outcomes) {
         if a != b {
             return Err((
@@ -127,7 +130,7 @@ pub fn interpret(
 fn interpret_in(
     program: &Program,
     checked: &Checked,
-    packets: &[Packet],
+    (packets, begin): (&[Packet], u64),
     layout: Layout,
 ) -> Result<Interpreted, (usize, String)> {
     let mut machine = Machine::exact_laid_out(program, layout);
@@ -135,7 +138,7 @@ fn interpret_in(
     machine.ports(PORTS);
     let (mut outcomes, mut fired) = (Vec::new(), 0);
     for (number, p) in (0..).zip(packets) {
-        let now = machine.advance(BEGIN + STEP * number, MOST_STEPS);
+        let now = machine.advance(begin + STEP * number, MOST_STEPS);
         fired += now.map_err(|violation| (p.program, violation.0))?;
         machine.packet(&p.bytes, p.headroom, p.port);
         let entry = program.entries.get(p.program);
@@ -161,6 +164,7 @@ fn interpret_in(
                 .collect(),
         });
     }
+    let claims = machine.claims_looked_at();
     // Constants are compiled in: emitted code has no control functions for them, nor any that read arrays of
     // programs.
     let entries = program.objects.iter().enumerate().map(|(i, o)| {
@@ -195,5 +199,6 @@ fn interpret_in(
         outcomes,
         entries: entries.collect(),
         fired,
+        claims,
     })
 }

@@ -47,14 +47,20 @@ pub fn results(
     let first = program.entries.len() - cases.len();
     let one = |(i, case): (usize, &&Case)| {
         let emitted = emitted(&module, &program, first + i);
-        let interpreted = interpreted(&program, first + i);
+        let interpreted = interpreted(&program, &checked, first + i);
         ((*case).clone(), emitted, interpreted)
     };
     Ok(cases.iter().enumerate().map(one).collect())
 }
 
 fn check(program: &Program) -> Result<Checked, String> {
-    let checked = millrace_check::check(program, &Options::default());
+    let checked = millrace_check::check(
+        program,
+        &Options {
+            claims: true,
+            ..Options::default()
+        },
+    );
     checked.map_err(|refusals| refusals.first().map_or(String::new(), |r| r.reason.clone()))
 }
 
@@ -167,9 +173,10 @@ fn emitted(module: &Arc<Module>, program: &Program, entry: usize) -> Outcome {
     low(value.as_deref()).ok_or_else(|| "no result".into())
 }
 
-fn interpreted(program: &Program, entry: usize) -> Outcome {
+fn interpreted(program: &Program, checked: &Checked, entry: usize) -> Outcome {
     let entry = program.entries.get(entry).ok_or("a program is missing")?;
     let mut machine = Machine::exact(program);
+    machine.begin_as_proved(checked);
     machine.ports(1);
     machine.packet(&[0; FRAME], 0, 0);
     match machine.run(entry.function, entry.role, MOST_STEPS) {

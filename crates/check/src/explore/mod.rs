@@ -138,7 +138,7 @@ impl<'a> Explorer<'a> {
             role,
             flow,
             options,
-            facts: Collector::new(flow),
+            facts: Collector::new(flow, options.claims),
             at: StepId(0),
             numbers: Default::default(),
             gathers: plan.gathers,
@@ -257,7 +257,7 @@ impl<'a> Explorer<'a> {
                 return Err((at, Why::Budget(unrolled), way.node, way.trail));
             }
             self.m.at = at;
-            self.m.facts.before(at, &way.state.frame().regs);
+            self.m.facts.before(at, way.state.frame());
             let next = execute::step(&mut self.m, way.state)
                 .map_err(|fault| (at, Why::Rule(fault), way.node, way.trail))?;
             match next {

@@ -28,6 +28,12 @@ impl Iterator {
         self.at / APART == region / APART
     }
 
+    /// The byte of its own that stands for one of its number.
+    pub(super) fn shown(&self, at: u64) -> Option<u64> {
+        let same = at / APART == self.number / APART;
+        same.then(|| self.at.wrapping_add(at.wrapping_sub(self.number)))
+    }
+
     /// Whether these bytes are some of its own.
     pub(super) fn has(&self, at: u64, len: usize) -> bool {
         len > 0 && at < self.at + BYTES && self.at < at.saturating_add(len as u64)

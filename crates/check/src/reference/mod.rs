@@ -7,6 +7,7 @@
 
 mod arithmetic;
 mod callback;
+mod claimed;
 mod exact;
 mod helpers;
 mod iterate;
@@ -81,6 +82,7 @@ struct Call {
     stack: u64,
     /// the helper call in the caller that goes on when this one returns
     rounds: Option<callback::Rounds>,
+    whereabouts: claimed::Whereabouts,
 }
 
 /// One execution under way.
@@ -104,6 +106,8 @@ pub struct Machine<'a> {
     trail: Vec<(usize, usize)>,
     /// the bytes of each function's frame that begin as zeros, lowest first; none: all of them
     zeroed: Option<Vec<Vec<bool>>>,
+    /// what has to hold
+    proof: Option<claimed::Proof<'a>>,
 }
 
 fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
@@ -139,6 +143,7 @@ impl<'a> Machine<'a> {
             log: None,
             trail: Vec::new(),
             zeroed: None,
+            proof: None,
         };
         m.packet = m.map(packet.to_vec(), true, true);
         m.context = m.map(vec![0; 40], true, false);
@@ -156,7 +161,9 @@ impl<'a> Machine<'a> {
 
     /// Leaves what a frame begins with unset, but for the bytes of which the proof says that they are zeros
     /// (`Frame::zeroed`). Reading others is a violation then, as the proof says that nobody does.
-    pub fn begin_as_proved(&mut self, checked: &Checked) {
+    /// From now on nothing may be otherwise than the proof claims, if it was made with `Options::claims`.
+    pub fn begin_as_proved(&mut self, checked: &'a Checked) {
+        self.hold_to(checked);
         let mut all = vec![vec![false; STACK as usize]; self.program.functions.len()];
         let flows = checked.running(self.program).flat_map(|r| &r.flow.frames);
         for frame in flows.filter(|f| f.expansion.is_none()) {
@@ -267,13 +274,15 @@ impl<'a> Machine<'a> {
     /// What the program did that an admitted program never does.
     pub fn run(&mut self, function: FunctionId, role: Role, steps: u64) -> Result<End, Violation> {
         let context = Some(self.context);
-        let first = self.call(function.0, [context, None, None, None, None]);
+        let mut first = self.call(function.0, [context, None, None, None, None]);
+        first.whereabouts = self.begins(function.0);
         self.execute(first, role, steps)
     }
 
     fn execute(&mut self, first: Call, role: Role, steps: u64) -> Result<End, Violation> {
         let mut calls = vec![first];
         for _ in 0..steps {
+            self.claimed(&calls)?;
             let nested = calls.len() > 1;
             let Some(c) = calls.last_mut() else {
                 return violation("no active call");
@@ -309,6 +318,10 @@ impl<'a> Machine<'a> {
                                     return violation("a function called back gives no number");
                                 };
                                 let next = self.next_round(rounds, r0, caller);
+                                let next = next.map(|mut next| {
+                                    next.whereabouts = self.leads(caller, next.function);
+                                    next
+                                });
                                 calls.extend(next);
                             }
                         }
@@ -324,12 +337,16 @@ impl<'a> Machine<'a> {
                 Insn::CallLocal { function } => {
                     let arguments = [c.regs[1], c.regs[2], c.regs[3], c.regs[4], c.regs[5]];
                     c.regs[1..=5].fill(None);
-                    let callee = self.call(function.0, arguments);
+                    let mut callee = self.call(function.0, arguments);
+                    callee.whereabouts = self.leads(c, function.0);
                     calls.push(callee);
                 }
                 Insn::Call { helper } if callback::calls_back(helper) => {
                     self.mind_the_lock(helper, c.regs[1])?;
-                    let first = self.first_round(helper, c)?;
+                    let first = self.first_round(helper, c)?.map(|mut first| {
+                        first.whereabouts = self.leads(c, first.function);
+                        first
+                    });
                     calls.extend(first);
                 }
                 Insn::Call { helper } if helper == TAIL_CALL && nested && self.leaves() => {
@@ -350,6 +367,7 @@ impl<'a> Machine<'a> {
                         let context = c.regs[1];
                         self.memory.remove(&(c.stack / APART));
                         *c = self.call(function.0, [context, None, None, None, None]);
+                        c.whereabouts = self.begins(function.0);
                     }
                 }
             }
@@ -380,6 +398,7 @@ impl<'a> Machine<'a> {
             pc: 0,
             stack,
             rounds: None,
+            whereabouts: claimed::Whereabouts::default(),
         }
     }
 }

@@ -120,7 +120,9 @@ impl<'a> Body<'a> {
         let order = self.slice.layout();
         let mut statements = Vec::with_capacity(order.len());
         for &id in &order {
-            statements.push(self.step(id)?);
+            let mut lines = self.claimed(id);
+            lines.extend(self.step(id)?);
+            statements.push(lines);
         }
         let gotos = self.gotos(&order)?;
         let entry = self.entry();
@@ -276,6 +278,14 @@ impl<'a> Body<'a> {
             out.at(step.line.as_ref());
             out.statement(depth, line, &comment);
             comment.clear();
+        }
+    }
+
+    /// What is looked at before a step, where somebody asked.
+    fn claimed(&self, id: StepId) -> Vec<String> {
+        match self.slice.role(id) {
+            Role::Run if self.purpose != Purpose::Scout => self.claims(id),
+            _ => Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ mod arithmetic;
 mod body;
 mod branch;
 mod call;
+mod claims;
 mod context;
 mod demand;
 mod forms;

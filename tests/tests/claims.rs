@@ -1,0 +1,144 @@
+//! What the checker claims of registers and stack before each step holds while programs run, in the reference interpreter
+//! and in emitted code; and with a hole put back, this test notices.
+//!
+//! `MILLRACE_CLAIMS_SECONDS` says how long the search goes on (10 otherwise), `MILLRACE_CLAIMS_SEED` where it begins (0).
+//! Emitted code looks at its claims wherever it is made for the sanitizers: `millrace run --sanitize`, every packet test of
+//! the functions, and the tests of public objects.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use millrace_check::planted::{self, Planted};
+use millrace_check::{Options, check};
+use millrace_object::Insn;
+use millrace_object::helper::ktime_get_ns;
+use millrace_tests::soundness::batch::{Bench, Trial};
+use millrace_tests::soundness::generate::{Class, of_class};
+use millrace_tests::soundness::program;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Programs in a module.
+const BATCH: usize = 34;
+/// Packets for each of them.
+const PACKETS: usize = 12;
+/// A hole that is put back is found within this time.
+const HUNT: Duration = Duration::from_secs(60);
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().expect("a number"),
+        Err(_) => otherwise,
+    }
+}
+
+fn options() -> Options {
+    Options {
+        max_visits: 20_000,
+        claims: true,
+        ..Options::default()
+    }
+}
+
+fn is_admitted(insns: &Vec<Insn>) -> bool {
+    check(&program(std::slice::from_ref(insns)), &options()).is_ok()
+}
+
+/// As many programs of these classes that are admitted, and of which this holds.
+fn drawn(
+    random: &mut ChaCha8Rng,
+    classes: &[Class],
+    is: impl Fn(&[Insn]) -> bool,
+) -> Vec<Vec<Insn>> {
+    let mut bodies = Vec::new();
+    for class in classes.iter().cycle() {
+        let insns = of_class(random, *class);
+        if is(&insns) && is_admitted(&insns) {
+            bodies.push(insns);
+        }
+        if bodies.len() == BATCH {
+            break;
+        }
+    }
+    bodies
+}
+
+/// Whether somebody saw that a claim does not hold: the interpreter, emitted code.
+fn claimed_wrongly(trial: &Trial) -> (bool, bool) {
+    let says = |what: &Option<String>| what.as_ref().is_some_and(|w| w.contains("not as claimed"));
+    (says(&trial.interpreter), says(&trial.sanitizer))
+}
+
+#[test]
+fn what_is_claimed_holds_in_every_execution() {
+    let bench = Bench::new().unwrap();
+    let limit = Duration::from_secs(number("MILLRACE_CLAIMS_SECONDS", 10));
+    let seed = number("MILLRACE_CLAIMS_SEED", 0);
+    let (mut random, begin) = (ChaCha8Rng::seed_from_u64(seed), Instant::now());
+    let (mut programs, mut looked_at, mut in_code) = (0, 0, 0);
+    while programs == 0 || begin.elapsed() < limit {
+        let bodies = drawn(&mut random, &Class::ALL, |_| true);
+        let trial = bench.trial(&bodies, &options(), true, &mut random, PACKETS);
+        let trial = trial.unwrap();
+        if let Some((by, what)) = trial.findings().first() {
+            panic!("seed {seed}, after {programs} programs, {by}:\n{what}");
+        }
+        programs += bodies.len();
+        looked_at += trial.claims;
+        in_code += trial.in_code;
+    }
+    println!(
+        "{programs} programs of {} classes: {looked_at} claims looked at by the interpreter, {in_code} places in code",
+        Class::ALL.len()
+    );
+    assert!(looked_at > 10_000 && in_code > 1_000);
+}
+
+/// Stack addresses were related by the frame's offsets and computed from objects that lie anywhere.
+#[test]
+fn a_difference_of_stack_addresses_that_is_another_at_run_time_is_found() {
+    let bench = Bench::new().unwrap();
+    let (mut random, begin) = (ChaCha8Rng::seed_from_u64(1), Instant::now());
+    loop {
+        let bodies = drawn(&mut random, &[Class::Places], |_| true);
+        let trial = planted::with(Some(Planted::RelatedPlacesApart), || {
+            bench.trial(&bodies, &options(), true, &mut random, PACKETS)
+        });
+        // Without sanitizers' help: the claim itself speaks.
+        if let Ok(trial) = trial
+            && claimed_wrongly(&trial).1
+        {
+            println!("found in {:?}", begin.elapsed());
+            return;
+        }
+        assert!(begin.elapsed() < HUNT, "not found");
+    }
+}
+
+fn asks_for_time(insns: &[Insn]) -> bool {
+    insns
+        .iter()
+        .any(|i| matches!(i, Insn::Call { helper } if *helper == ktime_get_ns::HELPER.number))
+}
+
+/// The clock promises 0 to 2^63 - 1; a host that says more is noticed by whoever looks, and one that says the most is not.
+#[test]
+fn a_host_whose_clock_says_more_than_it_promises_is_found() {
+    let mut bench = Bench::new().unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let begin = Instant::now();
+    let bodies = drawn(&mut random, &[Class::Helpers], asks_for_time);
+    let packets = PACKETS as u64 * bodies.len() as u64;
+    bench.begin = i64::MAX as u64 - 100 * packets;
+    let trial = bench.trial(&bodies, &options(), true, &mut random, PACKETS);
+    let trial = trial.unwrap();
+    assert!(trial.clean(), "{:?}", trial.findings());
+    for late in [1 << 63, u64::MAX - 100 * packets] {
+        bench.begin = late;
+        let trial = bench.trial(&bodies, &options(), true, &mut random, PACKETS);
+        let found = claimed_wrongly(&trial.unwrap());
+        assert_eq!(found, (true, true), "{late:#x}");
+    }
+    println!("found in {:?}", begin.elapsed());
+    assert!(begin.elapsed() < HUNT);
+}
