@@ -12,6 +12,8 @@ use millrace_check::planted::{self, Planted};
 use millrace_check::{Options, check};
 use millrace_object::Insn;
 use millrace_object::helper::ktime_get_ns;
+use millrace_tests::command::millrace;
+use millrace_tests::public::{CAPACITY, objects, packets, programs};
 use millrace_tests::soundness::batch::{Bench, Trial};
 use millrace_tests::soundness::generate::{Class, of_class};
 use millrace_tests::soundness::program;
@@ -141,4 +143,76 @@ fn a_host_whose_clock_says_more_than_it_promises_is_found() {
     }
     println!("found in {:?}", begin.elapsed());
     assert!(begin.elapsed() < HUNT);
+}
+
+/// A capture of these packets.
+fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
+    let word = |n: usize| (n as u32).to_le_bytes();
+    let mut bytes = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1]
+        .map(word)
+        .concat();
+    for (number, packet) in packets.iter().enumerate() {
+        let head = [
+            number / 1000,
+            number % 1000 * 1000,
+            packet.len(),
+            packet.len(),
+        ];
+        bytes.extend(head.map(word).concat());
+        bytes.extend(packet);
+    }
+    bytes
+}
+
+/// Programs of others (the folder $MILLRACE_OBJECTS) on captures, mutants of their frames and noise, as sanitized code that
+/// looks at every claim.
+#[test]
+fn programs_of_others_do_what_is_claimed() {
+    let Some(files) = objects().unwrap() else {
+        println!("skipped: claims of programs of others, MILLRACE_OBJECTS names no folder");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = folder.path().join("hostile.pcap");
+    std::fs::write(&hostile, capture(&packets().unwrap())).unwrap();
+    let (mut ran, mut refused, mut wrong) = (0, 0, Vec::new());
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let capacities = [("*".to_owned(), u64::from(CAPACITY))];
+        let Ok(program) = millrace_object::load_file_with(&file, &capacities) else {
+            refused += 1;
+            continue;
+        };
+        for entry in programs(&program) {
+            let mut command = std::process::Command::new("timeout");
+            command
+                .arg("300")
+                .arg(millrace().get_program())
+                .arg("run")
+                .arg(&file);
+            command.args([
+                "--program",
+                &entry,
+                "--capacity",
+                "*=64",
+                "--sanitize",
+                "--in",
+            ]);
+            let output = command.arg(&hostile).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            let signs = [
+                "not as claimed",
+                "AddressSanitizer",
+                "runtime error",
+                "panicked",
+            ];
+            match output.status.code() {
+                Some(0) => ran += 1,
+                Some(1 | 2) if !signs.iter().any(|s| said.contains(s)) => refused += 1,
+                status => wrong.push(format!("{name} {entry}: {status:?}\n{said}")),
+            }
+        }
+    }
+    println!("{ran} programs of others did what is claimed, {refused} are refused");
+    assert!(ran > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
 }

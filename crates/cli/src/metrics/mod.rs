@@ -2,12 +2,14 @@
 //!
 //! The run hands over an account ten times a second; connections are answered from the last one, on
 //! threads of their own. A client that hangs holds one of [`MOST`] such threads for [`PATIENCE`] at the
-//! longest, and nothing else.
+//! longest, and nothing else: where all are held, the one that has had its connection for longest loses it to the next
+//! client, who is answered at once if it asks at once.
 
 mod families;
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -90,6 +92,8 @@ impl Drop for Endpoint {
 
 fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Account>>>) {
     let busy = Arc::new(AtomicUsize::new(0));
+    // The oldest first; those that were answered are closed already.
+    let mut open: VecDeque<TcpStream> = VecDeque::new();
     while !stop.load(Ordering::Relaxed) {
         let Ok((connection, _)) = listener.accept() else {
             // Nobody, or a connection that was gone before it was taken.
@@ -99,10 +103,24 @@ fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Acco
         let Some(account) = latest.lock().ok().map(|a| a.clone()) else {
             return;
         };
-        if busy.load(Ordering::Acquire) >= MOST {
-            // Closed: the client tries again, when those that hang have been given up.
-            continue;
+        if open.len() == MOST
+            && let Some(oldest) = open.pop_front()
+        {
+            // Its thread wakes up and ends.
+            let _ = oldest.shutdown(Shutdown::Both);
         }
+        let given_up = Instant::now() + LOOK;
+        while busy.load(Ordering::Acquire) >= MOST && Instant::now() < given_up {
+            std::thread::yield_now();
+        }
+        let Some(other) = connection
+            .try_clone()
+            .ok()
+            .filter(|_| busy.load(Ordering::Acquire) < MOST)
+        else {
+            continue;
+        };
+        open.push_back(other);
         busy.fetch_add(1, Ordering::AcqRel);
         let leaves = Leaves(busy.clone());
         // Without a thread the connection is closed, and the count goes down with it.
@@ -111,7 +129,9 @@ fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Acco
             .spawn(move || {
                 let _leaves = leaves;
                 // A client that went away is no error of ours.
-                let _ = answer(connection, &account);
+                let _ = answer(&connection, &account);
+                // The listener holds it, too.
+                let _ = connection.shutdown(Shutdown::Both);
             });
     }
 }
@@ -124,7 +144,7 @@ impl Drop for Leaves {
     }
 }
 
-fn answer(mut connection: TcpStream, account: &Account) -> std::io::Result<()> {
+fn answer(mut connection: &TcpStream, account: &Account) -> std::io::Result<()> {
     connection.set_nonblocking(false)?;
     let end = Instant::now() + PATIENCE;
     let request = request(&mut connection, end)?;
@@ -164,7 +184,7 @@ fn left(end: Instant) -> std::io::Result<Duration> {
 }
 
 /// The first line of a request, once its head is complete.
-fn request(connection: &mut TcpStream, end: Instant) -> std::io::Result<String> {
+fn request(connection: &mut &TcpStream, end: Instant) -> std::io::Result<String> {
     let mut head = Vec::new();
     let mut part = [0; 1024];
     while !head.windows(4).any(|w| w == b"\r\n\r\n") {
@@ -179,7 +199,7 @@ fn request(connection: &mut TcpStream, end: Instant) -> std::io::Result<String> 
     Ok(String::from_utf8_lossy(line).into_owned())
 }
 
-fn send(connection: &mut TcpStream, mut bytes: &[u8], end: Instant) -> std::io::Result<()> {
+fn send(connection: &mut &TcpStream, mut bytes: &[u8], end: Instant) -> std::io::Result<()> {
     while !bytes.is_empty() {
         connection.set_write_timeout(Some(left(end)?))?;
         let count = connection.write(bytes)?;
@@ -255,8 +275,18 @@ mod tests {
     fn clients_that_hang_or_send_garbage_hold_nobody_up() {
         let endpoint = endpoint();
         // They say nothing, and stay.
-        let hanging: Vec<_> = (0..MOST - 1)
-            .map(|_| TcpStream::connect(endpoint.address).unwrap())
+        let hanging: Vec<_> = (0..300)
+            .map(|number| {
+                let mut slow = TcpStream::connect(endpoint.address).unwrap();
+                // One in two has begun to ask.
+                let begun = if number % 2 == 0 {
+                    ""
+                } else {
+                    "GET /metrics HT"
+                };
+                slow.write_all(begun.as_bytes()).unwrap();
+                slow
+            })
             .collect();
         let begin = Instant::now();
         let get = "GET /metrics HTTP/1.1\r\n\r\n";
