@@ -24,7 +24,12 @@ pub(super) struct Found {
     pub(super) callback: Option<FunctionId>,
     /// stack memory that the helper writes: where, and how many bytes for certain
     pub(super) written: Vec<(stack::Extent, u16)>,
+    /// how many bytes of its arguments' memory it touches at most
+    pub(super) bytes: u64,
 }
+
+/// Steps that a call counts as, beside the bytes that it touches: one that finds an entry misses the cache once or twice.
+const CALL: u64 = 32;
 
 /// Calls a helper.
 ///
@@ -43,6 +48,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         let fact = argument(m, st, helper, i, arg, &mut found)?;
         found.facts.push(fact);
     }
+    m.work = CALL.saturating_add(found.bytes);
     super::lock::call(m, st, helper)?;
     if [
         helper::tail_call::HELPER.number,
