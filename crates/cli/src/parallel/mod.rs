@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millrace_check::Checked;
+use millrace_check::{Budget, Checked};
 use millrace_control::Exposed;
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::module::{Entry, Homes};
@@ -26,9 +26,9 @@ use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
-use crate::trouble;
 use crate::wiring::Words;
 use crate::word::{self, Source};
+use crate::{budget, trouble};
 use homes::ComingHome;
 pub use planned::secret;
 
@@ -90,6 +90,8 @@ pub struct Asked<'a> {
     pub secret: Option<[u8; 32]>,
     /// the module was built before: what it locks and how large its objects are does not change any more
     pub built: bool,
+    /// what is left for the object; none: of the plan alone
+    pub budget: Option<Budget>,
 }
 
 impl Asked<'_> {
@@ -203,6 +205,18 @@ impl Arrangement {
         locked.map(|(name, _)| name.clone()).collect()
     }
 
+    /// Refuses a function of which the state of all workers takes more than it may.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn fits(&self, function: &Function, cores: usize) -> Result<(), Failure> {
+        let shares = self.shares(function);
+        budget::maps(function, |object| match shares.get(object) {
+            Some(Share::Locked) => 1,
+            _ => cores as u64,
+        })
+    }
+
     /// Lets whoever looks at the function's state from outside know how it stands.
     pub fn tell(&self, function: &mut Function) {
         let shares = self.shares(function);
@@ -270,15 +284,18 @@ pub fn arrange(word: &str, make: &Make, asked: Asked<'_>) -> Result<Arrangement,
     }
     let (program, _) = function::typed(word, &make.capacity, make.program.as_deref())?;
     let program = function::settled(program, &make.set)?;
-    let checked = function::prove(&program).map_err(|r| trouble::refused(&program.name, &r))?;
+    let budget = make.budget.unwrap_or_else(budget::begin);
+    let checked =
+        function::prove(&program, budget).map_err(|r| trouble::refused(&program.name, &r))?;
     let asked = Asked {
         built: matches!(found.source, Source::Bundle(_)),
+        budget: Some(budget),
         ..asked
     };
     let mut model = planned::model(
         &program,
         &checked,
-        millrace_model::SECONDS,
+        (millrace_model::SECONDS, budget),
         asked.strategies(),
     );
     match arranged(&mut model, &program, &checked, &asked)? {
@@ -307,6 +324,7 @@ pub fn arranged(
             true => Carried::Compared,
             false => Carried::default(),
         },
+        budget: asked.budget,
         ..Wanted::default()
     };
     if !asked.steer.is_empty() {

@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, Node};
@@ -61,7 +62,15 @@ pub(crate) struct Computed {
     asker: RefCell<Asker>,
 }
 
+/// When the work on formulas ends.
+struct Until {
+    end: Instant,
+    /// and when that of each entry's expressions did
+    before: Vec<Option<Instant>>,
+}
+
 struct Asker {
+    time: Duration,
     arena: Arena,
     solver: Solver,
     formulas: Vec<Rc<Formula>>,
@@ -75,6 +84,7 @@ impl Computed {
     pub fn new(limits: &Limits) -> Self {
         Self {
             asker: RefCell::new(Asker {
+                time: limits.time,
                 arena: Arena::new(),
                 solver: Solver::new(limits),
                 formulas: Vec::new(),
@@ -105,7 +115,53 @@ impl Computed {
         cases: &Cases,
     ) -> Option<Exact> {
         let mut asker = self.asker.borrow_mut();
-        let uses = asker.uses(model, all, own)?;
+        let until = asker.begin(model)?;
+        let exact = asker.meetings(model, (all, own), cases, &until);
+        asker.end(model, until);
+        exact
+    }
+
+    /// All time for questions.
+    pub fn time(&self) -> Duration {
+        self.asker.borrow().time
+    }
+
+    /// Whether the time is over, so that less is said of keys than could be.
+    pub fn late(&self) -> bool {
+        self.asker.borrow().solver.left().is_zero()
+    }
+}
+
+impl Asker {
+    /// Formulas are built and compared until then, as if they were questions: what is built of keys that are mixed in
+    /// many rounds has no bound in their length. None if no time is left.
+    fn begin(&mut self, model: &mut Model) -> Option<Until> {
+        let left = self.solver.left();
+        let end = Some(Instant::now() + left).filter(|_| !left.is_zero())?;
+        self.arena.simplify_until(Some(end));
+        let entries = model.entries.iter_mut();
+        let before = entries.map(|e| e.arena.simplify_sooner(end)).collect();
+        Some(Until { end, before })
+    }
+
+    fn end(&mut self, model: &mut Model, until: Until) {
+        let left = until.end.saturating_duration_since(Instant::now());
+        self.solver.keep(left);
+        for (entry, before) in model.entries.iter_mut().zip(until.before) {
+            entry.arena.simplify_until(before);
+        }
+    }
+
+    fn meetings(
+        &mut self,
+        model: &mut Model,
+        (all, own): (&Touches, &[&Touch]),
+        cases: &Cases,
+        until: &Until,
+    ) -> Option<Exact> {
+        let late = || Instant::now() >= until.end;
+        let asker = self;
+        let uses = asker.uses(model, all, own, until)?;
         let mut exact = Exact {
             meetings: Vec::new(),
             asked: Asked::default(),
@@ -117,6 +173,9 @@ impl Computed {
             for (b, also) in list.iter().skip(i) {
                 if !writes && !also {
                     continue;
+                }
+                if late() {
+                    return None;
                 }
                 let sides = (asker.form(a), asker.form(b));
                 let Some((case, asking)) = asker.case(sides, (a.0.kind, b.0.kind), cases) else {
@@ -166,11 +225,12 @@ impl Asker {
         model: &mut Model,
         all: &Touches,
         own: &[&Touch],
+        until: &Until,
     ) -> Option<BTreeMap<Use, bool>> {
-        let guarded = self.gathered(model, all, own, true);
+        let guarded = self.gathered(model, all, own, (true, until))?;
         let formulas: BTreeSet<usize> = guarded.keys().map(|u| u.2).collect();
         let uses = match formulas.len() > MOST {
-            true => self.gathered(model, all, own, false),
+            true => self.gathered(model, all, own, (false, until))?,
             false => guarded,
         };
         let computed = |u: &Use| {
@@ -185,8 +245,8 @@ impl Asker {
         model: &mut Model,
         all: &Touches,
         own: &[&Touch],
-        guarded: bool,
-    ) -> BTreeMap<Use, bool> {
+        (guarded, until): (bool, &Until),
+    ) -> Option<BTreeMap<Use, bool>> {
         let mut uses = BTreeMap::new();
         let mut done = BTreeSet::new();
         for (touch, _) in distinct(own.iter().copied()) {
@@ -198,6 +258,9 @@ impl Asker {
                 continue;
             };
             for seen in all.seen(touch.at) {
+                if Instant::now() >= until.end {
+                    return None;
+                }
                 let Some(entry) = model.entries.get_mut(touch.at.entry) else {
                     continue;
                 };
@@ -212,7 +275,7 @@ impl Asker {
                 *found.or_insert(false) |= touch.writes;
             }
         }
-        uses
+        Some(uses)
     }
 
     fn number(&mut self, formula: Formula) -> usize {

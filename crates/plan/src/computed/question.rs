@@ -47,6 +47,16 @@ impl Solver {
         Some(made)
     }
 
+    /// The time that is left.
+    pub fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// No more than this is left.
+    pub fn keep(&mut self, left: Duration) {
+        self.left = self.left.min(left);
+    }
+
     fn ask(&mut self, arena: &Arena, all: &[ExprId]) -> Option<Said> {
         self.timed(|own| {
             if own.left < own.limits.question {

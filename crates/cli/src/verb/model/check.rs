@@ -41,8 +41,10 @@ impl Model {
                 Failure::wrong("a module alone has no model").help("give its source or its object")
             );
         };
-        let checked = function::prove(program).map_err(|r| trouble::refused(&program.name, &r))?;
-        let model = millrace_model::model(program, &checked, &self.limits()?);
+        let budget = crate::budget::begin();
+        let checked =
+            function::prove(program, budget).map_err(|r| trouble::refused(&program.name, &r))?;
+        let model = millrace_model::model(program, &checked, &self.limits(budget)?);
         let options = Options {
             most: None,
             packets: self.packets,
