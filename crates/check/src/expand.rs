@@ -400,10 +400,10 @@ impl<'a> Expander<'a> {
                 place(0).0,
                 Rule::TooLarge,
                 format!(
-                    "with every local call expanded the program has more than {} instructions",
+                    "check: with every local call expanded this program has more than the {} instructions that are left for it of the object's budget",
                     self.limit
                 ),
-                "Call the function from fewer places, or make it smaller.",
+                "Call the function from fewer places, or make it smaller; or raise the limit with `--budget-memory SIZE`, with which it grows.",
             ));
         }
         let number = FrameId(self.flow.frames.len());

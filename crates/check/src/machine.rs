@@ -25,6 +25,8 @@ pub struct Machine<'a> {
     pub facts: Collector,
     /// the step at hand
     pub at: StepId,
+    /// steps that it counts as, if more than one: those of a call, for which the bytes that it touches are steps
+    pub work: u64,
     /// steps that have added a number to a pointer, or passed one as a size
     pub numbers: RefCell<HashSet<StepId>>,
     /// gather the stack bytes that are read before they are written, instead of refusing them (`zero`)

@@ -3,6 +3,7 @@
 
 use millrace_object::program::{Entry, FunctionId, ObjectId, Program, Role};
 
+use crate::budget::{Budget, Spent};
 use crate::explore::plan::Plan;
 use crate::explore::{Explored, Explorer, Failure, Why};
 use crate::facts::{Access, Flow, Op, Refusal, StepId};
@@ -11,7 +12,7 @@ use crate::refuse::{Fault, refusal};
 use crate::rule::Rule;
 use crate::{Options, Statistics, dispatch, expand, part, zero};
 
-/// All explorations together may take so many times what one may.
+/// All explorations of an object together may take so many times what one may.
 const TRIES: u64 = 4;
 
 /// Explorations before everything is remembered.
@@ -28,11 +29,11 @@ const LAYOUTS: u32 = 4;
 pub fn prove(
     program: &Program,
     entry: &Entry,
-    options: &Options,
+    (options, budget): (&Options, Budget),
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let flow = expand::expand(program, entry, options)?;
-    prove_flow(program, entry.role, flow, options, statistics)
+    prove_flow(program, entry.role, flow, (options, budget), statistics)
 }
 
 /// Proves a function safe that timers of a map call.
@@ -43,26 +44,36 @@ pub fn prove_timed(
     program: &Program,
     object: ObjectId,
     function: FunctionId,
-    options: &Options,
+    (options, budget): (&Options, Budget),
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let flow = expand::expand_timed(program, object, function, options)?;
-    prove_flow(program, Role::Timer, flow, options, statistics)
+    prove_flow(program, Role::Timer, flow, (options, budget), statistics)
 }
 
 fn prove_flow(
     program: &Program,
     role: Role,
     mut flow: Flow,
-    options: &Options,
+    (options, budget): (&Options, Budget),
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let (mut layouts, mut parted, before) = (1, 0, statistics.visits);
     let mut unwritten: Option<(StepId, Fault)> = None;
     let (facts, carrying) = loop {
+        if let Some(spent) = budget.spent() {
+            return Err(refusal(program, &flow, StepId(0), over(spent)));
+        }
         let mut plan = Plan::new(program, &flow, role);
         plan.gathers = unwritten.is_some();
-        let explored = search(program, role, &flow, options, &mut plan, statistics);
+        let explored = search(
+            program,
+            role,
+            &flow,
+            (options, budget),
+            &mut plan,
+            statistics,
+        );
         if let Some((step, fault)) = unwritten.take() {
             // Another rule that is broken goes first: no zeros mend that.
             let explored = explored.map_err(|(step, f)| refusal(program, &flow, step, f))?;
@@ -129,21 +140,21 @@ fn search(
     program: &Program,
     role: Role,
     flow: &Flow,
-    options: &Options,
+    (options, budget): (&Options, Budget),
     plan: &mut Plan<'_>,
     statistics: &mut Statistics,
 ) -> Result<Explored, (StepId, Fault)> {
     // What went wrong while loops were still taken together says more than an exhausted budget.
     let mut first: Option<(StepId, Fault)> = None;
     let mut round = 0;
-    let mut spent = 0;
     loop {
         round += 1;
         statistics.rounds += 1;
         let left = (TRIES * options.max_visits)
-            .saturating_sub(spent)
+            .saturating_sub(statistics.visits)
             .min(options.max_visits);
-        let failure = match Explorer::new(program, role, flow, options, plan).run(left) {
+        let explorer = Explorer::new(program, role, flow, options, plan, budget);
+        let failure = match explorer.run(left) {
             Ok(explored) => {
                 statistics.visits += explored.visits;
                 statistics.states += explored.states;
@@ -151,13 +162,13 @@ fn search(
             }
             Err(f) => f,
         };
-        spent += failure.visits;
         statistics.visits += failure.visits;
         statistics.states += failure.states;
         if mend(plan, &failure, round) {
             continue;
         }
-        if !matches!(failure.why, Why::Budget(_)) && unroll(plan, &failure.widened) {
+        let over = matches!(failure.why, Why::Budget(_) | Why::Spent(_));
+        if !over && unroll(plan, &failure.widened) {
             first = first.or_else(|| Some(fault(flow, plan, options, *failure)));
             continue;
         }
@@ -173,7 +184,7 @@ fn search(
 fn mend(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
     match failure.why {
         Why::Uncounted(l) => plan.unroll.insert(l),
-        Why::Budget(_) => false,
+        Why::Budget(_) | Why::Spent(_) => false,
         // What was forgotten may have widened a counter's bounds.
         Why::Rounds => plan.remember_all(),
         Why::Rule(_) | Why::Endless => {
@@ -205,12 +216,13 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
             Fault::new(
                 Rule::TooManyRounds,
                 format!(
-                    "the rounds of this loop, with those of the loops in it and around it, may be more than {} for one packet",
-                    crate::explore::terminate::MOST_ROUNDS
+                    "the rounds of this loop, with those of the loops in it and around it, may be more than {} steps for one packet, where a call counts each byte that it touches",
+                    crate::explore::terminate::MOST_WORK
                 ),
-                "Give the loops, or the calls of `bpf_loop`, smaller constant bounds.",
+                "Give the loops, or the calls of `bpf_loop`, smaller constant bounds, or do less in each round.",
             ),
         ),
+        Why::Spent(spent) => (failure.step, over(spent)),
         Why::Uncounted(_) => (
             loop_step(flow, plan, failure.step),
             unbounded("has no counter that shows that it ends"),
@@ -236,13 +248,28 @@ fn fault(flow: &Flow, plan: &Plan<'_>, options: &Options, failure: Failure) -> (
             Fault::new(
                 Rule::TooComplex,
                 format!(
-                    "after {} instructions not every way through the program had been followed to its end",
-                    options.max_visits
+                    "check: after {} instructions for one program, or {} for all of the object, not every way had been followed to its end",
+                    options.max_visits,
+                    TRIES * options.max_visits
                 ),
-                "Split the program into fewer combinations of conditions, or give loops a smaller constant bound.",
+                "Split the program into fewer combinations of conditions, or give loops a smaller constant bound, and an object of many programs into several; or raise the limit with `--budget-time SECONDS`, with which it grows.",
             ),
         ),
     }
+}
+
+/// The object's budget ended the proof.
+pub fn over(spent: Spent) -> Fault {
+    Fault::new(
+        Rule::TooComplex,
+        format!(
+            "check: {spent} is used up, and not every way through the program has been followed to its end"
+        ),
+        format!(
+            "Split the program into fewer combinations of conditions; or {}.",
+            spent.raise()
+        ),
+    )
 }
 
 fn unbounded(what: &str) -> Fault {

@@ -3,6 +3,7 @@
 
 use millrace_object::program::Program;
 
+use crate::budget::Budget;
 use crate::facts::{Flow, Refusal, Timed};
 use crate::refuse::{Fault, refusal_at};
 use crate::rule::Rule;
@@ -18,7 +19,7 @@ const MOST: usize = 256;
 pub fn prove(
     program: &Program,
     flows: &[Flow],
-    options: &Options,
+    (options, budget): (&Options, Budget),
     statistics: &mut Statistics,
 ) -> Result<Vec<Timed>, Box<Refusal>> {
     let mut pending: Vec<_> = flows.iter().flat_map(|f| f.callbacks.clone()).collect();
@@ -36,7 +37,8 @@ pub fn prove(
             );
             return Err(refusal_at(program, function, 0, fault));
         }
-        let flow = prove::prove_timed(program, object, function, options, statistics)?;
+        let rest = options.after(timers.iter().map(|t| &t.flow));
+        let flow = prove::prove_timed(program, object, function, (&rest, budget), statistics)?;
         pending.extend(flow.callbacks.iter().copied());
         timers.push(Timed {
             object,

@@ -141,7 +141,12 @@ fn rounds_within_rounds() {
         )
     };
     accepts(&nested("r1 = 1000", "r1 = 1000000"));
-    accepts(&nested("r1 = r6\nr1 &= 511", "r1 = 8000000"));
+    accepts(&nested("r1 = r6\nr1 &= 31", "r1 = 8000000"));
+    // 2^32 rounds and no more, but each is some instructions.
+    refuses(
+        "too-many-rounds",
+        &nested("r1 = r6\nr1 &= 511", "r1 = 8000000"),
+    );
     refuses("too-many-rounds", &nested("r1 = r6", "r1 = 1000"));
     refuses("too-many-rounds", &nested("r1 = 8000000", "r1 = 8000000"));
 }

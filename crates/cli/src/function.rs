@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millrace_check::{Checked, Refusal};
+use millrace_check::{Budget, Checked, Options, Refusal};
 use millrace_control::Exposed;
 use millrace_dataplane::Module;
 use millrace_emit::cache::Cache;
@@ -17,7 +17,7 @@ use millrace_object::types::{EntryTypes, entry_types};
 use crate::failure::Failure;
 use crate::progress::Stages;
 use crate::word::{self, Found, Source};
-use crate::{bundle, trouble};
+use crate::{budget, bundle, trouble};
 
 /// A loaded function.
 pub struct Function {
@@ -66,6 +66,8 @@ pub struct Make {
     pub yields: Option<u64>,
     /// allocators whose numbers come home, and over how many indexes of the indirection table
     pub homes: Vec<(String, u32)>,
+    /// what is left for the object; none: it begins with the making
+    pub budget: Option<Budget>,
 }
 
 impl Make {
@@ -107,6 +109,7 @@ impl Function {
                 function
             }
         };
+        budget::maps(&function, |_| 1)?;
         if !function.from_cache {
             millrace_dataplane::memory::give_back();
         }
@@ -196,6 +199,7 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
     };
     let options = millrace_emit::Options {
         module,
+        check: Options::within(make.budget.unwrap_or_else(budget::begin)),
         capacities: capacities(&make.capacity)?,
         program: make.program.clone(),
         shared: make.shared.clone(),
@@ -277,7 +281,8 @@ fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<(Program, Typ
     let include = cache.headers().map_err(trouble::emit)?.join("include");
     let work = tempfile::tempdir().map_err(io)?;
     let object = work.path().join("nf.o");
-    let compiled = toolchain::compile_nf(&toolchain, source, &include, &object);
+    let within = budget::begin();
+    let compiled = toolchain::compile_nf_within(&toolchain, source, &include, &object, &within);
     let compiled = compiled.map_err(trouble::emit)?;
     if !compiled.warnings.is_empty() {
         crate::screen::err(compiled.warnings.trim_end());
@@ -290,20 +295,20 @@ fn compiled(source: &Path, capacities: &[(String, u64)]) -> Result<(Program, Typ
     Ok((program.map_err(|e| trouble::load(&e))?, entry_types(&bytes)))
 }
 
-/// Whether a program is safe, and what the proof learned.
-pub fn prove(program: &Program) -> Result<Checked, Vec<Refusal>> {
-    millrace_check::check(program, &millrace_check::Options::default())
+/// Whether a program is safe, and what the proof learned, within what its object may take.
+pub fn prove(program: &Program, budget: Budget) -> Result<Checked, Vec<Refusal>> {
+    millrace_check::check(program, &Options::within(budget))
 }
 
 /// The same for what this word names, of which a refusal shows the source.
-pub fn proved(word: &str, program: &Program) -> Result<Checked, Failure> {
-    prove(program).map_err(|r| trouble::refused(&program.name, &word::folder_of(word), &r))
+pub fn proved(word: &str, program: &Program, budget: Budget) -> Result<Checked, Failure> {
+    prove(program, budget).map_err(|r| trouble::refused(&program.name, &word::folder_of(word), &r))
 }
 
 /// A function's name and the C that is generated for it.
 pub fn emitted(word: &str) -> Result<(String, String), Failure> {
     let program = program(word, &[], None)?;
-    let checked = proved(word, &program)?;
+    let checked = proved(word, &program, budget::begin())?;
     let file = format!("{}.c", alone::identifier(&program.name));
     let text = alone::emit(&program, &checked, &file).map_err(trouble::emit)?;
     Ok((program.name, text))

@@ -5,6 +5,7 @@
 //! nothing else there; what is meant for people goes to standard error then.
 
 mod account;
+mod budget;
 mod bundle;
 mod cost;
 mod failure;
@@ -43,10 +44,14 @@ use clap::Parser;
 struct Millrace {
     #[command(subcommand)]
     verb: verb::Verb,
+
+    #[command(flatten)]
+    budget: budget::Switches,
 }
 
 fn main() -> ExitCode {
     let command = Millrace::parse();
+    command.budget.apply();
     let json = command.verb.json();
     match command.verb.perform() {
         Ok(code) => ExitCode::from(code),

@@ -52,6 +52,15 @@ pub fn emit(error: Error) -> Failure {
             ..Failure::wrong(format!("{}: clang does not compile it", file.display()))
                 .help("mend what clang shows above")
         },
+        Error::Spent {
+            stage,
+            ref file,
+            spent,
+        } => Failure::wrong(format!(
+            "{stage}: {spent} is used up, compiling {}",
+            file.display()
+        ))
+        .help(format!("{}; or make the program smaller", spent.raise())),
         Error::Setting { setting, reason } => Failure::wrong(format!("--set {setting}: {reason}"))
             .help("`millrace check` lists the parameters with their types and values"),
         Error::Cache { path, reason } => {

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use millrace_check::Checked;
+use millrace_check::{Budget, Checked};
 use millrace_object::Program;
 use millrace_object::program::StateObject;
 
@@ -112,11 +112,12 @@ pub fn build(
 ) -> Result<Built, Error> {
     let begin = Instant::now();
     let mut timings = Timings::default();
+    let budget = options.check.budget.unwrap_or_default();
     let toolchain = toolchain::find(cache)?;
 
     let mut warnings = String::new();
     let object = if input.extension().is_some_and(|e| e == "c") {
-        let (object, said) = compiled(cache, &toolchain, input, &mut timings, progress)?;
+        let (object, said) = compiled(cache, &toolchain, input, &budget, &mut timings, progress)?;
         warnings = said;
         object
     } else {
@@ -160,13 +161,21 @@ pub fn build(
     let key = module_key(&toolchain, &program, &bytes, options);
     let module = cache.entry("modules", &key, "so");
     let source = cache.entry("modules", &key, "c");
+    let note = cache.entry("modules", &key, "txt");
+    let slow = slow(cache, &note);
     let mut checked = None;
-    let from_cache = cache.has(&module) && cache.has(&source);
+    // With more time than there was it may be optimised.
+    let enough = slow.as_ref().is_none_or(|(had, _)| *had >= budget.time());
+    let from_cache = cache.has(&module) && cache.has(&source) && enough;
+    if let (true, Some((_, said))) = (from_cache, &slow) {
+        warn(&mut warnings, said);
+    }
     if !from_cache {
         progress(Stage::Check);
         let at = Instant::now();
-        // Who wants to see the code watched wants to see it do what was proved, too.
         let limits = millrace_check::Options {
+            budget: Some(budget),
+            // Who wants to see the code watched wants to see it do what was proved, too.
             claims: options.module.sanitize,
             ..options.check.clone()
         };
@@ -192,7 +201,21 @@ pub fn build(
         );
         std::fs::write(&c, text).map_err(Error::io(&c))?;
         let fastpath = cache.headers()?.join("fastpath");
-        toolchain::compile_module(&toolchain, &c, &fastpath, &so, options.module)?;
+        let slow = toolchain::compile_module_within(
+            &toolchain,
+            &c,
+            &fastpath,
+            &so,
+            options.module,
+            &budget,
+        )?;
+        if let Some(said) = &slow {
+            warn(&mut warnings, said);
+            let text = format!("{}\n{said}", budget.time().as_millis());
+            cache.write(&note, text.as_bytes())?;
+        } else if cache.has(&note) {
+            let _ = std::fs::remove_file(&note);
+        }
         cache.place(&c, &source)?;
         cache.place(&so, &module)?;
         timings.module = at.elapsed();
@@ -210,6 +233,24 @@ pub fn build(
         timings,
         from_cache,
     })
+}
+
+/// Adds a line to what is shown.
+fn warn(warnings: &mut String, line: &str) {
+    if !warnings.is_empty() && !warnings.ends_with('\n') {
+        warnings.push('\n');
+    }
+    let _ = writeln!(warnings, "warning: {line}");
+}
+
+/// Within which time a module could not be optimised, if so, and what was said of that.
+fn slow(cache: &Cache, note: &Path) -> Option<(Duration, String)> {
+    if !cache.has(note) {
+        return None;
+    }
+    let text = std::fs::read_to_string(note).ok()?;
+    let (time, said) = text.split_once('\n')?;
+    Some((Duration::from_millis(time.parse().ok()?), said.to_owned()))
 }
 
 /// Which objects are to be shared.
@@ -244,6 +285,7 @@ fn compiled(
     cache: &Cache,
     toolchain: &Toolchain,
     source: &Path,
+    budget: &Budget,
     timings: &mut Timings,
     progress: &mut dyn FnMut(Stage),
 ) -> Result<(PathBuf, String), Error> {
@@ -275,7 +317,7 @@ fn compiled(
     let include = cache.headers()?.join("include");
     let work = cache.workplace(&list)?;
     let made = work.path().join("nf.o");
-    let compiled = toolchain::compile_nf(toolchain, source, &include, &made)?;
+    let compiled = toolchain::compile_nf_within(toolchain, source, &include, &made, budget)?;
     let bytes = std::fs::read(&made).map_err(Error::io(&made))?;
     let name = key(&[&bytes]);
     let object = cache.entry("objects", &name, "o");
@@ -332,8 +374,10 @@ fn module_key(
     }
     let flags: Vec<&str> = options.module.flags().collect();
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?}",
-        options.check,
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        options.check.max_steps,
+        options.check.max_visits,
+        options.check.disabled,
         options.capacities,
         options.program,
         options.shared,

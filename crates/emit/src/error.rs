@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use millrace_check::budget::Spent;
 use millrace_check::facts::Refusal;
 
 /// Why there is no module.
@@ -22,6 +23,16 @@ pub enum Error {
         file: PathBuf,
         /// clang's diagnostics, whole
         diagnostics: String,
+    },
+    /// the object's budget is used up
+    #[error("{stage}: {spent} is used up, compiling {}; {}", file.display(), spent.raise())]
+    Spent {
+        /// what used it up
+        stage: &'static str,
+        /// what was compiled
+        file: PathBuf,
+        /// what there is no more of
+        spent: Spent,
     },
     /// the object file is not one
     #[error("{}: {reason}", file.display())]

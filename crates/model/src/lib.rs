@@ -26,7 +26,7 @@ pub mod writers;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use millrace_check::Checked;
+use millrace_check::{Budget, Checked};
 use millrace_object::program::Program;
 
 pub use model::Model;
@@ -38,7 +38,7 @@ pub struct Limits {
     pub paths: usize,
     /// most instructions followed
     pub steps: u64,
-    /// most expressions
+    /// most expressions of all entries together
     pub expressions: usize,
     /// most time for all entries together
     pub time: Duration,
@@ -50,6 +50,8 @@ pub struct Limits {
     pub cut: Option<usize>,
     /// a folder that gets each question as SMT-LIB text
     pub dump: Option<PathBuf>,
+    /// what is left of the object's time and memory; none: [`Budget::default`] begins with the model
+    pub budget: Option<Budget>,
 }
 
 impl Default for Limits {
@@ -63,6 +65,7 @@ impl Default for Limits {
             solver: None,
             cut: weaken::cut(),
             dump: None,
+            budget: None,
         }
     }
 }
@@ -86,15 +89,20 @@ const PRESENCE: Duration = Duration::from_secs(2);
 /// Executes a program symbolically.
 #[must_use]
 pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
-    let until = Instant::now() + limits.time.min(LONGEST);
-    // Some paths behind a cut may be impossible in any case.
-    let quick = Limits {
-        question: limits.question.min(QUICK),
+    let budget = limits.budget.unwrap_or_default();
+    let until = (Instant::now() + limits.time.min(LONGEST)).min(budget.until());
+    let mut limits = Limits {
+        budget: Some(budget),
         ..limits.clone()
     };
     let mut entries = Vec::new();
     for running in checked.running(program) {
         let (role, flow) = (running.role, running.flow);
+        // Some paths behind a cut may be impossible in any case.
+        let quick = Limits {
+            question: limits.question.min(QUICK),
+            ..limits.clone()
+        };
         let began = Instant::now();
         let begin = |until, limits| {
             let oracle = solver::Oracle::new(solver::of(limits), until);
@@ -104,7 +112,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
         let exact = began + until.saturating_duration_since(began) / 4 * 3;
         let mut engine = match limits.cut {
             Some(most) => begin(until, &quick).cut_at(most),
-            None => begin(exact, limits),
+            None => begin(exact, &limits),
         };
         let mut done = engine.run();
         if done.spent && limits.cut.is_none() && Instant::now() < until {
@@ -133,8 +141,11 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             },
             arena: engine.arena,
         });
+        let kept = entries.last().map_or(0, |e: &model::Entry| e.arena.len());
+        limits.expressions = limits.expressions.saturating_sub(kept);
     }
-    let mut oracle = solver::Oracle::new(solver::of(limits), Instant::now() + PRESENCE);
+    let presence = (Instant::now() + PRESENCE).min(budget.until());
+    let mut oracle = solver::Oracle::new(solver::of(&limits), presence);
     let objects = facts::objects(program, checked, &mut entries, &mut oracle);
     Model {
         name: program.name.clone(),

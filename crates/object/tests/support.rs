@@ -85,8 +85,8 @@ call; a call stands for a loop around that function, and is proved, written and 
 address of a function serves for nothing else. A map of more than 2^23 places is not gone through.
 
 The kernel lets calls of `bpf_loop` nest, each of up to 2^23 rounds. Here the rounds of loops within loops
-multiply, for loops of either sort, and a program that could make more than 2^32 rounds for one packet is
-refused (`too-many-rounds`).
+multiply, for loops of either sort, and weigh what is done in them: a program that could take more than 2^34 steps for
+one packet, of which a call of a helper is 32 and one more for each byte that it touches, is refused (`too-many-rounds`).
 
 ### Timers
 

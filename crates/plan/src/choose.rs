@@ -9,7 +9,7 @@ use millrace_object::program::Program;
 use millrace_steer::Kind;
 use millrace_steer::keys::Unsolved;
 
-use crate::computed::Asked;
+use crate::computed::{Asked, Computed};
 use crate::constraints::{Meeting, by_key};
 use crate::key::Key;
 use crate::leased;
@@ -333,6 +333,22 @@ fn candidate(
     if home.is_none() {
         exact = device.exactly(model, (all, &own), &solved);
     }
+    // What is said without the exact answer is right, and less than could be said.
+    let cut = match (device.ended.get(), &exact) {
+        (Some(spent), _) => Some(format!("plan: {spent} is used up; {}", spent.raise())),
+        (None, None) if device.computed.late() && Computed::concerns(model, &own) => Some(format!(
+            "plan: the {} s for keys that are computed are used up; raise them with `--solver-time SECONDS`",
+            device.computed.time().as_secs_f64()
+        )),
+        _ => None,
+    };
+    let told = |mut judged: Judged| {
+        if let Some(cut) = &cut {
+            judged.reason = format!("{}; {cut}", judged.reason);
+            judged.infeasible = false;
+        }
+        judged
+    };
     if let Some((exact, again)) = &exact {
         beside.asked.insert(object, exact.asked);
         if again.is_ok() {
@@ -362,21 +378,21 @@ fn candidate(
             && let Some(j) =
                 incompatible::computed((model, nic), name, (&own, exact), (proved, &why))
         {
-            return Err(j);
+            return Err(told(j));
         }
         if let Some(mut j) = incompatible::access(model, program, name, &own) {
             j.infeasible = proved;
-            return Err(j);
+            return Err(told(j));
         }
         let keys = distinct(own.iter().copied());
         let keys: BTreeSet<&Key> = keys.map(|(_, f)| f.key.as_ref()).collect();
         let keys: BTreeSet<String> = keys.into_iter().map(words::key).collect();
         let keys: Vec<String> = keys.into_iter().filter(|k| !k.is_empty()).take(4).collect();
-        return Err(if keys.len() > 1 {
+        return Err(told(if keys.len() > 1 {
             disjoint::alone(name, &keys, &why, judged.line, proved)
         } else {
             incompatible::device(name, nic, &why, judged.line, proved)
-        });
+        }));
     }
     Ok(Candidate {
         object,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use millrace_check::Budget;
 use millrace_model::{Limits, Model};
 use millrace_object::program::{ObjectId, Program};
 use millrace_steer::Ports;
@@ -40,6 +41,8 @@ pub struct Wanted {
     pub solver_time: Duration,
     /// another solver for them than ours: the command of Z3
     pub solver: Option<PathBuf>,
+    /// what is left of the object's time and memory; none: [`Budget::default`] begins with the plan
+    pub budget: Option<Budget>,
 }
 
 /// How packets that carry a leased number find their entry where two rules serve. The other one is tried where the
@@ -65,6 +68,7 @@ impl Default for Wanted {
             carried: Carried::default(),
             solver_time: SOLVER_TIME,
             solver: None,
+            budget: None,
         }
     }
 }
@@ -103,6 +107,10 @@ pub enum PlanError {
 /// [`PlanError`], when the question is none, or its answer no.
 pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Plan, PlanError> {
     let began = Instant::now();
+    let budget = wanted.budget.unwrap_or_default();
+    for entry in &mut model.entries {
+        entry.arena.simplify_until(Some(budget.until()));
+    }
     let nic = named(&wanted.nic)?;
     let mut software = named("software")?;
     (software.key_bytes, software.table_sizes) = (nic.key_bytes, nic.table_sizes.clone());
@@ -114,8 +122,10 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         carried: Cell::new(wanted.carried),
         asked: RefCell::default(),
         cases: Cases::default(),
+        budget,
+        ended: Cell::default(),
         computed: Computed::new(&Limits {
-            time: wanted.solver_time,
+            time: wanted.solver_time.min(budget.left()),
             solver: wanted.solver.clone(),
             ..Limits::default()
         }),

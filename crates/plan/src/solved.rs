@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use millrace_check::Budget;
+use millrace_check::budget::Spent;
 use millrace_model::Model;
 use millrace_steer::keys::{
     Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again, solve_otherwise,
@@ -149,6 +151,10 @@ pub(crate) struct Device<'a> {
     pub cases: Cases,
     /// what is asked of a solver
     pub computed: Computed,
+    /// what is left of the object's budget
+    pub budget: Budget,
+    /// what of it is used up, where no keys were looked for because of that
+    pub ended: Cell<Option<Spent>>,
     /// what cases came to
     pub remembered: RefCell<Remembered>,
 }
@@ -162,6 +168,11 @@ impl Device<'_> {
         let same: Vec<Same> = meetings.iter().map(Meeting::same).collect();
         if let Some(known) = self.asked.borrow().get(&same) {
             return known.clone();
+        }
+        if let Some(spent) = self.budget.spent() {
+            // Without keys nothing is sharded, which is right whatever the packets are.
+            self.ended.set(Some(spent));
+            return Err(Unsolved::NotFound.into());
         }
         let began = Instant::now();
         let found = self.attempts(meetings).map(|solved| {

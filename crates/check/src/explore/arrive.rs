@@ -113,10 +113,10 @@ impl Explorer<'_> {
         let id = self
             .graph
             .add(way.at, Rc::new(way.state.clone()), way.node, entering);
+        self.graph.works(way.node, way.work);
+        self.graph.name(id, links, anchors);
         if let Some(node) = self.graph.node_mut(id) {
             node.widened = widened;
-            node.links = links;
-            node.anchors = anchors;
             node.entry = round.as_ref().map_or(0, |r| r.entry);
         }
         if let Some(l) = head
@@ -128,12 +128,11 @@ impl Explorer<'_> {
         here.push(id);
         if here.len() > KEPT {
             let oldest = here.remove(0);
-            if let Some(n) = self.graph.node_mut(oldest) {
-                n.state = None;
-            }
+            self.graph.drop_state(oldest);
         }
         way.node = Some(id);
         way.since = 0;
+        way.work = 0;
         Ok(false)
     }
 
@@ -197,6 +196,7 @@ impl Explorer<'_> {
                     let same_entry = at.entry.is_none() || at.entry == Some(node.entry);
                     if at.head && same_entry && unfinished == 1 && includes(&old, &way.state, &[]) {
                         if self.m.off(Rule::UnboundedLoop) {
+                            self.graph.works(way.node, way.work);
                             self.graph.edge(way.node, id, at.entering, true);
                             return Ok(true);
                         }
@@ -217,13 +217,14 @@ impl Explorer<'_> {
             let moved = pairs(&node.anchors, at.anchors, &self.progress);
             if includes(&old, &way.state, &moved) {
                 node.hits += 1;
+                self.graph.works(way.node, way.work);
                 self.graph.edge(way.node, id, at.entering, !complete);
                 return Ok(true);
             }
             node.misses += 1;
             // A state that never helps only costs time; long unrolled loops leave many of them.
             if complete && node.misses > 3 * node.hits + 16 {
-                node.state = None;
+                self.graph.drop_state(id);
                 useless = Some(i);
             }
         }

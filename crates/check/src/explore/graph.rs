@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::domain::Link;
 use crate::facts::StepId;
 use crate::flow::loops::LoopId;
-use crate::state::State;
+use crate::state::{Base, FrameState, Spill, State};
 
 /// The loops around a place that are taken together, and the names that their counters had when the
 /// present round began.
@@ -30,6 +30,10 @@ pub struct Node {
     pub hits: u32,
     /// ways that were compared in vain
     pub misses: u32,
+    /// the most work of a path from here to where the next state is kept
+    pub work: u64,
+    /// bytes of its state that no other node has counted
+    bytes: u64,
     /// the state was widened, because this loop has come round
     pub widened: Option<LoopId>,
     /// at a loop's head: how the counters are named here
@@ -66,6 +70,12 @@ pub struct Graph {
     edges: Vec<Edge>,
     /// some edge goes back to a node that is not finished
     cyclic: bool,
+    /// bytes of nodes, edges and states
+    bytes: u64,
+    /// the most work of a path from the start to the first node
+    before: u64,
+    /// all work of all paths
+    total: u64,
 }
 
 impl Graph {
@@ -113,6 +123,8 @@ impl Graph {
         entering: bool,
     ) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
+        let bytes = self.own_bytes(&state, parent);
+        self.bytes += bytes + size_of::<Node>() as u64;
         self.nodes.push(Node {
             at,
             state: Some(state),
@@ -120,6 +132,8 @@ impl Graph {
             pending: 1,
             hits: 0,
             misses: 0,
+            work: 0,
+            bytes,
             widened: None,
             links: Vec::new(),
             anchors: Vec::new(),
@@ -127,6 +141,69 @@ impl Graph {
         });
         self.edge(parent, id, entering, false);
         id
+    }
+
+    /// Bytes of a state that are not its parent's: frames that nothing was written to are shared.
+    fn own_bytes(&self, state: &State, parent: Option<NodeId>) -> u64 {
+        let parent = parent.and_then(|id| self.node(id)?.state.as_ref());
+        let frame = |(i, frame): (usize, &Rc<FrameState>)| {
+            let shared = parent.and_then(|p| p.frames.get(i));
+            match shared.is_some_and(|s| Rc::ptr_eq(s, frame)) {
+                true => 0,
+                false => size_of::<FrameState>() + frame.spills.len() * size_of::<Spill>(),
+            }
+        };
+        let frames: usize = state.frames.iter().enumerate().map(frame).sum();
+        let bases = state.bases.len() * size_of::<Base>();
+        (size_of::<State>() + frames + bases) as u64
+    }
+
+    /// What is kept beside a node's state: names of counters, its own and those of the loops around.
+    pub fn name(&mut self, id: NodeId, links: Vec<Link>, anchors: Anchors) {
+        let all = anchors.iter().map(|(_, links)| links.len());
+        let links_of_all = links.len() + all.sum::<usize>();
+        self.bytes += (links_of_all * size_of::<Link>() + size_of_val(&*anchors)) as u64;
+        if let Some(node) = self.node_mut(id) {
+            (node.links, node.anchors) = (links, anchors);
+        }
+    }
+
+    /// Forgets a node's state, which nothing is compared with any more.
+    pub fn drop_state(&mut self, id: NodeId) {
+        if let Some(n) = self.nodes.get_mut(id.0 as usize) {
+            n.state = None;
+            self.bytes = self.bytes.saturating_sub(std::mem::take(&mut n.bytes));
+        }
+    }
+
+    /// Bytes of all that is kept, about.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A path has done so much since this node.
+    pub fn works(&mut self, from: Option<NodeId>, work: u64) {
+        self.total = self.total.saturating_add(work);
+        let most = match from {
+            Some(id) => self.nodes.get_mut(id.0 as usize).map(|n| &mut n.work),
+            None => Some(&mut self.before),
+        };
+        if let Some(most) = most {
+            *most = work.max(*most);
+        }
+    }
+
+    /// The most work of a path from the start to the first node.
+    #[must_use]
+    pub fn work_before(&self) -> u64 {
+        self.before
+    }
+
+    /// The work of all paths together.
+    #[must_use]
+    pub fn all_work(&self) -> u64 {
+        self.total
     }
 
     /// One more way goes out from here.
@@ -152,6 +229,7 @@ impl Graph {
     pub fn edge(&mut self, from: Option<NodeId>, to: NodeId, entering: bool, back: bool) {
         self.cyclic |= back;
         if let Some(from) = from {
+            self.bytes += size_of::<Edge>() as u64;
             self.edges.push(Edge { from, to, entering });
         }
     }

@@ -6,7 +6,7 @@
 //! round stands for all; that the loop ends is then proved apart, by [`terminate`].
 
 pub mod arrive;
-pub mod budget;
+pub mod counted_down;
 pub mod execute;
 pub mod forget;
 pub mod graph;
@@ -21,19 +21,23 @@ use std::collections::{BTreeMap, HashMap};
 use millrace_object::program::{Program, Role};
 
 use crate::Options;
+use crate::budget::{Budget, Spent, Watch};
 use crate::collect::Collector;
 use crate::facts::{Flow, FrameId, StepId};
 use crate::flow::loops::LoopId;
 use crate::machine::Machine;
 use crate::refuse::Fault;
 use crate::rule::Rule;
-use crate::state::State;
+use crate::state::{FrameState, State};
 use arrive::STRIDE;
 use execute::Next;
 use graph::{Graph, NodeId};
 use plan::Plan;
 use progress::Progress;
 use terminate::Endless;
+
+/// Bytes of a path that waits, about: its active frame is its own, most others are not.
+const WAITING: u64 = (size_of::<Way>() + size_of::<FrameState>() + 4096) as u64;
 
 /// How an exploration ended badly.
 #[derive(Debug)]
@@ -63,8 +67,10 @@ pub enum Why {
     Endless,
     /// the budget is spent; the innermost loop that was being unrolled
     Budget(Option<LoopId>),
-    /// the rounds of nested loops multiply to too many
+    /// the rounds of loops, with what is done in each, are too much work
     Rounds,
+    /// the object's budget of time or memory is used up
+    Spent(Spent),
     /// this loop's rounds may not be taken together: its counter did not prove that it ends
     Uncounted(LoopId),
 }
@@ -101,6 +107,8 @@ struct Way {
     node: Option<NodeId>,
     /// steps since then
     since: u32,
+    /// the work of these steps
+    work: u64,
     /// the loops that it is in, outer before inner
     rounds: Vec<Round>,
     /// the last undecided branch, index into `trail` plus 1
@@ -120,7 +128,8 @@ pub struct Explorer<'a> {
     progress: Vec<Progress>,
     entries: u64,
     visits: u64,
-    budget: u64,
+    most: u64,
+    watch: Watch,
 }
 
 impl<'a> Explorer<'a> {
@@ -132,6 +141,7 @@ impl<'a> Explorer<'a> {
         flow: &'a Flow,
         options: &'a Options,
         plan: &'a Plan<'a>,
+        budget: Budget,
     ) -> Self {
         let m = Machine {
             program,
@@ -140,6 +150,7 @@ impl<'a> Explorer<'a> {
             options,
             facts: Collector::new(flow, options.claims),
             at: StepId(0),
+            work: 1,
             numbers: Default::default(),
             gathers: plan.gathers,
             unwritten: Default::default(),
@@ -159,7 +170,8 @@ impl<'a> Explorer<'a> {
             progress,
             entries: 0,
             visits: 0,
-            budget: 0,
+            most: 0,
+            watch: Watch::new(budget),
         }
     }
 
@@ -167,13 +179,14 @@ impl<'a> Explorer<'a> {
     ///
     /// # Errors
     /// The first thing that went wrong.
-    pub fn run(mut self, budget: u64) -> Result<Explored, Box<Failure>> {
-        self.budget = budget;
+    pub fn run(mut self, most: u64) -> Result<Explored, Box<Failure>> {
+        self.most = most;
         self.todo.push(Way {
             at: StepId(0),
             state: State::at_entry(),
             node: None,
             since: STRIDE,
+            work: 0,
             rounds: Vec::new(),
             trail: 0,
         });
@@ -182,8 +195,11 @@ impl<'a> Explorer<'a> {
                 return Err(self.fail(step, why, node, trail));
             }
         }
-        match terminate::check(&self.graph, self.plan, &self.progress) {
+        match terminate::check(&self.graph, self.plan, &self.progress, &mut self.watch) {
             Ok(()) => {}
+            Err(Endless::Spent(spent)) => {
+                return Err(self.fail(StepId(0), Why::Spent(spent), None, 0));
+            }
             Err(Endless::Loop(..)) if self.m.off(Rule::UnboundedLoop) => {}
             Err(Endless::Rounds(_)) if self.m.off(Rule::TooManyRounds) => {}
             Err(Endless::Loop(l, step)) => {
@@ -234,6 +250,13 @@ impl<'a> Explorer<'a> {
         })
     }
 
+    /// Whether the object's budget is used up: by the states that are kept and by the paths that wait, which are the
+    /// same on every machine, and by what the process takes.
+    fn spent(&mut self) -> Option<Spent> {
+        let waiting = self.todo.len() as u64 * WAITING;
+        self.watch.holds(self.graph.bytes().saturating_add(waiting))
+    }
+
     fn follow(&mut self, mut way: Way) -> Result<(), (StepId, Why, Option<NodeId>, usize)> {
         loop {
             let at = way.at;
@@ -247,7 +270,10 @@ impl<'a> Explorer<'a> {
             }
             self.visits += 1;
             way.since += 1;
-            if self.visits > self.budget {
+            if let Some(spent) = self.spent() {
+                return Err((at, Why::Spent(spent), way.node, way.trail));
+            }
+            if self.visits > self.most {
                 let unrolled = way
                     .rounds
                     .iter()
@@ -257,9 +283,11 @@ impl<'a> Explorer<'a> {
                 return Err((at, Why::Budget(unrolled), way.node, way.trail));
             }
             self.m.at = at;
+            self.m.work = 1;
             self.m.facts.before(at, way.state.frame());
             let next = execute::step(&mut self.m, way.state)
                 .map_err(|fault| (at, Why::Rule(fault), way.node, way.trail))?;
+            way.work = way.work.saturating_add(self.m.work);
             match next {
                 Next::To(to, state) => {
                     way.at = to;
@@ -277,6 +305,7 @@ impl<'a> Explorer<'a> {
                                 state,
                                 node: way.node,
                                 since: way.since,
+                                work: way.work,
                                 rounds: way.rounds.clone(),
                                 trail: way.trail,
                             });
@@ -288,12 +317,14 @@ impl<'a> Explorer<'a> {
                             way.state = state;
                         }
                         (None, None) => {
+                            self.graph.works(way.node, way.work);
                             self.graph.end(way.node);
                             return Ok(());
                         }
                     }
                 }
                 Next::End => {
+                    self.graph.works(way.node, way.work);
                     self.graph.end(way.node);
                     return Ok(());
                 }

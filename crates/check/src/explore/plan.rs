@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use millrace_object::program::{Program, Role};
 
-use super::budget;
+use super::counted_down;
 use crate::facts::{Flow, FrameId, Op, StepId};
 use crate::flow::backward::{AtStart, Backward, Needs};
 use crate::flow::graph::Blocks;
@@ -88,7 +88,7 @@ impl<'a> Plan<'a> {
             counters.push(places);
             needs.counters.insert(head, (regs, spans));
         }
-        let budgets = budget::of(flow, &blocks, &loops);
+        let budgets = counted_down::of(flow, &blocks, &loops);
         let mut plan = Plan {
             budgets,
             flow,

@@ -6,26 +6,26 @@
 //! component enters that loop from outside, the execution stays inside it, and comes to its head
 //! only a bounded number of times if the loop's counter proves so (`progress`). So from some point
 //! on it avoids the head, and stays in a component of what is left without it; and so on, until
-//! nothing is left. The same walk bounds the rounds that an execution makes: a stay in a component is as
-//! many rounds of its loop as the counter allows, and in each those of the longest way through what is
-//! left. Loops that were followed round by round have no cycle here; their rounds are within the budget
-//! of the exploration.
+//! nothing is left. The same walk bounds the work of an execution: a stay in a component is as many rounds of its loop
+//! as the counter allows, and in each the work of the longest way through what is left. Work is counted in steps; a
+//! call of a helper is as many more as it touches bytes (`rules/calls`), so that rounds weigh what their body costs.
+//! Loops that were followed round by round have no cycle here; their rounds are states of their own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::budget;
+use super::counted_down;
 use super::graph::{Edge, Graph, NodeId};
 use super::plan::Plan;
 use super::progress::Progress;
+use crate::budget::{Spent, Watch};
 use crate::facts::StepId;
 use crate::flow::loops::LoopId;
 use millrace_object::insn::ROUNDS;
 
-/// The most rounds of loops that one execution may make, those of loops within loops multiplied: 2^32
-/// rounds of a nanosecond are four seconds.
-pub const MOST_ROUNDS: u64 = 1 << 32;
+/// The most work of one execution: 2^34 steps, or bytes that helpers touch, are a few seconds.
+pub const MOST_WORK: u64 = 1 << 34;
 
-/// Loops within loops beyond this are refused like too many rounds.
+/// Loops within loops beyond this are refused like too much work.
 const MAX_NESTING: u32 = 64;
 
 /// What keeps an execution from being bounded.
@@ -33,47 +33,69 @@ const MAX_NESTING: u32 = 64;
 pub enum Endless {
     /// a loop that could not be shown to end, and where its head is
     Loop(LoopId, StepId),
-    /// a loop whose rounds, with those of the loops in it and around it, are too many
+    /// a loop of which the rounds, with what is done in each, are too much work
     Rounds(StepId),
+    /// the object's budget is used up
+    Spent(Spent),
 }
+
+/// Edges by the node that they come from.
+type Edges = HashMap<NodeId, Vec<Edge>>;
 
 /// Checks that no execution goes on for ever, nor nearly so.
 ///
 /// # Errors
 /// What it could stay in.
-pub fn check(graph: &Graph, plan: &Plan<'_>, progress: &[Progress]) -> Result<(), Endless> {
-    if !graph.cyclic() {
+pub fn check(
+    graph: &Graph,
+    plan: &Plan<'_>,
+    progress: &[Progress],
+    watch: &mut Watch,
+) -> Result<(), Endless> {
+    if !graph.cyclic() && graph.all_work() <= MOST_WORK {
         return Ok(());
     }
     let nodes: Vec<NodeId> = (0..graph.len() as u32).map(NodeId).collect();
-    let bound = Bound {
+    let mut edges = Edges::new();
+    for e in graph.edges() {
+        edges.entry(e.from).or_default().push(*e);
+    }
+    let mut bound = Bound {
         graph,
         plan,
         progress,
+        watch,
     };
-    bound.longest(&nodes, 0).map(|_| ())
+    let longest = bound.longest(&nodes, &edges, 0)?;
+    match longest.saturating_add(graph.work_before()) > MOST_WORK {
+        true => Err(Endless::Rounds(StepId(0))),
+        false => Ok(()),
+    }
 }
 
 struct Bound<'a> {
     graph: &'a Graph,
     plan: &'a Plan<'a>,
     progress: &'a [Progress],
+    watch: &'a mut Watch,
 }
 
 impl Bound<'_> {
-    /// The most rounds that a way inside these makes. Between components there is no way back, so it
-    /// is the longest way through them, each with the rounds that one stay in it can make.
-    fn longest(&self, nodes: &[NodeId], nesting: u32) -> Result<u64, Endless> {
-        let edges = inner_edges(self.graph, nodes);
+    /// The most work of a way inside these. Between components there is no way back, so it is the longest way through
+    /// them, each with the work of one stay in it.
+    fn longest(&mut self, nodes: &[NodeId], edges: &Edges, nesting: u32) -> Result<u64, Endless> {
         let mut beyond: HashMap<NodeId, u64> = HashMap::new();
         let mut longest = 0;
         // Components come in an order in which those that a way can go on to are before it.
-        for component in components(nodes, &edges) {
+        for component in components(nodes, edges) {
+            if let Some(spent) = self.watch.spent() {
+                return Err(Endless::Spent(spent));
+            }
             let out = component.iter().filter_map(|n| edges.get(n)).flatten();
             let after = out.filter_map(|e| beyond.get(&e.to)).max().copied();
-            let own = self.stay(&component, &edges, nesting)?;
+            let own = self.stay(&component, edges, nesting)?;
             let all = own.saturating_add(after.unwrap_or(0));
-            if all > MOST_ROUNDS {
+            if all > MOST_WORK {
                 let inside = component.first().and_then(|&n| self.graph.node(n));
                 return Err(Endless::Rounds(inside.map_or(StepId(0), |n| n.at)));
             }
@@ -83,13 +105,13 @@ impl Bound<'_> {
         Ok(longest)
     }
 
-    /// The most rounds that one stay in a component makes.
-    fn stay(
-        &self,
-        component: &[NodeId],
-        edges: &HashMap<NodeId, Vec<Edge>>,
-        nesting: u32,
-    ) -> Result<u64, Endless> {
+    /// The work from a node to the next one.
+    fn work(&self, n: NodeId) -> u64 {
+        self.graph.node(n).map_or(0, |n| n.work)
+    }
+
+    /// The most work of one stay in a component.
+    fn stay(&mut self, component: &[NodeId], edges: &Edges, nesting: u32) -> Result<u64, Endless> {
         let cyclic = component.len() > 1
             || component.iter().any(|n| {
                 edges
@@ -97,7 +119,7 @@ impl Bound<'_> {
                     .is_some_and(|out| out.iter().any(|e| e.to == *n))
             });
         if !cyclic {
-            return Ok(0);
+            return Ok(component.iter().map(|&n| self.work(n)).sum());
         }
         let (graph, plan) = (self.graph, self.plan);
         let head = outermost(graph, plan, component)?;
@@ -109,7 +131,7 @@ impl Bound<'_> {
                 .node(n)
                 .is_some_and(|n| plan.blocks.of.get(n.at.0).copied() == at)
         };
-        let own = inner_edges(graph, component);
+        let own = within(edges, component, |_| true);
         let reentered = own.values().flatten().any(|e| e.entering && at_head(e.to));
         let counter = self.progress.get(head).and_then(Progress::rounds);
         let budget = plan.budgeted(head).map(|_| ROUNDS as u64);
@@ -117,31 +139,50 @@ impl Bound<'_> {
         let (false, Some(rounds)) = (reentered, rounds) else {
             return Err(Endless::Loop(head, step));
         };
-        if let Some(all) = budget::rounds(graph, plan, component, head) {
-            return Ok(all);
-        }
         if nesting == MAX_NESTING {
             return Err(Endless::Rounds(step));
         }
-        let rest: Vec<NodeId> = component.iter().copied().filter(|&n| !at_head(n)).collect();
-        let inside = self.longest(&rest, nesting + 1)?;
-        // It may begin behind the head, and then comes to it once a round.
-        let all = inside
-            .saturating_add(1)
-            .saturating_mul(rounds.saturating_add(1));
-        if all > MOST_ROUNDS {
+        let (inside, rounds) = match counted_down::rounds(graph, plan, component, head) {
+            // From one arrival at a head to the next.
+            Some(rounds) => {
+                let heads = |n: NodeId| {
+                    let block = graph.node(n).and_then(|n| plan.blocks.of.get(n.at.0));
+                    block.is_some_and(|&b| plan.loops.at_head(b).is_some())
+                };
+                let between = within(&own, component, |e| !heads(e.to));
+                (self.longest(component, &between, nesting + 1)?, rounds)
+            }
+            // It may begin behind the head, and then comes to it once a round.
+            None => {
+                let heads = component.iter().filter(|&&n| at_head(n));
+                let head = heads.map(|&n| self.work(n)).max().unwrap_or(0);
+                let rest: Vec<NodeId> =
+                    component.iter().copied().filter(|&n| !at_head(n)).collect();
+                let rest_edges = within(&own, &rest, |_| true);
+                let inside = self.longest(&rest, &rest_edges, nesting + 1)?;
+                (inside.saturating_add(head), rounds.saturating_add(1))
+            }
+        };
+        let all = inside.saturating_mul(rounds);
+        if all > MOST_WORK {
             return Err(Endless::Rounds(step));
         }
         Ok(all)
     }
 }
 
-fn inner_edges(graph: &Graph, nodes: &[NodeId]) -> HashMap<NodeId, Vec<Edge>> {
-    let inside: std::collections::HashSet<NodeId> = nodes.iter().copied().collect();
-    let mut out: HashMap<NodeId, Vec<Edge>> = HashMap::new();
-    for e in graph.edges() {
-        if inside.contains(&e.from) && inside.contains(&e.to) {
-            out.entry(e.from).or_default().push(*e);
+/// Those edges between these nodes that are wanted.
+fn within(edges: &Edges, nodes: &[NodeId], wanted: impl Fn(&Edge) -> bool) -> Edges {
+    let inside: HashSet<NodeId> = nodes.iter().copied().collect();
+    let mut out = Edges::new();
+    for n in nodes {
+        let all = edges.get(n).into_iter().flatten();
+        let own: Vec<Edge> = all
+            .filter(|e| inside.contains(&e.to) && wanted(e))
+            .copied()
+            .collect();
+        if !own.is_empty() {
+            out.insert(*n, own);
         }
     }
     out
@@ -175,7 +216,7 @@ fn outermost(graph: &Graph, plan: &Plan<'_>, nodes: &[NodeId]) -> Result<LoopId,
 
 /// Strongly connected components, after Tarjan, "Depth-First Search and Linear Graph Algorithms"
 /// (1972), without recursion.
-fn components(nodes: &[NodeId], edges: &HashMap<NodeId, Vec<Edge>>) -> Vec<Vec<NodeId>> {
+fn components(nodes: &[NodeId], edges: &Edges) -> Vec<Vec<NodeId>> {
     #[derive(Clone, Copy)]
     struct Mark {
         index: u32,

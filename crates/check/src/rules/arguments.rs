@@ -1,5 +1,7 @@
 //! The arguments of a helper call, by their contract.
 
+use std::cell::Cell;
+
 use millrace_object::helper::{self, Arg, Helper, MAX_BYTES};
 use millrace_object::insn::Reg;
 use millrace_object::program::StateObject;
@@ -39,7 +41,9 @@ pub(super) fn argument(
         )),
         Value::Gone(why) => Err(super::gone(m, "this argument", why)),
     };
+    let bytes = Cell::new(0);
     let sized = |len: u64| -> Verdict<ArgFact> {
+        bytes.set(len);
         let p = pointer("a pointer")?;
         let access = memory::readable(m, st, &p, len as i64, &verb)?;
         Ok(ArgFact::Memory {
@@ -47,7 +51,7 @@ pub(super) fn argument(
             bytes: u32::try_from(len).ok(),
         })
     };
-    match arg {
+    let fact = match arg {
         Arg::Context => match value {
             Value::Pointer(p) if p.region == Region::Context && p.fixed() == Some(0) => {
                 Ok(ArgFact::Context)
@@ -108,6 +112,7 @@ pub(super) fn argument(
         Arg::Read { .. } => {
             let n = count(m, st, helper, i)?;
             let p = pointer("a pointer")?;
+            bytes.set(n.r64.umax);
             let most = if planted::is(Planted::LeastSize) {
                 n.r64.umin
             } else {
@@ -136,6 +141,7 @@ pub(super) fn argument(
         }
         Arg::Update => {
             let n = count(m, st, helper, i)?;
+            bytes.set(n.r64.umax);
             let p = pointer("a pointer")?;
             memory::readable(m, st, &p, n.r64.umax as i64, &verb)?;
             let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;
@@ -155,6 +161,7 @@ pub(super) fn argument(
         }
         Arg::Write { .. } => {
             let n = count(m, st, helper, i)?;
+            bytes.set(n.r64.umax);
             let p = pointer("a pointer")?;
             let access = written(m, st, &p, n.r64.umax, n.r64.umin, &verb, found)?;
             Ok(ArgFact::Memory {
@@ -172,6 +179,7 @@ pub(super) fn argument(
         }
         Arg::KeyOut => {
             let n = object_of(m, helper, found)?.key_bytes;
+            bytes.set(u64::from(n));
             let p = pointer("a pointer")?;
             let access = written(m, st, &p, u64::from(n), u64::from(n), &verb, found)?;
             Ok(ArgFact::Memory {
@@ -188,16 +196,18 @@ pub(super) fn argument(
         )),
         Arg::ValueOut => {
             let o = object_of(m, helper, found)?;
-            let bytes = u64::from(o.value_bytes);
+            let all = u64::from(o.value_bytes);
+            bytes.set(all);
             if o.kind.membership() {
-                return sized(bytes);
+                sized(all)
+            } else {
+                let p = pointer("a pointer")?;
+                let access = written(m, st, &p, all, all, &verb, found)?;
+                Ok(ArgFact::Memory {
+                    access,
+                    bytes: u32::try_from(all).ok(),
+                })
             }
-            let p = pointer("a pointer")?;
-            let access = written(m, st, &p, bytes, bytes, &verb, found)?;
-            Ok(ArgFact::Memory {
-                access,
-                bytes: u32::try_from(bytes).ok(),
-            })
         }
         Arg::Record => {
             let p = pointer("a reserved record")?;
@@ -231,7 +241,13 @@ pub(super) fn argument(
                 bytes: Some(bytes),
             })
         }
-    }
+    };
+    let most = match fact {
+        Ok(ArgFact::Memory { bytes: Some(n), .. }) => bytes.get().max(u64::from(n)),
+        _ => bytes.get(),
+    };
+    found.bytes = found.bytes.saturating_add(most);
+    fact
 }
 
 /// A string in read-only bytes that no setting can change, at a known place.

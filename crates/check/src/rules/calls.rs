@@ -24,6 +24,8 @@ pub(super) struct Found {
     pub(super) callback: Option<FunctionId>,
     /// stack memory that the helper writes: where, and how many bytes for certain
     pub(super) written: Vec<(stack::Extent, u16)>,
+    /// how many bytes of its arguments' memory it touches at most
+    pub(super) bytes: u64,
 }
 
 /// What writes to the map that it is called on, and which a map that programs only read refuses
@@ -38,6 +40,8 @@ const WRITERS: [&str; 8] = [
     "timer_start",
     "timer_cancel",
 ];
+/// Steps that a call counts as, beside the bytes that it touches: one that finds an entry misses the cache once or twice.
+const CALL: u64 = 32;
 
 /// Calls a helper.
 ///
@@ -59,6 +63,7 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     if let Some(object) = found.object.filter(|_| WRITERS.contains(&helper.name)) {
         super::value::not_read_only(m, m.object(object)?, &format!("call of `{}`", helper.name))?;
     }
+    m.work = CALL.saturating_add(found.bytes);
     super::lock::call(m, st, helper)?;
     if [
         helper::tail_call::HELPER.number,

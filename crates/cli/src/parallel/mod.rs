@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millrace_check::Checked;
+use millrace_check::{Budget, Checked};
 use millrace_control::Exposed;
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::module::{Entry, Homes};
@@ -24,6 +24,7 @@ use millrace_object::program::{ObjectId, Program, StateObject};
 use millrace_plan::{Carried, Plan, Treatment, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
+use crate::budget;
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
 use crate::wiring::Words;
@@ -89,6 +90,8 @@ pub struct Asked<'a> {
     pub secret: Option<[u8; 32]>,
     /// the module was built before: what it locks and how large its objects are does not change any more
     pub built: bool,
+    /// what is left for the object; none: of the plan alone
+    pub budget: Option<Budget>,
 }
 
 impl Asked<'_> {
@@ -202,6 +205,18 @@ impl Arrangement {
         locked.map(|(name, _)| name.clone()).collect()
     }
 
+    /// Refuses a function of which the state of all workers takes more than it may.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn fits(&self, function: &Function, cores: usize) -> Result<(), Failure> {
+        let shares = self.shares(function);
+        budget::maps(function, |object| match shares.get(object) {
+            Some(Share::Locked) => 1,
+            _ => cores as u64,
+        })
+    }
+
     /// Lets whoever looks at the function's state from outside know how it stands.
     pub fn tell(&self, function: &mut Function) {
         let shares = self.shares(function);
@@ -269,15 +284,17 @@ pub fn arrange(word: &str, make: &Make, asked: Asked<'_>) -> Result<Arrangement,
     }
     let (program, _) = function::typed(word, &make.capacity, make.program.as_deref())?;
     let program = function::settled(program, &make.set)?;
-    let checked = function::proved(word, &program)?;
+    let budget = make.budget.unwrap_or_else(budget::begin);
+    let checked = function::proved(word, &program, budget)?;
     let asked = Asked {
         built: matches!(found.source, Source::Bundle(_)),
+        budget: Some(budget),
         ..asked
     };
     let mut model = planned::model(
         &program,
         &checked,
-        millrace_model::SECONDS,
+        (millrace_model::SECONDS, budget),
         asked.strategies(),
     );
     match arranged(&mut model, &program, &checked, &asked)? {
@@ -306,6 +323,7 @@ pub fn arranged(
             true => Carried::Compared,
             false => Carried::default(),
         },
+        budget: asked.budget,
         ..Wanted::default()
     };
     if !asked.steer.is_empty() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use millrace_check::Checked;
+use millrace_check::{Budget, Checked};
 use millrace_emit::lock;
 use millrace_model::{Limits, Model};
 use millrace_object::program::{ObjectId, Program};
@@ -22,9 +22,15 @@ pub const LITTLE: u64 = 5;
 const UNGUARDED: &str = "and no lock can guard it";
 
 /// The model that an arrangement is made from, within so many seconds.
-pub fn model(program: &Program, checked: &Checked, seconds: u64, asked: Strategies) -> Model {
+pub fn model(
+    program: &Program,
+    checked: &Checked,
+    (seconds, budget): (u64, Budget),
+    asked: Strategies,
+) -> Model {
     let within = |seconds| Limits {
         time: Duration::from_secs(seconds),
+        budget: Some(budget),
         ..Limits::default()
     };
     if asked == Strategies::ByHand {

@@ -60,7 +60,9 @@ impl Check {
             }
         }
         let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
-        let refusals = function::prove(&program).err().unwrap_or_default();
+        let refusals = function::prove(&program, crate::budget::begin())
+            .err()
+            .unwrap_or_default();
         let memory = Memory::from_capture_to_capture(function::objects_bytes(&program));
         screen::report(self.json, text(&program, &refusals, &memory).trim_end());
         let sources = word::folder_of(&self.nf);

@@ -101,8 +101,8 @@ fn interpreted(program: &Program) -> Result<u64, Failure> {
 
 /// What `r0` holds after the emitted code has run.
 fn compiled(program: &Program) -> Result<u64, Failure> {
-    let checked =
-        function::prove(program).map_err(|r| trouble::refused(NAME, Path::new(""), &r))?;
+    let checked = function::prove(program, crate::budget::begin())
+        .map_err(|r| trouble::refused(NAME, Path::new(""), &r))?;
     let source = format!("{NAME}.c");
     let text = alone::emit(program, &checked, &source).map_err(trouble::emit)?;
     let cache = Cache::of_user().map_err(trouble::emit)?;

@@ -12,7 +12,7 @@ use millrace_traffic::split::Split;
 use crate::failure::{DONE, Failure};
 use crate::function::Make;
 use crate::parallel::planned;
-use crate::{cost, function, screen};
+use crate::{budget, cost, function, screen};
 
 /// Show how a function runs on many cores: what is done with each state object, how packets are steered, and
 /// why, in terms of its source.
@@ -86,7 +86,8 @@ impl Plan {
     pub fn perform(&self) -> Result<u8, Failure> {
         let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
         let program = function::settled(program, &self.set)?;
-        let checked = function::proved(&self.nf, &program)?;
+        let budget = budget::begin();
+        let checked = function::proved(&self.nf, &program, budget)?;
         let strategy = self.strategy.as_deref().and_then(Strategy::named);
         // As `run` does: what is locked is locked whatever the paths are.
         let most = match strategy {
@@ -95,6 +96,7 @@ impl Plan {
         };
         let limits = Limits {
             time: Duration::from_secs(most),
+            budget: Some(budget),
             solver: self.solver.clone(),
             ..Limits::default()
         };
@@ -105,6 +107,7 @@ impl Plan {
             strategy,
             solver_time: Duration::from_secs(self.solver_time),
             solver: self.solver.clone(),
+            budget: Some(budget),
             ..Wanted::default()
         };
         let plan = planned::plan(&mut model, &program, &checked, &wanted);

@@ -129,7 +129,7 @@ fn examine(folder: &Path, file: &Path, capacities: &[(String, u64)]) -> Finding 
 
 /// Admitted is what is proved and has code.
 fn judge(program: &Program) -> Verdict {
-    let checked = match function::prove(program) {
+    let checked = match function::prove(program, crate::budget::begin()) {
         Ok(checked) => checked,
         Err(refusals) => {
             let reason = |r: &millrace_check::Refusal| Reason {

@@ -1,23 +1,32 @@
 //! clang, which turns NFs into BPF objects and emitted C into shared objects.
 
+mod bounded;
 mod find;
 mod module;
 mod nf;
 
 pub use find::{Toolchain, find};
-pub use module::{ModuleOptions, compile_module};
-pub use nf::{CompiledNf, FLAGS as NF_FLAGS, compile_nf};
+pub use module::{ModuleOptions, compile_module, compile_module_within};
+pub use nf::{CompiledNf, FLAGS as NF_FLAGS, compile_nf, compile_nf_within};
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus};
+
+use millrace_check::Budget;
 
 use crate::error::Error;
+use bounded::Ended;
 
-/// Runs a compiler; its diagnostics come back whole, as text.
-fn run(command: &mut Command, about: &Path) -> Result<String, Error> {
-    let Output { status, stderr, .. } =
-        command.output().map_err(Error::io(command.get_program()))?;
-    let diagnostics = String::from_utf8_lossy(&stderr).into_owned();
+/// Runs a compiler for all that is left of a budget; its diagnostics come back whole, as text.
+fn run(command: &Command, about: &Path, budget: &Budget) -> Result<String, Error> {
+    match bounded::run(command, budget, 1.0)? {
+        Ended::Itself(status, said) => judged(status, said, about),
+        Ended::Spent(spent) => Err(bounded::spent(about, spent)),
+    }
+}
+
+/// What became of a compiler that ended by itself.
+fn judged(status: ExitStatus, diagnostics: String, about: &Path) -> Result<String, Error> {
     if status.success() {
         return Ok(diagnostics);
     }

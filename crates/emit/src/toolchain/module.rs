@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Toolchain, run};
+use millrace_check::Budget;
+
+use super::bounded::{self, Ended};
+use super::{Toolchain, judged, run};
 use crate::error::Error;
 
 /// How a module is compiled.
@@ -35,6 +38,10 @@ const SANITIZED: &[&str] = &[
     "-fno-sanitize-recover=undefined",
     "-fno-omit-frame-pointer",
 ];
+/// What takes time and memory in proportion to the program.
+const UNOPTIMISED: &[&str] = &["-O0"];
+/// The part of the time that is left for the optimised module.
+const OPTIMISED: f64 = 0.5;
 /// The exception is about clang 19 and its own -march=native on CPUs with AVX10.
 const STRICT: &[&str] = &[
     "-Wall",
@@ -66,13 +73,55 @@ pub fn compile_module(
     module: &Path,
     options: ModuleOptions,
 ) -> Result<(), Error> {
-    let mut command = Command::new(&toolchain.clang);
-    command
-        .args(options.flags())
-        .arg("-I")
-        .arg(fastpath)
-        .arg("-o")
-        .arg(module)
-        .arg(source);
-    run(&mut command, source).map(|_| ())
+    compile_module_within(
+        toolchain,
+        source,
+        fastpath,
+        module,
+        options,
+        &Budget::default(),
+    )
+    .map(|_| ())
+}
+
+/// The same within a budget. Half of the time that is left is for an optimised module; where that does not do it is
+/// compiled without optimisation, and the answer says so.
+///
+/// # Errors
+/// As [`compile_module`], and [`Error::Spent`].
+pub fn compile_module_within(
+    toolchain: &Toolchain,
+    source: &Path,
+    fastpath: &Path,
+    module: &Path,
+    options: ModuleOptions,
+    budget: &Budget,
+) -> Result<Option<String>, Error> {
+    let command = |own: &[&str]| {
+        let mut command = Command::new(&toolchain.clang);
+        command
+            .args(options.flags())
+            .args(own)
+            .arg("-I")
+            .arg(fastpath)
+            .arg("-o")
+            .arg(module)
+            .arg(source);
+        command
+    };
+    if options.sanitize || options.strict {
+        return run(&command(&[]), source, budget).map(|_| None);
+    }
+    match bounded::run(&command(&[]), budget, OPTIMISED)? {
+        Ended::Itself(status, said) => judged(status, said, source).map(|_| None),
+        Ended::Spent(spent) => {
+            run(&command(UNOPTIMISED), source, budget)?;
+            Ok(Some(format!(
+                "clang: {spent} does not suffice to optimise {}: it is compiled with {}, and runs several times slower; {}",
+                source.file_name().unwrap_or_default().display(),
+                UNOPTIMISED.join(" "),
+                spent.raise()
+            )))
+        }
+    }
 }

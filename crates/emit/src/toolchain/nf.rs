@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use millrace_check::Budget;
+
 use super::{Toolchain, run};
 use crate::error::Error;
 
@@ -41,6 +43,20 @@ pub fn compile_nf(
     include: &Path,
     object: &Path,
 ) -> Result<CompiledNf, Error> {
+    compile_nf_within(toolchain, source, include, object, &Budget::default())
+}
+
+/// The same within a budget.
+///
+/// # Errors
+/// As [`compile_nf`], and [`Error::Spent`].
+pub fn compile_nf_within(
+    toolchain: &Toolchain,
+    source: &Path,
+    include: &Path,
+    object: &Path,
+    budget: &Budget,
+) -> Result<CompiledNf, Error> {
     let list = object.with_extension("d");
     let mut command = Command::new(&toolchain.clang);
     command.args(FLAGS).arg("-I").arg(include);
@@ -61,7 +77,7 @@ pub fn compile_nf(
         .arg("-o")
         .arg(object)
         .arg(source);
-    let warnings = run(&mut command, source)?;
+    let warnings = run(&command, source, budget)?;
     let text = std::fs::read_to_string(&list).map_err(Error::io(&list))?;
     // Only a leftover if it stays.
     let _ = std::fs::remove_file(&list);

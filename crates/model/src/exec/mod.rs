@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
+use millrace_check::budget::Watch;
 use millrace_check::facts::{Flow, FrameId};
 use millrace_check::flow::backward::{AtStart, Backward};
 use millrace_check::flow::graph::Blocks;
@@ -104,6 +105,8 @@ pub struct Engine<'a> {
     exact: BTreeSet<(usize, String)>,
     /// one more was found, which a path could not be followed without
     refines: bool,
+    /// over what is left of the object's budget
+    watch: Watch,
 }
 
 /// What an execution gave.
@@ -175,6 +178,7 @@ impl<'a> Engine<'a> {
             joints: BTreeMap::new(),
             exact: BTreeSet::new(),
             refines: false,
+            watch: Watch::new(limits.budget.unwrap_or_default()),
         }
     }
 
@@ -266,8 +270,11 @@ impl<'a> Engine<'a> {
     }
 
     /// The budget that is spent, but for that of paths.
-    fn spent(&self) -> Option<String> {
+    fn spent(&mut self) -> Option<String> {
         let limits = self.limits;
+        if let Some(spent) = self.watch.spent() {
+            return Some(format!("model: {spent}; {}", spent.raise()));
+        }
         if self.steps > limits.steps {
             Some(format!("more than {} steps", limits.steps))
         } else if self.arena.len() > limits.expressions {

@@ -6,7 +6,6 @@
 //! is told; what the solver leaves open makes more packets meet than need.
 
 mod asked;
-mod clock;
 mod formula;
 mod one_to_one;
 mod question;
@@ -19,6 +18,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, Node};
@@ -32,7 +32,6 @@ use crate::packets::Packets;
 use crate::touch::{Source, Touch, Touches, distinct};
 
 pub use asked::Asked;
-use clock::Clock;
 use formula::Formula;
 use question::{Pair, Solver};
 pub(crate) use same::Same;
@@ -63,11 +62,17 @@ pub(crate) struct Computed {
     asker: RefCell<Asker>,
 }
 
+/// When the work on formulas ends.
+struct Until {
+    end: Instant,
+    /// and when that of each entry's expressions did
+    before: Vec<Option<Instant>>,
+}
+
 struct Asker {
+    time: Duration,
     arena: Arena,
     solver: Solver,
-    /// for formulas, and what equations say of them: as long as for the solver
-    clock: Clock,
     formulas: Vec<Rc<Formula>>,
     numbers: HashMap<Rc<Formula>, usize>,
     samples: HashMap<usize, Rc<Samples>>,
@@ -79,9 +84,9 @@ impl Computed {
     pub fn new(limits: &Limits) -> Self {
         Self {
             asker: RefCell::new(Asker {
+                time: limits.time,
                 arena: Arena::new(),
                 solver: Solver::new(limits),
-                clock: Clock::new(limits.time),
                 formulas: Vec::new(),
                 numbers: HashMap::new(),
                 samples: HashMap::new(),
@@ -102,7 +107,7 @@ impl Computed {
     }
 
     /// All pairs of packets that touch one place, of which at least one changes it, as exactly as equations say it; none
-    /// if no key is computed from fields, or to say so takes too long.
+    /// if no key is computed from fields.
     pub fn meetings(
         &self,
         model: &mut Model,
@@ -110,7 +115,53 @@ impl Computed {
         cases: &Cases,
     ) -> Option<Exact> {
         let mut asker = self.asker.borrow_mut();
-        let uses = asker.uses(model, all, own)?;
+        let until = asker.begin(model)?;
+        let exact = asker.meetings(model, (all, own), cases, &until);
+        asker.end(model, until);
+        exact
+    }
+
+    /// All time for questions.
+    pub fn time(&self) -> Duration {
+        self.asker.borrow().time
+    }
+
+    /// Whether the time is over, so that less is said of keys than could be.
+    pub fn late(&self) -> bool {
+        self.asker.borrow().solver.left().is_zero()
+    }
+}
+
+impl Asker {
+    /// Formulas are built and compared until then, as if they were questions: what is built of keys that are mixed in
+    /// many rounds has no bound in their length. None if no time is left.
+    fn begin(&mut self, model: &mut Model) -> Option<Until> {
+        let left = self.solver.left();
+        let end = Some(Instant::now() + left).filter(|_| !left.is_zero())?;
+        self.arena.simplify_until(Some(end));
+        let entries = model.entries.iter_mut();
+        let before = entries.map(|e| e.arena.simplify_sooner(end)).collect();
+        Some(Until { end, before })
+    }
+
+    fn end(&mut self, model: &mut Model, until: Until) {
+        let left = until.end.saturating_duration_since(Instant::now());
+        self.solver.keep(left);
+        for (entry, before) in model.entries.iter_mut().zip(until.before) {
+            entry.arena.simplify_until(before);
+        }
+    }
+
+    fn meetings(
+        &mut self,
+        model: &mut Model,
+        (all, own): (&Touches, &[&Touch]),
+        cases: &Cases,
+        until: &Until,
+    ) -> Option<Exact> {
+        let late = || Instant::now() >= until.end;
+        let asker = self;
+        let uses = asker.uses(model, all, own, until)?;
         let mut exact = Exact {
             meetings: Vec::new(),
             asked: Asked::default(),
@@ -123,12 +174,11 @@ impl Computed {
                 if !writes && !also {
                     continue;
                 }
-                let sides = (asker.form(a), asker.form(b));
-                let case = asker.case(sides, (a.0.kind, b.0.kind), cases);
-                if asker.clock.is_over() {
+                if late() {
                     return None;
                 }
-                let Some((case, asking)) = case else {
+                let sides = (asker.form(a), asker.form(b));
+                let Some((case, asking)) = asker.case(sides, (a.0.kind, b.0.kind), cases) else {
                     continue;
                 };
                 if counted.insert(sides) {
@@ -175,11 +225,12 @@ impl Asker {
         model: &mut Model,
         all: &Touches,
         own: &[&Touch],
+        until: &Until,
     ) -> Option<BTreeMap<Use, bool>> {
-        let guarded = self.gathered(model, all, own, true)?;
+        let guarded = self.gathered(model, all, own, (true, until))?;
         let formulas: BTreeSet<usize> = guarded.keys().map(|u| u.2).collect();
         let uses = match formulas.len() > MOST {
-            true => self.gathered(model, all, own, false)?,
+            true => self.gathered(model, all, own, (false, until))?,
             false => guarded,
         };
         let computed = |u: &Use| {
@@ -194,7 +245,7 @@ impl Asker {
         model: &mut Model,
         all: &Touches,
         own: &[&Touch],
-        guarded: bool,
+        (guarded, until): (bool, &Until),
     ) -> Option<BTreeMap<Use, bool>> {
         let mut uses = BTreeMap::new();
         let mut done = BTreeSet::new();
@@ -207,19 +258,18 @@ impl Asker {
                 continue;
             };
             for seen in all.seen(touch.at) {
+                if Instant::now() >= until.end {
+                    return None;
+                }
                 let Some(entry) = model.entries.get_mut(touch.at.entry) else {
                     continue;
                 };
                 let entry = &mut entry.arena;
-                let arena = &mut self.arena;
-                let formula = self.clock.timed(|| {
-                    let formula = Formula::of(arena, entry, seen, &key)?;
-                    Some(match guarded {
-                        true => formula.guarded(arena, entry, seen),
-                        false => formula,
-                    })
-                })?;
-                let Some(formula) = formula else { continue };
+                let formula = Formula::of(&mut self.arena, entry, seen, &key);
+                let Some(mut formula) = formula else { continue };
+                if guarded {
+                    formula = formula.guarded(&mut self.arena, entry, seen);
+                }
                 let number = self.number(formula);
                 let found = uses.entry((seen.packets, seen.zero(), number));
                 *found.or_insert(false) |= touch.writes;
@@ -239,7 +289,7 @@ impl Asker {
         next
     }
 
-    /// Which packets with these formulas have the same key; none if there are no such, or the time is over.
+    /// Which packets with these formulas have the same key; none if there are no such.
     fn case(
         &mut self,
         (a, b): (Form, Form),
@@ -266,14 +316,12 @@ impl Asker {
             self.formulas.get(a.0)?.clone(),
             self.formulas.get(b.0)?.clone(),
         );
-        let arena = &mut self.arena;
-        let (x, y) = self.clock.timed(|| Formula::peeled(arena, &x, &y))?;
-        let equal = || Formula::equal(arena, (&x, kind, a.2), (&y, other, b.2));
-        let (linear, all) = self.clock.timed(equal)??;
+        let (x, y) = Formula::peeled(&mut self.arena, &x, &y);
+        let (linear, all) = Formula::equal(&self.arena, (&x, kind, a.2), (&y, other, b.2))?;
         if all {
             return Some((linear, Asking::default()));
         }
-        let all = self.clock.timed(|| Pair::conditions(arena, &x, &y))??;
+        let all = Pair::conditions(&mut self.arena, &x, &y)?;
         let class = |kind: Kind, formula: &Formula, arena: &Arena| {
             let fields = formula.fields(arena).into_iter();
             Class {
@@ -311,7 +359,7 @@ impl Asker {
             return known.clone();
         }
         let (arena, formula) = (&self.arena, self.formulas.get(number).cloned());
-        let made = formula.and_then(|f| self.solver.clock.timed(|| Samples::of(arena, &f)));
+        let made = formula.and_then(|f| self.solver.timed(|_| Samples::of(arena, &f)));
         let made = Rc::new(made.unwrap_or_default());
         self.samples.insert(number, made.clone());
         made

@@ -1,6 +1,7 @@
 //! Whether there are two packets with one key that a linear function tells apart.
 
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use millrace_model::Limits;
 use millrace_model::expr::eval::Assignment;
@@ -9,14 +10,13 @@ use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 use millrace_model::solver::{self, Question, Said, Solve};
 use millrace_steer::keys::{Answer, Bit, Class, Part, Side, Witness};
 
-use super::clock::Clock;
 use super::formula::{Formula, place, second};
 use super::samples::{Bytes, Samples};
 
 /// Whoever is asked, for so long.
 pub(super) struct Solver {
     limits: Limits,
-    pub clock: Clock,
+    left: Duration,
     /// as it was told how long a question may take
     running: Option<Box<dyn Solve>>,
 }
@@ -31,19 +31,40 @@ impl Solver {
                 question: limits.time / PART,
                 ..limits.clone()
             },
-            clock: Clock::new(limits.time),
+            left: limits.time,
             running: None,
         }
     }
 
-    fn ask(&mut self, arena: &Arena, all: &[ExprId]) -> Option<Said> {
-        if self.clock.left() < self.limits.question {
-            self.limits.question = self.clock.left();
-            self.running = None;
+    /// Runs, if there is time left, and takes the time off it.
+    pub fn timed<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.left.is_zero() {
+            return None;
         }
-        let (limits, running) = (&self.limits, &mut self.running);
-        self.clock.timed(|| {
-            let running = running.get_or_insert_with(|| solver::of(limits));
+        let began = Instant::now();
+        let made = run(self);
+        self.left = self.left.saturating_sub(began.elapsed());
+        Some(made)
+    }
+
+    /// The time that is left.
+    pub fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// No more than this is left.
+    pub fn keep(&mut self, left: Duration) {
+        self.left = self.left.min(left);
+    }
+
+    fn ask(&mut self, arena: &Arena, all: &[ExprId]) -> Option<Said> {
+        self.timed(|own| {
+            if own.left < own.limits.question {
+                own.limits.question = own.left;
+                own.running = None;
+            }
+            let limits = &own.limits;
+            let running = own.running.get_or_insert_with(|| solver::of(limits));
             running.solve(arena, &Question::of(all))
         })
     }

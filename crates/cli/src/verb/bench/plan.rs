@@ -123,6 +123,7 @@ pub fn possible(
         trace: None,
         secret: None,
         built: false,
+        budget: None,
     };
     let arranged = parallel::arrange(&subject.word, &subject.make, asked);
     let arrangement = arranged.map_err(|refusal| refusal.what)?;

@@ -41,8 +41,9 @@ impl Model {
                 Failure::wrong("a module alone has no model").help("give its source or its object")
             );
         };
-        let checked = function::proved(&self.nf, program)?;
-        let model = millrace_model::model(program, &checked, &self.limits()?);
+        let budget = crate::budget::begin();
+        let checked = function::proved(&self.nf, program, budget)?;
+        let model = millrace_model::model(program, &checked, &self.limits(budget)?);
         let options = Options {
             most: None,
             packets: self.packets,

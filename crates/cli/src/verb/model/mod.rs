@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use millrace_check::Budget;
 use millrace_model::{Limits, report};
 
 use crate::failure::{DONE, Failure};
-use crate::{function, screen};
+use crate::{budget, function, screen};
 
 /// Show every path of a function: its guard, its accesses to state, its packet writes, its verdict.
 #[derive(Args)]
@@ -99,8 +100,9 @@ impl Model {
             return self.check();
         }
         let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
-        let checked = function::proved(&self.nf, &program)?;
-        let mut model = millrace_model::model(&program, &checked, &self.limits()?);
+        let budget = budget::begin();
+        let checked = function::proved(&self.nf, &program, budget)?;
+        let mut model = millrace_model::model(&program, &checked, &self.limits(budget)?);
         let report = report::report(&mut model, &program, &types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
             Some(f) => std::fs::write(f, text())
@@ -119,7 +121,7 @@ impl Model {
     }
 
     /// How far to go, as the options say.
-    fn limits(&self) -> Result<Limits, Failure> {
+    fn limits(&self, budget: Budget) -> Result<Limits, Failure> {
         if let Some(folder) = &self.dump {
             std::fs::create_dir_all(folder)
                 .map_err(|e| Failure::wrong(format!("{}: {e}", folder.display())))?;
@@ -132,6 +134,7 @@ impl Model {
             question: Duration::from_millis(self.question),
             solver: self.solver.clone(),
             dump: self.dump.clone(),
+            budget: Some(budget),
             ..Limits::default()
         })
     }

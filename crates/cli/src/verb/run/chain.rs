@@ -6,6 +6,7 @@ use millrace_chain::{ChainError, Description, What, description, file};
 use millrace_guest::Word;
 
 use super::Run;
+use crate::budget;
 use crate::failure::Failure;
 use crate::function::Make;
 
@@ -38,6 +39,7 @@ impl Run {
             capacity: both(&asked.capacity, &self.capacity)?,
             program: self.program.clone().or_else(|| asked.program.clone()),
             sanitize: self.sanitize,
+            budget: Some(budget::begin()),
             ..Make::default()
         })
     }

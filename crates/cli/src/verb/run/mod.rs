@@ -315,6 +315,7 @@ impl Run {
             let (mut function, entries) = routing::load(&nf, &make, table, inputs)?;
             if let Some(arrangement) = &arrangement {
                 arrangement.tell(&mut function);
+                arrangement.fits(&function, self.cores)?;
             }
             elements.push(Element::Function(Box::new(function)));
             arrangements.push(arrangement);
@@ -427,6 +428,7 @@ impl Run {
             nic: &self.nic,
             secret: None,
             built: false,
+            budget: None,
         };
         let found = parallel::arrange(nf, make, asked)?;
         for reason in &found.reasons {

@@ -65,6 +65,7 @@ pub fn planned(
         trace: None,
         secret: Some(secret),
         built: false,
+        budget: None,
     };
     let arrangement = match arranged(model, program, checked, &asked)? {
         Answer::Several(arrangement) => arrangement,

@@ -175,7 +175,8 @@ impl Verify {
         };
         let ports = wiring::port_names(&function.ports, &words)?;
         let mut trace = traffic::open(self, &ports)?;
-        let checked = function::proved(&self.nf, program)?;
+        let budget = crate::budget::begin();
+        let checked = function::proved(&self.nf, program, budget)?;
         let mut model = None;
         let entries = contents::entries(&self.maps, &function.exposed);
         let entries = entries.map_err(|t| {
@@ -189,7 +190,7 @@ impl Verify {
         for cores in &self.cores {
             let model = model.get_or_insert_with(|| {
                 let asked = parallel::strategies(self.strategy, &self.steer);
-                planned::model(program, &checked, self.time, asked)
+                planned::model(program, &checked, (self.time, budget), asked)
             });
             let planned = deal::planned(self, model, program, &checked, &ports, *cores)?;
             planned.allow_contents(&function, &entries)?;

@@ -1,7 +1,10 @@
 //! How much the rules may do. Some of them simplify the operands of what they simplify, and of these again; an
 //! expression is as deep as a program makes it, and where its parts are shared it is a tree of any size. So
 //! whatever one call from outside sets off is bounded in depth, which is stack, and in number, which is time.
-//! Beyond that an expression is left as it is.
+//! Beyond that an expression is left as it is. Where many expressions are built from others, each may set off as much;
+//! whoever builds them may say when that has to end ([`Arena::simplify_until`]).
+
+use std::time::Instant;
 
 use super::super::Arena;
 
@@ -23,12 +26,15 @@ pub(in crate::expr) struct Effort {
     refused: u64,
     /// rules, so far
     all: u64,
+    until: Option<Instant>,
+    asked: u32,
+    over: bool,
 }
 
 impl Effort {
-    /// Whether somebody outside asks, and no rule.
-    pub(super) fn is_outside(&self) -> bool {
-        self.depth == 0
+    /// Whether somebody outside asks, and no rule, and there is time: what is found then is what will be found.
+    pub(super) fn is_settled(&self) -> bool {
+        self.depth == 0 && !self.over
     }
 
     /// How many rules were one too many: where it stays, nothing was cut short.
@@ -42,13 +48,41 @@ impl Effort {
     }
 }
 
+/// Between two looks at the clock: rules take a microsecond or so.
+const EACH: u32 = 1024;
+
 impl Arena {
+    /// Expressions are simplified until then, and afterwards left as they are built; none: always.
+    pub fn simplify_until(&mut self, until: Option<Instant>) {
+        self.effort.until = until;
+        self.effort.over = until.is_some_and(|u| Instant::now() >= u);
+    }
+
+    /// The same until the earlier of the two moments; the one that was set.
+    pub fn simplify_sooner(&mut self, until: Instant) -> Option<Instant> {
+        let before = self.effort.until;
+        self.simplify_until(Some(before.map_or(until, |b| b.min(until))));
+        before
+    }
+
+    fn late(&mut self) -> bool {
+        let Some(until) = self.effort.until else {
+            return false;
+        };
+        self.effort.asked += 1;
+        if self.effort.asked >= EACH {
+            self.effort.asked = 0;
+            self.effort.over |= Instant::now() >= until;
+        }
+        self.effort.over
+    }
+
     /// What a rule gives; none if it is one too many.
     pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.effort.depth == 0 {
             self.effort.left = if self.effort.all < MANY { MOST } else { LEAST };
         }
-        if self.effort.depth == DEPTH || self.effort.left == 0 {
+        if self.late() || self.effort.depth == DEPTH || self.effort.left == 0 {
             self.effort.refused += 1;
             return None;
         }

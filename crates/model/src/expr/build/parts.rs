@@ -95,7 +95,7 @@ impl Arena {
             Some(done) => done,
             None => self.add(Node::Extract { of: e, low }, width),
         };
-        if self.effort.is_outside() || self.effort.refused() == before {
+        if self.effort.is_settled() || self.effort.refused() == before {
             self.extracts.insert((e, low, width), made);
         }
         made
