@@ -71,6 +71,8 @@ struct Until {
 
 struct Asker {
     time: Duration,
+    /// what is left for formulas, which have as long as the solver
+    left: Duration,
     arena: Arena,
     solver: Solver,
     formulas: Vec<Rc<Formula>>,
@@ -85,6 +87,7 @@ impl Computed {
         Self {
             asker: RefCell::new(Asker {
                 time: limits.time,
+                left: limits.time,
                 arena: Arena::new(),
                 solver: Solver::new(limits),
                 formulas: Vec::new(),
@@ -128,16 +131,16 @@ impl Computed {
 
     /// Whether the time is over, so that less is said of keys than could be.
     pub fn late(&self) -> bool {
-        self.asker.borrow().solver.left().is_zero()
+        self.asker.borrow().left.is_zero()
     }
 }
 
 impl Asker {
-    /// Formulas are built and compared until then, as if they were questions: what is built of keys that are mixed in
+    /// Formulas are built and compared until then, beside the time for questions: what is built of keys that are mixed in
     /// many rounds has no bound in their length. None if no time is left.
     fn begin(&mut self, model: &mut Model) -> Option<Until> {
-        let left = self.solver.left();
-        let end = Some(Instant::now() + left).filter(|_| !left.is_zero())?;
+        let left = Some(self.left).filter(|left| !left.is_zero())?;
+        let end = Instant::now() + left + self.solver.left();
         self.arena.simplify_until(Some(end));
         let entries = model.entries.iter_mut();
         let before = entries.map(|e| e.arena.simplify_sooner(end)).collect();
@@ -146,7 +149,7 @@ impl Asker {
 
     fn end(&mut self, model: &mut Model, until: Until) {
         let left = until.end.saturating_duration_since(Instant::now());
-        self.solver.keep(left);
+        self.left = self.left.min(left.saturating_sub(self.solver.left()));
         for (entry, before) in model.entries.iter_mut().zip(until.before) {
             entry.arena.simplify_until(before);
         }

@@ -52,11 +52,6 @@ impl Solver {
         self.left
     }
 
-    /// No more than this is left.
-    pub fn keep(&mut self, left: Duration) {
-        self.left = self.left.min(left);
-    }
-
     fn ask(&mut self, arena: &Arena, all: &[ExprId]) -> Option<Said> {
         self.timed(|own| {
             if own.left < own.limits.question {
