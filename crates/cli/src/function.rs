@@ -208,7 +208,6 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
             dropped: false,
         }),
         homes: make.homes.clone(),
-        ..Default::default()
     };
     let mut stages = Stages::new();
     let built = Cache::of_user().and_then(|cache| {

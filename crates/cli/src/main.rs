@@ -1,7 +1,7 @@
 //! The `millrace` command: one word, then a verb, one file a verb.
 //!
 //! Exit status: 0 done, 1 the answer is no (a program is unsafe, a test failed), 2 wrong use or an
-//! input or output that failed. With `--json` a verb prints one JSON document on standard output and
+//! input or output that failed, 3 a run that was stopped within a packet. With `--json` a verb prints one JSON document on standard output and
 //! nothing else there; what is meant for people goes to standard error then.
 
 mod account;

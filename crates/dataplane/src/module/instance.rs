@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Homes, Module, ModuleError, Shared, abi};
 use crate::clock;
+use crate::inside;
 use crate::packet::Burst;
 
 /// What the host decides when it makes an instance.
@@ -240,7 +241,7 @@ impl Instance {
         };
         // SAFETY: the instance is created and exclusively ours; the descriptor is a packet of no
         // bytes whose pointers all lie in live memory, as abi.h promises to handlers.
-        unsafe { handler(self.memory.as_ptr(), &raw mut packet) };
+        inside::call(|| unsafe { handler(self.memory.as_ptr(), &raw mut packet) });
     }
 
     /// Runs packet entry `program` over a burst, with or without the prefetching passes, and sets
@@ -275,7 +276,9 @@ impl Instance {
         };
         let begin = clock::ticks();
         // SAFETY: the instance is created and exclusively ours; the rest as the caller promises.
-        unsafe { function(self.memory.as_ptr(), packets.as_ptr(), packets.len() as u32) };
+        inside::call(|| unsafe {
+            function(self.memory.as_ptr(), packets.as_ptr(), packets.len() as u32);
+        });
         clock::ticks().saturating_sub(begin)
     }
 }

@@ -86,6 +86,9 @@ pub struct Progress {
 /// Bursts between two looks at the observer: often enough to move smoothly, seldom enough to be free.
 const OBSERVE: u64 = 512;
 
+/// How long what was written may wait in this process.
+const FLUSH: Duration = Duration::from_millis(100);
+
 /// How long a worker without packets waits for some before it looks at requests and signals again.
 const IDLE: Duration = Duration::from_millis(5);
 
@@ -152,6 +155,8 @@ struct Worker {
     ordered: bool,
     /// something was written since the outputs were flushed
     unflushed: bool,
+    /// when they were
+    flushed: Instant,
     /// how many firings of maps' timers the tally has
     alarms: u64,
 }
@@ -169,6 +174,7 @@ impl Worker {
             failed: false,
             ordered: false,
             unflushed: false,
+            flushed: Instant::now(),
             alarms: 0,
             instance,
             run,
@@ -207,6 +213,10 @@ impl Worker {
             self.deliver();
             self.unflushed = true;
             self.drain_records();
+            // If the next packet never ends, what went before is in the outputs.
+            if self.flushed.elapsed() >= FLUSH {
+                self.rest();
+            }
             if self.tally.worker.bursts.is_multiple_of(OBSERVE) {
                 observe(Progress {
                     read: self.tally.account.read,
@@ -296,8 +306,9 @@ impl Worker {
         self.burst.is_empty()
     }
 
-    /// Nothing has come for a while: what outputs have gathered must not wait for more.
+    /// What outputs have gathered must not wait for more: nothing has come for a while, or it has waited long enough.
     fn rest(&mut self) {
+        self.flushed = Instant::now();
         if std::mem::take(&mut self.unflushed) {
             let sinks = self.run.sinks.sinks.iter_mut().chain(&mut self.run.pass);
             for sink in sinks {

@@ -40,6 +40,9 @@ use samples::Samples;
 /// With more formulas than this of one object, what guards say is left out: it makes them many.
 const MOST: usize = 24;
 
+/// What is worked out without a solver may take so much longer, at least, than what is asked of one.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// What was found out about the keys of an object.
 pub(crate) struct Exact {
     pub meetings: Vec<Meeting>,
@@ -64,7 +67,10 @@ pub(crate) struct Computed {
 
 /// When the work on formulas ends.
 struct Until {
+    /// of questions, and of simplifying
     end: Instant,
+    /// of what takes little for each pair of packets, but of which there may be many
+    last: Instant,
     /// and when that of each entry's expressions did
     before: Vec<Option<Instant>>,
 }
@@ -144,7 +150,11 @@ impl Asker {
         self.arena.simplify_until(Some(end));
         let entries = model.entries.iter_mut();
         let before = entries.map(|e| e.arena.simplify_sooner(end)).collect();
-        Some(Until { end, before })
+        Some(Until {
+            end,
+            last: end + left.max(GRACE),
+            before,
+        })
     }
 
     fn end(&mut self, model: &mut Model, until: Until) {
@@ -162,7 +172,7 @@ impl Asker {
         cases: &Cases,
         until: &Until,
     ) -> Option<Exact> {
-        let late = || Instant::now() >= until.end;
+        let late = || Instant::now() >= until.last;
         let asker = self;
         let uses = asker.uses(model, all, own, until)?;
         let mut exact = Exact {
@@ -261,7 +271,7 @@ impl Asker {
                 continue;
             };
             for seen in all.seen(touch.at) {
-                if Instant::now() >= until.end {
+                if Instant::now() >= until.last {
                     return None;
                 }
                 let Some(entry) = model.entries.get_mut(touch.at.entry) else {

@@ -6,6 +6,7 @@ use millrace_dataplane::module::Entry;
 use millrace_dataplane::port::InputOptions;
 use millrace_dataplane::signal;
 
+use super::patience::Patience;
 use super::{Run, fates, no_state, records};
 use crate::failure::Failure;
 use crate::function::Function;
@@ -59,6 +60,7 @@ impl Run {
             mailbox: opened.mailboxes.first().cloned(),
             at_end: opened.at_end.take(),
         };
+        let _patience = Patience::begin(self.json);
         let mut bar = Bar::new();
         let mut show = |progress| bar.show(progress);
         let account = match arrangement {

@@ -5,6 +5,7 @@ mod chain;
 mod element;
 mod kernel;
 mod maker;
+mod patience;
 mod sane;
 mod workers;
 

@@ -15,6 +15,7 @@ use millrace_steer::Steering;
 
 use super::chain;
 use super::element::{self, Element};
+use super::patience::Patience;
 use super::{Run, no_state, records};
 use crate::failure::Failure;
 use crate::metrics::Endpoint;
@@ -201,6 +202,7 @@ impl Run {
             screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
         }
         let rate = Rate::start();
+        let _patience = Patience::begin(self.json);
         let mut bar = Bar::new();
         let account = worker::serve(serve, signal::flag(), &mut |shared| {
             if let Some(endpoint) = &metrics {
