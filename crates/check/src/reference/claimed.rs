@@ -198,6 +198,15 @@ impl<'a> Machine<'a> {
         None
     }
 
+    /// Whether a frame stands for a call.
+    fn is_laid_out(&self, calls: &[Call], frame: FrameId) -> bool {
+        let flow = calls.last().map(|c| c.whereabouts.flow);
+        let proof = self.proof.as_ref().zip(flow);
+        let proved = proof.and_then(|(p, flow)| p.flows.get(flow));
+        let frame = proved.and_then(|p| p.flow.frames.get(frame.0));
+        frame.is_some_and(|f| f.expansion.is_some())
+    }
+
     fn is_so(&self, calls: &[Call], claim: &Claim, value: u64, size: u8) -> bool {
         let (place, least, most) = match claim {
             Claim::Any | Claim::Unvisited => return true,
@@ -219,6 +228,8 @@ impl<'a> Machine<'a> {
         match place {
             Place::Context => value / APART == self.context / APART,
             Place::Packet => value / APART == self.packet / APART,
+            // What a call stands for keeps its own in a frame, which is no frame of the interpreter's.
+            Place::Stack(frame) if self.is_laid_out(calls, *frame) => true,
             Place::Stack(frame) => calls.iter().any(|c| {
                 c.whereabouts.frames.contains(frame) && within(c.stack.wrapping_add(STACK as u64))
             }),
