@@ -45,6 +45,8 @@ pub(super) fn run(command: &Command, budget: &Budget, share: f64) -> Result<Ende
         .args(["sh", &memory.to_string(), &seconds.to_string()])
         .arg(command.get_program())
         .args(command.get_args())
+        // A sanitizer that this process runs under is not the compiler's, and reserves more than there is.
+        .env_remove("LD_PRELOAD")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
