@@ -784,6 +784,28 @@ fn a_map_that_programs_only_read_is_written_by_no_call_and_no_store() {
 }
 
 #[test]
+fn a_map_that_programs_only_write_is_read_by_no_load_and_no_call() {
+    let verdict = |body: &str, flags: u32| {
+        let mut program = assemble(&format!(
+            "object m hash key=4 value=8 capacity=4\n*(u64 *)(r10 - 8) = 7\nr1 = object m\nr2 = r10\nr2 += -8\n\
+             call map_lookup_elem\nif r0 == 0 goto out\n{body}\nout:\nr0 = 0\nexit"
+        ));
+        program.objects[0].flags = flags;
+        check(&program, &Options::default()).map_err(|r| r[0].rule)
+    };
+    let copied = "r3 = r0\nr1 = object m\nr2 = r10\nr2 += -8\nr4 = 0\ncall map_update_elem";
+    for reads in ["r1 = *(u32 *)(r0 + 0)", copied] {
+        assert!(verdict(reads, 0).is_ok(), "{reads}");
+        assert_eq!(
+            verdict(reads, 1 << 8).unwrap_err(),
+            "value-bounds",
+            "{reads}"
+        );
+    }
+    assert!(verdict("*(u32 *)(r0 + 0) = 1", 1 << 8).is_ok());
+}
+
+#[test]
 fn what_is_absent() {
     use millrace_object::helper::ABSENT;
     let call = Insn::Call { helper: ABSENT };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::insn::Insn;
-use crate::state::StateKind;
+use crate::state::{self, StateKind};
 
 /// Index into [`Program::functions`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -202,6 +202,12 @@ pub enum Nesting {
 const INNER_MAP: u32 = 1 << 12;
 
 impl StateObject {
+    /// Whether programs may not read its values (`BPF_F_WRONLY_PROG`).
+    #[must_use]
+    pub fn is_write_only(&self) -> bool {
+        self.kind.bpf_type.is_some() && self.flags & state::WRONLY_PROG != 0
+    }
+
     /// Whether its entries say where a packet goes on: devices, CPUs, sockets or programs, by a number in their
     /// first 32 bits. Programs cannot write them.
     #[must_use]

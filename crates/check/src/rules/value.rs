@@ -35,6 +35,14 @@ pub fn check(
     super::timer::untouched(m, o, p.least() + off, p.most() + off + len, verb)?;
     if write {
         not_read_only(m, o, verb)?;
+    } else {
+        m.enforce(!o.is_write_only(), || {
+            Fault::new(
+                Rule::ValueBounds,
+                format!("this {verb} reads a value of `{}`, which programs may only write", o.name),
+                "Declare the map without `BPF_F_WRONLY_PROG`, or read what you have written elsewhere.",
+            )
+        })?;
     }
     m.facts
         .extent(m.at, object, p.least() + off, p.most() + off + len);

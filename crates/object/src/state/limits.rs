@@ -64,13 +64,13 @@ pub(super) fn total(bytes: u64) -> Result<(), String> {
     }
 }
 
-/// Who may touch the values of a map: `BPF_F_RDONLY_PROG` makes it read-only for programs, which `check` enforces; a map
-/// that programs only write has no other meaning here, nor has what processes outside may do.
+/// Who may touch the values of a map: what programs may, `check` enforces; what processes outside may has no meaning
+/// here.
 pub(super) const ACCESS: [(u32, &str); 4] = [
     (1 << 3, "BPF_F_RDONLY"),
     (1 << 4, "BPF_F_WRONLY"),
     (super::RDONLY_PROG, "BPF_F_RDONLY_PROG"),
-    (1 << 8, "BPF_F_WRONLY_PROG"),
+    (super::WRONLY_PROG, "BPF_F_WRONLY_PROG"),
 ];
 
 /// Only the named map flags may be set.

@@ -91,6 +91,8 @@ impl StateKind {
 
 /// `BPF_F_RDONLY_PROG`: programs read the values of the map, processes outside write them.
 pub(crate) const RDONLY_PROG: u32 = 1 << 7;
+/// `BPF_F_WRONLY_PROG`: programs write them, and do not read them.
+pub(crate) const WRONLY_PROG: u32 = 1 << 8;
 
 impl StateKind {
     /// Whether programs may only read its values: targets of redirects, which the host sets
