@@ -26,8 +26,11 @@ pub(super) struct OfEntry {
     /// what the conditions of guards say
     pub parts: IdMap<ExprId, Rc<Part>>,
     /// courses by guard and keys
-    courses: IdMap<(Rc<Vec<ExprId>>, Rc<Vec<ExprId>>), usize>,
+    courses: IdMap<GuardAndKeys, usize>,
 }
+
+/// What tells the courses of an entry apart.
+type GuardAndKeys = (Rc<Vec<ExprId>>, Rc<Vec<ExprId>>);
 
 /// How packets see a course.
 pub(super) struct Views {
