@@ -205,7 +205,7 @@ impl StateObject {
     /// Whether programs may not read its values (`BPF_F_WRONLY_PROG`).
     #[must_use]
     pub fn is_write_only(&self) -> bool {
-        self.kind.bpf_type.is_some() && self.flags & state::WRONLY_PROG != 0
+        self.flags & state::WRONLY_PROG != 0
     }
 
     /// Whether its entries say where a packet goes on: devices, CPUs, sockets or programs, by a number in their
