@@ -242,10 +242,14 @@ fn asked_for(
         Strategy::Alone => Treatment::Alone,
         Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
         _ => {
-            let barred = objects.iter().find(|o| {
-                matches!(o.treatment, Treatment::Lock | Treatment::Alone)
-                    || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
-                    || found == Strategy::Spread
+            let barred = objects.iter().find(|o| match wanted {
+                // What could be locked does not stand in the way.
+                Strategy::Lock => o.treatment == Treatment::Alone,
+                _ => {
+                    matches!(o.treatment, Treatment::Lock | Treatment::Alone)
+                        || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
+                        || found == Strategy::Spread
+                }
             });
             let reason = barred.or(objects.first()).map_or_else(
                 || "it has no state".to_owned(),
