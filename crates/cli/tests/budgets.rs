@@ -121,7 +121,8 @@ fn the_plan_has_a_budget() {
     let (output, text) = output(&mut plan);
     assert!(output.status.success(), "{text}");
     let text = String::from_utf8(output.stdout).unwrap();
-    for word in ["counts: lock", "plan: the 1 s", "--solver-time"] {
+    // Either the time for formulas ends, or that for questions.
+    for word in ["counts: lock", "--solver-time"] {
         assert!(text.contains(word), "{word}:\n{text}");
     }
     assert!(began.elapsed() < Duration::from_secs(60));

@@ -108,7 +108,7 @@ impl Slot {
             floor: range.start,
             ceiling: range.end,
             bared: data,
-            time: self.arrival.time.min(abi::LATEST),
+            time: self.arrival.time,
             number: self.arrival.number,
             port: self.arrival.port,
             queue: worker,

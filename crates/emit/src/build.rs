@@ -126,10 +126,8 @@ pub fn build(
 
     progress(Stage::Load);
     let at = Instant::now();
-    let bytes = millrace_object::read_file(&object).map_err(|e| Error::Object {
-        file: input.to_owned(),
-        reason: e.to_string(),
-    })?;
+    let bytes = millrace_object::file::read(&object, millrace_object::MOST_BYTES)
+        .map_err(Error::io(&object))?;
     let name = input
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().into_owned());

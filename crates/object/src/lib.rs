@@ -38,6 +38,6 @@ mod xdp;
 pub use capacity::CapacityError;
 pub use error::{Fault, LoadError};
 pub use insn::Insn;
-pub use load::{load, load_file, load_file_with, load_functions, load_with, read_file};
+pub use load::{MOST_BYTES, load, load_file, load_file_with, load_functions, load_with, read_file};
 pub use params::ParamError;
 pub use program::Program;

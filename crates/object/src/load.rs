@@ -38,12 +38,15 @@ pub fn load_file_with(path: &Path, capacities: &[(String, u64)]) -> Result<Progr
     read(&bytes, &stem, capacities, None).map_err(|e| e.in_file(&path.display().to_string()))
 }
 
+/// Bytes of an object file, at most.
+pub const MOST_BYTES: u64 = MAX_FILE as u64;
+
 /// The bytes of an object file, for [`load`].
 ///
 /// # Errors
 /// The file cannot be read, or is longer than an object may be.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
-    file::read(path, MAX_FILE as u64).map_err(|e| {
+    file::read(path, MOST_BYTES).map_err(|e| {
         LoadError::new(
             "unreadable",
             format!("the file cannot be read ({e})"),

@@ -10,6 +10,7 @@ mod hexdiff;
 use std::collections::BTreeMap;
 
 use millrace_dataplane::module::Entry;
+use millrace_dataplane::module::abi::LATEST;
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
 use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
@@ -143,7 +144,7 @@ impl<'a> Bench<'a> {
     }
 
     fn step(&mut self, step: Step) -> Result<(), Failed> {
-        let now = START.saturating_add(step.time_ns);
+        let now = START.saturating_add(step.time_ns).min(LATEST);
         if self.timers.due(now) {
             self.flush()?;
             for (moment, timer) in self.timers.take(now) {

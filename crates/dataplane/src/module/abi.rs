@@ -72,7 +72,8 @@ pub struct Packet {
 }
 
 /// The latest time that programs see, ns since the epoch: the clocks promise never to be negative as signed numbers
-/// (`ktime_get_ns` and its like), and `check` relies on it. Stamps are whatever a capture or a test says.
+/// (`ktime_get_ns` and its like), and `check` relies on it. Stamps are whatever a capture, a NIC or a test says: who reads
+/// them (crates/traffic, the worker, packet tests) lets none through that is later.
 pub const LATEST: u64 = i64::MAX as u64;
 
 impl Packet {

@@ -236,7 +236,7 @@ impl Instance {
             floor: here,
             ceiling: here,
             bared: here,
-            time: time.min(abi::LATEST),
+            time,
             ..abi::Packet::empty()
         };
         // SAFETY: the instance is created and exclusively ours; the descriptor is a packet of no
@@ -299,7 +299,7 @@ pub(super) fn seen(config: &Config, initial: &[*const u8]) -> abi::Config {
     abi::Config {
         hash_seed: config.hash_seed,
         sketch_seed: config.sketch_seed,
-        time: config.time.min(abi::LATEST),
+        time: config.time,
         initial: initial.as_ptr(),
         shared: std::ptr::null_mut(),
         workers: 1,
