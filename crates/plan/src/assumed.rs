@@ -109,14 +109,14 @@ pub(crate) fn decided(
     };
     let found = assumed(&mut asker);
     let preferred = device.carried.get();
-    if found.0.locked() == 0 || !found.0.homing || preferred == Carried::Compared {
+    if found.0.is_free() || !found.0.homing || preferred == Carried::Compared {
         return found;
     }
     // Numbers that come home stood in the way of other objects: by the fields that are compared all may fit.
     device.carried.set(Carried::Compared);
     let other = assumed(&mut asker);
     device.carried.set(preferred);
-    if other.0.locked() < found.0.locked() {
+    if other.0.barred() < found.0.barred() {
         other
     } else {
         found
@@ -128,7 +128,7 @@ fn assumed(asker: &mut Asker<'_>) -> (Choice, Vec<Assumption>) {
     let all_paths = asker.model.covers();
     let program = asker.program;
     let any = asker.best(&Held::default());
-    if any.locked() == 0 || !all_paths {
+    if any.is_free() || !all_paths {
         return (any, Vec::new());
     }
     let values = values(program);
@@ -145,7 +145,7 @@ fn assumed(asker: &mut Asker<'_>) -> (Choice, Vec<Assumption>) {
     if let Some((alone, one)) = singly.first() {
         let choice = asker.best(alone);
         // None can be better.
-        if choice.locked() == 0 {
+        if choice.is_free() {
             return (choice, assumptions(one.clone()));
         }
         tried = Some(choice);
@@ -155,14 +155,14 @@ fn assumed(asker: &mut Asker<'_>) -> (Choice, Vec<Assumption>) {
         return (any, Vec::new());
     }
     let set = asker.best(&all);
-    if set.locked() >= any.locked() {
+    if set.barred() >= any.barred() {
         return (any, Vec::new());
     }
     for (alone, one) in singly {
         // What looks at more has no need of a plan that does not.
         let tried = tried.take();
         let choice = tried.unwrap_or_else(|| asker.choose(&alone, set.software));
-        if choice.locked() <= set.locked() {
+        if choice.barred() <= set.barred() {
             return (choice, assumptions(one));
         }
     }

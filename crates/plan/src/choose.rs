@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
-use millrace_object::program::Program;
+use millrace_object::program::{Program, StateObject};
 use millrace_steer::Kind;
 use millrace_steer::keys::Unsolved;
 
@@ -19,18 +19,21 @@ use crate::placed::{self, Placed};
 use crate::plan::{Rule, Treatment};
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Home};
-use crate::rules::{Judged, disjoint, equality, incompatible, nothing, subsumption};
+use crate::rules::{Judged, disjoint, equality, incompatible, nothing, per_cpu, subsumption};
 use crate::solved::{Answered, Device, Solved, is_six, why};
 use crate::touch::{Found, Gathered, Held, Software, Source, Touch, Touches, distinct, touches};
 use crate::weakened;
 use crate::words;
 
 /// Kinds whose places are told apart by keys or numbers.
-const KEYED: [&str; 8] = [
+const KEYED: [&str; 11] = [
     "map",
     "hash",
     "lru_hash",
+    "percpu_hash",
+    "lru_percpu_hash",
     "array",
+    "percpu_array",
     "vector",
     "allocator",
     "sketch",
@@ -52,6 +55,8 @@ struct Candidate {
     judged: Judged,
     /// how much is lost if it is locked
     weight: usize,
+    /// it cannot be locked: without it all packets are one core's
+    vital: bool,
 }
 
 /// What is done with every object, and the keys for what is sharded.
@@ -80,15 +85,20 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// How many objects are locked.
-    pub fn locked(&self) -> usize {
-        let locked = |j: &&Judged| j.treatment == Treatment::Lock;
-        self.judged.values().filter(locked).count()
+    /// What stands in the way of several cores: objects that make all packets one core's, and those that are locked.
+    pub fn barred(&self) -> (usize, usize) {
+        let of = |t: Treatment| self.judged.values().filter(|j| j.treatment == t).count();
+        (of(Treatment::Alone), of(Treatment::Lock))
     }
 
-    /// Whether it is better than another: fewer objects are locked, or more have numbers that come home.
+    /// Whether nothing does.
+    pub fn is_free(&self) -> bool {
+        self.barred() == (0, 0)
+    }
+
+    /// Whether it is better than another: less stands in the way, or more have numbers that come home.
     pub fn is_better(&self, than: &Self) -> bool {
-        let (mine, other) = (self.locked(), than.locked());
+        let (mine, other) = (self.barred(), than.barred());
         mine < other || (mine == other && self.homes.len() > than.homes.len())
     }
 
@@ -97,10 +107,10 @@ impl Choice {
         self.solved.as_ref().map_or(0, |s| s.pinned())
     }
 
-    /// What is better comes first: what is locked, what is all on one core, by how few bits packets are told apart.
-    pub fn rank(&self) -> (usize, usize, Reverse<usize>) {
+    /// What is better comes first: what bars several cores, what is all on one, by how few bits packets are told apart.
+    pub fn rank(&self) -> ((usize, usize), usize, Reverse<usize>) {
         let bits = self.solved.as_ref().map_or(usize::MAX, |s| s.bits());
-        (self.locked(), self.pinned(), Reverse(bits))
+        (self.barred(), self.pinned(), Reverse(bits))
     }
 }
 
@@ -118,12 +128,13 @@ pub(crate) fn choose(
     for (i, declared) in program.objects.iter().enumerate() {
         if let Some(j) = nothing::judge(model, i, declared) {
             judged.insert(i, j);
-        } else if declared.kind.name.starts_with("percpu")
-            || declared.kind.name.ends_with("percpu_hash")
-        {
-            judged.insert(i, per_cpu(model, &declared.name, i, bounded.as_deref()));
         } else if let Some(why) = &bounded {
-            judged.insert(i, unknown(model, &declared.name, i, why));
+            let j = if is_per_cpu(declared) {
+                per_cpu::unknown(model, &declared.name, i, why)
+            } else {
+                unknown(model, &declared.name, i, why)
+            };
+            judged.insert(i, j);
         } else if KEYED.contains(&declared.kind.name) && declared.timer.is_none() {
             open.insert(i);
         } else {
@@ -164,6 +175,13 @@ pub(crate) fn choose(
         homes.extend(c.home.map(|home| (c.object, home)));
         judged.insert(c.object, c.judged);
     }
+    for (object, j) in &mut judged {
+        let declared = program.objects.get(*object);
+        if let Some(declared) = declared.filter(|o| is_per_cpu(o) && j.treatment == Treatment::Lock)
+        {
+            per_cpu::barred(&declared.name, j);
+        }
+    }
     weakened::judged(&mut judged);
     Choice {
         judged,
@@ -179,6 +197,11 @@ pub(crate) fn choose(
         software,
         asked,
     }
+}
+
+/// Whether every CPU has values of its own.
+fn is_per_cpu(object: &StateObject) -> bool {
+    object.kind.name.contains("percpu")
 }
 
 /// Whether packets of some kind that reaches what is locked, or is all on one core, have keys of bytes that nobody who
@@ -229,36 +252,6 @@ fn unknown(model: &Model, name: &str, object: usize, why: &str) -> Judged {
     }
 }
 
-fn per_cpu(model: &Model, name: &str, object: usize, bounded: Option<&str>) -> Judged {
-    let found = model.objects.get(object);
-    let (reason, remedy) = match bounded.filter(|_| found.is_some_and(|o| o.approximate)) {
-        Some(why) => (
-            format!(
-                "not all paths to {name} are known ({why}), so nothing says that what earlier packets of a CPU left \
-                 there decides over none"
-            ),
-            "give the model more time, or make the program simpler",
-        ),
-        None => (
-            format!(
-                "what a packet finds in {name} is what earlier packets of its CPU left there, so the result depends \
-                 on which CPU runs which packet"
-            ),
-            "use a map whose key is fields of the packet",
-        ),
-    };
-    let mut touched = model.entries.iter().flat_map(|e| &e.at_most);
-    let at = touched.find(|t| t.object.0 == object);
-    Judged {
-        treatment: Treatment::Alone,
-        rule: Rule::R4,
-        reason,
-        remedy: Some(remedy.to_owned()),
-        line: at.and_then(|t| t.line.as_ref()).map(words::place),
-        infeasible: false,
-    }
-}
-
 /// What is found out on the way.
 struct Beside<'a> {
     derived: &'a mut Derived,
@@ -276,7 +269,8 @@ fn candidate(
     object: usize,
     beside: &mut Beside<'_>,
 ) -> Result<Candidate, Judged> {
-    let name = program.objects.get(object).map_or("", |o| o.name.as_str());
+    let declared = program.objects.get(object);
+    let name = declared.map_or("", |o| o.name.as_str());
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
         return Err(incompatible::timer(model, name, *at));
     }
@@ -323,7 +317,7 @@ fn candidate(
             equality::judge(model, name, &own, &program.ports),
         )
     };
-    let capacity = program.objects.get(object).map_or(0, |o| o.capacity);
+    let capacity = declared.map_or(0, |o| o.capacity);
     let fits = |solved: &Solved| {
         home.as_ref()
             .is_none_or(|h: &Home| h.reaches_all(solved, capacity))
@@ -402,6 +396,7 @@ fn candidate(
         capacity,
         judged,
         weight,
+        vital: declared.is_some_and(is_per_cpu),
     })
 }
 
@@ -528,11 +523,14 @@ fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, O
     };
     let mut sets: Vec<u32> = (1..1_u32 << n).collect();
     let weight = |set: u32| members(set).iter().map(|c| c.weight).sum::<usize>();
-    // The heaviest first, then the largest, then those that come first in the source.
+    let vital = |set: u32| members(set).iter().filter(|c| c.vital).count();
+    // Those without which nothing is gained first, then the largest, the heaviest, and those that come first in the
+    // source.
     sets.sort_by_key(|s| {
         (
-            std::cmp::Reverse(s.count_ones()),
-            std::cmp::Reverse(weight(*s)),
+            Reverse(vital(*s)),
+            Reverse(s.count_ones()),
+            Reverse(weight(*s)),
             *s,
         )
     });

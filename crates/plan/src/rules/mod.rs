@@ -8,6 +8,7 @@ pub(crate) mod homing;
 pub(crate) mod incompatible;
 pub(crate) mod interchangeable;
 pub(crate) mod nothing;
+pub(crate) mod per_cpu;
 pub(crate) mod subsumption;
 
 use crate::plan::{Rule, Treatment};
