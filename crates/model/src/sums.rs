@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_object::program::{ObjectId, Program, Role};
+use millrace_object::program::{ObjectId, Program, Role, StateObject};
 use serde::Serialize;
 
 use crate::exec::{Place, Presence, before};
@@ -106,10 +106,12 @@ pub(crate) fn parts(
     if !VALUES.contains(&kind) || aged || observed.other {
         return None;
     }
-    let nested = |o: &millrace_object::program::StateObject| {
-        o.is_shape() && (declared.fits(o) || o.name == declared.name)
+    // Where it may be held by a map of maps that packets look into, they reach it under another name, too.
+    let mut shapes = (0..).map(ObjectId).zip(&program.objects);
+    let nested = |(id, o): (ObjectId, &StateObject)| {
+        o.is_shape() && (declared.fits(o) || o.name == declared.name) && is_touched(entries, id)
     };
-    if program.objects.iter().any(nested) {
+    if shapes.any(nested) {
         return None;
     }
     let mut left: Vec<Vec<Vec<Left>>> = Vec::new();
@@ -244,6 +246,18 @@ pub(crate) fn parts(
         }
     }
     Some(out)
+}
+
+/// Whether any entry may touch an object.
+fn is_touched(entries: &[Entry], object: ObjectId) -> bool {
+    let on_paths = |e: &Entry| {
+        e.paths
+            .iter()
+            .any(|p| p.accesses.iter().any(|a| a.object == object))
+    };
+    entries
+        .iter()
+        .any(|e| on_paths(e) || e.at_most.iter().any(|t| t.object == object))
 }
 
 /// What a path leaves in each entry of an object that it touches; none where it does something else than read, store, and

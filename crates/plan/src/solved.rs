@@ -169,7 +169,8 @@ impl Device<'_> {
         if let Some(known) = self.asked.borrow().get(&same) {
             return known.clone();
         }
-        if let Some(spent) = self.budget.spent() {
+        // Keys under which nothing has to meet are there at once, and no plan is without them.
+        if let Some(spent) = self.budget.spent().filter(|_| !meetings.is_empty()) {
             // Without keys nothing is sharded, which is right whatever the packets are.
             self.ended.set(Some(spent));
             return Err(Unsolved::NotFound.into());

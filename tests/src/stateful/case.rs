@@ -132,6 +132,8 @@ pub enum Kind {
     PercpuArray,
     /// PERCPU_HASH
     PercpuHash,
+    /// LRU_PERCPU_HASH
+    PercpuLru,
     /// an array in `.bss`
     Global,
     /// an ARRAY in an ARRAY_OF_MAPS
@@ -142,7 +144,7 @@ impl Kind {
     /// Whether there is an instance for each CPU.
     #[must_use]
     pub fn percpu(self) -> bool {
-        matches!(self, Self::PercpuArray | Self::PercpuHash)
+        matches!(self, Self::PercpuArray | Self::PercpuHash | Self::PercpuLru)
     }
 
     /// Whether it is reached by a number below its capacity.

@@ -388,9 +388,14 @@ impl<R: Rng> Drawing<'_, R> {
         let kind = match (self.dialect, percpu, word) {
             (Dialect::Xdp, true, true) => pick(
                 self.random,
-                &[Kind::PercpuArray, Kind::PercpuArray, Kind::PercpuHash],
+                &[
+                    Kind::PercpuArray,
+                    Kind::PercpuArray,
+                    Kind::PercpuHash,
+                    Kind::PercpuLru,
+                ],
             ),
-            (Dialect::Xdp, true, false) => Kind::PercpuHash,
+            (Dialect::Xdp, true, false) => pick(self.random, &[Kind::PercpuHash, Kind::PercpuLru]),
             (Dialect::Xdp, false, true) => pick(
                 self.random,
                 &[
@@ -414,7 +419,7 @@ impl<R: Rng> Drawing<'_, R> {
             value.packed = false;
         }
         let capacity = match kind {
-            Kind::Hash | Kind::Lru | Kind::PercpuHash => 4096,
+            Kind::Hash | Kind::Lru | Kind::PercpuHash | Kind::PercpuLru => 4096,
             _ => pick(self.random, &[1, 4, 16, 256]),
         };
         let expires = match kind {
@@ -591,6 +596,10 @@ impl<R: Rng> Drawing<'_, R> {
 
     /// State under a key, changed in any way, mostly observed.
     pub(super) fn keyed(&mut self, key: Key) {
+        self.keyed_in(key, false);
+    }
+
+    fn keyed_in(&mut self, key: Key, percpu: bool) {
         use Action::{
             Add, AddTwo, AtomicAdd, Bucket, Count, Exchange, Fetch, Last, Max, Mix, Or, Put,
             Saturate, Window, Xor,
@@ -602,10 +611,13 @@ impl<R: Rng> Drawing<'_, R> {
         let when = self.when();
         let hash = |d: &Self, object: usize| {
             let kind = d.objects.get(object).map(|o| o.kind);
-            matches!(kind, Some(Kind::Hash | Kind::Lru))
+            matches!(
+                kind,
+                Some(Kind::Hash | Kind::Lru | Kind::PercpuHash | Kind::PercpuLru)
+            )
         };
         if chance(self.random, 8) {
-            let object = self.object(key, false, Count);
+            let object = self.object(key, percpu, Count);
             if hash(self, object) {
                 let source = Source::First { object, key };
                 self.blocks.push(Block { when, source, leak });
@@ -633,7 +645,7 @@ impl<R: Rng> Drawing<'_, R> {
         if matches!(action, Add | AddTwo | AtomicAdd | Put) {
             leak = Leak::None;
         }
-        let object = self.object(key, false, action);
+        let object = self.object(key, percpu, action);
         let (miss, mut amount) = (self.miss(), self.amount());
         if !self.blocks.is_empty() && chance(self.random, 6) {
             amount = Amount::Of(self.random.random_range(0..self.blocks.len()));
@@ -712,6 +724,11 @@ impl<R: Rng> Drawing<'_, R> {
         if !self.xdp() {
             let key = self.shared();
             return self.keyed(key);
+        }
+        // What CPUs have under a key that packets can be separated by is sharded as any other table.
+        if self.random.random() {
+            let key = self.field();
+            return self.keyed_in(key, true);
         }
         use Action::{Add, AddTwo, Count, Max, Put, Scratch};
         let key = pick(

@@ -257,6 +257,8 @@ fn scratch(program: &Program, judgement: &Judgement) -> BTreeSet<String> {
     let spread = judgement.objects.iter().filter(|o| o[1] == "spread");
     let names = spread.map(|o| o[0].clone());
     let mut beside: BTreeSet<String> = names.filter(|n| percpu(n)).collect();
+    let sharded = judgement.objects.iter().filter(|o| o[1] == "shard");
+    let sharded: BTreeSet<&String> = sharded.map(|o| &o[0]).collect();
     // Of per-CPU values only numbers that are added to, by what packets bring, have a sum.
     for b in &program.blocks {
         if let Source::Value {
@@ -267,6 +269,8 @@ fn scratch(program: &Program, judgement: &Judgement) -> BTreeSet<String> {
         } = &b.source
             && (!adds(*action) || matches!(amount, Amount::Of(_)))
             && percpu(&format!("m{object}"))
+            // One CPU has the entry, as on one core.
+            && !sharded.contains(&format!("m{object}"))
         {
             beside.insert(format!("m{object}"));
         }

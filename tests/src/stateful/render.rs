@@ -111,6 +111,7 @@ impl Renderer<'_> {
             Kind::Array => "ARRAY",
             Kind::PercpuArray => "PERCPU_ARRAY",
             Kind::PercpuHash => "PERCPU_HASH",
+            Kind::PercpuLru => "LRU_PERCPU_HASH",
             Kind::Global => {
                 let _ = writeln!(out, "static struct v{i} m{i}[{capacity}];\n");
                 return;
