@@ -42,6 +42,11 @@ static inline void array_destroy(struct array *a, const struct shape *s)
     timers_destroy(&a->timers, s);
 }
 
+MR_INLINE u64 array_behind(const struct array *a, const struct shape *s, const u8 *p, s64 least)
+{
+    return elements_behind(&a->elements, s, p, least);
+}
+
 /* The token is the index. */
 MR_INLINE u64 array_token(const struct array *a, const struct shape *s, const u64 *key)
 {

@@ -45,6 +45,15 @@ MR_INLINE u8 *elements_at(const struct elements *e, const struct shape *s, u64 i
     return index < s->capacity ? e->data + index * elements_stride(s) : NULL;
 }
 
+/* How far behind the byte `least` of an element an address lies (of a claim that is looked at, emit/c/alone.h): less than
+ * a stride, or, outside of all elements, more than any. */
+MR_INLINE u64 elements_behind(const struct elements *e, const struct shape *s, const u8 *p, s64 least)
+{
+    u64 at = (u64)p - (u64)e->data - (u64)least;
+
+    return at < elements_stride(s) * s->capacity ? at % elements_stride(s) : ~0ull;
+}
+
 /* An index beyond the end prefetches the end: a prefetch cannot fault, the address is just useless. */
 MR_INLINE void elements_prefetch(const struct elements *e, const struct shape *s, u64 index)
 {

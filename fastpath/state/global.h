@@ -44,6 +44,13 @@ MR_INLINE u8 *global_base(const struct global *g, const struct shape *s)
     return g->data;
 }
 
+/* As elements_behind: there is one value. */
+MR_INLINE u64 global_behind(const struct global *g, const struct shape *s, const u8 *p, s64 least)
+{
+    (void)s;
+    return (u64)p - (u64)g->data - (u64)least;
+}
+
 static inline u64 global_count(struct global *g, const struct shape *s, u64 now)
 {
     (void)g;

@@ -193,6 +193,11 @@ MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const
 
 /* ---- for the prefetching passes ---- */
 
+MR_INLINE u64 hash_behind(const struct hash *h, const struct shape *s, const u8 *p, s64 least)
+{
+    return table_behind(&h->table, s, hash_head(s), p, least);
+}
+
 MR_INLINE u64 hash_token(const struct hash *h, const struct shape *s, const u64 *key)
 {
     return table_token(&h->table, s, key);

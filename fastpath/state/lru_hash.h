@@ -124,6 +124,11 @@ MR_OUTLINE void lru_hash_drop(struct lru_hash *h, const struct shape *s, u32 ind
 
 /* ---- for the prefetching passes ---- */
 
+MR_INLINE u64 lru_hash_behind(const struct lru_hash *h, const struct shape *s, const u8 *p, s64 least)
+{
+    return table_behind(&h->table, s, 0, p, least);
+}
+
 MR_INLINE u64 lru_hash_token(const struct lru_hash *h, const struct shape *s, const u64 *key)
 {
     return table_token(&h->table, s, key);

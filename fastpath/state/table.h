@@ -128,6 +128,14 @@ MR_INLINE u8 *table_value(const struct shape *s, u8 *entry, u32 head)
     return entry + head + mr_round_up(s->key_bytes, 8) + MR_GAP;
 }
 
+/* As elements_behind, of a value. */
+MR_INLINE u64 table_behind(const struct table *t, const struct shape *s, u32 head, const u8 *p, s64 least)
+{
+    u64 at = (u64)p - (u64)table_value(s, t->slab, head) - (u64)least;
+
+    return at < table_stride(s, head) * s->capacity ? at % table_stride(s, head) : ~0ull;
+}
+
 MR_INLINE int table_is_free(const struct table *t, u32 index) { return t->link[index] >> 31; }
 
 MR_INLINE u64 table_token(const struct table *t, const struct shape *s, const u64 *key)

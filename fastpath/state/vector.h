@@ -29,6 +29,11 @@ static inline void vector_destroy(struct vector *v, const struct shape *s)
     elements_destroy(&v->elements, s);
 }
 
+MR_INLINE u64 vector_behind(const struct vector *v, const struct shape *s, const u8 *p, s64 least)
+{
+    return elements_behind(&v->elements, s, p, least);
+}
+
 /* The token is the index; `key` points to it as a 64-bit word. */
 MR_INLINE u64 vector_token(const struct vector *v, const struct shape *s, const u64 *key)
 {

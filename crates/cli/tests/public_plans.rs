@@ -1,5 +1,5 @@
 //! docs/measurements/strangers.md against the objects themselves, which are those in the folder $MILLRACE_OBJECTS; none
-//! is part of this repository. MILLRACE_BLESS=1 writes the table.
+//! is part of this repository. MILLRACE_BLESS=1 writes the table; what its last column says is kept.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -7,14 +7,20 @@ mod common;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use common::{GENERATED, generated, json, millrace, output};
+use common::{GENERATED, generated, json, millrace, root};
 use serde_json::Value;
 
 /// Workers that each plan is verified with.
 const CORES: &str = "4";
+/// What the command may take for one program, by its own account; in seconds.
+const BUDGET: &str = "60";
+/// How long it is waited for.
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// What is said of one program.
 struct Row {
@@ -24,6 +30,8 @@ struct Row {
     strategy: String,
     /// by treatment, what is treated so; constants and settings left out
     state: String,
+    /// it keeps state by flow or address
+    keeps: bool,
     /// why it is not spread or sharded, with the line
     because: String,
     verified: String,
@@ -39,10 +47,70 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
+/// What a command says, its document and its text; none if it does not end. It must not end by a signal.
+fn within(command: &mut Command) -> Option<(Option<Value>, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, err) = (folder.path().join("out"), folder.path().join("err"));
+    let to = |path| Stdio::from(std::fs::File::create(path).unwrap());
+    let mut child = command
+        .args(["--budget-time", BUDGET, "--json"])
+        .stdout(to(&out))
+        .stderr(to(&err))
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if begin.elapsed() > PATIENCE => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                return None;
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let text = std::fs::read_to_string(err).unwrap();
+    assert!(
+        status.code().is_some() && !text.contains("panicked"),
+        "{command:?}: {status}\n{text}"
+    );
+    let document = std::fs::read(out).unwrap();
+    Some((serde_json::from_slice(&document).ok(), text))
+}
+
+/// Words for fields by which flows and addresses are told apart, as models have them.
+const FIELDS: [&str; 8] = [
+    "ip.src", "ip.dst", "ip6.src", "ip6.dst", ".sport", ".dport", "eth.src", "eth.dst",
+];
+
+/// Whether packets write, and do not only add to, an object under a key with fields of theirs: state by flow or address.
+/// Of a model that is bounded not every key is known: tables that are found by a key count.
+fn keeps_by_key(file: &Path, program: &str) -> bool {
+    let shape = ["--capacity", "*=64", "--program", program];
+    let said = within(millrace().arg("model").arg(file).args(shape));
+    let Some((Some(model), _)) = said else {
+        return true;
+    };
+    let covers = model["covers"] == true;
+    model["objects"].as_array().unwrap().iter().any(|o| {
+        let keys = o["keys"].as_array().unwrap();
+        let mut keys = keys.iter().filter_map(Value::as_str);
+        let kind = o["kind"].as_str().unwrap();
+        let table = kind.contains("hash") || kind.contains("lpm");
+        let by = |key: &str| FIELDS.iter().any(|f| key.contains(f));
+        o["access"] == "read-write" && (keys.any(by) || (!covers && table))
+    })
+}
+
 fn plan(file: &Path, object: &str, program: &str) -> Row {
     let shape = ["--capacity", "*=64", "--program", program, "--cores", CORES];
-    let (plan, status) = json(millrace().arg("plan").arg(file).args(shape));
-    assert_eq!(status, 0, "{object} {program}");
+    let said = within(millrace().arg("plan").arg(file).args(shape));
+    let Some((Some(plan), _)) =
+        said.filter(|s| s.0.as_ref().is_some_and(|p| p["strategy"].is_string()))
+    else {
+        panic!("{object} {program}: there is no plan");
+    };
     let model = match (plan["exhaustive"].as_bool(), plan["covers"].as_bool()) {
         (Some(true), _) => "exhaustive",
         (_, Some(true)) => "covers",
@@ -65,14 +133,17 @@ fn plan(file: &Path, object: &str, program: &str) -> Row {
             because.push(format!("{line}{}", o["reason"].as_str().unwrap()));
         }
     }
+    let sharded = state.contains_key("shard");
     let state = state
         .iter()
         .map(|(treatment, names)| format!("{treatment}: {}", names.join(", ")));
+    let strategy = plan["strategy"].as_str().unwrap().to_owned();
     Row {
         object: object.to_owned(),
         program: program.to_owned(),
         model,
-        strategy: plan["strategy"].as_str().unwrap().to_owned(),
+        keeps: sharded || (strategy != "spread" && keeps_by_key(file, program)),
+        strategy,
         state: cell(&state.collect::<Vec<_>>().join("; ")),
         // One reason is most often the reason of all.
         because: cell(because.first().map_or("", String::as_str)),
@@ -86,9 +157,10 @@ fn verify(file: &Path, program: &str) -> String {
         .arg("verify")
         .arg(file)
         .args(["--capacity", "*=64", "--program", program, "--cores", CORES])
-        .args(["--in", "captures/talk.pcap", "--json"]);
-    let (output, text) = output(&mut command);
-    let document: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+        .args(["--in", "captures/talk.pcap"]);
+    let Some((document, text)) = within(&mut command) else {
+        return "does not end".to_owned();
+    };
     match document.and_then(|d| d["equal"].as_bool()) {
         Some(true) => "equal".to_owned(),
         Some(false) => "DIFFERS".to_owned(),
@@ -126,6 +198,22 @@ fn of_object(folder: &Path, found: &Value) -> Result<Vec<Row>, (String, String)>
     Ok(rows.collect())
 }
 
+/// What the document says in its last column, by object and program.
+fn opinions() -> BTreeMap<(String, String), String> {
+    let text = std::fs::read_to_string(root().join("docs/measurements/strangers.md")).unwrap();
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        match cells.as_slice() {
+            [object, program, _, _, _, _, _, _, said] => Some((
+                ((*object).to_owned(), (*program).to_owned()),
+                (*said).to_owned(),
+            )),
+            _ => None,
+        }
+    };
+    text.lines().filter_map(row).collect()
+}
+
 fn table(folder: &Path) -> String {
     let (found, _) = json(
         millrace()
@@ -143,6 +231,11 @@ fn table(folder: &Path) -> String {
                 while let Some(object) = objects.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let file = object["file"].as_str().unwrap().to_owned();
                     let rows = of_object(folder, object);
+                    eprintln!(
+                        "{} of {}: {file}",
+                        all.lock().unwrap().len() + 1,
+                        objects.len()
+                    );
                     all.lock().unwrap().insert(file, rows);
                 }
             });
@@ -155,25 +248,52 @@ fn table(folder: &Path) -> String {
             Err((rule, object)) => refused.entry(rule).or_default().push(object),
         }
     }
-    let mut counts = BTreeMap::new();
-    for r in &rows {
-        *counts.entry(r.strategy.as_str()).or_insert(0) += 1;
-    }
-    let counts: Vec<String> = counts.iter().map(|(s, n)| format!("{n} {s}")).collect();
-    let differ = rows.iter().filter(|r| r.verified == "DIFFERS").count();
+    let count = |of: &dyn Fn(&Row) -> String| {
+        let mut counts = BTreeMap::new();
+        for r in &rows {
+            *counts.entry(of(r)).or_insert(0) += 1;
+        }
+        let counts: Vec<String> = counts
+            .iter()
+            .filter(|(s, _)| !s.is_empty())
+            .map(|(s, n)| format!("{n} {s}"))
+            .collect();
+        counts.join(", ")
+    };
+    let strategies = count(&|r| r.strategy.clone());
+    let by_key = count(&|r| match (r.keeps, r.state.contains("shard: ")) {
+        (false, _) => String::new(),
+        (true, true) => format!("{} with a table that is sharded", r.strategy),
+        (true, false) => r.strategy.clone(),
+    });
+    let verified = count(&|r| match r.verified.as_str() {
+        "equal" | "DIFFERS" | "one core" | "does not end" => r.verified.clone(),
+        _ => "cannot be run so".to_owned(),
+    });
     let none: usize = refused.values().map(Vec::len).sum();
+    let keeping = rows.iter().filter(|r| r.keeps).count();
+    let opinions = opinions();
     let mut text = format!(
-        "{GENERATED}\n{} programs for packets in {} admitted objects: {}. `verify` finds {differ} that differ; {none} objects are refused.\n\n",
+        "{GENERATED}\n{} programs for packets in {} admitted objects: {strategies}. {none} objects are refused.\n\n\
+         {keeping} programs keep state by flow or address: {by_key}.\n\nVerified at {CORES}: {verified}.\n\n",
         rows.len(),
         objects.len() - none,
-        counts.join(", "),
     );
-    text.push_str("| object | program | model | strategy | state | because | verify at 4 |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+    text.push_str("| object | program | model | strategy | state | by key | because | verify at 4 | what an expert would say |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for r in &rows {
+        let opinion = opinions.get(&(r.object.clone(), r.program.clone()));
         writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            r.object, r.program, r.model, r.strategy, r.state, r.because, r.verified
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            r.object,
+            r.program,
+            r.model,
+            r.strategy,
+            r.state,
+            if r.keeps { "yes" } else { "" },
+            r.because,
+            r.verified,
+            opinion.map_or("", String::as_str)
         )
         .unwrap();
     }

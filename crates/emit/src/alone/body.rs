@@ -119,8 +119,9 @@ impl<'a> Body<'a> {
     pub fn write(&self, out: &mut Text, file: &str) -> Result<(), Error> {
         let order = self.slice.layout();
         let mut statements = Vec::with_capacity(order.len());
+        let before = self.follows(&order);
         for &id in &order {
-            let mut lines = self.claimed(id);
+            let mut lines = self.claimed(id, before.get(&id).copied());
             lines.extend(self.step(id)?);
             statements.push(lines);
         }
@@ -281,12 +282,31 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What is looked at before a step, where somebody asked.
-    fn claimed(&self, id: StepId) -> Vec<String> {
+    /// What is looked at before a step, where somebody asked. `follows`: what it always comes after.
+    fn claimed(&self, id: StepId, follows: Option<StepId>) -> Vec<String> {
         match self.slice.role(id) {
-            Role::Run if self.purpose != Purpose::Scout => self.claims(id),
+            Role::Run if self.purpose != Purpose::Scout => self.claims(id, follows),
             _ => Vec::new(),
         }
+    }
+
+    /// Steps that come after one other only, which goes on nowhere else and in the same frame.
+    fn follows(&self, order: &[StepId]) -> BTreeMap<StepId, StepId> {
+        let mut before: BTreeMap<StepId, Vec<StepId>> = BTreeMap::new();
+        for id in order {
+            for next in self.slice.successors(*id) {
+                before.entry(next).or_default().push(*id);
+            }
+        }
+        let only = |(id, all): (StepId, Vec<StepId>)| match all.as_slice() {
+            [one] => {
+                let step = self.slice.step(*one);
+                let same = step.frame == self.slice.step(id).frame;
+                (matches!(step.op, Op::Plain(_)) && same).then_some((id, *one))
+            }
+            _ => None,
+        };
+        before.into_iter().filter_map(only).collect()
     }
 
     /// What a step does, its jumps excluded.

@@ -1,27 +1,46 @@
 //! Code that looks at what the proof claims before each step, and ends the process where it is not so: for those who test
 //! the checker and the emitter. What the code does not keep (a number that nobody needs any more, an address that is
-//! written out where it is used) is not looked at.
+//! written out where it is used) is not looked at, nor which byte of a value an address is of where the kind does not
+//! tell (`KIND_behind`): of maps in maps, of constants, and of what workers share, which readers may see elsewhere.
 
 use millrace_check::claims::{Claim, Place};
 use millrace_check::domain::Scalar;
-use millrace_check::facts::StepId;
-use millrace_object::insn::{REGISTERS, Reg};
+use millrace_check::facts::{FrameId, Op, StepId, written};
+use millrace_object::insn::{Insn, REGISTERS, Reg};
+use millrace_object::program::ObjectId;
 
-use super::body::Body;
+use super::body::{Body, Purpose};
 use super::forms::Forms;
+use super::objects::is_constant;
+use crate::headers;
 
 /// How far from its buffer the address of a packet's byte may be that nobody has compared yet: what is added at once.
 const FAR: u32 = 1 << 17;
 
 impl Body<'_> {
-    /// The statements; none where nobody asked for claims.
-    pub(super) fn claims(&self, id: StepId) -> Vec<String> {
-        let Some(at) = self.slice.flow.claims.as_ref().and_then(|c| c.before(id)) else {
+    /// The statements; none where nobody asked for claims. What was claimed before the step that this one `follows`, and
+    /// stays as it was, has been looked at.
+    pub(super) fn claims(&self, id: StepId, follows: Option<StepId>) -> Vec<String> {
+        let claims = self.slice.flow.claims.as_ref();
+        let Some(at) = claims.and_then(|c| c.before(id)) else {
             return Vec::new();
         };
         let step = self.slice.step(id);
+        let looked = follows.and_then(|last| {
+            let Op::Plain(insn) = &self.slice.step(last).op else {
+                return None;
+            };
+            let calls = matches!(insn, Insn::Call { .. } | Insn::CallRegister { .. });
+            Some((claims?.before(last)?, insn)).filter(|_| !calls)
+        });
         let one = |reg: u8| {
             let (claim, reg) = (at.registers.get(usize::from(reg))?, Reg(reg));
+            let again = looked.is_some_and(|(last, insn)| {
+                written(insn) != Some(reg) && last.registers.get(usize::from(reg.0)) == Some(claim)
+            });
+            if again {
+                return None;
+            }
             let forms = self.demand.before(self.slice, id, step.frame, reg);
             let number = Self::local(step.frame, reg, Forms::SCALAR);
             let pointer = Self::local(step.frame, reg, Forms::POINTER);
@@ -40,24 +59,100 @@ impl Body<'_> {
                     )
                 }
                 Claim::Pointer {
+                    place: Place::Value(object),
+                    least,
+                    most,
+                    nullable,
+                } if forms.pointer
+                    && let Some(lies) = self.lies(*object, &pointer, (*least, *most)) =>
+                {
+                    let null = if *nullable {
+                        format!("!{pointer} || ")
+                    } else {
+                        String::new()
+                    };
+                    (format!("{null}{lies}"), format!("(u64){pointer}"))
+                }
+                Claim::Pointer {
                     place: Place::Value(_) | Place::Record(_),
                     nullable: false,
                     ..
                 } if forms.pointer => (pointer.clone(), format!("(u64){pointer}")),
                 _ => return None,
             };
-            let function = self.slice.flow.frames.get(step.frame.0)?.function.0;
-            let claimed = match claim {
-                Claim::Number(s) => s.to_string(),
-                _ => "a pointer".to_owned(),
-            };
-            let what = format!(
-                "r{} before instruction {} of function {function}, {claimed}",
-                reg.0, step.pc
-            );
-            Some(format!("MR_CLAIM({holds}, \"{what}\", {value});"))
+            self.looked_at(id, &format!("r{}", reg.0), claim, (&holds, &value))
         };
-        (0..REGISTERS as u8).filter_map(one).collect()
+        let mut all: Vec<String> = (0..REGISTERS as u8).filter_map(one).collect();
+        // What begins or ends in the middle has not stored what it does not need.
+        if self.purpose == Purpose::Program && self.resume.is_none() {
+            let stores = |insn: &Insn| matches!(insn, Insn::Store { .. } | Insn::Atomic { .. });
+            let again = |slot| {
+                looked.is_some_and(|(last, insn)| !stores(insn) && last.slots.contains(slot))
+            };
+            let slots = at.slots.iter().filter(|slot| !again(*slot));
+            all.extend(slots.filter_map(|(from, size, claim)| {
+                let Claim::Number(s) = claim else { return None };
+                let value = self.slot(step.frame, i32::try_from(*from).ok()?, *size)?;
+                self.looked_at(
+                    id,
+                    &format!("the stack at {from}"),
+                    claim,
+                    (&within(s, &value)?, &value),
+                )
+            }));
+        }
+        all
+    }
+
+    /// The statement that looks at a claim.
+    fn looked_at(
+        &self,
+        id: StepId,
+        what: &str,
+        claim: &Claim,
+        (holds, value): (&str, &str),
+    ) -> Option<String> {
+        let step = self.slice.step(id);
+        let function = self.slice.flow.frames.get(step.frame.0)?.function.0;
+        let claimed = match claim {
+            Claim::Number(s) => s.to_string(),
+            Claim::Pointer { least, most, .. } => format!("a pointer to bytes {least} to {most}"),
+            _ => "a pointer".to_owned(),
+        };
+        let at = format!(
+            "{what} before instruction {} of function {function}",
+            step.pc
+        );
+        Some(format!("MR_CLAIM({holds}, \"{at}, {claimed}\", {value});"))
+    }
+
+    /// That an address lies within a value of an object, at one of these bytes from its start; none where nobody tells.
+    fn lies(&self, object: ObjectId, pointer: &str, (least, most): (i64, i64)) -> Option<String> {
+        let declared = self.slice.program.objects.get(object.0)?;
+        let span = most.checked_sub(least)?;
+        // Further apart, the next value's bytes are among those that are claimed.
+        let tells = headers::defines(declared.kind.c, "behind")
+            && !declared.is_shape()
+            && !is_constant(declared)
+            && self.purpose == Purpose::Program
+            && (0..i64::from(declared.value_bytes)).contains(&span);
+        let operands = self.names.operands(object);
+        let kind = declared.kind.c;
+        tells.then(|| format!("{kind}_behind({operands}, {pointer}, {least}) <= {span}"))
+    }
+
+    /// A number in a frame's stack as it lies there.
+    fn slot(&self, frame: FrameId, from: i32, size: u8) -> Option<String> {
+        let object = self.stack.find(frame, from)?;
+        let whole = object.from <= from && from + i32::from(size) <= object.to;
+        let bits = u32::from(size) * 8;
+        let name = object.name();
+        let at = from - object.from;
+        match bits {
+            8 => whole.then(|| format!("(u64){name}[{at}]")),
+            16 | 32 | 64 => whole.then(|| format!("(u64)mr_load{bits}({name} + {at})")),
+            _ => None,
+        }
     }
 }
 

@@ -130,7 +130,7 @@ impl Names {
 }
 
 /// A global section that no run can change.
-fn is_constant(object: &StateObject) -> bool {
+pub(super) fn is_constant(object: &StateObject) -> bool {
     object.kind.c == "global" && object.read_only && !object.settable
 }
 
