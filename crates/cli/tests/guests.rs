@@ -52,6 +52,21 @@ fn a_guest_prints_what_it_prints_alone() {
     );
 }
 
+/// A guest takes more addresses than are allowed: that is said at once, and what to raise.
+#[test]
+fn a_limit_on_addresses_is_named() {
+    let command = millrace();
+    let mut limited = Command::new("prlimit");
+    limited.arg("--as=4000000000").arg(command.get_program());
+    limited.current_dir(common::root());
+    for (name, value) in command.get_envs() {
+        limited.env(name, value.unwrap_or_default());
+    }
+    limited.args(["run", "nop", "guest:true", "--in", CAPTURE]);
+    let said = refused(&mut limited, 2);
+    assert!(said.contains("ulimit -v"), "{said}");
+}
+
 #[test]
 fn functions_and_guests_stand_in_one_chain() {
     if !["tcpdump", "ndpiReader"].into_iter().all(installed) {

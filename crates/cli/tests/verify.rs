@@ -6,6 +6,7 @@ mod common;
 use std::process::Command;
 
 use common::{json, millrace};
+use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
@@ -80,6 +81,46 @@ fn leases_may_be_other_ones() {
     let run = &found["runs"][0];
     assert_eq!(run["relaxations"][0]["name"], "lease");
     assert!(run["redirected"].as_u64().unwrap() > 1000);
+}
+
+/// What workers share and is not compared (a queue, variables) is shared for all that: the next packet tells.
+#[test]
+fn what_is_not_compared_is_locked_for_all_that() {
+    let text = r#"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct { __uint(type, BPF_MAP_TYPE_QUEUE); __uint(max_entries, 64); __type(value, __u32); } queue SEC(".maps");
+static __u32 turn;
+SEC("xdp") int by_turn(struct xdp_md *ctx) { return turn++ & 1 ? XDP_DROP : XDP_PASS; }
+SEC("xdp") int by_queue(struct xdp_md *ctx)
+{
+	__u32 v = 7;
+	if (!bpf_map_pop_elem(&queue, &v))
+		return XDP_DROP;
+	bpf_map_push_elem(&queue, &v, 0);
+	return XDP_PASS;
+}
+char _license[] SEC("license") = "GPL";
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("turns.c");
+    std::fs::write(&source, text).unwrap();
+    for program in ["by_turn", "by_queue"] {
+        let words = [
+            "--program",
+            program,
+            "--cores",
+            "4",
+            "--in",
+            "captures/talk.pcap",
+        ];
+        let (found, status) = json(&mut verify(source.to_str().unwrap(), &words));
+        assert_eq!(
+            (status, &found["equal"]),
+            (0, &Value::Bool(true)),
+            "{program}: {found}"
+        );
+    }
 }
 
 #[test]

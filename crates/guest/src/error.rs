@@ -2,12 +2,17 @@
 
 use std::path::PathBuf;
 
+use crate::slot::STRIDE;
+
 /// Why a guest cannot be loaded or started.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// Its slot cannot be had.
     #[error("slot {0}: {1}")]
     Slot(u32, String),
+    /// The addresses of its slot are more than this process may have.
+    #[error("slot {0}: {1}")]
+    Addresses(u32, std::io::Error),
     /// The words that name it make no sense.
     #[error("guest `{command}`: {what}")]
     Command {
@@ -60,6 +65,10 @@ impl GuestError {
     pub fn help(&self) -> String {
         match self {
             Self::Slot(..) => "end another guest, or choose another slot".into(),
+            Self::Addresses(..) => format!(
+                "a guest takes {} MiB of addresses, which cost no memory: raise the limit (`ulimit -v`, LimitAS of systemd)",
+                STRIDE >> 20
+            ),
             Self::Command { .. } => {
                 "write guest:'PROGRAM ARGUMENTS', with @ for the interface".into()
             }

@@ -8,6 +8,7 @@
 //! buffer that begins in a slot cannot make it write beyond: it stops at the gap.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -55,14 +56,16 @@ impl Slot {
             }
             None => free().ok_or_else(|| GuestError::Slot(SLOTS, "all slots are taken".into()))?,
         };
-        let slot = Self {
+        // There is no slot before there are its addresses: one that is dropped gives them back.
+        close(&range(number), libc::MAP_FIXED_NOREPLACE).map_err(|e| match e.kind() {
+            ErrorKind::OutOfMemory => GuestError::Addresses(number, e),
+            _ => GuestError::Slot(number, e.to_string()),
+        })?;
+        taken.insert(number);
+        Ok(Self {
             number,
             released: AtomicBool::new(false),
-        };
-        slot.close(libc::MAP_FIXED_NOREPLACE)
-            .map_err(|e| GuestError::Slot(number, e.to_string()))?;
-        taken.insert(number);
-        Ok(slot)
+        })
     }
 
     /// Its number.
@@ -74,36 +77,7 @@ impl Slot {
     /// The addresses that the guest may use.
     #[must_use]
     pub fn range(&self) -> Range<usize> {
-        let base = BASE + self.number as usize * STRIDE;
-        base..base + SIZE
-    }
-
-    /// Maps the whole slot and the gap behind it without access.
-    fn close(&self, how: i32) -> std::io::Result<()> {
-        let base = self.range().start;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | how;
-        // SAFETY: with MAP_FIXED_NOREPLACE nothing that is mapped is touched; with MAP_FIXED (on drop) the
-        // range is this slot's own, and its guest has ended.
-        let at = unsafe {
-            libc::mmap(
-                base as *mut libc::c_void,
-                STRIDE,
-                libc::PROT_NONE,
-                flags,
-                -1,
-                0,
-            )
-        };
-        if at == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        if at.addr() != base {
-            // A kernel before 4.17 takes the address for a wish.
-            // SAFETY: unmaps what the call above has mapped.
-            unsafe { libc::munmap(at, STRIDE) };
-            return Err(std::io::Error::from_raw_os_error(libc::EEXIST));
-        }
-        Ok(())
+        range(self.number)
     }
 }
 
@@ -121,6 +95,40 @@ impl Slot {
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&self.number);
     }
+}
+
+/// The addresses of a slot.
+fn range(number: u32) -> Range<usize> {
+    let base = BASE + number as usize * STRIDE;
+    base..base + SIZE
+}
+
+/// Maps the whole slot and the gap behind it without access.
+fn close(slot: &Range<usize>, how: i32) -> std::io::Result<()> {
+    let base = slot.start;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | how;
+    // SAFETY: with MAP_FIXED_NOREPLACE nothing that is mapped is touched; with MAP_FIXED (on drop) the
+    // range is this slot's own, and its guest has ended.
+    let at = unsafe {
+        libc::mmap(
+            base as *mut libc::c_void,
+            STRIDE,
+            libc::PROT_NONE,
+            flags,
+            -1,
+            0,
+        )
+    };
+    if at == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    if at.addr() != base {
+        // A kernel before 4.17 takes the address for a wish.
+        // SAFETY: unmaps what the call above has mapped.
+        unsafe { libc::munmap(at, STRIDE) };
+        return Err(std::io::Error::from_raw_os_error(libc::EEXIST));
+    }
+    Ok(())
 }
 
 impl Drop for Slot {

@@ -120,14 +120,15 @@ impl<'a> Deal<'a> {
     /// Whether workers have any object in common. One worker has all to itself.
     #[must_use]
     pub fn shares(&self) -> bool {
-        self.workers > 1 && self.held.contains(&Held::Shared)
+        self.workers > 1 && self.shares.iter().any(|s| matches!(s, Share::Locked))
     }
 
-    /// The names of the objects that workers have in common.
+    /// The names of the objects that workers have in common, those that are not compared among them: what one packet
+    /// leaves in a queue or a variable decides over the next.
     #[must_use]
     pub fn shared(&self, program: &Program) -> Vec<String> {
-        let objects = program.objects.iter().zip(&self.held);
-        let shared = objects.filter(|(_, held)| self.shares() && **held == Held::Shared);
+        let objects = program.objects.iter().zip(&self.shares);
+        let shared = objects.filter(|(_, share)| self.shares() && matches!(share, Share::Locked));
         shared.map(|(o, _)| o.name.clone()).collect()
     }
 
