@@ -4,6 +4,7 @@
 //! what stands behind them: a deadline, and the bytes by which the process may grow.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The time for an object where nobody says otherwise. A debug build takes a multiple, and its tests share a machine.
@@ -23,6 +24,15 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// Between two looks at the size of the process, which is a read from /proc.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Gives what was freed back to the system, so that the size of the process says what is in use.
+static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+
+/// Has this called before memory counts as used up: what a stage has freed may still be the process's. The first one
+/// counts.
+pub fn give_back_by(give_back: fn()) {
+    let _ = GIVE_BACK.set(give_back);
+}
 
 /// What is left for an object. A copy is the same budget: it ends at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,8 +96,13 @@ impl Budget {
         if Instant::now() >= self.until {
             return Some(Spent::Time(self.time));
         }
-        let grown = resident()?.saturating_sub(self.base);
-        (grown > self.memory).then_some(Spent::Memory(self.memory))
+        let grown = || Some(resident()?.saturating_sub(self.base) > self.memory);
+        if grown()?
+            && let Some(give_back) = GIVE_BACK.get()
+        {
+            give_back();
+        }
+        grown()?.then_some(Spent::Memory(self.memory))
     }
 }
 

@@ -52,6 +52,7 @@ struct Millrace {
 fn main() -> ExitCode {
     let command = Millrace::parse();
     command.budget.apply();
+    millrace_check::budget::give_back_by(millrace_dataplane::memory::give_back);
     let json = command.verb.json();
     match command.verb.perform() {
         Ok(code) => ExitCode::from(code),

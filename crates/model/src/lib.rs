@@ -80,8 +80,8 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Most time for one question where paths are cut.
 const QUICK: Duration = Duration::from_millis(50);
 
-/// Most paths that leave a join when they are cut.
-const CUT: usize = 16;
+/// Most paths that leave a join when they are cut; where that leaves too many as well, so few.
+const CUTS: [usize; 3] = [16, 4, 1];
 
 /// Most time for all questions whether two paths are two ways of one packet (presence.rs).
 const PRESENCE: Duration = Duration::from_secs(2);
@@ -115,11 +115,17 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             None => begin(exact, &limits),
         };
         let mut done = engine.run();
-        if done.spent && limits.cut.is_none() && Instant::now() < until {
-            let mut other = begin(until, &quick).cut_at(CUT);
-            let cut = other.run();
-            if cut.outcome.covers() {
-                (engine, done) = (other, cut);
+        for most in CUTS {
+            if !done.spent || limits.cut.is_some() || Instant::now() >= until {
+                break;
+            }
+            // Paths that are not all are of no use, and take most of what a budget has.
+            done.paths = Vec::new();
+            engine = begin(until, &quick).cut_at(most);
+            let cut = engine.run();
+            // What stands in the way of these is what stands in the way.
+            if cut.outcome.covers() || !cut.spent {
+                done = cut;
             }
         }
         let function = program.functions.get(running.function.0);
