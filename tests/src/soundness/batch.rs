@@ -130,9 +130,12 @@ impl Bench {
         random: &mut impl Rng,
         each: usize,
     ) -> Result<Trial, String> {
-        // Where sanitizers watch, what the proof claims is watched, too.
+        let entries = program.entries.len().max(1) as u64;
         let checker = Options {
+            // Where sanitizers watch, what the proof claims is watched, too.
             claims: checker.claims || sanitize,
+            // What each may take alone, all of them may take together.
+            max_visits: checker.max_visits.saturating_mul(entries),
             ..checker.clone()
         };
         let checked = millrace_check::check(program, &checker)
