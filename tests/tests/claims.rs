@@ -24,8 +24,8 @@ use rand_chacha::ChaCha8Rng;
 const BATCH: usize = 34;
 /// Packets for each of them.
 const PACKETS: usize = 12;
-/// A hole that is put back is found within this time.
-const HUNT: Duration = Duration::from_secs(60);
+/// A hole that is put back is found among so many batches of programs: within a minute, of a machine that does little else.
+const HUNT: usize = 12;
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     match std::env::var(variable) {
@@ -100,7 +100,7 @@ fn what_is_claimed_holds_in_every_execution() {
 fn hunt(hole: Planted, classes: &[Class], words: &str) {
     let bench = Bench::new().unwrap();
     let (mut random, begin) = (ChaCha8Rng::seed_from_u64(1), Instant::now());
-    loop {
+    for batch in 1..=HUNT {
         let trial = planted::with(Some(hole), || {
             let bodies = drawn(&mut random, classes, |_| true);
             bench.trial(&bodies, &options(), true, &mut random, PACKETS)
@@ -110,11 +110,11 @@ fn hunt(hole: Planted, classes: &[Class], words: &str) {
             && claimed_wrongly(&trial).1
             && trial.sanitizer.is_some_and(|said| said.contains(words))
         {
-            println!("{hole:?} found in {:?}", begin.elapsed());
+            println!("{hole:?} found in {:?}, batch {batch}", begin.elapsed());
             return;
         }
-        assert!(begin.elapsed() < HUNT, "{hole:?} is not found");
     }
+    panic!("{hole:?} is not found");
 }
 
 /// Stack addresses were related by the frame's offsets and computed from objects that lie anywhere.
@@ -160,7 +160,6 @@ fn a_host_whose_clock_says_more_than_it_promises_is_found() {
         assert_eq!(found, (true, true), "{late:#x}");
     }
     println!("found in {:?}", begin.elapsed());
-    assert!(begin.elapsed() < HUNT);
 }
 
 /// A capture of these packets.
