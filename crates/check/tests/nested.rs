@@ -199,3 +199,24 @@ fn values_without_a_key() {
     let short = "r1 = object q\nr2 = r10\nr2 += -8\ncall map_pop_elem\nr0 = 2\nexit";
     assert_eq!(verdict(short), "stack-bounds");
 }
+
+/// The first element of a map like `shape`, an array, is written without a look at whether it is there.
+fn first_element(kind: &str, flags: u32) -> Result<(), String> {
+    let mut program = program(&format!(
+        "{FOUND}{NULL}*(u32 *)(r10 - 4) = 0\n{LOOKUP}*(u64 *)(r0 + 0) = 1{OUT}"
+    ));
+    program.objects[1].kind = state::by_name(kind).unwrap();
+    program.objects[1].flags = flags;
+    let rule = |r: Vec<millrace_check::Refusal>| r[0].rule.to_owned();
+    check(&program, &Options::default()).map_err(rule)?;
+    Ok(())
+}
+
+#[test]
+fn an_element_of_arrays_of_any_size_may_be_missing() {
+    const INNER_MAP: u32 = 1 << 12;
+    assert_eq!(first_element("array", 0), Ok(()));
+    assert_eq!(first_element("percpu_array", 0), Ok(()));
+    let missing = Err("unchecked-null".to_owned());
+    assert_eq!(first_element("array", INNER_MAP), missing);
+}

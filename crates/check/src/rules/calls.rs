@@ -157,10 +157,14 @@ pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault 
 }
 
 /// Whether a lookup finds a value whatever happened before: an array has all of its values, so one with a constant index
-/// of the stack that the array has finds it (the kernel since 6.15, `can_elide_value_nullness`).
+/// of the stack that the array has finds it (the kernel since 6.15, `can_elide_value_nullness`). A shape stands for
+/// arrays that may be smaller, unless all of its arrays have its capacity.
 fn always_there(m: &Machine<'_>, st: &State, helper: &Helper, object: ObjectId) -> bool {
-    let whole =
-        |o: &StateObject| ["array", "percpu_array"].contains(&o.kind.name) && o.shape().is_none();
+    let whole = |o: &StateObject| {
+        ["array", "percpu_array"].contains(&o.kind.name)
+            && o.shape().is_none()
+            && (!o.is_shape() || o.one_capacity())
+    };
     let Some(array) = m.object(object).ok().filter(|o| whole(o)) else {
         return false;
     };

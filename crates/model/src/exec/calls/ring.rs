@@ -146,7 +146,14 @@ pub fn query(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let name = format!("{}.position", on.object.name);
     let position = engine.unknown(&mut s, &name, 63, Origin::State(on.id.0));
     let position = engine.arena.resize(position, 64);
-    let capacity = engine.arena.number(on.object.capacity, 64);
+    let capacity = if on.object.is_shape() {
+        // Rings of this shape differ in size.
+        let name = format!("{}.capacity", on.object.name);
+        let bytes = engine.unknown(&mut s, &name, 32, Origin::State(on.id.0));
+        engine.arena.resize(bytes, 64)
+    } else {
+        engine.arena.number(on.object.capacity, 64)
+    };
     let zero = engine.arena.number(0, 64);
     let size = engine.is(what, 1);
     let answer = engine.arena.ite(size, capacity, position);
