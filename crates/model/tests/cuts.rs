@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use millrace_model::expr::walk::cone;
-use millrace_model::expr::{Node, Origin};
+use millrace_model::expr::{ExprId, Node, Origin};
 use millrace_model::model::{Model, Object, Outcome, Verdict};
 use millrace_model::{Limits, model};
 use support::{Loaded, entry};
@@ -114,6 +114,41 @@ fn records_behind_a_cut_are_as_long_as_they_were() {
     lengths.sort_unstable();
     lengths.dedup();
     assert_eq!(lengths, [16, 24]);
+}
+
+#[test]
+fn a_place_that_a_walk_leads_to_is_any() {
+    let Some(loaded) = support::load("names") else {
+        return;
+    };
+    let model = cut_at(&loaded, 16);
+    for e in &model.entries {
+        assert!(e.outcome.covers(), "{}: {:?}", e.function, e.outcome);
+        // No turn of the walk multiplies them.
+        assert!(e.paths.len() < 400, "{}: {}", e.function, e.paths.len());
+    }
+    let e = entry(&model, "asks");
+    let keys = |name: &str| -> Vec<(bool, bool)> {
+        let at = object(&loaded, &model, name).id;
+        let accesses = e.paths.iter().flat_map(|p| &p.accesses);
+        let keys = accesses.filter(|a| a.object == at && !a.key.is_empty());
+        let of = |k: &ExprId| match e.arena.node(*k) {
+            Node::Byte { base, at } => (base.is_none(), (26..30).contains(at)),
+            _ => (false, false),
+        };
+        keys.flat_map(|a| a.key.iter().map(of)).collect()
+    };
+    // What is read before the walk is where it was; what is read behind it is anywhere, but behind an empty name.
+    let asked = keys("asked");
+    assert!(!asked.is_empty() && asked.iter().all(|k| *k == (true, true)));
+    let types = keys("types");
+    assert!(
+        types.iter().any(|k| !k.0) && types.iter().all(|k| !k.1),
+        "{types:?}"
+    );
+    // What is written there may be what is read elsewhere.
+    let packets = object(&loaded, &model, "packets");
+    assert!(!packets.observed.nothing(), "{:?}", packets.observed);
 }
 
 /// Of every program here that all is followed of: cut, no less of it shows, and no more of it is a sum.

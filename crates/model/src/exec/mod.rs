@@ -99,6 +99,8 @@ pub struct Engine<'a> {
     cut_at: BTreeMap<u32, usize>,
     /// what symbols are any of behind a cut
     stood: BTreeMap<SymId, (u32, Vec<ExprId>)>,
+    /// those that are any of numbers which are not made of state
+    of_packets: BTreeSet<SymId>,
     /// what is known of the joins at which they are cut
     joints: BTreeMap<usize, cut::Joints>,
     /// numbers that stay what they are behind a cut: by block, where they are
@@ -175,6 +177,7 @@ impl<'a> Engine<'a> {
             cuts: 0,
             cut_at: BTreeMap::new(),
             stood: BTreeMap::new(),
+            of_packets: BTreeSet::new(),
             joints: BTreeMap::new(),
             exact: BTreeSet::new(),
             refines: false,

@@ -126,7 +126,8 @@ impl Engine<'_> {
             |_| false,
             |e| {
                 any |= matches!(self.arena.node(e), crate::expr::Node::Sym(s)
-                if matches!(self.arena.symbol(*s).origin, Origin::State(_) | Origin::Turn));
+                if matches!(self.arena.symbol(*s).origin, Origin::State(_) | Origin::Turn)
+                    && !self.of_packets.contains(s));
             },
         );
         any

@@ -9,6 +9,7 @@ use super::super::Engine;
 use super::super::state::{Cell, Place, Presence, Region, State, Value, Written};
 use super::likeness::register;
 use crate::expr::eval::Assignment;
+use crate::expr::walk::each_of;
 use crate::expr::{ExprId, Node, Origin, Rel};
 
 /// Why a path behind a cut may be impossible.
@@ -227,9 +228,36 @@ impl Engine<'_> {
                 });
                 Value::Ptr(Region::Place(n), *offset)
             }
+            Some(Value::Ptr(Region::Packet, _)) => {
+                let offsets = numbers(|v| match v {
+                    Value::Ptr(Region::Packet, e) => Some(*e),
+                    _ => None,
+                });
+                offsets.map_or(Value::Unset, |e| {
+                    let any = self.one_number(&e, at, o);
+                    self.is_of_packets(any);
+                    Value::Ptr(Region::Packet, any)
+                })
+            }
             Some(v) => *v,
             None => Value::Unset,
         }
+    }
+
+    /// Notes that a symbol is any of some numbers of which none is made of state.
+    fn is_of_packets(&mut self, any: ExprId) {
+        each_of(
+            &self.arena,
+            &[any],
+            |_| false,
+            |e| {
+                if let Node::Sym(s) = self.arena.node(e)
+                    && self.arena.symbol(*s).origin == Origin::Turn
+                {
+                    self.of_packets.insert(*s);
+                }
+            },
+        );
     }
 
     /// One number for those of all states.

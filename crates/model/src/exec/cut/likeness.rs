@@ -27,6 +27,8 @@ pub(super) enum Level {
     Kind,
     /// in pointers only
     Pointers,
+    /// in what says which headers there are, and in pointers, but not in where in the packet these point if that is computed
+    Offsets,
 }
 
 impl Engine<'_> {
@@ -147,7 +149,7 @@ impl Engine<'_> {
             && !other
             && match level {
                 Level::State => true,
-                Level::Fields | Level::Kind => kind,
+                Level::Fields | Level::Kind | Level::Offsets => kind,
                 Level::Pointers => false,
             }
     }
@@ -156,7 +158,7 @@ impl Engine<'_> {
         let exact = match level {
             Level::State => !self.depends_on_state(e),
             Level::Fields => self.arena.constant(e).is_none() && self.is_kept(e),
-            Level::Kind | Level::Pointers => false,
+            Level::Kind | Level::Pointers | Level::Offsets => false,
         };
         out.push(match exact {
             true => u64::from(e.0),
@@ -181,7 +183,8 @@ impl Engine<'_> {
             Value::Object(o) => out.extend([7 << 40, o.0 as u64]),
             Value::Inner(o, _) => out.extend([8 << 40, o.0 as u64]),
             Value::Ptr(region, offset) => {
-                out.extend([9 << 40, u64::from(offset.0)]);
+                let any = level == Level::Offsets && self.is_computed(region, offset);
+                out.extend([9 << 40, if any { ANY } else { u64::from(offset.0) }]);
                 match region {
                     Region::Packet => out.push(0),
                     Region::Context => out.push(1),
@@ -197,6 +200,11 @@ impl Engine<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a pointer leads to a computed place in the packet.
+    pub(super) fn is_computed(&self, region: Region, offset: ExprId) -> bool {
+        region == Region::Packet && self.arena.constant(offset).is_none()
     }
 
     fn place_likeness(&self, s: &State, at: usize, level: Level, out: &mut Vec<u64>) {

@@ -25,8 +25,12 @@ use crate::expr::ExprId;
 use crate::model::Verdict;
 use likeness::Level;
 
-/// So often paths come to a join in a loop before those of all turns are taken together.
+/// So often paths come to a join in a loop before those of all turns are taken together, and twice as often before
+/// those are that read the packet at another computed place in each.
 const TURNS: usize = 8;
+
+/// More states than this behind a join are taken together though they read the packet at different computed places.
+const PLACES: usize = 64;
 
 /// What is known of a join at which paths are cut.
 #[derive(Default)]
@@ -48,6 +52,11 @@ impl Engine<'_> {
         let known = self.joints.entry(block).or_default();
         known.visits += 1;
         // After some turns of a loop those that follow look alike.
+        let least = match known.visits {
+            _ if !turns => Level::State,
+            visits if visits > 2 * TURNS => Level::Offsets,
+            _ => Level::Kind,
+        };
         let turns = turns && known.visits > TURNS;
         if !turns && states.len() <= most {
             return states;
@@ -62,15 +71,25 @@ impl Engine<'_> {
                 false => movable.push(s),
             }
         }
-        let levels = [Level::State, Level::Fields, Level::Kind, Level::Pointers];
+        let levels = [
+            Level::State,
+            Level::Fields,
+            Level::Kind,
+            Level::Pointers,
+            Level::Offsets,
+        ];
         let mut groups: BTreeMap<Vec<u64>, Vec<usize>> = BTreeMap::new();
-        for level in levels {
+        for level in levels.into_iter().filter(|l| *l >= least) {
             groups.clear();
             for (i, s) in movable.iter().enumerate() {
                 let likeness = self.likeness(s, block, level);
                 groups.entry(likeness).or_default().push(i);
             }
-            if groups.len() <= most && (!turns || level >= Level::Kind) {
+            let few = match level {
+                Level::Pointers => most.max(PLACES),
+                _ => most,
+            };
+            if groups.len() <= few {
                 break;
             }
         }

@@ -94,6 +94,7 @@ fn value_pairs(
             out.extend(a.key.iter().copied().zip(b.key.iter().copied()));
             byte_pairs(a, b, out)?;
         }
+        (Value::Ptr(Region::Packet, x), Value::Ptr(Region::Packet, y)) => out.push((x, y)),
         (Value::Unset, _) => {}
         (v, w) if v == w => {}
         _ => return None,
