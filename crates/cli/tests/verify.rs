@@ -124,6 +124,70 @@ char _license[] SEC("license") = "GPL";
 }
 
 #[test]
+fn maps_of_maps_bar_no_lock_of_what_is_not_found_in_them() {
+    let text = r#"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct inner {
+	__uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64);
+} one SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 1); __type(key, __u32);
+	__array(values, struct inner);
+} outer SEC(".maps") = { .values = { &one } };
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32);
+} turn SEC(".maps");
+SEC("xdp") int beside(struct xdp_md *ctx)
+{
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&turn, &zero);
+	return n && (*n)++ & 1 ? XDP_DROP : XDP_PASS;
+}
+SEC("xdp") int both(struct xdp_md *ctx)
+{
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&turn, &zero);
+	void *found = bpf_map_lookup_elem(&outer, &zero);
+	if (!n || !found)
+		return XDP_ABORTED;
+	return bpf_map_lookup_elem(found, &zero) && (*n)++ & 1 ? XDP_DROP : XDP_PASS;
+}
+SEC("xdp") int within(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	void *found = bpf_map_lookup_elem(&outer, &zero);
+	if (!found)
+		return XDP_ABORTED;
+	__u64 *n = bpf_map_lookup_elem(found, &zero);
+	return n && (*n)++ & 1 ? XDP_DROP : XDP_PASS;
+}
+char _license[] SEC("license") = "GPL";
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("nested.c");
+    std::fs::write(&source, text).unwrap();
+    let words = ["--cores", "4", "--in", "captures/talk.pcap", "--program"];
+    for program in ["beside", "both"] {
+        let words = [&words[..], &[program]].concat();
+        let (found, status) = json(&mut verify(source.to_str().unwrap(), &words));
+        assert_eq!(
+            (status, &found["equal"]),
+            (0, &Value::Bool(true)),
+            "{program}: {found}"
+        );
+        let runs = found["runs"].as_array().unwrap();
+        assert!(
+            runs.iter().all(|r| r["strategy"] == "lock"),
+            "{program}: {found}"
+        );
+    }
+    let words = [&words[..], &["within"]].concat();
+    let output = verify(source.to_str().unwrap(), &words).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("found in another map"), "{told}");
+}
+
+#[test]
 fn wrong_use_is_explained() {
     for (words, why) in [
         (&["--in", "captures/missing.pcap"][..], "missing.pcap"),

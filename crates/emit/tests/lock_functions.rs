@@ -50,7 +50,7 @@ EVERY(SECONDS(1), p)
     assert_eq!(lock::apart(&program, &checked, &all), Some(SECOND));
     assert_eq!(lock::apart(&program, &checked, &shared(&[])), None);
     assert_eq!(lock::repeated(&program, &checked), all);
-    assert_eq!(lock::obstacle(&program, ObjectId(a)), None);
+    assert_eq!(lock::obstacle(&program, &checked, ObjectId(a)), None);
     // Without a shared object it is the treatment alone.
     let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
     assert_eq!(emit(&[]).unwrap(), alone);

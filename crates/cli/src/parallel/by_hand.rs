@@ -80,13 +80,13 @@ pub fn treatments(
 ) -> Result<Vec<Treatment>, Failure> {
     let mut added = lock::repeated(program, checked);
     added.retain(|id| {
-        plan.treatment(*id) == Treatment::Merge && lock::obstacle(program, *id).is_none()
+        plan.treatment(*id) == Treatment::Merge && lock::obstacle(program, checked, *id).is_none()
     });
     let shared = lock::together(program, checked, &added);
     let objects = (0..).map(ObjectId).zip(&program.objects);
     objects
         .map(|(id, object)| match plan.treatment(id) {
-            _ if shared.contains(&id) && lock::obstacle(program, id).is_none() => {
+            _ if shared.contains(&id) && lock::obstacle(program, checked, id).is_none() => {
                 Ok(Treatment::Lock)
             }
             found @ (Treatment::Merge | Treatment::Spread) => Ok(found),

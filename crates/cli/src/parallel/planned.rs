@@ -106,7 +106,7 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
     let shared: BTreeSet<ObjectId> = lock::together(program, checked, &locked);
     let mut changed = BTreeSet::new();
     for o in plan.objects.iter_mut().filter(|o| shared.contains(&o.id)) {
-        let (treatment, why) = match (lock::obstacle(program, o.id), o.treatment) {
+        let (treatment, why) = match (lock::obstacle(program, checked, o.id), o.treatment) {
             (Some(why), _) => (Treatment::Alone, format!("{UNGUARDED}: {why}")),
             (None, Treatment::Lock) => continue,
             (None, _) => (

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use millrace_check::Checked;
 use millrace_object::Program;
-use millrace_object::program::{ObjectId, Role};
+use millrace_object::program::{ObjectId, Role, StateObject};
 
 use super::effects::{reads_clock, touched};
 
@@ -18,12 +18,13 @@ const CLOCK: u64 = 1_000_000;
 
 /// Why an object cannot be shared; none where it can.
 #[must_use]
-pub fn obstacle(program: &Program, object: ObjectId) -> Option<&'static str> {
-    if program.objects.iter().any(|o| o.is_shape()) {
-        return Some("the program has maps of maps");
-    }
+pub fn obstacle(program: &Program, checked: &Checked, object: ObjectId) -> Option<&'static str> {
     let object = program.objects.get(object.0)?;
-    if object.timer.is_some() {
+    if object.is_shape() {
+        Some("it is found in another map")
+    } else if found_in_another(program, checked, object) {
+        Some("the program may find it in a map of maps, and does not see that it is shared")
+    } else if object.timer.is_some() {
         Some("its values have timers")
     } else if object.kind.c.ends_with("_of_maps") || object.kind.c == "prog_array" {
         Some("it holds maps or programs")
@@ -32,6 +33,16 @@ pub fn obstacle(program: &Program, object: ObjectId) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Whether the program comes to maps in a map of maps of which this may be one.
+fn found_in_another(program: &Program, checked: &Checked, object: &StateObject) -> bool {
+    let shapes = program.objects.iter().enumerate();
+    let mut shapes = shapes.filter(|(_, shape)| shape.is_shape() && object.fits(shape));
+    shapes.any(|(shape, _)| {
+        let mut running = checked.running(program);
+        running.any(|r| touched(program, r.flow).contains(&ObjectId(shape)))
+    })
 }
 
 /// Objects that are shared, and with them all others that a handler without a packet (`ON_START`, `ON_STOP`,

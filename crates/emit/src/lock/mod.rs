@@ -112,18 +112,18 @@ pub fn emit(
     sharing: &Sharing,
     file: &str,
 ) -> Result<String, Error> {
-    check(program, sharing)?;
+    check(program, checked, sharing)?;
     crate::alone::emit_shared(program, checked, sharing, file)
 }
 
 /// Whether every object that is to be shared can be.
-fn check(program: &Program, sharing: &Sharing) -> Result<(), Error> {
+fn check(program: &Program, checked: &Checked, sharing: &Sharing) -> Result<(), Error> {
     let refused = |name: &str, what: &str| Error::Unsupported {
         place: program.name.clone(),
         what: format!("sharing {name} under the lock: {what}; give each worker its own"),
     };
     for (index, object) in program.objects.iter().enumerate() {
-        let obstacle = obstacle(program, ObjectId(index));
+        let obstacle = obstacle(program, checked, ObjectId(index));
         if let (true, Some(what)) = (sharing.is_shared(ObjectId(index)), obstacle) {
             return Err(refused(&object.name, what));
         }
