@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use millrace_check::reference::{Log, Touch, index_key};
+use millrace_dataplane::packet::{HEADROOM, TAILROOM};
 use millrace_model::exec::{Place, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::ids::IdMap;
@@ -212,6 +213,8 @@ impl<'a> Chart<'a> {
                 // An interface's number is its port's, from 1.
                 (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
                 (Origin::Port, "ports") => u64::from(trial.ports),
+                (Origin::Port, "headroom") => HEADROOM as u64,
+                (Origin::Port, "tailroom") => TAILROOM as u64,
                 (Origin::Time, _) => trial.time,
                 (Origin::Param, name) => {
                     let param = program.params.iter().find(|p| p.name == name);

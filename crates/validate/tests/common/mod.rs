@@ -1,4 +1,5 @@
 //! A bundled function, built and modelled.
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
