@@ -126,6 +126,19 @@ fn results(
     agreed
 }
 
+/// Runs all admitted programs of an object, and looks at what the proof claims of them.
+fn claims(cache: &Path, file: &[u8], answers: &[Answer]) -> run::Claimed {
+    let admitted = answers.iter().filter(|a| a.refused.is_none());
+    let cases: Vec<&Case> = admitted.map(|a| &a.case).collect();
+    if cases.is_empty() {
+        return run::Claimed::default();
+    }
+    match run::claimed(cache, file, &cases) {
+        Ok(claimed) => claimed,
+        Err(why) => panic!("{}: {why}", cases[0].file),
+    }
+}
+
 #[test]
 fn the_kernels_self_tests_agree() {
     let what = "objects of tools/testing/selftests/bpf/progs/verifier_*.c";
@@ -134,14 +147,22 @@ fn the_kernels_self_tests_agree() {
     };
     let cache = tempfile::tempdir().unwrap();
     let (mut all, mut found, mut agreed) = (Vec::new(), BTreeMap::new(), 0);
+    let mut claimed = run::Claimed::default();
     for path in suite::objects(&folder).unwrap() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let file = std::fs::read(&path).unwrap();
         let cases = suite::kernel(&name, &file).unwrap();
         let answers = ask(&cases, &file);
         agreed += results(&cache.path().join("cache"), &file, &answers, &mut found);
+        let more = claims(&cache.path().join("cache"), &file, &answers);
+        claimed.programs += more.programs;
+        claimed.claims += more.claims;
         all.extend(answers);
     }
+    println!(
+        "{} programs ran, {} claims looked at",
+        claimed.programs, claimed.claims
+    );
     assert!(!all.is_empty(), "no tests in {}", folder.display());
     found.extend(differences(&all));
     let results = found.keys().filter(|(d, _)| *d == Difference::Result);
@@ -198,6 +219,11 @@ fn programs_of_our_own_are_answered_as_they_say() {
     let mut found = differences(&answers);
     let agreed = results(&folder.path().join("cache"), &file, &answers, &mut found);
     assert_eq!(found, BTreeMap::new());
+    let claimed = claims(&folder.path().join("cache"), &file, &answers);
+    println!(
+        "{} programs ran, {} claims looked at",
+        claimed.programs, claimed.claims
+    );
     for answer in answers.iter().filter(|a| !a.case.admits) {
         let (rule, reason) = answer.refused.as_ref().unwrap();
         println!("{}: {rule}: {reason}", answer.case.function);

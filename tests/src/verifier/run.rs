@@ -23,6 +23,9 @@ pub const FRAME: usize = 64;
 /// Instructions that the interpreter executes of a program before it gives up.
 const MOST_STEPS: u64 = 60_000_000;
 
+/// Instructions that it executes of one whose result nobody asks for.
+const FEW_STEPS: u64 = 1_000_000;
+
 /// The lower 32 bits of `r0`, or why there are none.
 pub type Outcome = Result<u32, String>;
 
@@ -51,6 +54,74 @@ pub fn results(
         ((*case).clone(), emitted, interpreted)
     };
     Ok(cases.iter().enumerate().map(one).collect())
+}
+
+/// How much was looked at of what the proof claims.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Claimed {
+    /// programs that ran
+    pub programs: usize,
+    /// claims that the interpreter looked at
+    pub claims: u64,
+}
+
+/// Runs programs of one object on packets of several lengths, all zero, all ones and between, and looks at what the proof
+/// claims of registers and stack before each step. Emitted code, which looks at its own claims, ends the process where one
+/// does not hold.
+///
+/// # Errors
+/// The object cannot be read, its code cannot be compiled, or a claim does not hold in the interpreter.
+pub fn claimed(cache: &Path, file: &[u8], cases: &[&Case]) -> Result<Claimed, String> {
+    let name = cases.first().map_or("", |c| c.file.as_str());
+    let mut program = suite::load(name, file, cases).map_err(|e| e.to_string())?;
+    // Without the programs that they may tail-call, which are cases of their own.
+    program.entries.truncate(cases.len());
+    let checked = match check(&program) {
+        Ok(checked) => checked,
+        // A function that several call, each as its own section has it.
+        Err(_) if cases.len() > 1 => {
+            let mut all = Claimed::default();
+            for case in cases {
+                let one = claimed(cache, file, &[*case])?;
+                all.programs += one.programs;
+                all.claims += one.claims;
+            }
+            return Ok(all);
+        }
+        Err(why) => return Err(why),
+    };
+    let module = compile(cache, &program, &checked)?;
+    let frames = [14, 20, 64, 128, 1500].into_iter();
+    let frames: Vec<Vec<u8>> = frames
+        .flat_map(|n| {
+            [
+                vec![0; n],
+                vec![0xff; n],
+                (0..n).map(|i| (i * 7) as u8).collect(),
+            ]
+        })
+        .collect();
+    let mut found = Claimed::default();
+    for (at, case) in cases.iter().enumerate() {
+        let entry = program.entries.get(at).ok_or("a program is missing")?;
+        let mut machine = Machine::exact(&program);
+        machine.begin_as_proved(&checked);
+        machine.ports(1);
+        let mut instance = instance(&module, &program)?;
+        for frame in &frames {
+            machine.packet(frame, 0, 0);
+            let end = machine.run(entry.function, entry.role, FEW_STEPS);
+            end.map_err(|violation| format!("{}: {}", case.name(), violation.0))?;
+            let mut burst = Burst::new(1, 1, Layout::Pooled);
+            if !burst.push(frame, Arrival::default()) {
+                return Err("the packet is too long".into());
+            }
+            instance.burst(at, false, &mut burst);
+        }
+        found.programs += 1;
+        found.claims += machine.claims_looked_at();
+    }
+    Ok(found)
 }
 
 fn check(program: &Program) -> Result<Checked, String> {
@@ -154,7 +225,7 @@ fn compile(cache: &Path, program: &Program, checked: &Checked) -> Result<Arc<Mod
     Ok(Arc::new(module))
 }
 
-fn emitted(module: &Arc<Module>, program: &Program, entry: usize) -> Outcome {
+fn instance(module: &Arc<Module>, program: &Program) -> Result<Instance, String> {
     let initial = program.objects.iter().map(|o| o.initial.clone());
     let config = Config {
         initial: initial.collect(),
@@ -163,6 +234,11 @@ fn emitted(module: &Arc<Module>, program: &Program, entry: usize) -> Outcome {
     let instance = Instance::create(Arc::clone(module), &config);
     let mut instance = instance.map_err(|e| e.to_string())?;
     instance.start(0);
+    Ok(instance)
+}
+
+fn emitted(module: &Arc<Module>, program: &Program, entry: usize) -> Outcome {
+    let mut instance = instance(module, program)?;
     let mut burst = Burst::new(1, 1, Layout::Pooled);
     if !burst.push(&[0; FRAME], Arrival::default()) {
         return Err("the packet is too long".into());

@@ -186,7 +186,10 @@ impl<'a> Machine<'a> {
             if !memory.written.get(range.clone())?.iter().all(|w| *w) {
                 continue;
             }
+            let at = call.stack.wrapping_add(first as u64);
+            let own = self.iterators.iter().find_map(|i| i.stands(at, *size));
             let bytes = memory.bytes.get(range)?;
+            let bytes = own.as_deref().unwrap_or(bytes);
             let value = bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
             *looked_at += 1;
             if !self.is_so(calls, claim, value, *size) {

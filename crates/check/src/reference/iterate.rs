@@ -34,6 +34,16 @@ impl Iterator {
         same.then(|| self.at.wrapping_add(at.wrapping_sub(self.number)))
     }
 
+    /// What so many of its own bytes from here are for the proof (driver/iter_num.rs): the last number, and how many are
+    /// left; none of bytes beyond them.
+    pub(super) fn stands(&self, at: u64, bytes: u8) -> Option<Vec<u8>> {
+        let left = (i64::from(self.end) - i64::from(self.last) - 1).max(0) as u32;
+        let own = [self.last.to_le_bytes(), left.to_le_bytes()].concat();
+        let from = usize::try_from(at.checked_sub(self.at)?).ok()?;
+        let own = own.get(from..from.checked_add(usize::from(bytes))?)?;
+        Some(own.to_vec())
+    }
+
     /// Whether these bytes are some of its own.
     pub(super) fn has(&self, at: u64, len: usize) -> bool {
         len > 0 && at < self.at + BYTES && self.at < at.saturating_add(len as u64)
