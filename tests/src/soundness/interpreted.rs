@@ -53,6 +53,8 @@ pub struct Outcome {
 pub struct Interpreted {
     /// of each packet
     pub(super) outcomes: Vec<Outcome>,
+    /// what the program returned for each packet, of which emitted code shows the fate alone
+    returned: Vec<u64>,
     /// of each object at the end
     pub(super) entries: Vec<Entries>,
     /// timers that fired
@@ -113,7 +115,12 @@ pub fn interpret(
 ) -> Result<Interpreted, (usize, String)> {
     let one = interpret_in(program, checked, (packets, begin), Layout::Ascending)?;
     let other = interpret_in(program, checked, (packets, begin), Layout::Descending)?;
-    for ((p, a), b) in packets.iter().zip(&one.outcomes).zip(&other.outcomes) {
+    let both = |i: usize| {
+        let of = |all: &Interpreted| Some((all.outcomes.get(i)?.clone(), *all.returned.get(i)?));
+        (of(&one), of(&other))
+    };
+    for (i, p) in packets.iter().enumerate() {
+        let (a, b) = both(i);
         if a != b {
             return Err((
                 p.program,
@@ -136,7 +143,7 @@ fn interpret_in(
     let mut machine = Machine::exact_laid_out(program, layout);
     machine.begin_as_proved(checked);
     machine.ports(PORTS);
-    let (mut outcomes, mut fired) = (Vec::new(), 0);
+    let (mut outcomes, mut returned, mut fired) = (Vec::new(), Vec::new(), 0);
     for (number, p) in (0..).zip(packets) {
         let now = machine.advance(begin + STEP * number, MOST_STEPS);
         fired += now.map_err(|violation| (p.program, violation.0))?;
@@ -148,6 +155,7 @@ fn interpret_in(
             Ok(End::OutOfSteps) => return Err((p.program, "does not end".into())),
             Err(violation) => return Err((p.program, violation.0)),
         };
+        returned.push(verdict);
         let trace = trace(program).and_then(|t| machine.value(t));
         let trace = trace.unwrap_or_default();
         outcomes.push(Outcome {
@@ -197,6 +205,7 @@ fn interpret_in(
     });
     Ok(Interpreted {
         outcomes,
+        returned,
         entries: entries.collect(),
         fired,
         claims,
