@@ -372,7 +372,7 @@ fn routing_answers_what_the_kernel_answers() {
         .arg(myself)
         .args([
             "--exact",
-            "routing_answers_what_the_kernel_answers",
+            "routing::routing_answers_what_the_kernel_answers",
             "--nocapture",
         ])
         .env(INSIDE, "1")

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_check::facts::{Access, ArgFact, Extent, Flow, FrameId, Kind, Op, Outcomes, Step};
 use millrace_check::{Options, check};

@@ -1,7 +1,7 @@
 //! What may not be held where a program ends or calls: locks and records, at exits and tail calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_check::{Options, check};
 use support::assemble;

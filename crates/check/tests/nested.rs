@@ -1,7 +1,7 @@
 //! Maps that are found in other maps, and values without keys: what a program may do with them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_check::facts::{ArgFact, Kind};
 use millrace_check::reference::{End, Machine};

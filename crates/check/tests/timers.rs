@@ -1,7 +1,7 @@
 //! Timers in the values of maps: what helpers take, what a program may not touch, what is called.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_check::{Options, check};
 use millrace_object::program::{FunctionId, ObjectId};

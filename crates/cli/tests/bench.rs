@@ -1,7 +1,7 @@
 //! `bench`, `doctor` and `manual`, from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{capture, each_byte, json, millrace, output, refused};
 

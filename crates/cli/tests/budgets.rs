@@ -2,7 +2,7 @@
 //! takes long, in which a run is stopped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

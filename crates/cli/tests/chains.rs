@@ -1,11 +1,9 @@
 //! Chains: described in files, between pipes, and asked through the shell.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-#[path = "common/stream.rs"]
-mod stream;
+use crate::common;
+use crate::common::live;
+use crate::common::stream;
 
 use std::io::{Read, Write};
 use std::process::Stdio;

@@ -1,11 +1,9 @@
 //! Chains that are changed while packets go through them: none is lost, doubled or overtaken.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-#[path = "common/stream.rs"]
-mod stream;
+use crate::common;
+use crate::common::live;
+use crate::common::stream;
 
 use std::sync::atomic::Ordering;
 

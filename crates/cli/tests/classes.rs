@@ -1,11 +1,9 @@
 //! Packet classes of guests on several cores, which `millrace ctl class move` moves from worker to worker in mid-stream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-#[path = "common/stream.rs"]
-mod stream;
+use crate::common;
+use crate::common::live;
+use crate::common::stream;
 
 use std::collections::BTreeMap;
 use std::path::Path;

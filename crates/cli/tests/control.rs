@@ -1,9 +1,8 @@
 //! A running function is looked at, changed and ended from outside, while packets flow.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
+use crate::common;
+use crate::common::live;
 
 use std::io::{Read, Write};
 use std::process::Stdio;

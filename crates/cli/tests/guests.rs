@@ -1,7 +1,7 @@
 //! Other people's programs in a chain of `millrace run`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::process::Command;
 

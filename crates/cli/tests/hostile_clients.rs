@@ -1,9 +1,8 @@
 //! Clients that do not keep to the rules: each is told so or closed, and nothing is held up by them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
+use crate::common;
+use crate::common::live;
 
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,7 +1,7 @@
 //! State that workers share under the lock, and numbers to which each adds by itself: `run` and `verify`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::Command;

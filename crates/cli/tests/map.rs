@@ -1,7 +1,7 @@
 //! `--map`: what a map holds at start decides where packets go.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! `--map` for queues, filters and maps of maps, and the same under sanitizers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! `millrace run --map`, from outside: what a file says decides where packets go.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{capture, json, millrace, refused, root};
 

@@ -1,7 +1,7 @@
 //! `millrace model`: reports of bundled functions, and what it says when it cannot say all.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{json, millrace, output};
 

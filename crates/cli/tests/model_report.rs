@@ -2,7 +2,7 @@
 //! anybody may have chosen stay text in a page and in a graph.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

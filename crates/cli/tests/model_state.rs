@@ -7,7 +7,7 @@
 //! is not all of the object's, and `<-` what is written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 

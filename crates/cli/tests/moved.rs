@@ -1,11 +1,9 @@
 //! Guests of a chain that are moved to another process with `millrace ctl migrate` while packets come.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-#[path = "common/stream.rs"]
-mod stream;
+use crate::common;
+use crate::common::live;
+use crate::common::stream;
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! who probe public ports, packets that are cut short, malformed, in fragments, in tags, or errors about others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,8 @@
 //! `millrace run --cores`, over captures and the software NIC.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
+use crate::common;
+use crate::common::live;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -2,9 +2,8 @@
 //! the plan, for a small program of each kind (tests/parts).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
+use crate::common;
+use crate::common::live;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

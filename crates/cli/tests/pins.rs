@@ -1,9 +1,8 @@
 //! Pinned maps: what a run leaves is there for the next, whatever happens in between.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
+use crate::common;
+use crate::common::live;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

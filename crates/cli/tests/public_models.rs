@@ -2,7 +2,7 @@
 //! is part of this repository. MILLRACE_BLESS=1 writes the table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

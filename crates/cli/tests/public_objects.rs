@@ -3,7 +3,7 @@
 //! there, what `check` says of a folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What the plan says may differ is counted by a run where it does, and not where it does not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! `millrace run --routes`, from outside: the table decides where packets go, and with which addresses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Predictions from measurements, tables balanced to a trace, and benchmarks over cores, from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,11 +1,8 @@
 //! The shell of `millrace ctl` at a terminal: completion, history, and leaving it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-#[path = "common/terminal.rs"]
-mod terminal;
+use crate::common::live;
+use crate::common::terminal;
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,7 +1,7 @@
 //! Traffic that is skewed as far as it can be: all packets to one server, from one /8, of one index of the table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,11 +1,9 @@
 //! `millrace top`: as text, as a document, and on a pseudo terminal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-#[path = "common/terminal.rs"]
-mod terminal;
+use crate::common;
+use crate::common::live;
+use crate::common::terminal;
 
 use std::process::Stdio;
 use std::time::Instant;

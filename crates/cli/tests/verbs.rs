@@ -1,7 +1,7 @@
 //! `check`, `test`, `build`, `emit` and `trace`, from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{GATE, capture, each_byte, json, millrace, output, refused};
 use serde_json::json;

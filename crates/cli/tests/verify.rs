@@ -1,7 +1,7 @@
 //! `millrace verify` over the bundled trace and generated traffic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::process::Command;
 

@@ -61,7 +61,11 @@ fn child(what: &str) {
 
 fn run(module: &Path, runtime: &Path, kind: u8) -> Output {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_read_past_the_packet_is_caught", "--nocapture"])
+        .args([
+            "--exact",
+            "sanitizer::a_read_past_the_packet_is_caught",
+            "--nocapture",
+        ])
         .env(CHILD, format!("{}\n{kind}", module.display()))
         .env("LD_PRELOAD", runtime)
         .env("ASAN_OPTIONS", "detect_leaks=0:exitcode=86")

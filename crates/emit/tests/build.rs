@@ -1,8 +1,6 @@
 //! From source to module through the cache: what is made again and what is not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
 use millrace_emit::cache::Cache;

@@ -2,7 +2,7 @@
 //! anew after a change that is meant.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 

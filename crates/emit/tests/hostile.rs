@@ -1,7 +1,7 @@
 //! Names come from files: whatever they are, what is emitted is the same program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_object::program::{Line, ObjectId, Param, StateObject};
 use millrace_object::state;

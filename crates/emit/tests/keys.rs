@@ -1,7 +1,7 @@
 //! Keys of every length, from the packet and from the stack: each of their bytes counts and no other.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_object::insn::{Condition, Imm64, Insn, Size, Width};
 use millrace_object::program::{ObjectId, StateObject};

@@ -2,7 +2,7 @@
 //! that a seed chooses; and what they did, replayed by one worker in the order in which they committed it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use support::traffic::{SECOND, events, frame};
 use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing, writers};

@@ -1,7 +1,7 @@
 //! What the lock costs: measurements, which are run by hand (docs/bench.md, The lock).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_emit::lock::Sharing;
 use millrace_object::Program;

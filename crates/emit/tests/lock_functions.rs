@@ -1,7 +1,7 @@
 //! Every bundled function with all that it writes under the lock, and what no lock can guard.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //! the prefetching passes, plain and under sanitizers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::collections::HashMap;
 

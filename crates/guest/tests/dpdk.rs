@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

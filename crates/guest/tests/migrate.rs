@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
 
-mod common;
+use crate::common;
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -28,7 +28,12 @@ impl Other {
     fn start(folder: &Path) -> Self {
         let socket = folder.join("receiver.sock");
         let process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "receiver", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "migrate::receiver",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env("MILLRACE_TEST_RECEIVE", &socket)
             .stdout(Stdio::piped())
             .spawn()

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod common;
-mod machine;
+use crate::common;
+use crate::machine;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //! says which verdict, which bytes and which entries come out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

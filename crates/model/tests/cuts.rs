@@ -2,7 +2,7 @@
 //! no more than what whole paths would have said.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

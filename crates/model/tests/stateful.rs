@@ -1,7 +1,7 @@
 //! What calls on state mean where no packet decides: what is known afterwards, and what is not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //! among the paths is in calls.rs.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_model::model::{Effect, Outcome, Use};
 use support::entry;

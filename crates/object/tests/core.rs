@@ -1,7 +1,7 @@
 //! CO-RE relocations: what a program learns of types, and what happens when its tables lie.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{CLANGS, compile_text};
 use millrace_object::helper::ABSENT;

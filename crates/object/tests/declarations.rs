@@ -1,7 +1,7 @@
 //! The ways in which public XDP programs declare maps and name programs, besides `.maps` and `xdp`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::refusal::{refused, say};
 use common::{CLANGS, compile_text};

@@ -1,7 +1,7 @@
 //! The network functions of the repository, with every supported compiler.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Objects of the handler dialect.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{each_clang, program};
 use millrace_object::insn::{Imm64, Insn};

@@ -1,7 +1,7 @@
 //! Damaged objects: a thousand ways to break a file, none of which may panic or hang.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The whole instruction set, assembled by LLVM and read back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use millrace_object::load;
 use millrace_object::program::FunctionId;

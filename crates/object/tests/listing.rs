@@ -1,7 +1,7 @@
 //! Listings of two programs, as a person sees them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use millrace_object::load_file;
 

@@ -2,7 +2,7 @@
 //! and what to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::refusal::{refused, say};
 use common::{CLANGS, compile_text};

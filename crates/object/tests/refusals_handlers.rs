@@ -1,7 +1,7 @@
 //! What is refused of handler programs, and that the error names the place, the problem and what to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::refusal::{refused, say};
 use common::{CLANGS, compile_text};

@@ -1,7 +1,7 @@
 //! XDP objects of every supported compiler.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{each_clang, program};
 use millrace_object::insn::{AtomicOp, Imm64, Insn};

@@ -1,7 +1,7 @@
 //! Keys that are computed from fields: what packets with one key have in common, as a solver says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What is planned for the bundled functions, and for programs that must not be sharded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_plan::plan::{By, Rule};
 use millrace_plan::{Plan, Strategy, Treatment};

@@ -1,7 +1,7 @@
 //! R6: numbers that the program leased come home.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_plan::plan::{By, Rule};
 use millrace_plan::{Plan, Strategy, Treatment};

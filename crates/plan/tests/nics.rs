@@ -1,7 +1,7 @@
 //! Every bundled function behind every model of a NIC: what is expected is the same, or said to differ.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use millrace_plan::plan::By;
 use millrace_plan::{Plan, PlanError, Strategy, Wanted, plan};

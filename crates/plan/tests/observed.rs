@@ -1,7 +1,7 @@
 //! What of state shows, and what is planned for it: small programs as data (programs/observed/).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 //! the bytes that the program reads, and meet all others that touch the same entry.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The bundled capture is what its README says, and stays so when it is made again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Reading and writing captures, byte by byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{Sink, drain, read};
 use millrace_traffic::capture::{Format, MAX_PACKET, Merge, Problem, Reader, WriteProblem, Writer};
@@ -466,7 +466,7 @@ fn a_file_that_fails_is_shortened_to_whole_records() {
                 "trap '' XFSZ; ulimit -f 1950; exec \"$0\" --exact --nocapture \"$1\"",
             ])
             .arg(std::env::current_exe().unwrap())
-            .arg("a_file_that_fails_is_shortened_to_whole_records")
+            .arg("capture::a_file_that_fails_is_shortened_to_whole_records")
             .env("MILLRACE_TEST_LIMITED_FILE", &path)
             .output()
             .unwrap();

@@ -1,7 +1,7 @@
 //! Every public capture: read to the last packet, rewritten in both formats, read back identical.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! Made traffic keeps what its specification says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::{HashMap, HashSet};
 

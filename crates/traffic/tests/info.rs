@@ -1,7 +1,7 @@
 //! Descriptions of captures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::corpora;
 use millrace_traffic::capture::{Reader, Record};

@@ -1,7 +1,7 @@
 //! The packet language: texts to bytes and back, and what errors say.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{corpora, drain};
 use etherparse::{LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};

@@ -7,7 +7,7 @@ mod packet_language;
 #[path = "../../../fuzz/src/pcap.rs"]
 mod pcap;
 
-mod common;
+use crate::common;
 
 use std::time::{Duration, Instant};
 

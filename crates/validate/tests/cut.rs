@@ -1,7 +1,7 @@
 //! Executions of programs whose paths are cut are sequences of these paths.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::{built_from, root};
 use millrace_model::Limits;

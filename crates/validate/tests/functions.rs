@@ -2,7 +2,7 @@
 //! and everything as the model says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::sync::Mutex;
 use std::time::Duration;

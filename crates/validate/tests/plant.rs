@@ -1,7 +1,7 @@
 //! Errors put into a model, each of which the check must find: a check that finds nothing says nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::Path as File;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Bundled functions under plans written by hand: right ones are equal, wrong ones are caught.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::*;
 use millrace_steer::Field;

@@ -1,7 +1,7 @@
 //! Numbers that come home: einat under a plan written by hand, and plans with something wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Kinds of state, schedules and traffic, one property each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;

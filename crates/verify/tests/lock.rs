@@ -2,7 +2,7 @@
 //! and where they do not lock it is not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::*;
 use millrace_steer::Field;

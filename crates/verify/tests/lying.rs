@@ -2,7 +2,7 @@
 //! indexes is told that they do not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use common::*;
 use millrace_dataplane::Share;

@@ -2,7 +2,7 @@
 //! headers it is compiled with, and in the function itself. Without them both sides are equal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -4,11 +4,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use millrace_check::Options;
+use millrace_check::{Budget, Options, budget};
 use millrace_emit::alone;
 use millrace_emit::cache::Cache;
-use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module, find};
+use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module_within, find};
 use millrace_object::insn::Insn;
 use millrace_object::program::{Nesting, Program};
 use rand::Rng;
@@ -57,6 +58,9 @@ impl Trial {
             .collect()
     }
 }
+
+/// The time that clang has for a module.
+const MODULE: Duration = Duration::from_secs(3600);
 
 /// Where modules are built and run.
 pub struct Bench {
@@ -239,8 +243,17 @@ impl Bench {
             sanitize,
             strict: false,
         };
-        compile_module(&self.toolchain, &source, &fastpath, &module, options)
-            .map_err(|e| e.to_string())?;
+        // A module of many programs, on a machine that may have other work, is no object of somebody's.
+        let budget = Budget::begin(MODULE, budget::MEMORY);
+        compile_module_within(
+            &self.toolchain,
+            &source,
+            &fastpath,
+            &module,
+            options,
+            &budget,
+        )
+        .map_err(|e| e.to_string())?;
         Ok(module)
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::common::{millrace, root};
+use crate::common::{millrace, root};
 
 /// The most that anything in a test may take: far more than it does.
 pub const LONG: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ impl Live {
     /// Loops packets from memory until it is told to stop, or for a minute.
     pub fn looping(folder: &Path, words: &[&str]) -> Self {
         let capture = folder.join("loop.pcap");
-        super::common::capture(
+        crate::common::capture(
             &capture,
             &(0..64)
                 .map(|i| (1000 + i, from([10, 0, 0, 1])))
@@ -84,7 +84,7 @@ impl Live {
 
     /// The answer's document, for a command that must succeed.
     pub fn ask(&self, words: &[&str]) -> Value {
-        let (document, status) = super::common::json(&mut self.command(words));
+        let (document, status) = crate::common::json(&mut self.command(words));
         assert_eq!(status, 0, "{words:?}: {document}");
         document
     }

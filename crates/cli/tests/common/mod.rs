@@ -1,6 +1,10 @@
 //! What the tests of the command share.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod live;
+pub mod stream;
+pub mod terminal;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use super::common::{read, root};
 use super::live::{self, Live, from, header, record};
+use crate::common::{read, root};
 
 /// Whether a program is there; says so when it is not.
 pub fn installed(program: &str) -> bool {

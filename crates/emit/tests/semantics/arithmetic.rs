@@ -2,8 +2,8 @@
 
 use millrace_object::insn::{AluOp, ByteOrder, Size, Width};
 
+use crate::semantics::{Case, run_all};
 use crate::support::asm::*;
-use crate::{Case, run_all};
 
 const OPS: &[AluOp] = &[
     AluOp::Add,

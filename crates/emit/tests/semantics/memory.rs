@@ -2,8 +2,8 @@
 
 use millrace_object::insn::{AluOp, AtomicOp, Condition, Size, Width};
 
+use crate::semantics::{Case, run_all};
 use crate::support::asm::*;
-use crate::{Case, run_all};
 
 fn low(size: Size, value: u64) -> u64 {
     value & (u64::MAX >> (64 - 8 * size.bytes()))

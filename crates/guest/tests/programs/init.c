@@ -15,7 +15,7 @@ int main(void)
     mount("tmp", "/tmp", "tmpfs", 0, NULL);
     pid_t child = fork();
     if (child == 0) {
-        char *words[] = {"/test", "--ignored", "--exact", "inside", "--nocapture", NULL};
+        char *words[] = {"/test", "--ignored", "--exact", "protection::inside", "--nocapture", NULL};
         char *environment[] = {"PATH=/programs", "RUST_BACKTRACE=1", "MILLRACE_PROGRAMS=/programs", NULL};
 
         execve(words[0], words, environment);

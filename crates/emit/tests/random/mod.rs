@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod generate;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use millrace_check::reference::{End, Machine};
 use millrace_check::{Options, check};

@@ -10,8 +10,6 @@
 )]
 
 mod changes;
-#[path = "../common/mod.rs"]
-mod common;
 mod dpdk;
 mod faults;
 mod idle;

@@ -2,8 +2,7 @@
 //! The same programs run again under AddressSanitizer and UndefinedBehaviorSanitizer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod arithmetic;
 mod control;

@@ -1,0 +1,15 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-check --test it SUBJECT::`.
+mod budgets;
+mod callbacks;
+mod domain;
+mod facts;
+mod held;
+mod loops;
+mod nested;
+mod refusals;
+mod rules;
+mod soundness;
+mod support;
+mod timers;
+mod zeros;

@@ -1,0 +1,3 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-control --test it SUBJECT::`.
+mod mutation;

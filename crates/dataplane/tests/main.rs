@@ -1,0 +1,4 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-dataplane --test it SUBJECT::`.
+mod dpdk_shim;
+mod sanitizer;

@@ -1,0 +1,14 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-emit --test it SUBJECT::`.
+mod budget;
+mod build;
+mod golden;
+mod hostile;
+mod keys;
+mod lock;
+mod lock_cost;
+mod lock_functions;
+mod random;
+mod semantics;
+mod state;
+mod support;

@@ -1,0 +1,12 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-guest --test it SUBJECT::`.
+mod common;
+mod dpdk;
+mod hosted;
+mod machine;
+mod migrate;
+mod programs;
+mod protection;
+mod sending;
+mod snapshot;
+mod threads;

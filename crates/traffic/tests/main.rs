@@ -1,0 +1,12 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-traffic --test it SUBJECT::`.
+mod bundled;
+mod capture;
+mod case;
+mod common;
+mod corpora;
+mod generate;
+mod info;
+mod language;
+mod mutation;
+mod split;

@@ -1,0 +1,24 @@
+//! The integration tests of this crate, in one program: a file a subject. Run those of one with
+//! `cargo test -p millrace-tests --test it SUBJECT::`.
+mod callbacks;
+mod claims;
+mod conform;
+mod cookies;
+mod corpora;
+mod helpers;
+mod hostile;
+mod interpreter;
+mod jobs;
+mod kernel;
+mod large;
+mod maps;
+mod places;
+mod planted;
+mod prefetch;
+mod public;
+mod routing;
+mod soundness;
+mod start;
+mod stateful;
+mod timers;
+mod verifier;
