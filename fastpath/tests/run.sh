@@ -1,31 +1,32 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Builds each test three times, under AddressSanitizer and UndefinedBehaviorSanitizer, as modules are
-# built, and for any x86-64, and one that starts threads under ThreadSanitizer, too; runs all and prints
-# the sum. CC names another clang.
+# built, and for any x86-64, and one that starts threads under ThreadSanitizer, too; runs all, one on
+# each processor, and prints the sum. CC names another clang.
 set -u
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
 CC=${CC:-clang-19}
 command -v "$CC" >/dev/null || { echo "skipped: no $CC"; exit 1; }
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 warn="-std=gnu11 -Wall -Wextra -Werror -Wno-invalid-feature-combination"
-passed=0 failed=0
-for source in ${*:-*.c}; do
-    name=${source%.c}
-    case $name in bench_*) continue ;; esac
-    threads=
+
+# One source in all its builds. Its last line is the sum, for the loop at the end.
+one() {
+    local source=$1 name=${1%.c} passed=0 failed=0 build last p f status
+    local threads=
     grep -q '<pthread.h>' "$source" && threads="-O1 -g -fsanitize=thread"
     for build in "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O3 -march=native" "-O2" "$threads"; do
         [ -n "$build" ] || continue
+        # shellcheck disable=SC2086  # one word a flag is meant
         if ! "$CC" $warn $build -o "$out/$name" "$source"; then
             echo "$name ($build): does not compile"
             failed=$((failed + 1))
             continue
         fi
-        "$out/$name" >"$out/log" 2>&1
+        "$out/$name" >"$out/$name.log" 2>&1
         status=$?
-        grep '^skipped: ' "$out/log" | sed "s/^/$name: /"
-        last=$(tail -n 1 "$out/log")
+        grep '^skipped: ' "$out/$name.log" | sed "s/^/$name: /"
+        last=$(tail -n 1 "$out/$name.log")
         case $last in
         *" passed, "*" failed")
             p=${last%% passed*}
@@ -38,8 +39,32 @@ for source in ${*:-*.c}; do
         *) failed=$((failed + 1)) ;;
         esac
         echo "$name ($build): exit $status"
-        sed 's/^/    /' "$out/log" | tail -n 40
+        sed 's/^/    /' "$out/$name.log" | tail -n 40
     done
+    echo "$passed $failed"
+}
+
+sources=()
+for source in ${*:-*.c}; do
+    case $source in bench_*) ;; *) sources+=("$source") ;; esac
+done
+for source in "${sources[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+        wait -n
+    done
+    one "$source" >"$out/$source.said" 2>&1 &
+done
+wait
+passed=0 failed=0
+for source in "${sources[@]}"; do
+    last=$(tail -n 1 "$out/$source.said")
+    if [[ $last =~ ^([0-9]+)\ ([0-9]+)$ ]]; then
+        sed '$d' "$out/$source.said"
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+    else
+        cat "$out/$source.said"
+        failed=$((failed + 1))
+    fi
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

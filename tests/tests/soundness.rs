@@ -90,7 +90,7 @@ fn admitted_programs_do_the_same_everywhere_and_never_trip() {
 }
 
 /// Programs in a module where it is of one class.
-const CLASS_BATCH: usize = 250;
+const CLASS_BATCH: usize = 500;
 /// Programs of each class where the module is of all.
 const OF_EACH: usize = 8;
 
