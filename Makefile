@@ -1,7 +1,7 @@
 # make demo   build, and run the firewall over the bundled capture
 # make test   every test; what is skipped is counted, with the reason
 # make lint   formatting, clippy, shell
-# make bench  the figures of docs/bench.md, as ratios in one run
+# make bench  the figures of docs/measurements/bench.md, as ratios in one run
 # make fuzz   every reader under a fuzzer, FUZZ_SECONDS each
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
