@@ -1,4 +1,4 @@
-//! What is wrong with a description: where, what, and what to do.
+//! Errors in a description: place, cause, fix.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! What a proof claims of registers and stack slots before each step, for whoever runs the program and wants to see it
-//! hold: the reference interpreter, and emitted code that checks itself. Gathered only if somebody asks
-//! (`Options::claims`): a proof needs none of it any more when it is done.
+//! The claims of a proof about registers and stack slots before each step, for executions that verify them: the
+//! reference interpreter, and emitted code that checks itself. Gathered on request only (`Options::claims`): a finished
+//! proof needs none of it.
 
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::ObjectId;

@@ -1,4 +1,4 @@
-//! What the proof learned, step by step: the input of `emit` and `model`.
+//! The facts of a proof, step by step: the input of `emit` and `model`.
 //!
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
@@ -313,7 +313,7 @@ pub struct Refusal {
     pub rule: &'static str,
     /// what was wrong, with the value range that broke the rule
     pub reason: String,
-    /// the smallest change that would mend it
+    /// the smallest change that would fix it
     pub remedy: String,
 }
 

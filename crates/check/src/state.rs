@@ -1,5 +1,5 @@
-//! What is known at one point of one way through the program: every active frame's registers and
-//! stack, what the comparisons so far have proved about the packet, and which records are held.
+//! The knowledge at one point of one path through the program: every active frame's registers and stack, what the
+//! comparisons so far have proved about the packet, and which records are held.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What a run has to do with the world besides packets: its control socket and its pinned maps.
+//! The connections of a run to the outside besides packets: its control socket and its pinned maps.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Which running function is meant: `--run NAME` or `--control PATH`.
+//! The running function that a command addresses: `--run NAME` or `--control PATH`.
 
 use std::path::PathBuf;
 

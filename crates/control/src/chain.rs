@@ -1,5 +1,4 @@
-//! What a chain that can be changed is changed with: what makes new elements, how a port is named, and what of a
-//! state can be kept.
+//! Changes of a running chain: making elements, naming ports, keeping state.
 
 use millrace_dataplane::worker::Link;
 use millrace_dataplane::worker::topology::{End, Topology, TopologyError};

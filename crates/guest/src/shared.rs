@@ -1,4 +1,4 @@
-//! What all threads of a guest share with the host, and how its threads run.
+//! State that all threads of a guest share with the host, and the scheduling of its threads.
 //!
 //! Each of a guest's threads runs on a thread of the host's. The one that first asks for packets becomes the
 //! packets' own: its context is kept, the thread of the host's that ran it ends, and from then on the worker runs

@@ -1,4 +1,4 @@
-//! What maps hold: at start from files, at the end for the account.
+//! The contents of maps: from files at start, for the account at the end.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;

@@ -1,5 +1,5 @@
-//! What a guard fixes: the values that bytes of the packet, and the port, can have. Where paths merged, a
-//! guard has alternatives; what holds in each of them holds.
+//! Values that a guard fixes: those that bytes of the packet, and the port, can have. Where paths merged, a guard has
+//! alternatives; what holds in each of them holds.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

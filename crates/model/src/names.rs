@@ -1,4 +1,4 @@
-//! What the symbols of state are names of, and what the author calls the bytes of keys and values.
+//! Names: of the symbols of state, and of the bytes of keys and values as the author calls them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What can have made the bytes that a path reads from state: the writes of all paths of all entries to that
+//! The possible writers of the bytes that a path reads from state: the writes of all paths of all entries to that
 //! object, and nothing else but the host's own settings and what is there at start.
 //!
 //! A symbol `flows#1[0..8]` is eight bytes of some entry of `flows` as an earlier packet left them. Which

@@ -1,4 +1,4 @@
-//! Which path's guard holds of what is really there.
+//! Selection of the path whose guard holds in an execution.
 //!
 //! Symbols of a path are looked up in the packet, the state before and the answers of helpers: the n-th entry
 //! that a path touches has the key that the path says, evaluated, and what is under that key decides

@@ -1,4 +1,4 @@
-//! What came of it, for people and as JSON.
+//! The result, for people and as JSON.
 
 use std::fmt::Write;
 

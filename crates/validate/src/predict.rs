@@ -1,4 +1,4 @@
-//! What a path says that happens, in numbers; and whether it did.
+//! The prediction of a path in numbers, and its comparison with an execution.
 
 use millrace_dataplane::packet::Fate;
 use millrace_model::exec::{Presence, Target};

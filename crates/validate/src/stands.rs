@@ -1,4 +1,4 @@
-//! What the symbols of a path stand for, from their names and from where the path has them.
+//! The meaning of a path's symbols, from their names and from where the path has them.
 
 use std::collections::BTreeMap;
 

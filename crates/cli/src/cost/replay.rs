@@ -1,4 +1,4 @@
-//! What a module costs a packet of a trace, on one worker.
+//! The cost of a module for a packet of a trace, on one worker.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What workers make of a trace together, each with its packets in its own memory: no device, and so a
-//! processor for each worker even where a device would need some.
+//! The joint rate of workers over a trace, each with its packets in its own memory: no device, and so a processor for
+//! each worker even where a device would need some.
 
 use std::sync::{Arc, Barrier};
 

@@ -1,4 +1,4 @@
-//! What is done for each request: one function a verb, a file for those of a subject.
+//! The requests: one function a verb, one file a subject.
 
 mod chain;
 mod classes;

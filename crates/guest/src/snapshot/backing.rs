@@ -1,4 +1,4 @@
-//! What a guest has mapped, as it can be mapped elsewhere: files by path and digest.
+//! A guest's mappings, in a form that can be mapped elsewhere: files by path and digest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

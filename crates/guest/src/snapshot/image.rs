@@ -1,4 +1,4 @@
-//! What stands in the documents of a snapshot, and whether it can be so.
+//! The documents of a snapshot, and their validation.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Which pages a guest writes to while it runs.
+//! The pages that a guest writes to while it runs.
 //!
 //! Where the kernel can (Linux 6.7), by userfaultfd's asynchronous write protection: a write to a protected page takes
 //! the protection off and nothing else happens (Documentation/admin-guide/mm/userfaultfd.rst, "Write Protect

@@ -1,4 +1,4 @@
-//! What is known of one way through the program so far.
+//! The knowledge about one path through the program so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

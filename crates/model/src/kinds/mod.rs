@@ -1,4 +1,4 @@
-//! What the calls on each kind of state object read and write, one file a family of kinds.
+//! Reads and writes of the calls on each kind of state object, one file a family of kinds.
 //!
 //! A [`Meaning`] says of a helper which entry it is about, what it does to it and what it answers; the
 //! execution of those (exec/answer.rs) knows no kind. What is about no entry, as records and queues are, or

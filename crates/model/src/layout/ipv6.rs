@@ -1,5 +1,5 @@
-//! What stands behind an IPv6 header: extension headers `ext1`, `ext2` …, the transport's, and behind an ICMPv6
-//! error the packet that it carries, whose fields' names begin with `inner.`.
+//! The headers behind an IPv6 header: extension headers `ext1`, `ext2` …, the transport's, and behind an ICMPv6 error
+//! the packet that it carries, whose fields' names begin with `inner.`.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What a word that is being typed in the shell may become: verbs and flags, which the command's own definition
-//! says, and names of elements, objects, keys and parameters, which the run is asked for.
+//! Completions of a word that is being typed in the shell: verbs and flags, which the command's own definition says,
+//! and names of elements, objects, keys and parameters, which the run is asked for.
 
 use clap::Command;
 

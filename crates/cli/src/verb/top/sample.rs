@@ -1,4 +1,4 @@
-//! What a run says of itself, and what happened between two such answers.
+//! The answers of a run to `stats`, and their differences.
 
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@
 //! show) is so of every packet; what is said of a whole packet (that it does nothing but end) is said of none that goes
 //! on.
 //!
-//! What goes on of the state that a path has read is told ([`tell`](super::tell)): whoever asks what depends on state finds it
-//! among what shows.
+//! State that a path has read and that passes behind the cut is recorded ([`tell`](super::tell)): questions about what
+//! depends on state find it among what is observable.
 
 mod exact;
 mod joint;
