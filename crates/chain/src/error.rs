@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What is wrong with a description.
+/// An error in a description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", place(.file, .line))]
 pub struct ChainError {

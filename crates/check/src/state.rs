@@ -174,7 +174,7 @@ impl FrameState {
         }
     }
 
-    /// What initialised bytes hold, if it is one value or parts of numbers; none if a part of a
+    /// Contents of initialised bytes, if they are one value or parts of numbers; none if a part of a
     /// pointer is among them.
     #[must_use]
     pub fn load(&self, at: u16, size: u8) -> Option<Value> {

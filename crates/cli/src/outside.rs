@@ -41,7 +41,7 @@ pub struct Outside {
     pin_all: bool,
 }
 
-/// What is open for a run.
+/// Resources that are open for a run.
 #[derive(Default)]
 pub struct Opened {
     /// what is there at start
@@ -146,7 +146,7 @@ impl Outside {
         Ok(pins)
     }
 
-    /// What `--map` says.
+    /// The values of `--map`.
     pub fn maps(&self) -> &[String] {
         &self.maps
     }

@@ -69,7 +69,7 @@ pub struct Places {
     pub room: Option<usize>,
 }
 
-/// What all threads of a guest share with the host.
+/// State that all threads of a guest share with the host.
 pub struct Shared {
     /// what it is called
     pub name: String,
@@ -117,7 +117,7 @@ pub(crate) struct Arrivals {
     pub(crate) polling: AtomicBool,
 }
 
-/// What a guest's system calls change.
+/// State that a guest's system calls change.
 pub struct State {
     /// its memory
     pub space: Space,

@@ -108,7 +108,7 @@ pub fn counted(kind: MapType) -> bool {
     )
 }
 
-/// What a map's type is called.
+/// Name of a map's type.
 #[must_use]
 pub fn kind(kind: MapType) -> String {
     let mut text = String::new();

@@ -79,7 +79,7 @@ pub(crate) fn of_object(program: &Program, entries: &[Entry], object: ObjectId) 
     all
 }
 
-/// Which bytes of which object a symbol is; none for those that are not read from a value.
+/// The object's bytes that a symbol stands for; none for those that are not read from a value.
 #[must_use]
 pub fn read_by(program: &Program, arena: &Arena, symbol: SymId) -> Option<(ObjectId, Range<u32>)> {
     let symbol = arena.symbol(symbol);

@@ -43,7 +43,7 @@ pub struct Difference {
     pub time: u64,
 }
 
-/// What came of holding a model against executions.
+/// Result of comparing a model with executions.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Findings {
     /// the program

@@ -8,7 +8,7 @@ use millrace_object::program::ObjectId;
 
 use crate::chart::symbols;
 
-/// What a symbol of a path stands for.
+/// Meaning of a symbol of a path.
 #[derive(Clone, Debug)]
 pub(crate) enum Stands {
     /// whether the entry of a place is there

@@ -31,7 +31,7 @@ pub struct Subject {
     pub ports: u32,
 }
 
-/// What one turn showed.
+/// Result of one turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
     /// ns a packet inside the module, the slowest twentieth of the bursts left out

@@ -80,7 +80,7 @@ impl Digests {
     }
 }
 
-/// What a guest has mapped now. A file that is not at its path any more (an upgrade has replaced it) is none: its
+/// The guest's current mappings. A file that is not at its path any more (an upgrade has replaced it) is none: its
 /// ranges come second, and all of their pages belong to the snapshot.
 ///
 /// # Errors

@@ -62,7 +62,7 @@ impl SnapshotError {
         Self::Broken(what.into())
     }
 
-    /// What to do about it.
+    /// The fix.
     #[must_use]
     pub fn help(&self) -> String {
         match self {

@@ -191,7 +191,7 @@ pub fn push(runs: &mut Vec<Run>, start: usize, pages: usize) {
     }
 }
 
-/// What two lists of runs, each in order, have in common.
+/// Intersection of two ordered lists of runs.
 #[must_use]
 pub fn within(runs: &[Run], ranges: &[Range<usize>]) -> Vec<Run> {
     let mut common = Vec::new();

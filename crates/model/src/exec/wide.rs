@@ -70,7 +70,7 @@ impl Engine<'_> {
     }
 }
 
-/// What is known of a loop before it is followed.
+/// Facts about a loop before it is followed.
 #[derive(Clone, Default)]
 pub(super) struct Turning {
     /// it comes to state objects

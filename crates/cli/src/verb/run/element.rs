@@ -107,7 +107,7 @@ impl Element {
         Ok(spec)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Function(function) => &function.name,

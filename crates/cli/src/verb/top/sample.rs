@@ -16,7 +16,7 @@ pub struct Stats {
     pub accounts: Vec<Account>,
 }
 
-/// What one worker has counted since the run began.
+/// Counts of one worker since the run began.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Account {

@@ -32,7 +32,7 @@ const TURNS: usize = 8;
 /// More states than this behind a join are taken together though they read the packet at different computed places.
 const PLACES: usize = 64;
 
-/// What is known of a join at which paths are cut.
+/// Facts about a join at which paths are cut.
 #[derive(Default)]
 pub(in crate::exec) struct Joints {
     /// how often paths have come to it together

@@ -17,7 +17,7 @@ const MOST: u32 = 4096;
 const LEAST: u32 = 32;
 const MANY: u64 = 1 << 20;
 
-/// What is under way.
+/// Work in progress.
 #[derive(Clone, Debug, Default)]
 pub(in crate::expr) struct Effort {
     depth: u32,
