@@ -402,6 +402,41 @@ fn the_command() {
 }
 
 #[test]
+fn every_kind_of_port_is_described() {
+    let text = page("ports.md");
+    // Captures have no scheme.
+    let schemes = millrace_dataplane::port::KINDS.iter().map(|k| k.scheme);
+    for scheme in schemes.filter(|s| !s.is_empty()) {
+        let row = format!("| `{scheme}:");
+        assert!(text.contains(&row), "docs/ports.md has no row `{scheme}:`");
+    }
+}
+
+#[test]
+fn every_request_of_the_control_socket_is_described() {
+    let source = include_str!("../../../control/src/answer/mod.rs");
+    let text = page("control.md");
+    let mut seen = 0;
+    // An arm of the match over requests: `"name" => …` or `"name" | "name" => …`.
+    for arm in source
+        .lines()
+        .filter_map(|l| l.split_once(" => ").map(|p| p.0.trim()))
+    {
+        for name in arm.split(" | ").filter_map(|n| n.strip_prefix('"')) {
+            seen += 1;
+            let name = name.trim_end_matches('"');
+            let there =
+                text.contains(&format!("| `{name}`")) || text.contains(&format!(", `{name}` |"));
+            assert!(
+                there,
+                "docs/control.md does not describe the request `{name}`"
+            );
+        }
+    }
+    assert!(seen >= 14, "{seen} requests: too few are seen");
+}
+
+#[test]
 fn the_operators_guide_has_every_metric() {
     let source = include_str!("../../src/metrics/families.rs");
     let text = page("operate.md");
