@@ -415,6 +415,33 @@ fn every_kind_of_port_is_described() {
 }
 
 #[test]
+fn every_reason_of_the_run_is_described() {
+    use millrace_dataplane::account;
+    let counters = include_str!("../../../dataplane/src/worker/counters.rs");
+    let text = page("troubleshooting.md");
+    // Reasons of the run itself stand one a line in a list of names.
+    let listed = counters.lines().filter_map(|l| {
+        let name = l.trim().strip_prefix('"')?.strip_suffix("\",")?;
+        name.chars()
+            .all(|c| c.is_ascii_lowercase() || c == '_')
+            .then_some(name)
+    });
+    let named = [
+        account::OVERSIZE,
+        account::NO_SUCH_PORT,
+        account::ABORTED,
+        account::NO_OTHER_PORT,
+    ];
+    let mut seen = 0;
+    for reason in listed.chain(named) {
+        seen += 1;
+        let there = text.contains(&format!("`{reason}`"));
+        assert!(there, "docs/troubleshooting.md does not explain `{reason}`");
+    }
+    assert!(seen >= 8, "{seen} reasons: too few are seen");
+}
+
+#[test]
 fn every_request_of_the_control_socket_is_described() {
     let source = include_str!("../../../control/src/answer/mod.rs");
     let text = page("control.md");
