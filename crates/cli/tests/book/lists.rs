@@ -47,12 +47,12 @@ fn kept(name: &str, cell: &str) -> String {
     last
 }
 
-/// Bytes as people read them.
+/// Bytes as people read them, with a space that does not break.
 fn size(bytes: u64) -> String {
     match bytes {
-        0..=1023 => format!("{bytes} B"),
-        1024..=1_048_575 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        0..=1023 => format!("{bytes}\u{a0}B"),
+        1024..=1_048_575 => format!("{:.1}\u{a0}KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1}\u{a0}MiB", bytes as f64 / 1_048_576.0),
     }
 }
 
@@ -88,7 +88,7 @@ fn memory(kind: &'static StateKind) -> String {
         };
         if (kind.validate)(&object).is_ok() {
             let bytes = (kind.bytes)(&object);
-            return format!("{key_bytes} + {value_bytes}: {}", size(bytes));
+            return format!("{key_bytes}\u{a0}+\u{a0}{value_bytes}: {}", size(bytes));
         }
     }
     "by its declaration".into()
