@@ -1,13 +1,14 @@
 # make demo   build, and run the firewall over the bundled capture
 # make test   every test; what is skipped is counted, with the reason
 # make lint   formatting, clippy, shell
-# make bench  the figures of docs/bench.md, as ratios in one run
+# make bench  the figures of docs/measurements/bench.md, as ratios in one run
+# make docs   the book of docs/, in target/book
 # make fuzz   every reader under a fuzzer, FUZZ_SECONDS each
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz setup-run setup-test clean
+.PHONY: help demo test lint bench docs fuzz setup-run setup-test clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -29,6 +30,9 @@ lint: setup-test
 
 bench: setup-test
 	@scripts/bench.sh
+
+docs:
+	@scripts/docs.sh
 
 fuzz: setup-test
 	@scripts/fuzz.sh $(FUZZ_SECONDS)

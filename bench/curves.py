@@ -232,8 +232,10 @@ Conditions: {facts}.
 
 Million packets a second. Figures with ~ are simulated: what was measured on the most cores that there are, times what
 the cost model says that more of them bring.
-*measured / linear* is the rate on the most cores that were measured over as many times that of one. The same as plots:
-[{os.path.basename(picture)}]({os.path.basename(picture)}), full lines measured, dashed ones simulated.
+*measured / linear* is the rate on the most cores that were measured over as many times that of one. The plots show
+the same: full lines are measured, dashed ones simulated.
+
+![Rates over cores, share of writes and churn]({os.path.basename(picture)})
 
 ### Over cores
 

@@ -2,7 +2,7 @@
 # Curves over cores: nine functions by two strategies each, the share of packets that write, churn of flows.
 #
 # Usage: shard.sh [--record] [FOLDER] [TURNS]    (out/shard, 3 turns); results: shard.json and shard.html in FOLDER,
-# and with --record the figures of docs/scaling.md, and its plots
+# and with --record the figures of docs/measurements/scaling.md, and its plots
 #
 # Measured on the cores that there are: by `millrace bench --memory`, where each worker has a processor and its
 # packets in its own memory, and, where processors are left for a NIC, by `millrace bench` on the software NIC with
@@ -13,7 +13,7 @@
 set -euo pipefail
 
 page=()
-[ "${1:-}" = --record ] && { page=(docs/scaling.md); shift; }
+[ "${1:-}" = --record ] && { page=(docs/measurements/scaling.md); shift; }
 out=${1:-out/shard}
 turns=${2:-3}
 functions=${MILLRACE_BENCH_NFS:-nop policer sbridge bridge firewall psd nat cl lb}

@@ -1,6 +1,6 @@
 //! `make bench`: what emitted code costs, against what a user would run instead. Everything is a ratio
 //! of contenders measured in turns in one run, pinned to one processor: median, and the range that
-//! four turns of five lie in. docs/bench.md says how to read it.
+//! four turns of five lie in. docs/measurements/bench.md says how to read it.
 #![allow(
     clippy::indexing_slicing,
     reason = "a benchmark that is wrong may stop"

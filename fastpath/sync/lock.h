@@ -18,7 +18,7 @@
  * written by who has all lines and read by who has one.
  *
  * Cost, uncontended: one atomic addition and one store for a reader; two atomic operations and one
- * store a core, in lines that come from these cores, for a writer. docs/bench.md has figures.
+ * store a core, in lines that come from these cores, for a writer. docs/measurements/bench.md has figures.
  *
  * For tests: MR_LOCK_DROPPED leaves writers unlocked, MR_POINT() is where a test may switch threads.
  */

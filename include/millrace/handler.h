@@ -7,7 +7,7 @@
 /* ON_PACKET(p) { … return a verdict; }  every packet, in the order of arrival; exactly one handler
  * ON_START(p)  { … }                    before the first packet
  * ON_STOP(p)   { … }                    after the last
- * EVERY(period, p) { … }                every so many nanoseconds; as many as wanted. Where no packet
+ * EVERY(period, p) { … }                every `period` nanoseconds; any number of them. Where no packet
  *                                       came for several periods it runs once for all of them
  *
  * The last three have a packet of no bytes, for p->time; its name may be left out: ON_START() { … }.

@@ -58,7 +58,7 @@ struct ipv6_transport {
 
 /* All ones if `next` is `number`, else 0, by shifts whose constant is hidden from clang, which would
  * make branches of them. The walk is arithmetic as far as it can be: every branch in it is a choice at
- * each of eight headers, and whoever follows all ways through a program has them all to follow. */
+ * each of eight headers, and an analysis of all paths has them all to follow. */
 MILLRACE_INLINE __u32 ipv6_is(__u8 next, __u8 number)
 {
 	__u64 set = 1ull << number;

@@ -117,7 +117,7 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 #define lpm_get(lpm, ...)                                                                      \
 	MILLRACE_KEYED(lpm, (MILLRACE_VALUE(lpm))millrace_lpm_get((lpm), millrace_key),        \
 		       __VA_ARGS__)
-/* Stores a copy for a prefix of so many bits; the stored value, or NULL: full, or too many bits. */
+/* Stores a copy for a prefix of `bits` bits; the stored value, or NULL: full, or too many bits. */
 #define lpm_put(lpm, k, bits, ...)                                                             \
 	({                                                                                     \
 		const typeof(*(lpm)->key) *millrace_key = (k);                                 \

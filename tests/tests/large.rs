@@ -1,6 +1,6 @@
 //! A program of 48,000 instructions, the size of the largest public one, is checked, emitted and compiled
 //! in bounded time: processor time, of this process and of the compilers it starts, since other tests run
-//! beside this one. The limits are twice what docs/public-objects.md promises, for slow machines.
+//! beside this one. The limits are twice what docs/measurements/public-objects.md promises, for slow machines.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;

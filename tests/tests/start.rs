@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use millrace_tests::command::{json, millrace, nfs};
 
-/// The bars of docs/bench.md, with room for a loaded machine: the benchmark holds the tight ones.
+/// The bars of docs/measurements/bench.md, with room for a loaded machine: the benchmark holds the tight ones.
 const COLD: Duration = Duration::from_secs(6);
 const WARM: Duration = Duration::from_millis(250);
 

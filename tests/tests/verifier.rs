@@ -1,5 +1,5 @@
 //! The checker against the verdicts of two others: the kernel's verifier, on its own self-tests, and PREVAIL,
-//! on its samples. Neither suite is part of this repository; docs/verifier-tests.md says how to get and compile
+//! on its samples. Neither suite is part of this repository; docs/measurements/verifier-tests.md says how to get and compile
 //! them.
 //!
 //! Every difference is explained in `tests/verifier`; one that is not, and an explanation of one that is no

@@ -34,7 +34,7 @@ pub struct Element {
     pub what: What,
 }
 
-/// What an element is.
+/// Kind of an element.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// a function

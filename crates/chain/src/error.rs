@@ -1,8 +1,8 @@
-//! What is wrong with a description: where, what, and what to do.
+//! Errors in a description: place, cause, fix.
 
 use std::path::PathBuf;
 
-/// What is wrong with a description.
+/// An error in a description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", place(.file, .line))]
 pub struct ChainError {

@@ -201,7 +201,7 @@ fn element(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Element,
     Ok(Element { name, line, what })
 }
 
-/// What a function or a program is called: the last part of its path, without an ending.
+/// Name of a function or a program: the last part of its path, without an ending.
 #[must_use]
 pub fn stem(word: &str) -> String {
     let path = Path::new(word.trim_end_matches('/'));

@@ -11,7 +11,7 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// What is wrong, in which line, and what to do.
+/// An error with its line and its fix.
 pub struct Wrong {
     pub line: Option<usize>,
     pub what: String,
@@ -56,7 +56,7 @@ impl Source<'_> {
         table.ok_or_else(|| self.kind(key, value, "a table"))
     }
 
-    /// What a person writes as a value on a command line: a text, a number, true or false.
+    /// A value as written on a command line: a text, a number, true or false.
     pub fn scalar(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),

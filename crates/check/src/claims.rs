@@ -1,6 +1,6 @@
-//! What a proof claims of registers and stack slots before each step, for whoever runs the program and wants to see it
-//! hold: the reference interpreter, and emitted code that checks itself. Gathered only if somebody asks
-//! (`Options::claims`): a proof needs none of it any more when it is done.
+//! The claims of a proof about registers and stack slots before each step, for executions that verify them: the
+//! reference interpreter, and emitted code that checks itself. Gathered on request only (`Options::claims`): a finished
+//! proof needs none of it.
 
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::ObjectId;
@@ -9,7 +9,7 @@ use crate::domain::{Region, Scalar, Value};
 use crate::facts::{FrameId, StepId};
 use crate::state::{FrameState, STACK};
 
-/// What a register or a slot holds.
+/// Contents of a register or a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// nobody has been there; the bottom of joins
@@ -31,7 +31,7 @@ pub enum Claim {
     },
 }
 
-/// What a pointer points into.
+/// Memory that a pointer leads into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// the context
@@ -47,7 +47,7 @@ pub enum Place {
 }
 
 impl Claim {
-    /// What one visit claims.
+    /// Claim of one visit.
     #[must_use]
     pub fn of(value: &Value) -> Self {
         let p = match value {
@@ -75,7 +75,7 @@ impl Claim {
         }
     }
 
-    /// What two visits claim together.
+    /// Joint claim of two visits.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         use Claim::{Any, Number, Pointer, Unvisited};
@@ -124,7 +124,7 @@ impl Claim {
     }
 }
 
-/// What is claimed before one step.
+/// Claims before one step.
 #[derive(Clone, Debug)]
 pub struct At {
     /// of `r0` to `r10` of the step's frame
@@ -163,7 +163,7 @@ impl At {
     }
 }
 
-/// What a flow claims, by step.
+/// Claims of a flow, by step.
 #[derive(Clone, Debug, Default)]
 pub struct Claims(Vec<At>);
 
@@ -181,7 +181,7 @@ impl Claims {
         }
     }
 
-    /// What is claimed before a step; none if nobody has been there.
+    /// Claims before a step; none if it was not visited.
     #[must_use]
     pub fn before(&self, at: StepId) -> Option<&At> {
         self.0.get(at.0).filter(|step| step.visited)

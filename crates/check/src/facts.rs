@@ -1,4 +1,4 @@
-//! What the proof learned, step by step: the input of `emit` and `model`.
+//! The facts of a proof, step by step: the input of `emit` and `model`.
 //!
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
@@ -98,7 +98,7 @@ pub struct Frame {
     pub expansion: Option<Expansion>,
 }
 
-/// What a call is that is laid out as a frame (`driver`).
+/// Kind of a call that is laid out as a frame (`driver`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Expansion {
     /// the helper's number
@@ -176,7 +176,7 @@ pub enum Op {
     Exit,
 }
 
-/// What a register holds.
+/// Contents of a register.
 ///
 /// Kinds say what may be *read*: for a register that no later instruction reads before writing it,
 /// the kind is of no meaning. The number 0 is also the null pointer: joined with [`Kind::Value`],
@@ -226,7 +226,7 @@ pub enum Kind {
     Mixed,
 }
 
-/// What a load, store or atomic touches.
+/// Target of a load, store or atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Access {
     /// a field of the context, see `ContextField`
@@ -264,7 +264,7 @@ pub struct Extent {
     pub to: u32,
 }
 
-/// What an argument of a helper call is.
+/// Kind of an argument of a helper call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum ArgFact {
     /// a number; the constant when it is the same in all executions
@@ -289,7 +289,7 @@ pub enum ArgFact {
     Null,
 }
 
-/// Which outcomes of a branch can happen.
+/// Possible outcomes of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Outcomes {
     /// the condition can hold
@@ -313,7 +313,7 @@ pub struct Refusal {
     pub rule: &'static str,
     /// what was wrong, with the value range that broke the rule
     pub reason: String,
-    /// the smallest change that would mend it
+    /// the smallest change that would fix it
     pub remedy: String,
 }
 

@@ -1,4 +1,4 @@
-//! What every rule has at hand: the program, the flow, and where facts are gathered.
+//! The context of every rule: the program, the flow, and where facts are gathered.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};

@@ -12,7 +12,7 @@ pub struct Fault {
     pub rule: Rule,
     /// what is wrong, with the value range
     pub reason: String,
-    /// the smallest change that mends it
+    /// the smallest change that fixes it
     pub remedy: String,
 }
 

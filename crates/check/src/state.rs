@@ -1,5 +1,5 @@
-//! What is known at one point of one way through the program: every active frame's registers and
-//! stack, what the comparisons so far have proved about the packet, and which records are held.
+//! The knowledge at one point of one path through the program: every active frame's registers and stack, what the
+//! comparisons so far have proved about the packet, and which records are held.
 
 use std::rc::Rc;
 
@@ -174,7 +174,7 @@ impl FrameState {
         }
     }
 
-    /// What initialised bytes hold, if it is one value or parts of numbers; none if a part of a
+    /// Contents of initialised bytes, if they are one value or parts of numbers; none if a part of a
     /// pointer is among them.
     #[must_use]
     pub fn load(&self, at: u16, size: u8) -> Option<Value> {

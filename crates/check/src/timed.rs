@@ -1,5 +1,5 @@
-//! Which functions timers call: what proven flows hand to `bpf_timer_set_callback`, and what those
-//! functions hand to it in turn.
+//! The functions that timers call: what proven flows hand to `bpf_timer_set_callback`, and what those functions hand
+//! to it in turn.
 
 use millrace_object::program::Program;
 

@@ -1,4 +1,4 @@
-//! What an object may take: the switches of every verb that reads one, and what they come to.
+//! The budget of an object: the switches of every verb that reads one, and their values.
 
 use std::sync::OnceLock;
 use std::time::Duration;

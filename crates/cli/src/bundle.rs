@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 /// Bytes of a manifest, at most.
 const MOST_MANIFEST: u64 = 1 << 20;
 
-/// What a bundle says of itself.
+/// Manifest of a bundle.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     /// of this format

@@ -1,4 +1,4 @@
-//! What a person is told when something cannot be done: what was wrong, and what to do.
+//! Failures of the command: what was wrong, and what to do.
 
 use std::fmt::Display;
 

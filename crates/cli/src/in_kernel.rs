@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The number of the helper that redirects to an interface.
 const REDIRECT: u32 = 23;
 
-/// What is asked for.
+/// The request.
 pub struct Asked<'a> {
     /// the function
     pub function: &'a Function,

@@ -1,4 +1,4 @@
-//! What a run has to do with the world besides packets: its control socket and its pinned maps.
+//! The connections of a run to the outside besides packets: its control socket and its pinned maps.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +41,7 @@ pub struct Outside {
     pin_all: bool,
 }
 
-/// What is open for a run.
+/// Resources that are open for a run.
 #[derive(Default)]
 pub struct Opened {
     /// what is there at start
@@ -146,7 +146,7 @@ impl Outside {
         Ok(pins)
     }
 
-    /// What `--map` says.
+    /// The values of `--map`.
     pub fn maps(&self) -> &[String] {
         &self.maps
     }

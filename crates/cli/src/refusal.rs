@@ -1,4 +1,4 @@
-//! Refusals as people read them: the author's own line, what broke, what mends it.
+//! Refusals as people read them: the author's own line, the cause, the fix.
 
 use std::io::Read;
 use std::path::Path;

@@ -17,7 +17,7 @@ use crate::wiring::{self, Words, port_failure};
 /// Bursts of packets that a worker may have lent to others.
 const LENT: usize = 8;
 
-/// What the words ask for.
+/// The request of a command line.
 pub struct Asked<'a> {
     /// `--in`, `--out`, `--split` and `--pass`
     pub words: Words<'a>,

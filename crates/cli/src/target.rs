@@ -1,4 +1,4 @@
-//! Which running function is meant: `--run NAME` or `--control PATH`.
+//! The running function that a command addresses: `--run NAME` or `--control PATH`.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ impl Target {
 }
 
 impl Failure {
-    /// What a run says is wrong. That there is no such entry, or that something is refused, is an answer
+    /// An error that a run reports. That there is no such entry, or that something is refused, is an answer
     /// (exit status 1); all else is wrong use.
     pub fn control(trouble: Trouble) -> Self {
         let failure = Self {

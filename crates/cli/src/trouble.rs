@@ -1,4 +1,4 @@
-//! What the stages find wrong, as failures of the command.
+//! Errors of the stages as failures of the command.
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// What a word names.
+/// Kind of thing that a word names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
     /// C in either dialect

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: a file a subject. Run those of one with
 //! `cargo test -p millrace-cli --test it SUBJECT::`.
 mod bench;
+mod book;
 mod budgets;
 mod chains;
 mod changes;

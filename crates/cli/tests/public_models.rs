@@ -1,4 +1,4 @@
-//! docs/public-models.md against the objects themselves, which are those in the folder $MILLRACE_OBJECTS; none
+//! docs/measurements/public-models.md against the objects themselves, which are those in the folder $MILLRACE_OBJECTS; none
 //! is part of this repository. MILLRACE_BLESS=1 writes the table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -164,5 +164,5 @@ fn the_document_says_what_is_exhaustive() {
         return;
     };
     let expected = table(Path::new(&folder));
-    generated("public-models.md", &expected, steady);
+    generated("measurements/public-models.md", &expected, steady);
 }

@@ -1,4 +1,4 @@
-//! docs/public-objects.md against the objects themselves, which are those in the folder
+//! docs/measurements/public-objects.md against the objects themselves, which are those in the folder
 //! $MILLRACE_OBJECTS; none is part of this repository. MILLRACE_BLESS=1 writes the table. And, whatever is
 //! there, what `check` says of a folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -63,7 +63,7 @@ fn the_document_says_what_is_admitted() {
             .args(["--capacity", "*=64"]),
     );
     let expected = table(&found);
-    generated("public-objects.md", &expected, str::to_owned);
+    generated("measurements/public-objects.md", &expected, str::to_owned);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! What a chain that can be changed is changed with: what makes new elements, how a port is named, and what of a
-//! state can be kept.
+//! Changes of a running chain: making elements, naming ports, keeping state.
 
 use millrace_dataplane::worker::Link;
 use millrace_dataplane::worker::topology::{End, Topology, TopologyError};
@@ -99,7 +98,7 @@ pub fn end(list: &[Element], topology: &Topology, text: &str, usual: u32) -> Res
     Ok(End::Element { element, port })
 }
 
-/// What is wrong with a topology, in the elements' names.
+/// Error of a topology, in the elements' names.
 #[must_use]
 pub fn wrong(error: &TopologyError, list: &[Element]) -> Trouble {
     let name = |element: &usize| {
@@ -136,7 +135,7 @@ pub fn wrong(error: &TopologyError, list: &[Element]) -> Trouble {
     Trouble::new("refused", what).help(help)
 }
 
-/// What a function keeps of the state of the one whose place it takes.
+/// State that a function keeps of the one that it replaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// objects that are kept: their index before and now
@@ -145,7 +144,7 @@ pub struct Kept {
     pub lost: Vec<(String, String)>,
 }
 
-/// Which objects of a function are kept by another that takes its place.
+/// Objects of a function that its replacement keeps.
 #[must_use]
 pub fn kept(old: &Exposed, new: &Exposed) -> Kept {
     let mut kept = Kept::default();

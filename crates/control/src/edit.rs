@@ -92,7 +92,7 @@ impl Change {
     }
 }
 
-/// What a batch has done.
+/// Result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// entries written
@@ -159,7 +159,7 @@ pub fn apply(
     Ok((copies, parts))
 }
 
-/// What was done on all workers: elements that are divided are alike on them again, until packets change them.
+/// Reports edits done on all workers: elements that are divided are alike on them again, until packets change them.
 pub fn told(changes: &[Change], exposed: &Exposed) {
     for change in changes {
         let object = change.object();

@@ -1,4 +1,5 @@
-//! What runs, as requests name it: the elements of a chain, with the objects and parameters of its functions.
+//! The running elements, as requests name them: the elements of a chain, with the objects and parameters of its
+//! functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

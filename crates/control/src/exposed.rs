@@ -13,7 +13,7 @@ use crate::nested;
 use crate::trouble::Trouble;
 use crate::value;
 
-/// What is known of a function besides its code.
+/// Facts about a function besides its code.
 pub struct Exposed {
     /// of the function
     pub name: String,
@@ -254,7 +254,7 @@ impl Exposed {
         )
     }
 
-    /// What an object is; `entries` of all workers together and of each, where that was counted.
+    /// Description of an object; `entries` of all workers together and of each, where that was counted.
     #[must_use]
     pub fn describe(&self, object: usize, entries: Option<u64>, each: &[Option<u64>]) -> Value {
         let Ok(info) = self.info(object) else {
@@ -286,7 +286,7 @@ impl Exposed {
         described
     }
 
-    /// What the module says of an object.
+    /// The module's description of an object.
     ///
     /// # Errors
     /// There is no such object.

@@ -18,7 +18,7 @@ pub fn holds_maps(info: &ObjectInfo) -> bool {
     matches!(info.kind.as_str(), "array_of_maps" | "hash_of_maps")
 }
 
-/// What one entry asks for: the map under the key and, if it is made here, its entries.
+/// The request of one entry: the map under the key and, if it is made here, its entries.
 ///
 /// # Errors
 /// What is wrong with the entry, in words.

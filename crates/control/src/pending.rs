@@ -1,4 +1,4 @@
-//! Jobs that wait in a worker's mailbox, and how long whoever posts one waits for it.
+//! Jobs that wait in a worker's mailbox, and how long their senders wait for them.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, mpsc};

@@ -78,7 +78,7 @@ impl Pins {
         })
     }
 
-    /// What the maps held at the end of the last run.
+    /// Contents of the maps at the end of the last run.
     ///
     /// # Errors
     /// A file is malformed, or its entries do not fit the map as it is declared now.
@@ -101,7 +101,7 @@ impl Pins {
         Ok(entries)
     }
 
-    /// What is to be done at the end of the run: everything is written. What fails is in `failures`.
+    /// The job at the end of the run: writes everything. Errors go to `failures`.
     #[must_use]
     pub fn keep(self, exposed: Arc<Exposed>, failures: Arc<std::sync::Mutex<Vec<Trouble>>>) -> Job {
         Box::new(move |desk| {

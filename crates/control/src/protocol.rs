@@ -12,7 +12,7 @@ pub const VERSION: u32 = 1;
 /// The longest request, bytes with the line's end.
 pub const MOST_REQUEST: usize = 1 << 20;
 
-/// What edits may wait for the rest of them, over all clients, bytes.
+/// Most bytes of edits that wait for the rest of them, over all clients.
 pub const MOST_STAGED: usize = 64 << 20;
 
 /// Entries in one answer.
@@ -62,7 +62,7 @@ pub struct Request {
     pub more: bool,
 }
 
-/// What is to be done with a chain.
+/// A request to change a chain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainRequest {
@@ -103,7 +103,7 @@ pub struct ChainRequest {
     pub anew: bool,
 }
 
-/// What is to be done with packet classes.
+/// A request about packet classes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassRequest {

@@ -1,4 +1,4 @@
-//! What is wrong, and what to do: for a person, and over the socket.
+//! Errors with their fix, for a person and over the socket.
 
 use std::fmt::{self, Display};
 

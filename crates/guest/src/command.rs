@@ -17,7 +17,7 @@ pub const READY: Duration = Duration::from_secs(30);
 /// How often a snapshot is taken where they are asked for, unless said otherwise.
 pub const EVERY: Duration = Duration::from_secs(10);
 
-/// What becomes of packets when a guest has failed, until it has been started again, if it is.
+/// Fate of packets after a guest has failed, until it is started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failing {
     /// they pass it by
@@ -26,7 +26,7 @@ pub enum Failing {
     Drop,
 }
 
-/// What is run, and with what.
+/// The program and its options.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     /// what it is called in reports: the file's name

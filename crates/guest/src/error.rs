@@ -60,7 +60,7 @@ pub enum GuestError {
 }
 
 impl GuestError {
-    /// What to do about it.
+    /// The fix.
     #[must_use]
     pub fn help(&self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! What a guest that polls has made of a burst's packets, taken back when it asks for more.
+//! Fates of a burst's packets in a polling guest, collected when it asks for more.
 
 use crate::hosted::Hosted;
 use crate::port::{DROP, KEEP, ON, OUT, Packet};

@@ -1,4 +1,4 @@
-//! What a guest failed of: signal, address, where in which file, and who called whom.
+//! The cause of a guest's failure: signal, address, where in which file, and who called whom.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};

@@ -12,7 +12,7 @@ use crate::slot::PAGE;
 /// The most address space that one file may want.
 const LARGEST: usize = 1 << 30;
 
-/// What the headers of a program say.
+/// The headers of a program.
 #[derive(Debug)]
 pub struct Headers {
     pub(crate) entry: usize,

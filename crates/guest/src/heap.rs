@@ -37,8 +37,8 @@ pub fn prepare(space: &mut Space, length: usize) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What has glibc's malloc take everything from that heap: no mappings of their own for large blocks, one arena, and
-/// nothing given back.
+/// Settings that make glibc's malloc take everything from that heap: no mappings of their own for large blocks, one
+/// arena, and nothing given back.
 #[must_use]
 pub fn tunables(length: usize) -> String {
     format!(

@@ -39,7 +39,7 @@ pub struct Hosted {
 }
 
 impl Hosted {
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
@@ -63,7 +63,7 @@ impl Hosted {
         self.over.as_ref()
     }
 
-    /// What it asked for and did not get, and how often.
+    /// Denied requests, and how often.
     #[must_use]
     pub fn notes(&self) -> Vec<(String, u64)> {
         self.shared

@@ -10,7 +10,7 @@ use crate::space::{Space, pages};
 /// Errors are the kernel's numbers, as a guest gets them.
 pub type Errno = i32;
 
-/// What is to be mapped.
+/// A mapping to be made.
 pub struct Mapping {
     /// where; in the slot
     pub start: usize,

@@ -37,7 +37,7 @@ const GROWTH: u32 = 128;
 /// How long a guest may take to notice that its input has ended.
 const NOTICE: Duration = Duration::from_secs(3);
 
-/// What is known of such a guest.
+/// State of a polling guest.
 #[derive(Debug, Default)]
 pub(crate) struct Polling {
     /// its threads that ask for packets, in the order that they run in

@@ -63,7 +63,7 @@ impl Preloads {
         self.files.len() > 1
     }
 
-    /// What `LD_PRELOAD` is to be.
+    /// The value of `LD_PRELOAD`.
     #[must_use]
     pub fn variable(&self) -> String {
         let paths: Vec<&str> = self.files.iter().map(|(path, _)| *path).collect();

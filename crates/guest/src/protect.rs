@@ -126,7 +126,7 @@ impl Domain {
         rights(self.key, ALTERNATE.load(Ordering::Relaxed))
     }
 
-    /// What this protects, and how well.
+    /// The protection, and its limits.
     #[must_use]
     pub fn protection(&self) -> Protection {
         let users = USERS.lock().unwrap_or_else(PoisonError::into_inner);

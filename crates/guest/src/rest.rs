@@ -37,7 +37,7 @@ pub struct Parked {
     pub extended: Vec<u8>,
 }
 
-/// What threads look at, and where they leave their registers.
+/// State that threads read, and where they leave their registers.
 #[derive(Default)]
 pub struct Rest {
     wanted: AtomicBool,

@@ -75,7 +75,7 @@ impl Saver {
         (self.taken > 0).then(|| self.file.clone())
     }
 
-    /// What there is to tell. A snapshot that is under way is waited for.
+    /// The report. A snapshot that is under way is waited for.
     #[must_use]
     pub fn told(mut self) -> String {
         self.note();

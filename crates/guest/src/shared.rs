@@ -1,4 +1,4 @@
-//! What all threads of a guest share with the host, and how its threads run.
+//! State that all threads of a guest share with the host, and the scheduling of its threads.
 //!
 //! Each of a guest's threads runs on a thread of the host's. The one that first asks for packets becomes the
 //! packets' own: its context is kept, the thread of the host's that ran it ends, and from then on the worker runs
@@ -69,7 +69,7 @@ pub struct Places {
     pub room: Option<usize>,
 }
 
-/// What all threads of a guest share with the host.
+/// State that all threads of a guest share with the host.
 pub struct Shared {
     /// what it is called
     pub name: String,
@@ -117,7 +117,7 @@ pub(crate) struct Arrivals {
     pub(crate) polling: AtomicBool,
 }
 
-/// What a guest's system calls change.
+/// State that a guest's system calls change.
 pub struct State {
     /// its memory
     pub space: Space,

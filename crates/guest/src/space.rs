@@ -1,4 +1,4 @@
-//! What is mapped in a slot: placement, and what it costs.
+//! The mappings of a slot: placement and cost.
 //!
 //! A guest maps memory by its own malloc and its own dynamic loader; here each mapping gets a place in the slot and
 //! is counted against the guest's budget. What is unmapped goes back to having no access, so that nothing else of

@@ -3,7 +3,7 @@
 use crate::load::Image;
 use crate::slot::PAGE;
 
-/// What stands on it.
+/// Contents of the initial stack.
 pub struct Start<'a> {
     /// arguments, the program's name first
     pub arguments: &'a [String],

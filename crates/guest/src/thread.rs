@@ -1,4 +1,4 @@
-//! What a kernel thread of the host needs to run guests: GS, an alternate stack, a seccomp filter.
+//! The state of a kernel thread of the host that runs guests: GS, an alternate stack, a seccomp filter.
 //!
 //! A thread is made ready at its first guest and stays so until it ends, because a filter cannot be taken off.
 

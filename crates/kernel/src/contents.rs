@@ -1,4 +1,4 @@
-//! What maps hold: at start from files, at the end for the account.
+//! The contents of maps: from files at start, for the account at the end.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
@@ -108,7 +108,7 @@ pub fn counted(kind: MapType) -> bool {
     )
 }
 
-/// What a map's type is called.
+/// Name of a map's type.
 #[must_use]
 pub fn kind(kind: MapType) -> String {
     let mut text = String::new();

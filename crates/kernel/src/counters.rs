@@ -93,7 +93,7 @@ impl Counters {
         })
     }
 
-    /// What is to be attached.
+    /// The program to attach.
     pub fn program(&self) -> BorrowedFd<'_> {
         self.program.fd()
     }
@@ -112,7 +112,7 @@ impl Counters {
         Ok(row)
     }
 
-    /// What has happened so far, in the terms of other ports.
+    /// The account so far, in the terms of other ports.
     pub fn account(&self, words: &[&str]) -> Result<Account, PortError> {
         let mut account = Account::default();
         let mut redirected = PortAccount {

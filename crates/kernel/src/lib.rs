@@ -89,7 +89,7 @@ impl Kernel {
         self.places.iter().try_for_each(Place::look)
     }
 
-    /// What has happened so far: fates by verdict, a row for each port, and one for what was redirected.
+    /// The account so far: fates by verdict, a row for each port, and one for what was redirected.
     ///
     /// # Errors
     /// The counters cannot be read.

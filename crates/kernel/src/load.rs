@@ -18,7 +18,7 @@ pub struct Content {
     pub value: Vec<u8>,
 }
 
-/// What is to run.
+/// The function to run.
 pub struct Wanted<'a> {
     /// the object file
     pub object: &'a Path,

@@ -14,7 +14,7 @@ use crate::observe::{self, Observed};
 use crate::solver::Oracle;
 use crate::{kinds, sums, writers};
 
-/// What may happen to an object.
+/// Accesses that may happen to an object.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     read: bool,

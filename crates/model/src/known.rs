@@ -1,5 +1,5 @@
-//! What a guard fixes: the values that bytes of the packet, and the port, can have. Where paths merged, a
-//! guard has alternatives; what holds in each of them holds.
+//! Values that a guard fixes: those that bytes of the packet, and the port, can have. Where paths merged, a guard has
+//! alternatives; what holds in each of them holds.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ pub enum Of {
 /// The values that each can have; what is not there can have any.
 pub type Known = BTreeMap<Of, Set>;
 
-/// What was worked out before.
+/// Results of earlier work.
 #[derive(Default)]
 pub struct Memory {
     /// by arena, condition and whether it holds
@@ -63,7 +63,7 @@ fn either(a: &Known, b: &Known) -> Known {
 }
 
 impl Memory {
-    /// What a condition fixes, or its contrary.
+    /// Values that a condition, or its negation, fixes.
     pub fn of(&self, arena: &Arena, e: ExprId, holds: bool) -> Rc<Known> {
         let key = |(e, holds): &(ExprId, bool)| (arena.identity(), *e, *holds);
         if self.conditions.borrow().len() > REMEMBERED {
@@ -110,7 +110,7 @@ impl Memory {
         all.get(&key(&(e, holds))).cloned().unwrap_or_default()
     }
 
-    /// What conditions fix that all hold.
+    /// Values that conditions fix together.
     #[must_use]
     pub fn all(&self, arena: &Arena, guard: &[ExprId]) -> Rc<Known> {
         let mut last = self.last.borrow_mut();

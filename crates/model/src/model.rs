@@ -13,7 +13,7 @@ use crate::observe::Observed;
 use crate::sums::Parts;
 use crate::writers::Writer;
 
-/// What one access does to its object.
+/// Effect of one access on its object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
@@ -55,7 +55,7 @@ impl Outcome {
     }
 }
 
-/// What a path ends with.
+/// End of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
     /// a number of 32 bits
@@ -139,7 +139,7 @@ pub struct Entry {
     pub took: Took,
 }
 
-/// What an execution took.
+/// Cost of an execution.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Took {
     /// instructions followed
@@ -199,7 +199,7 @@ pub struct Object {
     pub observed: Observed,
 }
 
-/// What a program can do.
+/// The model of a program.
 #[derive(Clone)]
 pub struct Model {
     /// the program's name

@@ -1,4 +1,4 @@
-//! What the symbols of state are names of, and what the author calls the bytes of keys and values.
+//! Names: of the symbols of state, and of the bytes of keys and values as the author calls them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use millrace_object::types::{EntryTypes, Type};
 
 use crate::report::clean;
 
-/// What a symbol of state stands for.
+/// Meaning of a symbol of state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// bytes of a value as they were before the path wrote
@@ -74,7 +74,7 @@ pub struct Member {
     pub network: bool,
 }
 
-/// What an object's entries are made of.
+/// Layout of an object's entries.
 #[derive(Clone, Default, Debug)]
 pub struct Parts {
     /// the object's name

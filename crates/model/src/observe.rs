@@ -21,7 +21,7 @@ use crate::expr::{Arena, ExprId, Node, Origin, SymId};
 use crate::model::{Effect, Entry, Path, Verdict};
 use crate::weaken::weak;
 
-/// What of an object as it was before a packet shows in that packet's results.
+/// Observable parts of an object as it was before a packet, in that packet's results.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Observed {
     /// bits of its values, whichever entry they are of: byte n has those from 8 n on, its lowest first
@@ -272,7 +272,7 @@ pub(crate) fn of(program: &Program, entry: &Entry) -> Vec<Observed> {
     all
 }
 
-/// What a path can tell of the core that runs it.
+/// Dependence of a path on the core that runs it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Surroundings {
     /// the number of the processor
@@ -281,7 +281,7 @@ pub struct Surroundings {
     pub queue: bool,
 }
 
-/// What of the core shows in an entry's results, or in what it stores, when there are so many: a question that all of
+/// Dependence on the core in an entry's results, or in what it stores, when there are so many: a question that all of
 /// them answer alike, as whether the processor's number is below a greater one, is none.
 #[must_use]
 pub fn surroundings(entry: &mut Entry, cores: u32) -> Surroundings {

@@ -42,7 +42,7 @@ impl Word {
     }
 }
 
-/// What packets leave in an object of which each core may have a part of its own.
+/// Contents that packets leave in an object of which each core may have its own part.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Parts {
     /// numbers that are only added to

@@ -1,4 +1,4 @@
-//! What can have made the bytes that a path reads from state: the writes of all paths of all entries to that
+//! The possible writers of the bytes that a path reads from state: the writes of all paths of all entries to that
 //! object, and nothing else but the host's own settings and what is there at start.
 //!
 //! A symbol `flows#1[0..8]` is eight bytes of some entry of `flows` as an earlier packet left them. Which
@@ -79,7 +79,7 @@ pub(crate) fn of_object(program: &Program, entries: &[Entry], object: ObjectId) 
     all
 }
 
-/// Which bytes of which object a symbol is; none for those that are not read from a value.
+/// The object's bytes that a symbol stands for; none for those that are not read from a value.
 #[must_use]
 pub fn read_by(program: &Program, arena: &Arena, symbol: SymId) -> Option<(ObjectId, Range<u32>)> {
     let symbol = arena.symbol(symbol);

@@ -55,7 +55,7 @@ pub struct Address {
     pub link: bool,
 }
 
-/// What a route does with packets; the numbers are those of linux/rtnetlink.h.
+/// Type of a route; the numbers are those of linux/rtnetlink.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// sends them to a next hop

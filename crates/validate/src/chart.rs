@@ -1,4 +1,4 @@
-//! Which path's guard holds of what is really there.
+//! Selection of the path whose guard holds in an execution.
 //!
 //! Symbols of a path are looked up in the packet, the state before and the answers of helpers: the n-th entry
 //! that a path touches has the key that the path says, evaluated, and what is under that key decides
@@ -42,7 +42,7 @@ pub struct Chart<'a> {
     plain: Vec<bool>,
 }
 
-/// What was there before an execution.
+/// State before an execution.
 pub struct Before<'a> {
     /// the value under a key
     pub value: &'a Lookup<'a>,
@@ -53,7 +53,7 @@ pub struct Before<'a> {
 }
 
 impl Before<'_> {
-    /// What was under a key.
+    /// Value under a key before.
     #[must_use]
     pub fn at(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
         match self.log.before.get(&(object, key.to_vec())) {
@@ -200,7 +200,7 @@ impl<'a> Chart<'a> {
         self.plain.get(e.0 as usize).copied().unwrap_or(false)
     }
 
-    /// What comes in, as numbers.
+    /// Input of an execution, as numbers.
     #[must_use]
     pub fn base(&self, program: &Program, trial: &Trial) -> Assignment {
         let arena = &self.entry.arena;

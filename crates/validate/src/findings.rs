@@ -1,4 +1,4 @@
-//! What came of it, for people and as JSON.
+//! The result, for people and as JSON.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ pub struct Difference {
     pub time: u64,
 }
 
-/// What came of holding a model against executions.
+/// Result of comparing a model with executions.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Findings {
     /// the program

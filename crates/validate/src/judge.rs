@@ -9,7 +9,7 @@ use crate::predict::{Disagreement, Was, compare, predict};
 use crate::trial::Trial;
 use crate::turns::{Seen, fits, settle};
 
-/// What came of one execution.
+/// Result of one execution.
 #[derive(Clone, Default, Debug)]
 pub struct Judged {
     /// the path that was taken; none if no guard holds, or several do

@@ -16,7 +16,7 @@ const RECORD: u64 = 16;
 /// Objects of more entries are compared only where something happened to them.
 const LISTED: u64 = 1 << 17;
 
-/// What happened, when both agreed.
+/// The execution, when both agreed.
 #[derive(Clone, Debug)]
 pub struct Happened {
     /// the packet's fate; aborted for an entry that takes none

@@ -1,4 +1,4 @@
-//! What a path says that happens, in numbers; and whether it did.
+//! The prediction of a path in numbers, and its comparison with an execution.
 
 use millrace_dataplane::packet::Fate;
 use millrace_model::exec::{Presence, Target};
@@ -13,7 +13,7 @@ use crate::pair::{self, Happened, hex, shown};
 use crate::trial::{Lookup, Trial, takes_packets};
 use crate::turns::has_turns;
 
-/// What was in state before.
+/// State before the execution.
 pub struct Was<'a> {
     /// the value under a key
     pub value: &'a Lookup<'a>,
@@ -53,7 +53,7 @@ pub struct Access {
     pub outcome: Option<&'static str>,
 }
 
-/// What a path says.
+/// Prediction of a path.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// the fates of which its is one; none for an entry that takes no packet, and where another program decides
@@ -85,7 +85,7 @@ pub struct Disagreement {
     pub happened: String,
 }
 
-/// What a path says under an assignment, of what was there before.
+/// Prediction of a path under an assignment, from the state before.
 #[must_use]
 pub fn predict(
     program: &Program,
@@ -285,7 +285,7 @@ pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Opt
     }
 }
 
-/// What did not happen as predicted. `after` is what is under a key now.
+/// Differences from the prediction. `after` gives the value under a key now.
 #[must_use]
 pub fn compare(
     program: &Program,

@@ -1,4 +1,4 @@
-//! What the symbols of a path stand for, from their names and from where the path has them.
+//! The meaning of a path's symbols, from their names and from where the path has them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use millrace_object::program::ObjectId;
 
 use crate::chart::symbols;
 
-/// What a symbol of a path stands for.
+/// Meaning of a symbol of a path.
 #[derive(Clone, Debug)]
 pub(crate) enum Stands {
     /// whether the entry of a place is there

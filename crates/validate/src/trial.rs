@@ -2,7 +2,7 @@
 
 use millrace_object::program::{ObjectId, Program, Role};
 
-/// What comes in.
+/// Input of an execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trial {
     /// index of the entry in `Program::entries`
@@ -68,7 +68,7 @@ pub enum Seed {
     },
 }
 
-/// What is under a key of an object, at some moment.
+/// Lookup of the value under a key of an object, at some moment.
 pub type Lookup<'a> = dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>> + 'a;
 
 /// Content of a global at start, parameters among them.
@@ -99,7 +99,7 @@ pub fn with_contents(program: &Program, contents: &[Content]) -> Program {
     program
 }
 
-/// What a global holds at start.
+/// Contents of a global at start.
 #[must_use]
 pub fn content(program: &Program, object: ObjectId) -> Vec<u8> {
     let object = program.objects.get(object.0);

@@ -1,5 +1,5 @@
 //! Programs of xdp-tools, xdp-tutorial and goebpf doing what they are for, on the bundled capture, with the
-//! commands of docs/public-objects.md: what is to come out is worked out here, from the capture alone.
+//! commands of docs/measurements/public-objects.md: what is to come out is worked out here, from the capture alone.
 //!
 //! The objects are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

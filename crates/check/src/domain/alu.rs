@@ -1,4 +1,4 @@
-//! What each arithmetic instruction does to the numbers a register may hold.
+//! The effect of each arithmetic instruction on the numbers of a register.
 
 use millrace_object::insn::{AluOp, ByteOrder, Size, Width};
 

@@ -1,4 +1,4 @@
-//! What a branch teaches about the numbers that it compares.
+//! Refinement of numbers by the branch that compares them.
 
 use millrace_object::insn::{Condition, Width};
 

@@ -1,4 +1,4 @@
-//! What a register or a stack slot may hold: the abstract values, their operations and their order.
+//! The abstract values of registers and stack slots, their operations and their order.
 
 pub mod alu;
 pub mod assume;

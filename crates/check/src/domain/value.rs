@@ -1,4 +1,4 @@
-//! What a register or an 8-byte stack slot holds: nothing, a number, or a pointer.
+//! The abstract value of a register or an 8-byte stack slot: nothing, a number, or a pointer.
 
 use millrace_object::program::{FunctionId, ObjectId};
 

@@ -1,5 +1,5 @@
-//! Which functions and maps the arguments of calls are, and which are zero: a forward pass over one function, given what it
-//! is called with.
+//! The functions, maps and zeros that are arguments of calls: a forward pass over one function, given what it is
+//! called with.
 //!
 //! Nothing is proved by this. What is found is laid out; the explorer then sees to it that the arguments
 //! are that in every execution.

@@ -1,5 +1,5 @@
-//! What a timer of a map's value calls (kernel/bpf/helpers.c, `bpf_timer_cb`): its function, with the map, the
-//! key and the value of the entry whose timer fired. An entry of its own: nothing of the program calls it.
+//! The call of a timer in a map's value (kernel/bpf/helpers.c, `bpf_timer_cb`): its function, with the map, the key
+//! and the value of the entry whose timer fired. An entry of its own: nothing of the program calls it.
 
 use millrace_object::helper::timer_fired;
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg};

@@ -1,5 +1,5 @@
-//! What an exploration is told beforehand: the flow's shape, what to forget where, which loops to
-//! take round by round. Between explorations that fail, the plan is refined.
+//! The input of an exploration: the flow's shape, what to forget where, which loops to take round by round. Between
+//! explorations that fail, the plan is refined.
 
 use std::collections::{HashMap, HashSet};
 

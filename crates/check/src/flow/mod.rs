@@ -1,5 +1,5 @@
-//! What a look at the instructions alone tells before anything is explored: the control-flow graph
-//! and its loops, which places are still read later, and which may flow into a proof.
+//! Facts from the instructions alone, before anything is explored: the control-flow graph and its loops, which places
+//! are still read later, and which may flow into a proof.
 //!
 //! None of this is trusted. The explorer *forgets* what these analyses call dead or irrelevant; if
 //! they are wrong, a proof fails that could have been made, but none succeeds that should not.

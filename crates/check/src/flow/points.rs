@@ -1,4 +1,4 @@
-//! Which registers point into which frame's stack, and where: a forward pass over the flow.
+//! Registers that point into a frame's stack, and their offsets: a forward pass over the flow.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What must be given back: locks, records, iterators.
+//! Resources that must be released: locks, records, iterators.
 
 use millrace_object::helper::{spin_lock, spin_unlock};
 

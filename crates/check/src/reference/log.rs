@@ -1,4 +1,4 @@
-//! What an execution does to state, call by call and load by load, for comparing it with what was predicted.
+//! A log of an execution's accesses to state, call by call and load by load, for comparison with a prediction.
 
 use std::collections::{BTreeMap, HashMap};
 

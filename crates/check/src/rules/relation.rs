@@ -1,4 +1,4 @@
-//! What relates two places: their difference, and their order.
+//! Relations of two pointers: their difference, and their order.
 //!
 //! Addresses are secret, as the kernel has it ("pointer leak"): no number that a program computes may tell where the
 //! host put something, or two runs would differ. So two pointers are related only where both lead into one piece of

@@ -1,5 +1,5 @@
-//! What the lock costs on this machine: a small function of which a known share of packets writes, on one worker
-//! and on all processors.
+//! The cost of the lock on this machine: a small function of which a known share of packets writes, on one worker and
+//! on all processors.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};

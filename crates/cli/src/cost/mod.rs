@@ -31,7 +31,7 @@ pub use trace::Frames;
 /// How often the trace is replayed, modules in turns; medians count.
 const TURNS: usize = 5;
 
-/// What is measured, and with what.
+/// The measurement and its inputs.
 pub struct Asked<'a> {
     /// the word of the function
     pub nf: &'a str,

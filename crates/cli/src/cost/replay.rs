@@ -1,4 +1,4 @@
-//! What a module costs a packet of a trace, on one worker.
+//! The cost of a module for a packet of a trace, on one worker.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Subject {
     pub ports: u32,
 }
 
-/// What one turn showed.
+/// Result of one turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
     /// ns a packet inside the module, the slowest twentieth of the bursts left out

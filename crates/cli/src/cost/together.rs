@@ -1,5 +1,5 @@
-//! What workers make of a trace together, each with its packets in its own memory: no device, and so a
-//! processor for each worker even where a device would need some.
+//! The joint rate of workers over a trace, each with its packets in its own memory: no device, and so a processor for
+//! each worker even where a device would need some.
 
 use std::sync::{Arc, Barrier};
 
@@ -14,7 +14,7 @@ use super::replay::{QUEUE, Subject, wrote};
 use super::trace::Frames;
 use crate::failure::Failure;
 
-/// What one turn showed.
+/// Result of one turn.
 #[derive(Clone, Debug)]
 pub struct Together {
     /// million packets a second of all workers: the packets of the trace's second half over the time of the
@@ -26,7 +26,7 @@ pub struct Together {
     pub writes: f64,
 }
 
-/// What a worker found.
+/// Result of a worker.
 #[derive(Clone, Copy, Default)]
 struct Found {
     ticks: u64,

@@ -1,4 +1,4 @@
-//! What a case expects of a packet, and what it got.
+//! A case's expectation of a packet, and the result.
 
 use millrace_dataplane::packet::{self, Outcome};
 use millrace_traffic::language::{self, Fate, Port};

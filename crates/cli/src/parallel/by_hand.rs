@@ -65,7 +65,7 @@ pub fn asks(model: &Model, program: &Program) -> bool {
     })
 }
 
-/// What is done with each object where the user says who gets which packet: what asks for nothing is as the plan says,
+/// Treatment of each object where the user sets the steering: what asks for nothing is as the plan says,
 /// but for numbers that handlers without a packet add to, which are one for all workers; all else that packets write is
 /// divided, on the user's word. What packets find in a per-CPU map no steering brings together.
 ///

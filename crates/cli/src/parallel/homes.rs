@@ -7,7 +7,7 @@ use millrace_object::program::Program;
 use millrace_plan::Plan;
 use millrace_steer::Steering;
 
-/// What a module is built with, and told when it starts.
+/// Settings that a module is built with, and given when it starts.
 #[derive(Clone, Debug)]
 pub struct ComingHome {
     /// the allocators, and over how many indexes of the indirection table their numbers are told apart

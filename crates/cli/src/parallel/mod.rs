@@ -74,7 +74,7 @@ impl Strategy {
     }
 }
 
-/// What the user says of it.
+/// The user's options.
 pub struct Asked<'a> {
     /// `--cores`, at least 2
     pub cores: usize,
@@ -101,7 +101,7 @@ impl Asked<'_> {
     }
 }
 
-/// What a model is asked for by `--strategy` and `--steer`.
+/// Purposes of the model under `--strategy` and `--steer`.
 pub fn strategies(strategy: Strategy, steer: &[String]) -> planned::Strategies {
     match (steer, strategy) {
         ([_, ..], _) => planned::Strategies::ByHand,
@@ -129,7 +129,7 @@ pub struct Arrangement {
     pub reasons: Vec<String>,
 }
 
-/// What comes of the question how a function runs on several workers.
+/// Answer to the question how a function runs on several workers.
 pub enum Answer {
     /// like this
     Several(Box<Arrangement>),
@@ -155,7 +155,7 @@ impl Arrangement {
         self.home.as_ref().map(|h| h.homes.clone())
     }
 
-    /// Who owns the packets of each of `ports` ports.
+    /// Owners of the packets of each of `ports` ports.
     ///
     /// # Errors
     /// More workers than the indirection table has entries.
@@ -182,12 +182,12 @@ impl Arrangement {
         Some((0..ports).map(of).collect())
     }
 
-    /// What becomes of each object, in the program's order.
+    /// Share of each object, in the program's order.
     pub fn of_program(&self) -> Vec<Share> {
         self.objects.iter().map(|(_, s)| s.clone()).collect()
     }
 
-    /// What becomes of each object, in the module's order.
+    /// Share of each object, in the module's order.
     pub fn shares(&self, function: &Function) -> Vec<Share> {
         let of = |name: &str| self.objects.iter().find(|(n, _)| n == name);
         let objects = function.module.objects().iter();

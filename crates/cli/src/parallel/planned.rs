@@ -48,7 +48,7 @@ pub fn model(
     millrace_model::model(program, checked, &within(seconds))
 }
 
-/// What a model is asked for.
+/// Purpose of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strategies {
     /// whatever the plan finds
@@ -145,7 +145,7 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
     plan
 }
 
-/// What the plan says of an object, in a line.
+/// The plan's reason for an object, in a line.
 pub fn reason(object: &ObjectPlan) -> String {
     let line = object
         .line
@@ -158,7 +158,7 @@ pub fn reason(object: &ObjectPlan) -> String {
     )
 }
 
-/// What the plan says beside the treatments, in lines.
+/// The plan's notes beside the treatments, in lines.
 pub fn besides(plan: &Plan) -> Vec<String> {
     let objects = plan.objects.iter();
     let mut reasons: Vec<_> = objects

@@ -256,7 +256,7 @@ impl Session {
     }
 }
 
-/// What a replacement keeps of the state before.
+/// State that a replacement keeps.
 #[derive(Default)]
 struct Keep {
     pairs: Vec<(usize, usize)>,

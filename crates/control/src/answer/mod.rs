@@ -1,4 +1,4 @@
-//! What is done for each request: one function a verb, a file for those of a subject.
+//! The requests: one function a verb, one file a subject.
 
 mod chain;
 mod classes;
@@ -20,7 +20,7 @@ use crate::pending::Pending;
 use crate::protocol::{Request, VERSION};
 use crate::trouble::Trouble;
 
-/// What requests work on.
+/// Context of a request.
 pub struct Context {
     /// what runs
     pub elements: Arc<Elements>,
@@ -30,7 +30,7 @@ pub struct Context {
     pub staged: AtomicUsize,
 }
 
-/// What one client has begun.
+/// State of one client's session.
 pub struct Session {
     context: Arc<Context>,
     staged: Vec<Change>,

@@ -42,7 +42,7 @@ pub struct Prefetch {
 
 /// From so many steps on, the passes pay even when all state is in the cache, if the program goes on
 /// from its scout: what one packet waits for, the next ones fill. A shorter program overlaps by itself.
-/// Passes against none at 1K flows (docs/bench.md, `gate`): 36 steps 1.12, 49 steps 0.90, 557 steps 0.84.
+/// Passes against none at 1K flows (docs/measurements/bench.md, `gate`): 36 steps 1.12, 49 steps 0.90, 557 steps 0.84.
 const LONG: usize = 40;
 
 impl Prefetch {

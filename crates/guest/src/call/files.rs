@@ -208,7 +208,7 @@ impl Files {
             .ok_or(libc::EBADF)
     }
 
-    /// What it was opened as.
+    /// The path as which it was opened.
     #[must_use]
     pub fn path(&self, fd: i32) -> Option<PathBuf> {
         self.open.get(&fd).map(|f| f.path.clone())

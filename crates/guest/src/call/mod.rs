@@ -20,7 +20,7 @@ use crate::shared::Shared;
 use crate::thread::{Running, Thread};
 use crate::trap::{Frame, Left};
 
-/// What becomes of a call.
+/// Outcome of a call.
 pub enum Answer {
     /// its result: a value, or an errno below zero
     Value(i64),

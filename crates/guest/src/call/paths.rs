@@ -90,7 +90,7 @@ const WRITE_FILES: [&str; 2] = ["/dev/null", "/dev/zero"];
 /// Folders in which nothing is opened but single files, whatever else is allowed.
 const CLOSED: [&str; 3] = ["/proc", "/dev", "/sys"];
 
-/// What a guest may open.
+/// Files that a guest may open.
 #[derive(Debug)]
 pub struct Rights {
     /// the program itself, for /proc/self/exe

@@ -28,7 +28,7 @@ const LONGEST_SENT: u32 = 0xffff;
 /// The longest document, bytes.
 const LONGEST: u32 = 1 << 20;
 
-/// What became of it, as it is told.
+/// Outcome of the guest, as reported.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Told {
     /// as [`Epilogue::facts`]

@@ -1,4 +1,4 @@
-//! Where the worker that runs a guest and whoever wants to move it meet.
+//! The rendezvous of the worker that runs a guest and the thread that moves it.
 //!
 //! The worker looks once a burst, with one relaxed load, whether it is asked to wait. It waits with the guest at rest
 //! and no packet in its hands that the guest has seen in part, and is told how to go on.

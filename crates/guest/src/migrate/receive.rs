@@ -35,7 +35,7 @@ impl Reply {
     }
 }
 
-/// What a receiver has to tell.
+/// An event of a receiver.
 pub enum Event<'a> {
     /// this guest is arriving
     Arrives(&'a Head),
@@ -43,7 +43,8 @@ pub enum Event<'a> {
     There,
 }
 
-/// What a guest that arrives may open here, instead of what it might where it began: see [`crate::command::Spec::only`].
+/// Files that an arriving guest may open here, instead of what it might where it began: see
+/// [`crate::command::Spec::only`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Only {
     /// may be read

@@ -18,7 +18,7 @@ use crate::snapshot::take::{Round, Taker};
 /// How long the worker may take to come between two bursts.
 const COME: Duration = Duration::from_secs(10);
 
-/// What a move or a snapshot took.
+/// Cost of a move or a snapshot.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// the guest

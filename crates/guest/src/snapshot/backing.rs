@@ -1,4 +1,4 @@
-//! What a guest has mapped, as it can be mapped elsewhere: files by path and digest.
+//! A guest's mappings, in a form that can be mapped elsewhere: files by path and digest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -80,7 +80,7 @@ impl Digests {
     }
 }
 
-/// What a guest has mapped now. A file that is not at its path any more (an upgrade has replaced it) is none: its
+/// The guest's current mappings. A file that is not at its path any more (an upgrade has replaced it) is none: its
 /// ranges come second, and all of their pages belong to the snapshot.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What a processor can do: a guest's libraries choose their functions once, by what they find at their start.
+//! The features of a processor: a guest's libraries choose their functions once, by what they find at their start.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 

@@ -32,7 +32,7 @@ pub const RUN: usize = 256;
 /// The longest section, bytes: one of pages, or a document about [`crate::space`]'s most areas.
 const LONGEST: u64 = 4 << 20;
 
-/// What a section is.
+/// Kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// [`super::image::Head`]

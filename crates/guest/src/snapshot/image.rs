@@ -1,4 +1,4 @@
-//! What stands in the documents of a snapshot, and whether it can be so.
+//! The documents of a snapshot, and their validation.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::space::AREAS;
 use crate::thread::Context;
 use crate::vdso;
 
-/// Who it is.
+/// The guest's identity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
@@ -59,7 +59,7 @@ pub struct Backing {
     pub digest: String,
 }
 
-/// What is mapped.
+/// The mappings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Maps {
@@ -76,7 +76,7 @@ pub struct Number {
     pub description: usize,
 }
 
-/// What stands behind descriptors.
+/// The open descriptions behind descriptors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -86,7 +86,7 @@ pub struct Description {
     pub what: What,
 }
 
-/// What a description is.
+/// Kind of an open description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum What {
@@ -128,7 +128,7 @@ pub enum What {
     },
 }
 
-/// What a pipe may hold to be moved, bytes.
+/// Most bytes in a pipe that is moved.
 pub const MOST_PIPE: usize = 1 << 16;
 /// The most descriptors.
 pub const MOST_FILES: usize = 1024;

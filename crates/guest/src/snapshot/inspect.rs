@@ -8,7 +8,7 @@ use super::format::{self, Kind};
 use super::image::{Head, Maps, Rest};
 use crate::slot::PAGE;
 
-/// What is in a snapshot.
+/// Contents of a snapshot.
 #[derive(Debug)]
 pub struct Outline {
     /// who it is

@@ -7,7 +7,7 @@
 //! Migration of Virtual Machines", NSDI 2005, section 3.2, does for machines. Pages that show an unchanged file, and
 //! zeros, are not copied: the file is named, with a digest, and must be the same where the guest goes on.
 //!
-//! A snapshot is a program with its memory: whoever goes on with one runs what is in it.
+//! A snapshot is a program with its memory: restoring one runs what is in it.
 
 pub mod backing;
 pub mod features;
@@ -62,7 +62,7 @@ impl SnapshotError {
         Self::Broken(what.into())
     }
 
-    /// What to do about it.
+    /// The fix.
     #[must_use]
     pub fn help(&self) -> String {
         match self {

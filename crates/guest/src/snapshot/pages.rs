@@ -1,4 +1,4 @@
-//! Which pages of a slot have content of their own, and reading and writing them whatever their protection.
+//! The pages of a slot that have content of their own; reading and writing them whatever their protection.
 //!
 //! `PAGEMAP_SCAN` (Linux 6.7, Documentation/admin-guide/mm/pagemap.rst) answers for a range at once, and can
 //! write-protect what it reports in the same step; before it, /proc/self/pagemap has a word a page.
@@ -191,7 +191,7 @@ pub fn push(runs: &mut Vec<Run>, start: usize, pages: usize) {
     }
 }
 
-/// What two lists of runs, each in order, have in common.
+/// Intersection of two ordered lists of runs.
 #[must_use]
 pub fn within(runs: &[Run], ranges: &[Range<usize>]) -> Vec<Run> {
     let mut common = Vec::new();

@@ -90,7 +90,7 @@ impl Arrival {
         })
     }
 
-    /// What is mapped from now on. Pages that came and are still mapped to the same stay.
+    /// Sets the mappings from now on. Pages that came and are still mapped to the same stay.
     ///
     /// # Errors
     /// What cannot be, and files that are not as they were.

@@ -1,4 +1,4 @@
-//! Which pages a guest writes to while it runs.
+//! The pages that a guest writes to while it runs.
 //!
 //! Where the kernel can (Linux 6.7), by userfaultfd's asynchronous write protection: a write to a protected page takes
 //! the protection off and nothing else happens (Documentation/admin-guide/mm/userfaultfd.rst, "Write Protect
@@ -53,7 +53,7 @@ pub fn userfault() -> io::Result<OwnedFd> {
     }
 }
 
-/// What the best there is here is called.
+/// Name of the best tracker of this machine.
 #[must_use]
 pub fn by() -> &'static str {
     Memory::open().map_or("comparison", |memory| Tracker::new(&memory).name())
@@ -77,7 +77,7 @@ impl Tracker {
         }
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

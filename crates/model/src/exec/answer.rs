@@ -1,4 +1,4 @@
-//! What calls on entries answer, and what is in the entry afterwards.
+//! Results of calls on entries, and the entry's contents afterwards.
 
 use millrace_object::helper::{Arg, Helper};
 use millrace_object::state::Addressing;

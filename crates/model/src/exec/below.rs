@@ -16,7 +16,7 @@ use crate::expr::{ExprId, Rel};
 /// Bytes of a frame's stack; offsets count from its end.
 const STACK: i64 = 512;
 
-/// What seems to count turns.
+/// A candidate for the counter of iterations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Counter {
     /// a register of the frame at this depth

@@ -1,4 +1,4 @@
-//! Which entry of an object a key leads to, and whether it is there.
+//! The entry of an object that a key leads to, and whether it exists.
 
 use millrace_object::program::ObjectId;
 

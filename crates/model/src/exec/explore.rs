@@ -7,7 +7,7 @@ use crate::model::{Outcome, Path};
 
 use super::step::Next;
 
-/// What following some states gives.
+/// Result of following some states.
 #[derive(Default)]
 pub(super) struct Followed {
     /// paths that ended

@@ -111,7 +111,7 @@ pub struct Engine<'a> {
     watch: Watch,
 }
 
-/// What an execution gave.
+/// Result of an execution.
 pub struct Executed {
     /// the paths
     pub paths: Vec<Path>,

@@ -1,4 +1,4 @@
-//! What is known of one way through the program so far.
+//! The knowledge about one path through the program so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::expr::eval::Assignment;
 use crate::expr::{ExprId, Origin};
 use crate::model::Effect;
 
-/// What memory a pointer is into.
+/// Memory that a pointer leads into.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Region {
     /// the packet
@@ -24,7 +24,7 @@ pub enum Region {
     Place(usize),
 }
 
-/// What a register holds.
+/// Contents of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
     /// nothing that may be read
@@ -230,7 +230,7 @@ impl Place {
         }
     }
 
-    /// Which of the object's entries that the path touches, from 1; 0 where there is no key.
+    /// Number of the entry among those that the path touches, from 1; 0 where there is no key.
     #[must_use]
     pub fn number(&self) -> u32 {
         let number = self.stem.rsplit_once('#').and_then(|s| s.1.parse().ok());

@@ -32,7 +32,7 @@ const ROUNDS: usize = 16;
 /// Why a path behind such a loop may be impossible.
 const LOOSE: &str = "a loop is taken for any number of turns";
 
-/// What turns of a loop change.
+/// Changes by iterations of a loop.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Changes {
     /// registers by the depth of their frame, with the bits that their numbers have at most

@@ -1,6 +1,6 @@
-//! Which loops are taken for any number of turns: those that come to state objects and are left in many turns, or have
-//! more than a few that multiply the ways, going on in several that do not merge; and those at whose head very many
-//! states wait.
+//! The loops that are modelled for any number of iterations: those that access state objects and are left in many
+//! iterations, or have more than a few that multiply the paths, going on in several that do not merge; and those at whose
+//! head very many states wait.
 
 use millrace_check::facts::{ArgFact, Flow, Op};
 use millrace_check::flow::graph::Blocks;
@@ -70,7 +70,7 @@ impl Engine<'_> {
     }
 }
 
-/// What is known of a loop before it is followed.
+/// Facts about a loop before it is followed.
 #[derive(Clone, Default)]
 pub(super) struct Turning {
     /// it comes to state objects

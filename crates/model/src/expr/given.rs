@@ -8,7 +8,7 @@ use super::support::Support;
 use super::walk::{again, cone, each_child};
 use super::{Arena, ExprId, Node, SymId};
 
-/// What is known of some packets.
+/// Facts about some packets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Facts {
     /// bytes that they have, by their place as it is once the other bytes are known: what a place is computed

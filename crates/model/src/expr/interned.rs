@@ -1,4 +1,4 @@
-//! Which expressions there are already: a table of numbers, open addressing with linear probing (Knuth, The Art of
+//! The set of existing expressions: a table of numbers, open addressing with linear probing (Knuth, The Art of
 //! Computer Programming, volume 3, section 6.4). What they are stands in the arena alone.
 
 use std::collections::hash_map::RandomState;

@@ -164,7 +164,7 @@ pub struct Arena {
     identity: Identity,
 }
 
-/// What tells arenas apart: the numbers of their expressions mean nothing in others.
+/// Identity of an arena: the numbers of their expressions mean nothing in others.
 #[derive(Debug)]
 struct Identity(u64);
 
@@ -210,7 +210,7 @@ impl Arena {
         &self.entries[e.0 as usize]
     }
 
-    /// What an expression is.
+    /// The node of an expression.
     #[must_use]
     pub fn node(&self, e: ExprId) -> &Node {
         &self.entry(e).node
@@ -365,7 +365,7 @@ impl Arena {
         id
     }
 
-    /// What it can depend on.
+    /// Symbols that it can depend on.
     #[must_use]
     pub fn support(&self, e: ExprId) -> Support {
         self.entry(e).support

@@ -1,4 +1,5 @@
-//! What an expression can depend on, as a set that errs to the safe side only: a Bloom filter of one hash.
+//! The symbols that an expression can depend on, as a set that errs to the safe side only: a Bloom filter of one
+//! hash.
 
 use super::sets::Place;
 use super::{ExprId, Node, SymId};

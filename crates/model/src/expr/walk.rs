@@ -32,8 +32,8 @@ pub fn children(node: &Node) -> Vec<ExprId> {
     all
 }
 
-/// What a walk has seen, by the number of the walk that saw it last. Most walks are short in a large arena: clearing a
-/// mark for each of its nodes would be most of their work.
+/// Nodes that a walk has seen, by the number of the walk that saw it last. Most walks are short in a large arena:
+/// clearing a mark for each of its nodes would be most of their work.
 #[derive(Default)]
 struct Seen {
     walk: u32,

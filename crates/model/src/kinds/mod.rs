@@ -1,4 +1,4 @@
-//! What the calls on each kind of state object read and write, one file a family of kinds.
+//! Reads and writes of the calls on each kind of state object, one file a family of kinds.
 //!
 //! A [`Meaning`] says of a helper which entry it is about, what it does to it and what it answers; the
 //! execution of those (exec/answer.rs) knows no kind. What is about no entry, as records and queues are, or
@@ -14,7 +14,7 @@ mod targets;
 
 use crate::model::Effect;
 
-/// Which entry a call is about.
+/// Entry that a call refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Address {
     /// the one of the key that the argument points to
@@ -25,7 +25,7 @@ pub enum Address {
     New,
 }
 
-/// What a call answers.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// a pointer to the value; null if the entry is absent
@@ -50,7 +50,7 @@ pub enum Answer {
     Refused,
 }
 
-/// What a helper does to an object of some kind.
+/// Effect of a helper on an object of some kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// its name
@@ -77,7 +77,7 @@ const KINDS: &[(&[&str], &[Meaning])] = &[
     nested::KINDS,
 ];
 
-/// What a helper does to an object of this kind; none where nothing here says.
+/// Effect of a helper on an object of this kind; none where it is not listed here.
 #[must_use]
 pub fn meaning(kind: &str, helper: &str) -> Option<Meaning> {
     let of_kind = KINDS.iter().filter(|k| k.0.contains(&kind));
@@ -85,7 +85,7 @@ pub fn meaning(kind: &str, helper: &str) -> Option<Meaning> {
     all.find(|m| m.helper == helper).copied()
 }
 
-/// What a helper may do to an object at most, where nothing is known of the path.
+/// Upper bound of a helper's effect on an object, where nothing is known of the path.
 #[must_use]
 pub fn at_most(kind: &str, helper: &str) -> Effect {
     match (meaning(kind, helper), helper) {

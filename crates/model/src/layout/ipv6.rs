@@ -1,5 +1,5 @@
-//! What stands behind an IPv6 header: extension headers `ext1`, `ext2` …, the transport's, and behind an ICMPv6
-//! error the packet that it carries, whose fields' names begin with `inner.`.
+//! The headers behind an IPv6 header: extension headers `ext1`, `ext2` …, the transport's, and behind an ICMPv6 error
+//! the packet that it carries, whose fields' names begin with `inner.`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::known::{Known, Of};
 /// A field's name, where in it a byte is, and how long it is.
 pub(super) type Found = (String, i64, i64);
 
-/// What is known of the numbers along a chain of headers.
+/// Facts about the numbers along a chain of headers.
 #[derive(Clone, Debug)]
 struct Chain {
     /// by how many extension headers stand before: the number of the next one

@@ -65,7 +65,7 @@ pub struct Landing {
     pub inner: Option<Reach>,
 }
 
-/// What an expression is.
+/// Meaning of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
     /// an offset: so many bytes behind this place
@@ -80,7 +80,7 @@ pub enum Meaning {
 /// Where the header begins, and conditions of which each holds or does not.
 type Guard = (i64, Vec<(ExprId, bool)>);
 
-/// What was worked out before, for one arena.
+/// Results of earlier work, for one arena.
 #[derive(Default)]
 pub struct Memory {
     made: RefCell<HashMap<(i64, Shape), Rc<Made>>>,
@@ -189,7 +189,7 @@ impl Search<'_> {
 }
 
 impl Memory {
-    /// What an expression is in a packet whose IPv6 header begins at `network`. None for what depends on no
+    /// Meaning of an expression in a packet whose IPv6 header begins at `network`. None for what depends on no
     /// length of an extension header: that needs no other words.
     pub fn meaning(&self, arena: &Arena, e: ExprId, network: i64) -> Option<Meaning> {
         let wide = matches!(arena.width(e), 32 | 64);

@@ -18,7 +18,7 @@ use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, TAG, transport};
 use ipv6::Chains;
 use landing::Meaning;
 
-/// Which headers stand where.
+/// Positions of headers.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// offset of the network header and its EtherType; none where the guard does not say
@@ -138,7 +138,7 @@ fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
 }
 
 impl Layout {
-    /// What a guard says.
+    /// Layout that a guard implies.
     #[must_use]
     pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
         memory.settle(arena);
@@ -146,7 +146,7 @@ impl Layout {
         Self::read(arena, guard, memory)
     }
 
-    /// What it says where these conditions hold, too, or their contraries.
+    /// Layout where these conditions, or their negations, hold, too.
     #[must_use]
     pub fn given(&self, arena: &Arena, more: &[(ExprId, bool)], memory: &Memory) -> Self {
         let guard = self.guard.iter().chain(more).copied().collect();

@@ -1,4 +1,4 @@
-//! What holds between accesses to one object on different paths, as sentences: one file a relation.
+//! Relations between accesses to one object on different paths, as sentences: one file a relation.
 
 mod stored;
 mod swapped;

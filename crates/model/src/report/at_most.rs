@@ -1,4 +1,4 @@
-//! What the proof of safety admits, in words: for objects whose accesses the paths do not all show.
+//! The accesses that the proof of safety admits, in words: for objects whose accesses the paths do not all show.
 
 use std::collections::BTreeMap;
 

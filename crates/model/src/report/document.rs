@@ -59,7 +59,7 @@ pub struct ObjectReport {
     pub at_most: Vec<AtMost>,
 }
 
-/// What one line of the source does to an object at most.
+/// Upper bound of the effect of one source line on an object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AtMost {
     /// the functions of the entries that may do it
@@ -78,7 +78,7 @@ pub struct AtMost {
     pub parts: Vec<String>,
 }
 
-/// What one line of the source does to an object, on all paths that come there.
+/// Effect of one source line on an object, on all paths through it.
 #[derive(Clone, Serialize)]
 pub struct Summary {
     /// FILE:LINE

@@ -77,7 +77,7 @@ impl Context<'_> {
     }
 }
 
-/// A path's guard in words, for whoever reports of one path alone.
+/// A path's guard in words, for reports of a single path.
 #[must_use]
 pub fn guard(program: &Program, entry: &Entry, path: &Path) -> Vec<String> {
     let memory = Memory::default();

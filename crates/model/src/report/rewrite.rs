@@ -1,4 +1,4 @@
-//! What a path writes to the packet, as updates of fields.
+//! A path's packet writes, as updates of fields.
 
 use super::document::Rewrite;
 use crate::exec::Written;

@@ -1,4 +1,4 @@
-//! What follows in several places of a tree, said once.
+//! Subtrees that occur several times in a tree, printed once.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -26,7 +26,7 @@ pub fn usage(o: &ObjectReport) -> &'static str {
     }
 }
 
-/// What an access does, in a word.
+/// Effect of an access, in a word.
 #[must_use]
 pub fn effect(e: Effect) -> &'static str {
     match e {
@@ -59,7 +59,7 @@ pub fn declared(o: &ObjectReport) -> String {
     out
 }
 
-/// What a line does to an object, without its place.
+/// Effect of a line on an object, without its place.
 #[must_use]
 pub fn summary(s: &Summary) -> String {
     let mut out = s.operation.to_owned();
@@ -94,7 +94,7 @@ pub fn summary(s: &Summary) -> String {
     out
 }
 
-/// What a line does to an object at most, without its place.
+/// Upper bound of the effect of a line on an object, without its place.
 #[must_use]
 pub fn at_most(a: &AtMost) -> String {
     let bytes = match a.to.saturating_sub(a.from) {
@@ -352,7 +352,7 @@ pub fn ending(end: &End) -> String {
     format!("=> {}{notes}", end.verdict)
 }
 
-/// What stands for decisions that are not shown.
+/// Placeholder for decisions that are not shown.
 #[must_use]
 pub fn deeper(node: &Node) -> String {
     format!(

@@ -34,7 +34,7 @@ pub struct Tree {
     pub root: Node,
 }
 
-/// What happens once the conditions so far hold.
+/// Events once the conditions so far hold.
 pub struct Node {
     /// a number by which others refer to it; none where none does
     pub label: Option<usize>,
@@ -48,7 +48,7 @@ pub struct Node {
     salt: u64,
 }
 
-/// What follows.
+/// Continuation of a node.
 pub enum Then {
     /// the end
     End(End),

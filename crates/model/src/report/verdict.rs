@@ -1,4 +1,4 @@
-//! What a path ends with, in words.
+//! A path's verdict, in words.
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ use slice::Leaves;
 pub(crate) use slice::conjuncts;
 pub use z3::Z3;
 
-/// What became of a question.
+/// Outcome of a question.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// it can hold: so
@@ -40,7 +40,7 @@ pub enum Answer {
     Unknown(String),
 }
 
-/// What a solver says.
+/// Answer of a solver.
 #[derive(Clone, Debug)]
 pub enum Said {
     /// it can hold, with these values of symbols and packet bytes

@@ -19,7 +19,7 @@ const DEPTH: usize = 4000;
 /// How often an assignment is proposed with nothing but heavy conjuncts open.
 const TRIES: usize = 16;
 
-/// What an expression should be, in the bits that matter.
+/// Target of an expression, in the bits that matter.
 #[derive(Clone, Copy)]
 struct Wish {
     of: ExprId,

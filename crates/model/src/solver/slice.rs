@@ -1,6 +1,6 @@
-//! What a question must speak of: the conjuncts that share a symbol or a byte with the new condition,
-//! directly or through others. The rest held before and does not hear of it, so its part of an earlier
-//! assignment stays (independent constraints: Cadar, Dunbar, Engler, KLEE, OSDI 2008, section 3.3).
+//! The conjuncts that a question must contain: the conjuncts that share a symbol or a byte with the new condition,
+//! directly or through others. The rest held before and does not hear of it, so its part of an earlier assignment
+//! stays (independent constraints: Cadar, Dunbar, Engler, KLEE, OSDI 2008, section 3.3).
 
 use std::rc::Rc;
 

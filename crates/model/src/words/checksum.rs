@@ -147,7 +147,7 @@ impl Printer<'_> {
         is
     }
 
-    /// What the two bytes written to a checksum follow, if they are the old checksum brought up to date
+    /// Fields that the two bytes written to a checksum follow, if they are the old checksum brought up to date
     /// for other bytes that the path writes (RFC 1624).
     #[must_use]
     pub fn adjusted(

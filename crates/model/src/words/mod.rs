@@ -92,7 +92,7 @@ type Update = (u64, Vec<ExprId>, Vec<String>);
 /// The byte that a condition is about, and the values for which it holds; none if it is about more.
 type OneByte = Option<(Place, Set)>;
 
-/// What is worked out once an expression, by the arena that it is in.
+/// Results computed once an expression, by the arena that it is in.
 #[derive(Default)]
 pub struct Memory {
     /// what conditions fix
@@ -132,7 +132,7 @@ impl Memory {
     }
 }
 
-/// What a path's words are made with.
+/// Printer of a path's words.
 pub struct Printer<'a> {
     /// the expressions
     pub arena: &'a Arena,
@@ -385,7 +385,7 @@ impl Printer<'_> {
         members
     }
 
-    /// What a member of a key or value is set to.
+    /// Value that a member of a key or value is set to.
     #[must_use]
     pub fn member(&self, m: &names::Member, bytes: &[ExprId]) -> String {
         if bytes.iter().all(|b| self.arena.constant(*b) == Some(0)) {

@@ -13,7 +13,7 @@ use crate::trial::{Case, Seed};
 const ELEMENTS: u64 = 4096;
 /// Keys that are put into a map at once, at most.
 const KEYS: usize = 256;
-/// What all tables of a draft may take, bytes: whoever wrote the program chose how many there are and how long values
+/// What all tables of a draft may take, bytes: the program's author chose how many there are and how long values
 /// are.
 const ROOM: u64 = 1 << 20;
 /// What an entry takes beside its value, bytes.

@@ -45,7 +45,7 @@ pub(crate) struct Missed {
     pub(crate) case: Option<Case>,
 }
 
-/// What tells executions apart.
+/// Features that distinguish executions.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
     /// one sort of access on another one, and the logarithm of how often

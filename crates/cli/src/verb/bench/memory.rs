@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::seed;
 use crate::wiring::{self, Words};
 
-/// What there is to know of such a port.
+/// Note on such a port.
 pub const FACT: &str = "no NIC: each worker copies its packets from its own memory into buffers";
 
 /// The packets that the device would receive.

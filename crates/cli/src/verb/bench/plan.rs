@@ -1,4 +1,4 @@
-//! What can be measured on this machine, and on which processors.
+//! The measurements that this machine allows, and their processors.
 
 use std::rc::Rc;
 

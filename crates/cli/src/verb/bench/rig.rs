@@ -34,7 +34,7 @@ pub struct Rig {
     window: Duration,
 }
 
-/// What a window showed.
+/// Result of a window.
 pub struct Window {
     /// seconds for which the device had its processors
     pub seconds: f64,

@@ -11,7 +11,7 @@ const RAISE: f64 = 1.25;
 /// And the most that it is raised at once.
 const LEAP: f64 = 4.0;
 
-/// What a trial at some rate showed.
+/// Result of a trial at some rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     /// packets a second that were offered
@@ -22,7 +22,7 @@ pub struct Trial {
     pub saturated: bool,
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// packets a second, the highest rate that passed; 0 when none did

@@ -1,9 +1,9 @@
-//! What a word that is being typed in the shell may become: verbs and flags, which the command's own definition
-//! says, and names of elements, objects, keys and parameters, which the run is asked for.
+//! Completions of a word that is being typed in the shell: verbs and flags, which the command's own definition says,
+//! and names of elements, objects, keys and parameters, which the run is asked for.
 
 use clap::Command;
 
-/// What names there are.
+/// Source of the names that exist.
 pub trait Known {
     /// of elements of the chain
     fn elements(&self) -> Vec<String>;
@@ -36,7 +36,7 @@ pub fn words(line: &str) -> (usize, Vec<String>) {
     (begin, shell_words::split(before).unwrap_or_default())
 }
 
-/// What the word `partial` may become behind these words, sorted, each as it is to be typed.
+/// Completions of the word `partial` behind these words, sorted, each as it is to be typed.
 #[must_use]
 pub fn candidates(
     root: &Command,

@@ -108,7 +108,7 @@ pub fn guests(answer: &Value) -> String {
     }
 }
 
-/// What moving a guest, or writing a snapshot of it, took.
+/// Cost of moving a guest, or of writing a snapshot of it.
 pub fn moved(answer: &Value) -> String {
     let text = |name: &str| answer[name].as_str().unwrap_or_default();
     let rounds = answer["rounds"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What hosting other people's programs needs of this machine.
+//! Requirements of hosted programs on this machine.
 
 use super::checks::System;
 use super::{Finding, State};

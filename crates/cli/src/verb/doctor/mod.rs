@@ -1,4 +1,4 @@
-//! `millrace doctor`: what this machine can do, what it lacks, and the command that mends it.
+//! `millrace doctor`: what this machine can do, what it lacks, and the command that fixes it.
 
 mod checks;
 mod guests;
@@ -41,7 +41,7 @@ pub struct Finding {
     pub found: String,
     /// what it is for
     pub serves: &'static str,
-    /// the command that mends it, or what to do; none when nothing needs to be done or can be
+    /// the command that fixes it, or what to do; none when nothing needs to be done or can be
     pub remedy: Option<String>,
 }
 

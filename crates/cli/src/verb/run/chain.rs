@@ -81,7 +81,7 @@ fn is(element: &millrace_chain::Element, name: &str) -> bool {
     element.name == name || word == name
 }
 
-/// What a word is called by: a function by the last part of its path, a guest by its program's.
+/// Name that a word stands for: a function by the last part of its path, a guest by its program's.
 pub fn called(word: &str) -> String {
     match Word::of(word) {
         Some(guest) => file::stem(guest.program().as_deref().unwrap_or("guest")),

@@ -1,4 +1,4 @@
-//! What stands in a chain: functions that are built, and guests, which are other people's programs.
+//! The elements of a chain: built functions, and guests.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -107,7 +107,7 @@ impl Element {
         Ok(spec)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Function(function) => &function.name,

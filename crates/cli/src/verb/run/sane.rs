@@ -1,4 +1,4 @@
-//! What of a command line does not go together.
+//! Options of a command line that exclude each other.
 
 use millrace_chain::{Description, What};
 use millrace_dataplane::port;

@@ -14,7 +14,7 @@ use super::view::View;
 /// Lines that a page key moves by.
 const PAGE: u16 = 10;
 
-/// What the screen shows.
+/// State of the screen.
 #[derive(Default)]
 pub struct App {
     before: Stats,

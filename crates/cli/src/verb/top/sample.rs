@@ -1,4 +1,4 @@
-//! What a run says of itself, and what happened between two such answers.
+//! The answers of a run to `stats`, and their differences.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct Stats {
     pub accounts: Vec<Account>,
 }
 
-/// What one worker has counted since the run began.
+/// Counts of one worker since the run began.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Account {

@@ -2,7 +2,7 @@
 
 use super::view::View;
 
-/// What rows are sorted by; a table without such a column keeps its order.
+/// Sort order of rows; a table without such a column keeps its order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Key {
     /// in the order of the run
@@ -347,7 +347,7 @@ fn collided(view: &View) -> String {
     }
 }
 
-/// What stands above the tables.
+/// Lines above the tables.
 pub fn summary(view: &View) -> String {
     let uneven = match view.workers.len() {
         0 | 1 => String::new(),

@@ -103,7 +103,7 @@ pub struct Reason {
     pub packets: u64,
 }
 
-/// What a live port lost, over its queues.
+/// Losses of a live port, over its queues.
 #[derive(Debug, Serialize)]
 pub struct Queue {
     pub name: String,
@@ -114,7 +114,7 @@ pub struct Queue {
 }
 
 impl View {
-    /// What happened between two answers.
+    /// Differences of two answers.
     pub fn between(before: &Stats, now: &Stats) -> Self {
         let none = Account::default();
         let steps = steps(before, now, &none);

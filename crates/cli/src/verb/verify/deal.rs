@@ -108,7 +108,7 @@ impl Planned {
         self.several().and_then(|a| a.apart)
     }
 
-    /// What is dealt out.
+    /// The distribution of packets.
     pub fn deal(&self) -> Deal<'_> {
         let several = self.several();
         let homes = several.and_then(|a| a.home.as_ref());
@@ -144,7 +144,7 @@ impl Planned {
             .map_or(Strategy::Alone, Arrangement::strategy)
     }
 
-    /// What there is to know of the plan besides.
+    /// Further notes on the plan.
     pub fn notes(&self, findings: &Findings) -> Vec<String> {
         let mut notes = Vec::new();
         let Some(plan) = self.plan() else {

@@ -1,4 +1,4 @@
-//! What the packet's surroundings say: time, random draws, the CPU; and calls without effect.
+//! The packet's environment: time, random draws, the CPU; and calls without effect.
 
 use millrace_object::helper::Helper;
 

@@ -33,7 +33,7 @@ use Given::{Followed, Told};
 /// What a call means: the ways on from it.
 pub(super) type Meaning = fn(&mut Engine<'_>, State, &Helper) -> Result<Vec<State>, Gap>;
 
-/// What becomes of a call's arguments.
+/// Use of a call's arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
     /// they are in the expressions of what it answers and does, or the meaning notes what is not (`Engine::tell`)

@@ -1,5 +1,5 @@
-//! What visiting a map's entries stands for: the entry in one slot, whose key is whatever it is; and the entry
-//! whose timer fired. Two slots have different keys. An entry that the path knows by its key may be in any slot.
+//! The meaning of visiting a map's entries: the entry in one slot, whose key is whatever it is; and the entry whose
+//! timer fired. Two slots have different keys. An entry that the path knows by its key may be in any slot.
 
 use millrace_object::helper::Helper;
 use millrace_object::state::Addressing;

@@ -18,7 +18,7 @@ const LOOSE: &str = "paths are cut where they meet";
 /// Most constants that what goes on is said to be one of.
 const CONSTANTS: usize = 16;
 
-/// What paths know of an entry that a state behind a cut still points to.
+/// Knowledge of paths about an entry that a state behind a cut still points to.
 #[derive(Clone)]
 struct Kept {
     place: Place,

@@ -1,4 +1,4 @@
-//! Which states look alike, so that one stands for them.
+//! Classes of states that look alike, of which one represents the others.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -8,8 +8,8 @@
 //! show) is so of every packet; what is said of a whole packet (that it does nothing but end) is said of none that goes
 //! on.
 //!
-//! What goes on of the state that a path has read is told ([`tell`](super::tell)): whoever asks what depends on state finds it
-//! among what shows.
+//! State that a path has read and that passes behind the cut is recorded ([`tell`](super::tell)): questions about what
+//! depends on state find it among what is observable.
 
 mod exact;
 mod joint;
@@ -32,7 +32,7 @@ const TURNS: usize = 8;
 /// More states than this behind a join are taken together though they read the packet at different computed places.
 const PLACES: usize = 64;
 
-/// What is known of a join at which paths are cut.
+/// Facts about a join at which paths are cut.
 #[derive(Default)]
 pub(in crate::exec) struct Joints {
     /// how often paths have come to it together

@@ -2,7 +2,7 @@
 //! expression is as deep as a program makes it, and where its parts are shared it is a tree of any size. So
 //! whatever one call from outside sets off is bounded in depth, which is stack, and in number, which is time.
 //! Beyond that an expression is left as it is. Where many expressions are built from others, each may set off as much;
-//! whoever builds them may say when that has to end ([`Arena::simplify_until`]).
+//! the builder may say when that has to end ([`Arena::simplify_until`]).
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ const MOST: u32 = 4096;
 const LEAST: u32 = 32;
 const MANY: u64 = 1 << 20;
 
-/// What is under way.
+/// Work in progress.
 #[derive(Clone, Debug, Default)]
 pub(in crate::expr) struct Effort {
     depth: u32,

@@ -26,7 +26,7 @@ pub(super) struct Circuit {
     inputs: IdMap<u32, (Source, u32)>,
 }
 
-/// What a number is whose bits are inputs.
+/// Meaning of a number whose bits are inputs.
 #[derive(Clone, Copy)]
 enum Source {
     /// a symbol or a byte of the packet

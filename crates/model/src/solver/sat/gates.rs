@@ -48,7 +48,7 @@ impl Not for Bit {
     }
 }
 
-/// What a gate computes.
+/// Function of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Gate {
     /// anything
