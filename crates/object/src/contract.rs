@@ -1,0 +1,188 @@
+//! What helpers do to state objects, and what kinds of object are: the one place that all rooms ask.
+//!
+//! A kind lists the calls on it ([`crate::state::StateKind::calls`]), each with an [`Act`] and a [`Reach`]. Those of
+//! `fastpath/state/NAME.h` are meant, for one worker: what sharing an object adds (fastpath/sync) is the treatment's.
+//! The facts about a kind from which all else follows are what it holds, how that is addressed, whether every CPU has
+//! its own, and whether it evicts; how it can be divided, merged, and what may differ then, are functions of these.
+
+use crate::helper::Helper;
+
+/// What a call does to a state object, in ascending order: each may do what those before it do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Act {
+    /// reads, and leaves all as it was
+    Look,
+    /// reads, and sets an entry's age to zero or counts it as used: twice at one time is as good as once
+    Touch,
+    /// adds to numbers or sets bits, whatever they are: in which order such calls come does not show in what they leave
+    Add,
+    /// adds, changes or removes an entry, a value, a record or a timer
+    Write,
+}
+
+/// How much of an object's memory a call reads or writes at most, in ascending order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reach {
+    /// the entry of its key or number
+    Entry,
+    /// places that the entry shares with some others: a bucket, counters, a word of marks
+    Bucket,
+    /// what is one for all entries: free lists, order, how full it is, timers that run
+    Whole,
+}
+
+/// What a call does to a state object, at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Does {
+    /// what
+    pub act: Act,
+    /// of how much
+    pub reach: Reach,
+}
+
+impl Does {
+    /// What is done where either may be.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            act: self.act.max(other.act),
+            reach: self.reach.max(other.reach),
+        }
+    }
+
+    /// Whether nothing is changed.
+    #[must_use]
+    pub fn looks(self) -> bool {
+        self.act == Act::Look
+    }
+}
+
+pub(crate) const fn look(reach: Reach) -> Does {
+    Does {
+        act: Act::Look,
+        reach,
+    }
+}
+
+pub(crate) const fn touch(reach: Reach) -> Does {
+    Does {
+        act: Act::Touch,
+        reach,
+    }
+}
+
+pub(crate) const fn add(reach: Reach) -> Does {
+    Does {
+        act: Act::Add,
+        reach,
+    }
+}
+
+pub(crate) const fn write(reach: Reach) -> Does {
+    Does {
+        act: Act::Write,
+        reach,
+    }
+}
+
+/// A helper that works on a kind of object.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// which
+    pub helper: &'static Helper,
+    /// what it does to the object
+    pub does: Does,
+}
+
+pub(crate) const fn call(helper: &'static Helper, does: Does) -> Call {
+    Call { helper, does }
+}
+
+/// What a kind of object holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// a section of variables: one value, always there
+    Variables,
+    /// values
+    Values,
+    /// values that leave in an order
+    Sequence {
+        /// the newest first, else the oldest
+        newest: bool,
+    },
+    /// estimated counts of keys, which it does not list
+    Estimates,
+    /// whether values were put in, which it does not list
+    Membership,
+    /// records, which the host takes
+    Records,
+    /// maps
+    Maps,
+    /// programs, to go on with
+    Programs,
+    /// where packets are redirected to; the host sets them, programs read them
+    Targets(Destination),
+    /// the routing table, which the host fills
+    Routes,
+}
+
+/// What a packet is redirected to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Destination {
+    /// a network interface
+    Interface,
+    /// a CPU, and from there the host
+    Cpu,
+    /// a socket (AF_XDP)
+    Socket,
+}
+
+/// What becomes of an object of which each worker has the part of its own packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Division {
+    /// entries are divided, and the room for them with them
+    Entries,
+    /// each worker has all places and uses those of its packets
+    Places,
+    /// numbers are divided: each worker leases others
+    Numbers,
+    /// each worker counts its packets in counters of its own
+    Counters,
+}
+
+/// What may differ from the sequential program, by the name that plans and verdicts have for it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Relaxed {
+    /// a part is full while others have room
+    Capacity,
+    /// each worker evicts what it used longest ago itself
+    Eviction,
+    /// keys share counters only with keys of the same worker
+    Collision,
+    /// which free number is leased
+    Lease,
+}
+
+impl Relaxed {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Eviction => "eviction",
+            Self::Collision => "collision",
+            Self::Lease => "lease",
+        }
+    }
+}
+
+/// How an object of which each worker has a whole one is read from outside as one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merging {
+    /// numbers in its values are added up, if packets only add to them
+    Values,
+    /// its counts or bits are, if packets only add to them
+    Counts,
+    /// there are the records of all
+    Records,
+}
