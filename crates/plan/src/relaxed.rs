@@ -50,19 +50,18 @@ pub(crate) fn relaxations(
 /// Of what each core has a part of so many entries.
 fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static str, String)> {
     let relaxed = declared.kind.relaxed().iter();
-    let means = |relaxed: &Relaxed| {
-        match relaxed {
+    let means = |relaxed: &Relaxed| match relaxed {
         Relaxed::Capacity if declared.kind.leases() && o.rule == Rule::R6 => {
-            "the numbers of a table index can be used up while others have some: the flow that needs one is refused as \
-             if none were left"
+            "the numbers of a table index can be used up while others have some: the flow that \
+             needs one is refused as if none were left"
                 .to_owned()
         }
         Relaxed::Capacity if declared.kind.leases() => {
             "a core's share of the numbers can be used up while others have some".to_owned()
         }
         Relaxed::Capacity if part == declared.capacity => format!(
-            "each core has room for all {part} entries: nothing is refused that one core would take, and all cores \
-             together take more"
+            "each core has room for all {part} entries: nothing is refused that one core would \
+             take, and all cores together take more"
         ),
         Relaxed::Capacity => format!(
             "a core's part, {part} of {} entries, can be full while others have room",
@@ -72,14 +71,12 @@ fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static s
             "which free number is leased: each core has its own to choose from".to_owned()
         }
         Relaxed::Eviction => format!(
-            "each core evicts what it used longest ago itself, when its own part is full, of {part} entries"
+            "each core evicts what it used longest ago itself, when its own part is full, of \
+             {part} entries"
         ),
         Relaxed::Collision => "keys share counters only with keys of the same core".to_owned(),
-    }
     };
-    // A per-CPU table that is divided has been said nothing of.
-    let named = relaxed.filter(|_| !declared.kind.per_cpu);
-    named.map(|r| (r.name(), means(r))).collect()
+    relaxed.map(|r| (r.name(), means(r))).collect()
 }
 
 /// Of what each core has one of its own of the full size.
