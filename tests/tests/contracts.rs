@@ -1,5 +1,5 @@
-//! What kinds say of each call on them, held against what its C does: every helper on every kind of object, called on an
-//! instance with the same keys and numbers before and after others.
+//! Contracts of kinds, compared with their C: every helper is called on every kind of object of an instance, with the
+//! same keys and numbers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -182,7 +182,7 @@ struct Bed {
     tried: Vec<Tried>,
 }
 
-/// What shows of an object: its entries, their number, and what looking at each key answers.
+/// The observable part of an object: its entries, their number, and what looking at each key answers.
 #[derive(PartialEq, Eq, Debug)]
 struct Shows {
     entries: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
@@ -253,7 +253,7 @@ impl Bed {
         burst.outcome(0).unwrap().bytes[ANSWER..ANSWER + 8].to_vec()
     }
 
-    /// What shows of an object at a time by all calls that look but the one on trial, which may do more than it says.
+    /// The observable part of an object at a time, by all calls that look but the one on trial, which may do more than it says.
     fn shows(&self, instance: &mut Instance, on_trial: &Tried, time: u64) -> Shows {
         let object = on_trial.object;
         let mut entries = BTreeMap::<_, Vec<_>>::new();
@@ -278,7 +278,7 @@ impl Bed {
         }
     }
 
-    /// What shows after these calls: at once, and when time has passed and entries have come that had no room.
+    /// The observable part after these calls: at once, and when time has passed and entries have come that had no room.
     fn after(&self, on_trial: &Tried, words: &[u64]) -> (Shows, Shows) {
         let object = on_trial.object;
         let mut instance = self.instance();

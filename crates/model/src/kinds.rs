@@ -1,6 +1,6 @@
-//! What the calls on entries of state objects mean: which entry a call is about, and what it answers.
+//! Meanings of calls on entries of state objects: the entry a call refers to, and its result.
 //!
-//! What it does to the entry is the kind's to say ([`StateKind::does`]); the execution of a [`Meaning`]
+//! The effect on the entry is the kind's to say ([`StateKind::does`]); the execution of a [`Meaning`]
 //! (exec/answer.rs) knows no kind. What is about no entry, as records and queues are, or not about state at all, is in
 //! exec/calls/, one file each.
 //!
@@ -23,7 +23,7 @@ use millrace_object::state::{Addressing, StateKind};
 
 use crate::model::Effect;
 
-/// Which entry a call is about.
+/// Entry that a call refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Address {
     /// the one of the key that the argument points to
@@ -34,7 +34,7 @@ pub enum Address {
     New,
 }
 
-/// What a call answers.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// a pointer to the value; null if the entry is absent
@@ -59,7 +59,7 @@ pub enum Answer {
     Refused,
 }
 
-/// What a helper does to an object of some kind.
+/// Effect of a helper on an object of some kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// its name
@@ -91,7 +91,7 @@ const MEANINGS: &[(&Helper, Address, Answer)] = &[
     (&LPM_GET, Address::Key, Answer::Value),
 ];
 
-/// What a helper does to an object of this kind; none where nothing here says.
+/// Effect of a helper on an object of this kind; none where it is not listed here.
 #[must_use]
 pub fn meaning(kind: &StateKind, helper: &Helper) -> Option<Meaning> {
     let does = kind.does(helper)?;
@@ -111,7 +111,7 @@ pub fn meaning(kind: &StateKind, helper: &Helper) -> Option<Meaning> {
     })
 }
 
-/// What a helper may do to an object at most, where nothing is known of the path.
+/// Upper bound of a helper's effect on an object, where nothing is known of the path.
 #[must_use]
 pub fn at_most(kind: &StateKind, helper: &Helper) -> Effect {
     let does = kind.does(helper);

@@ -1,4 +1,4 @@
-//! What helpers do to state objects, and what kinds of object are: the one place that all rooms ask.
+//! Contracts between helpers and kinds of state object: the one place that all rooms ask.
 //!
 //! A kind lists the calls on it ([`crate::state::StateKind::calls`]), each with an [`Act`] and a [`Reach`]. Those of
 //! `fastpath/state/NAME.h` are meant, for one worker: what sharing an object adds (fastpath/sync) is the treatment's.
@@ -7,7 +7,7 @@
 
 use crate::helper::Helper;
 
-/// What a call does to a state object, in ascending order: each may do what those before it do.
+/// Effect of a call on a state object, in ascending order: each includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Act {
     /// reads, and leaves all as it was
@@ -20,7 +20,7 @@ pub enum Act {
     Write,
 }
 
-/// How much of an object's memory a call reads or writes at most, in ascending order.
+/// Part of an object's memory that a call reads or writes at most, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reach {
     /// the entry of its key or number
@@ -31,17 +31,17 @@ pub enum Reach {
     Whole,
 }
 
-/// What a call does to a state object, at most.
+/// Upper bound of a call's effect on a state object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Does {
-    /// what
+    /// the effect
     pub act: Act,
-    /// of how much
+    /// its extent
     pub reach: Reach,
 }
 
 impl Does {
-    /// What is done where either may be.
+    /// The least upper bound of two.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -88,9 +88,9 @@ pub(crate) const fn write(reach: Reach) -> Does {
 /// A helper that works on a kind of object.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// which
+    /// the helper
     pub helper: &'static Helper,
-    /// what it does to the object
+    /// its effect on the object
     pub does: Does,
 }
 
@@ -98,7 +98,7 @@ pub(crate) const fn call(helper: &'static Helper, does: Does) -> Call {
     Call { helper, does }
 }
 
-/// What a kind of object holds.
+/// Content of a kind of object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
     /// a section of variables: one value, always there
@@ -126,7 +126,7 @@ pub enum Holds {
     Routes,
 }
 
-/// What a packet is redirected to.
+/// Target of a redirect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
     /// a network interface
@@ -137,7 +137,7 @@ pub enum Destination {
     Socket,
 }
 
-/// What becomes of an object of which each worker has the part of its own packets.
+/// Division of an object of which each worker has the part of its own packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Division {
     /// entries are divided, and the room for them with them
@@ -150,7 +150,7 @@ pub enum Division {
     Counters,
 }
 
-/// What may differ from the sequential program, by the name that plans and verdicts have for it.
+/// Permitted difference from the sequential program, by its name in plans and verdicts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Relaxed {
     /// a part is full while others have room
@@ -176,7 +176,7 @@ impl Relaxed {
     }
 }
 
-/// How an object of which each worker has a whole one is read from outside as one.
+/// Way to read several objects, one a worker, from outside as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merging {
     /// numbers in its values are added up, if packets only add to them

@@ -213,7 +213,7 @@ impl StateObject {
         self.kind.host_only() || self.kind.holds_programs()
     }
 
-    /// What a helper's call does to it, at most: [`StateKind::does`], and timers that run are in one heap.
+    /// Upper bound of a helper's effect on it: [`StateKind::does`]; timers that run are in one heap.
     #[must_use]
     pub fn does(&self, helper: &Helper) -> Option<Does> {
         let does = self.kind.does(helper)?;

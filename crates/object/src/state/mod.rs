@@ -111,7 +111,7 @@ pub(crate) const RDONLY_PROG: u32 = 1 << 7;
 pub(crate) const WRONLY_PROG: u32 = 1 << 8;
 
 impl StateKind {
-    /// What a helper's call does to an object of this kind, at most; none for helpers that do not work on it.
+    /// Upper bound of a helper's effect on an object of this kind; none for helpers that do not work on it.
     #[must_use]
     pub fn does(&self, helper: &Helper) -> Option<Does> {
         let mut calls = self.calls.iter().copied().flatten();
@@ -205,7 +205,7 @@ impl StateKind {
         self.addressing == Addressing::Key && self.holds == Holds::Values
     }
 
-    /// What becomes of it where each worker has the part of its own packets; none where no steering tells parts of it
+    /// Division among workers that each have the part of their own packets; none where no steering tells parts of it
     /// apart: it has one order for all packets, or two keys may find one entry.
     #[must_use]
     pub fn division(&self) -> Option<Division> {
@@ -218,7 +218,7 @@ impl StateKind {
         }
     }
 
-    /// What may differ where it is divided.
+    /// Permitted differences where it is divided.
     #[must_use]
     pub fn relaxed(&self) -> &'static [Relaxed] {
         match self.division() {
@@ -230,7 +230,7 @@ impl StateKind {
         }
     }
 
-    /// What comes of it that a worker's part is full while others have room.
+    /// The difference that arises when a worker's part is full while others have room.
     #[must_use]
     pub fn when_full(&self) -> Relaxed {
         match self.evicts {
@@ -239,7 +239,7 @@ impl StateKind {
         }
     }
 
-    /// How several of it, one a worker, are read as one; none where they cannot be.
+    /// The way to read several, one a worker, as one; none where that is impossible.
     #[must_use]
     pub fn merging(&self) -> Option<Merging> {
         match (self.holds, self.addressing) {

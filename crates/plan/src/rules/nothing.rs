@@ -64,7 +64,7 @@ pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Opt
     })
 }
 
-/// What fills a record in that a call has reserved.
+/// Operations that fill in a record that a call has reserved.
 const FILLS: [&str; 3] = ["load", "store", "atomic"];
 
 /// Whether packets see nothing of a ring but whether it had room, which is a capacity of each core's own.
