@@ -75,7 +75,7 @@ fn helper_contracts_are_coherent() {
     }
 }
 
-/// What a helper does at most is what it does to one kind or another, and a name belongs to one helper.
+/// A helper's bound is the least upper bound of its effects on kinds, and a kind lists a helper once.
 #[test]
 fn what_calls_do_is_said_once_of_each_kind() {
     for kind in KINDS {
@@ -97,7 +97,7 @@ fn what_calls_do_is_said_once_of_each_kind() {
     }
 }
 
-/// What follows from a kind's facts does not contradict what else it says.
+/// The calls of a kind agree with what it holds.
 #[test]
 fn kinds_do_not_contradict_themselves() {
     for kind in KINDS {

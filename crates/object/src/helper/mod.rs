@@ -146,7 +146,7 @@ pub enum Return {
     RecordOrNull,
 }
 
-/// What a call does beyond its result and to what is no state object ([`Helper::does`]). Anything not named here has no
+/// Effects of a call beyond its result and its object ([`Helper::does`]). Anything not named here has no
 /// effect: the call may be repeated or left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
