@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use millrace_control::Exposed;
 use millrace_control::{contents, literal, value};
 use millrace_dataplane::module::{Entry, ObjectInfo};
+use millrace_object::state::{StateKind, hash, hash_of_maps, lpm_trie, prog_array};
 use millrace_object::types::{EntryTypes, Field, Type};
 
 /// A kind whose values are maps: they are written by name or with their entries, and shown as numbers.
-const HOLDER: &str = "hash_of_maps";
+const HOLDER: &StateKind = &hash_of_maps::KIND;
 
 /// A function of three objects, whose entries have types, a type of the wrong size, and none; and of a map
 /// of maps, with the object through which those are reached and a map that can be put into it.
 pub fn exposed() -> Exposed {
-    let object = |name: &str, kind: &str, key_bytes, value_bytes| {
+    let object = |name: &str, kind: &'static StateKind, key_bytes, value_bytes| {
         let info = ObjectInfo {
             name: name.into(),
-            kind: kind.into(),
+            kind,
             key_bytes,
             value_bytes,
             capacity: 64,
@@ -70,11 +71,11 @@ pub fn exposed() -> Exposed {
         name: "fuzz".into(),
         lists: vec![true; 6],
         objects: vec![
-            object("flows", "hash", 24, 8),
-            object("routes", "lpm_trie", 8, 24),
-            object("next", "prog_array", 4, 4),
-            object("inner", "hash", 4, 8),
-            object("outer.maps", "hash", 8, 8),
+            object("flows", &hash::KIND, 24, 8),
+            object("routes", &lpm_trie::KIND, 8, 24),
+            object("next", &prog_array::KIND, 4, 4),
+            object("inner", &hash::KIND, 4, 8),
+            object("outer.maps", &hash::KIND, 8, 8),
             object("outer", HOLDER, 4, 4),
         ],
         types: BTreeMap::from([

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use millrace_object::contract::Holds;
 use millrace_object::helper;
 use millrace_object::program::{ObjectId, Role};
+use millrace_object::state::Addressing;
 use millrace_object::{Insn, Program};
 use millrace_traffic::capture::Reader;
 
@@ -123,14 +125,14 @@ pub fn entries(program: &Program, packets: &[Vec<u8>]) -> Vec<(ObjectId, Vec<u8>
         }
         let (keys, values) = (object.key_bytes as usize, object.value_bytes as usize);
         let few = object.capacity.min(6) as u32;
-        match object.kind.name {
-            "hash" | "lru_hash" | "percpu_hash" | "lru_percpu_hash" | "lpm_trie" => {
+        match (object.kind.holds, object.kind.addressing) {
+            (Holds::Values, Addressing::Key | Addressing::Prefix) => {
                 for _ in 0..(object.capacity / 2).min(24) {
                     let packet = &packets[random.below(packets.len())];
                     let from = FIELDS[random.below(FIELDS.len())];
                     let mut key = packet.get(from..).unwrap_or(&[]).to_vec();
                     key.resize(keys, 0);
-                    if object.kind.name == "lpm_trie" {
+                    if object.kind.addressing == Addressing::Prefix {
                         let bits = random.below(8 * (keys - 4) + 1) as u32;
                         key.splice(..keys - 4, key[4..].to_vec());
                         key.splice(..4, bits.to_le_bytes());
@@ -143,14 +145,14 @@ pub fn entries(program: &Program, packets: &[Vec<u8>]) -> Vec<(ObjectId, Vec<u8>
                     found.push((ObjectId(i), key, value));
                 }
             }
-            "devmap" | "devmap_hash" | "cpumap" | "xskmap" => {
+            (Holds::Targets(_), _) => {
                 for index in 0..few {
                     let mut value = (1 + random.below(3) as u32).to_le_bytes().to_vec();
                     value.resize(values, 0);
                     found.push((ObjectId(i), index.to_le_bytes().to_vec(), value));
                 }
             }
-            "prog_array" if object.initial.is_none() => {
+            (Holds::Programs, _) if object.initial.is_none() => {
                 for index in 0..few {
                     let number = 1 + index % programs.max(1) as u32;
                     let bytes = |n: u32| n.to_le_bytes().to_vec();

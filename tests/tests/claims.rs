@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use millrace_check::planted::{self, Planted};
 use millrace_check::{Options, check};
 use millrace_object::Insn;
-use millrace_object::helper::ktime_get_ns;
+use millrace_object::helper::KTIME_GET_NS;
 use millrace_tests::command::millrace;
 use millrace_tests::public::{CAPACITY, objects, packets, programs};
 use millrace_tests::soundness::batch::{Bench, Trial};
@@ -138,7 +138,7 @@ fn a_number_in_the_stack_that_is_another_at_run_time_is_found() {
 fn asks_for_time(insns: &[Insn]) -> bool {
     insns
         .iter()
-        .any(|i| matches!(i, Insn::Call { helper } if *helper == ktime_get_ns::HELPER.number))
+        .any(|i| matches!(i, Insn::Call { helper } if *helper == KTIME_GET_NS.number))
 }
 
 /// The clock promises 0 to 2^63 - 1; a host that says more is noticed by whoever looks, and one that says the most is not.

@@ -9,6 +9,7 @@ use std::path::Path;
 use millrace_check::reference::{End, Machine, Target};
 use millrace_dataplane::packet::{Fate, HEADROOM, SLOT, TAILROOM};
 use millrace_object::program::{FunctionId, Nesting, ObjectId, Role};
+use millrace_object::state::{StateKind, array_of_maps};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::public::{CAPACITY, LISTED, Random, entries, objects, packets, programs};
@@ -35,8 +36,8 @@ fn fate(verdict: u64, target: Option<Target>) -> Fate {
 }
 
 /// Whether a difference of state would be one of the object.
-fn is_compared(kind: &str) -> bool {
-    !matches!(kind, "ringbuf" | "perf_event_array" | "prog_array")
+fn is_compared(kind: &StateKind) -> bool {
+    !kind.holds_records() && !kind.holds_programs()
 }
 
 /// Runs one program in both ways on the packets. The inner error is why that cannot be compared.
@@ -57,7 +58,7 @@ fn compare(
     for (i, object) in program.objects.iter().enumerate() {
         let key = vec![0; object.key_bytes as usize];
         let empty = machine.inner(ObjectId(i), &key).is_none();
-        if object.kind.name == "array_of_maps" && empty {
+        if *object.kind == array_of_maps::KIND && empty {
             ours.set(&object.name, &key, &u32::MAX.to_le_bytes())?;
             machine.nest(ObjectId(i), &key, None);
         }
@@ -93,7 +94,7 @@ fn compare(
         }
     }
     for (i, object) in program.objects.iter().enumerate() {
-        if object.read_only && object.kind.name == "global" || !is_compared(object.kind.name) {
+        if object.read_only && object.kind.is_global() || !is_compared(object.kind) {
             continue;
         }
         if object.kind.holds_maps() {

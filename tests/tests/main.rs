@@ -3,6 +3,7 @@
 mod callbacks;
 mod claims;
 mod conform;
+mod contracts;
 mod cookies;
 mod corpora;
 mod helpers;

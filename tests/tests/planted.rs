@@ -18,7 +18,7 @@ use std::time::Instant;
 use millrace_check::planted::{self, Planted};
 use millrace_check::{Checked, Options, check};
 use millrace_emit::alone;
-use millrace_object::helper::xdp_load_bytes;
+use millrace_object::helper::XDP_LOAD_BYTES;
 use millrace_object::insn::{AluOp, Insn, Operand, Reg, Width};
 use millrace_object::program::Program;
 use millrace_tests::soundness::batch::Bench;
@@ -228,7 +228,7 @@ type InC = (
 );
 
 fn loads_bytes(insn: &Insn) -> bool {
-    matches!(insn, Insn::Call { helper } if *helper == xdp_load_bytes::HELPER.number)
+    matches!(insn, Insn::Call { helper } if *helper == XDP_LOAD_BYTES.number)
 }
 
 /// Sets the moment of a timer to one that no signed number says.

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use libbpf_rs::MapType;
 use millrace_dataplane::packet::Fate;
+use millrace_object::helper::{GET_SMP_PROCESSOR_ID, PERF_EVENT_OUTPUT};
+use millrace_object::state::{hash, lpm_trie};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
@@ -182,8 +184,8 @@ fn is_deterministic(ours: &Emitted) -> bool {
     helpers(&ours.program).all(|h| {
         !(h.effects.time
             || h.effects.random
-            || h.name == "get_smp_processor_id"
-            || h.kinds.contains(&"perf_event_array"))
+            || *h == GET_SMP_PROCESSOR_ID
+            || *h == PERF_EVENT_OUTPUT)
     })
 }
 
@@ -191,8 +193,8 @@ fn is_deterministic(ours: &Emitted) -> bool {
 fn fill(ours: &mut Emitted, kernel: &Kernel, packets: &[Vec<u8>]) -> Result<(), String> {
     for (object, key, value) in entries(&ours.program, packets) {
         let object = &ours.program.objects[object.0];
-        let (name, kind) = (object.name.clone(), object.kind.name);
-        if matches!(kind, "hash" | "lpm_trie") {
+        let name = object.name.clone();
+        if [&hash::KIND, &lpm_trie::KIND].contains(&object.kind) {
             kernel.set(&name, &key, &value)?;
             ours.set(&name, &key, &value)?;
         }

@@ -18,7 +18,7 @@ use crate::refuse::{Fault, refusal_at};
 use crate::rule::Rule;
 
 /// The helper that leaves a function, if it finds a program to go on with.
-const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
+const TAIL_CALL: u32 = helper::TAIL_CALL.number;
 
 /// Most active calls, the entry's included; the kernel's figure.
 pub const MAX_DEPTH: usize = 8;

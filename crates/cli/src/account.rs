@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use millrace_dataplane::account::{Account, StageAccount};
+use millrace_object::state;
 
 use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
@@ -174,7 +175,10 @@ fn elements(text: &mut String, a: &Account) -> std::fmt::Result {
 
 fn state(text: &mut String, a: &Account) -> std::fmt::Result {
     // Globals are one value each; there is nothing to say of how full they are.
-    let tables = a.objects.iter().filter(|o| o.kind != "global");
+    let tables = a
+        .objects
+        .iter()
+        .filter(|o| state::by_name(&o.kind).is_none_or(|k| !k.is_global()));
     let tables: Vec<_> = tables.filter_map(|o| Some((o, o.entries?))).collect();
     let width = tables
         .iter()

@@ -112,7 +112,7 @@ fn object(module: &Module) -> Option<usize> {
     module
         .objects()
         .iter()
-        .position(|o| o.kind == routes::KIND.name)
+        .position(|o| *o.kind == routes::KIND)
 }
 
 fn read(word: &str, inputs: &[String]) -> Result<Table, Failure> {

@@ -149,17 +149,18 @@ pub struct Kept {
 pub fn kept(old: &Exposed, new: &Exposed) -> Kept {
     let mut kept = Kept::default();
     for (index, (info, _)) in old.objects.iter().enumerate() {
-        if info.kind == "global" && info.value_bytes == 0 {
+        if info.kind.is_global() && info.value_bytes == 0 {
             continue;
         }
         let found = new.objects.iter().position(|(o, _)| o.name == info.name);
         let why = match found.and_then(|at| new.objects.get(at)) {
             None => Some("the new one has no such object".to_owned()),
-            Some((other, _)) if other.kind != info.kind => {
-                Some(format!("{} before, {} now", info.kind, other.kind))
-            }
+            Some((other, _)) if other.kind != info.kind => Some(format!(
+                "{} before, {} now",
+                info.kind.name, other.kind.name
+            )),
             // What globals hold is laid out by the compiler, and parameters are among them.
-            Some(_) if info.kind == "global" => continue,
+            Some(_) if info.kind.is_global() => continue,
             Some((other, _))
                 if (other.key_bytes, other.value_bytes) != (info.key_bytes, info.value_bytes) =>
             {
@@ -175,9 +176,10 @@ pub fn kept(old: &Exposed, new: &Exposed) -> Kept {
             Some(_) if old.types.get(&info.name) != new.types.get(&info.name) => {
                 Some("its keys or values are declared differently".to_owned())
             }
-            Some((_, settable)) if !*settable || !old.lists(index) => {
-                Some(format!("a {} cannot be read entry by entry", info.kind))
-            }
+            Some((_, settable)) if !*settable || !old.lists(index) => Some(format!(
+                "a {} cannot be read entry by entry",
+                info.kind.name
+            )),
             Some(_) => None,
         };
         match (why, found) {
@@ -252,10 +254,11 @@ mod tests {
     #[test]
     fn objects_of_the_same_layout_are_kept() {
         use millrace_dataplane::module::ObjectInfo;
+        use millrace_object::state;
         let object = |name: &str, kind: &str, value_bytes, capacity| {
             let info = ObjectInfo {
                 name: name.into(),
-                kind: kind.into(),
+                kind: state::by_name(kind).unwrap(),
                 key_bytes: 4,
                 value_bytes,
                 capacity,

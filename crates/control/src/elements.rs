@@ -257,7 +257,7 @@ mod tests {
     fn element(id: u64, name: &str, objects: &[&str]) -> Element {
         let info = |object: &&str| ObjectInfo {
             name: (*object).to_owned(),
-            kind: "hash".into(),
+            kind: &millrace_object::state::hash::KIND,
             key_bytes: 4,
             value_bytes: 4,
             capacity: 1,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, ObjectInfo};
-use millrace_dataplane::share::{Share, indexed};
+use millrace_dataplane::share::Share;
 use millrace_object::program::{Param, Program};
+use millrace_object::state::lpm_trie;
 use millrace_object::types::{EntryTypes, Type};
 use serde_json::{Value, json};
 
@@ -72,7 +73,7 @@ impl Exposed {
     /// The objects that have entries: all but sections of globals.
     pub fn objects(&self) -> impl Iterator<Item = (usize, &ObjectInfo)> {
         let objects = self.objects.iter().map(|(info, _)| info).enumerate();
-        objects.filter(|(_, o)| o.kind != "global")
+        objects.filter(|(_, o)| !o.kind.is_global())
     }
 
     /// Whether entries can be set in an object.
@@ -96,13 +97,13 @@ impl Exposed {
     /// Whether each worker has an element for every index of an object.
     #[must_use]
     pub fn indexed(&self, object: usize) -> bool {
-        self.info(object).is_ok_and(|o| indexed(&o.kind))
+        self.info(object).is_ok_and(|o| o.kind.has_all())
     }
 
     /// Whether entries can be set in an object, listed, and set again from what is listed.
     #[must_use]
     pub fn keeps(&self, object: usize) -> bool {
-        let maps = self.info(object).is_ok_and(nested::holds_maps);
+        let maps = self.info(object).is_ok_and(|o| o.kind.holds_maps());
         self.takes_entries(object) && self.lists(object) && !maps
     }
 
@@ -153,7 +154,7 @@ impl Exposed {
             Some(key) => self.key(object, key).map_err(|e| format!("key: {e}"))?,
             None => self.plain_key(None, info.key_bytes)?,
         };
-        if nested::holds_maps(info) {
+        if info.kind.holds_maps() {
             return nested::entries(self, object, &key, value);
         }
         let list = value.as_array().and_then(|l| l.first());
@@ -182,7 +183,7 @@ impl Exposed {
     /// It is not of the object's size, or nothing that can be read.
     pub fn key(&self, object: usize, key: &Value) -> Result<Vec<u8>, String> {
         let info = self.info(object)?;
-        let prefix = key.as_str().filter(|_| info.kind == "lpm_trie");
+        let prefix = key.as_str().filter(|_| *info.kind == lpm_trie::KIND);
         if let Some(key) = prefix.and_then(value::prefix)
             && key.len() == info.key_bytes
         {
@@ -194,7 +195,7 @@ impl Exposed {
     fn value(&self, object: usize, text: &Value) -> Result<Vec<u8>, String> {
         let info = self.info(object)?;
         // In an array of programs a program's name stands for its number, from 1.
-        if info.kind == "prog_array"
+        if info.kind.holds_programs()
             && let Some(name) = text.as_str()
             && let Some(at) = self.programs.iter().position(|p| p == name)
         {
@@ -209,7 +210,7 @@ impl Exposed {
         let Ok(info) = self.info(object) else {
             return value::show(key, None);
         };
-        let prefix = Some(key).filter(|_| info.kind == "lpm_trie");
+        let prefix = Some(key).filter(|_| *info.kind == lpm_trie::KIND);
         match prefix.and_then(value::show_prefix) {
             Some(prefix) => Value::String(prefix),
             None => value::show(key, self.key_type(info)),
@@ -223,7 +224,7 @@ impl Exposed {
             return value::show(bytes, None);
         };
         let number = value::show(bytes, None);
-        let program = number.as_u64().filter(|_| info.kind == "prog_array");
+        let program = number.as_u64().filter(|_| info.kind.holds_programs());
         let name =
             program.and_then(|n| self.programs.get(usize::try_from(n).ok()?.checked_sub(1)?));
         match name {

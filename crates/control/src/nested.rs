@@ -13,11 +13,6 @@ const NEW: [u8; 4] = [0xff; 4];
 /// The word for it.
 const NEW_WORD: &str = "new";
 
-/// Whether the values of an object are maps.
-pub fn holds_maps(info: &ObjectInfo) -> bool {
-    matches!(info.kind.as_str(), "array_of_maps" | "hash_of_maps")
-}
-
 /// The request of one entry: the map under the key and, if it is made here, its entries.
 ///
 /// # Errors
@@ -77,7 +72,7 @@ fn named(exposed: &Exposed, holder: &ObjectInfo, name: &str) -> Result<Vec<u8>, 
     let (_, shape) = shape(exposed, holder)?;
     let own = shape.key_bytes.saturating_sub(holder.key_bytes);
     let fits = |o: &ObjectInfo| {
-        (o.kind.as_str(), o.key_bytes, o.value_bytes) == (&shape.kind, own, shape.value_bytes)
+        (o.kind, o.key_bytes, o.value_bytes) == (shape.kind, own, shape.value_bytes)
             && o.name != shape.name
     };
     let objects: Vec<&ObjectInfo> = exposed.objects.iter().map(|(o, _)| o).collect();

@@ -6,6 +6,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use millrace_object::contract::Relaxed;
+use millrace_object::state::StateKind;
+
 use crate::module::{Instance, KeyValue};
 
 /// A number in a value that packets add to, in the machine's byte order.
@@ -81,15 +84,6 @@ impl Before {
     }
 }
 
-/// Kinds that have an element for every index, on each worker.
-const INDEXED: [&str; 3] = ["array", "percpu_array", "vector"];
-
-/// Whether each worker has an element for every index of an object of this kind.
-#[must_use]
-pub fn indexed(kind: &str) -> bool {
-    INDEXED.contains(&kind)
-}
-
 impl Share {
     /// An object of which each worker has a part.
     #[must_use]
@@ -154,16 +148,6 @@ impl Share {
         })
         .collect()
     }
-
-    /// What is counted when a worker's part of an object of this kind was full while others had room.
-    #[must_use]
-    pub fn relaxation(kind: &str) -> &'static str {
-        if kind.starts_with("lru") {
-            "eviction"
-        } else {
-            "capacity"
-        }
-    }
 }
 
 /// What the parts of a value come to. Sums wrap, as the numbers do; bytes that nobody adds to are those of the first
@@ -193,14 +177,6 @@ fn sum(words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// Counts among the relaxations what comes of dividing an object of this kind.
-pub(crate) fn note(relaxations: &mut BTreeMap<String, u64>, kind: &str, times: u64) {
-    if times > 0 {
-        let name = Share::relaxation(kind).to_owned();
-        *relaxations.entry(name).or_default() += times;
-    }
-}
-
 /// The value as a worker other than the first begins with it: nothing was added to its numbers yet. What else is in it,
 /// packets may read.
 #[must_use]
@@ -220,7 +196,7 @@ pub fn begin(instance: &mut Instance, shares: &[Share], now: u64) {
     let first = instance.worker() == 0;
     for (object, share) in shares.iter().enumerate() {
         let kind = instance.module().objects().get(object);
-        let indexed = kind.is_some_and(|o| indexed(&o.kind));
+        let indexed = kind.is_some_and(|o| o.kind.has_all());
         // What lists no entries, as ring buffers do not, has none to begin with.
         let mut entries = || {
             instance
@@ -257,6 +233,8 @@ pub struct Count {
     pub each: Vec<Option<u64>>,
     /// what the first worker has is not all
     every: bool,
+    /// what comes of full parts
+    full: Relaxed,
     /// entries of a worker that are looked at, to count keys once
     most: u64,
 }
@@ -264,14 +242,15 @@ pub struct Count {
 impl Count {
     /// Of an object of this kind that stands so, before any worker was asked.
     #[must_use]
-    pub fn new(share: &Share, kind: &str) -> Self {
-        let every = share.parted() && !indexed(kind);
+    pub fn new(share: &Share, kind: &StateKind) -> Self {
+        let every = share.parted() && !kind.has_all();
         let several = every && matches!(share, Share::Merged { .. });
         Self {
             keys: several.then(HashSet::new),
             sum: Some(0),
             each: Vec::new(),
             every,
+            full: kind.when_full(),
             most: u64::MAX,
         }
     }
@@ -326,6 +305,14 @@ impl Count {
         entries.map_or(0, |n| n.saturating_sub(capacity))
     }
 
+    /// Counts those among the relaxations.
+    pub(crate) fn note(&self, relaxations: &mut BTreeMap<String, u64>, capacity: u64) {
+        let times = self.beyond(capacity);
+        if times > 0 {
+            *relaxations.entry(self.full.name().to_owned()).or_default() += times;
+        }
+    }
+
     /// How many there are; none where they cannot be counted. A key that packets of several workers met is one entry.
     #[must_use]
     pub fn whole(&self) -> Option<u64> {
@@ -355,7 +342,7 @@ pub struct Latest {
 impl Latest {
     /// Of an object of this kind that stands so, before any worker was asked.
     #[must_use]
-    pub fn new(share: &Share, kind: &str) -> Self {
+    pub fn new(share: &Share, kind: &StateKind) -> Self {
         let words = match share {
             Share::Merged {
                 words,
@@ -366,7 +353,7 @@ impl Latest {
         };
         Self {
             words,
-            indexed: indexed(kind),
+            indexed: kind.has_all(),
             ..Self::default()
         }
     }
@@ -412,6 +399,8 @@ impl Latest {
 
 #[cfg(test)]
 mod tests {
+    use millrace_object::state::{percpu_array, percpu_hash};
+
     use super::*;
 
     fn word(offset: usize, bytes: usize) -> Word {
@@ -452,7 +441,7 @@ mod tests {
 
     #[test]
     fn what_was_stored_last_counts_where_workers_hold_something_else() {
-        let counted = |share: &Share, kind: &str, parts: &[&[(u8, [u8; 2])]]| {
+        let counted = |share: &Share, kind: &StateKind, parts: &[&[(u8, [u8; 2])]]| {
             let mut latest = Latest::new(share, kind);
             for part in parts {
                 let part = part.iter();
@@ -469,20 +458,20 @@ mod tests {
             &[(1, [6, 7]), (3, [1, 1])],
             &[(2, [0, 4])],
         ];
-        assert_eq!(counted(&merged, "percpu_hash", &keyed), Some(1));
+        assert_eq!(counted(&merged, &percpu_hash::KIND, &keyed), Some(1));
         let own = Share::Own { latest: true };
-        assert_eq!(counted(&own, "percpu_hash", &keyed), Some(2));
+        assert_eq!(counted(&own, &percpu_hash::KIND, &keyed), Some(2));
         // An element is there on all workers, and zero where none of their packets stored anything.
         let elements: [&[(u8, [u8; 2])]; 2] = [
             &[(0, [1, 0]), (1, [0, 9]), (2, [3, 4])],
             &[(0, [2, 8]), (1, [0, 0]), (2, [5, 4])],
         ];
-        assert_eq!(counted(&merged, "percpu_array", &elements), Some(2));
+        assert_eq!(counted(&merged, &percpu_array::KIND, &elements), Some(2));
         for not in [
             Share::merged(&[word(0, 1)], false),
             Share::Own { latest: false },
         ] {
-            assert_eq!(counted(&not, "percpu_array", &elements), None);
+            assert_eq!(counted(&not, &percpu_array::KIND, &elements), None);
         }
     }
 

@@ -265,9 +265,7 @@ fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error>
     let treatment = |object: &StateObject| {
         let homes = options.homes.iter().find(|(name, _)| *name == object.name);
         match homes {
-            Some((_, indexes)) if object.kind.name == "allocator" => {
-                lock::Treatment::Home(*indexes)
-            }
+            Some((_, indexes)) if object.kind.leases() => lock::Treatment::Home(*indexes),
             _ if options.shared.contains(&object.name) => lock::Treatment::Lock,
             _ => lock::Treatment::Own,
         }

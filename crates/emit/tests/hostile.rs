@@ -46,7 +46,7 @@ fn names_cannot_become_code() {
     }
     let mut program = program(functions, NAMES.len());
     program.name = NAMES[0].into();
-    let global = state::KINDS.iter().find(|k| k.name == "global").unwrap();
+    let global = &state::global::KIND;
     for (index, name) in NAMES.iter().enumerate() {
         program.objects.push(StateObject {
             name: (*name).into(),

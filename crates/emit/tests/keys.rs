@@ -57,7 +57,7 @@ fn store_key(object: usize, bytes: u32, copied: bool) -> Vec<Insn> {
 
 #[test]
 fn every_byte_of_a_key_counts() {
-    let kind = state::KINDS.iter().find(|k| k.name == "hash").unwrap();
+    let kind = &state::hash::KIND;
     let ways: Vec<(u32, bool)> = LENGTHS
         .iter()
         .flat_map(|n| [(*n, false), (*n, true)])

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
 use millrace_check::facts::{Access as At, ArgFact, Flow, Op};
+use millrace_object::contract::Merging;
 use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::{ObjectId, Program, Role};
@@ -129,13 +130,9 @@ pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
                 for arg in &step.args {
                     match arg {
                         ArgFact::Object(id) => {
-                            let kind = program.objects.get(id.0).map_or("", |o| o.kind.name);
-                            touch(
-                                *id,
-                                kinds::at_most(kind, h.name),
-                                h.name,
-                                whole(program, *id),
-                            );
+                            let kind = program.objects.get(id.0).map(|o| o.kind);
+                            let effect = kind.map_or(Effect::Write, |k| kinds::at_most(k, h));
+                            touch(*id, effect, h.name, whole(program, *id));
                         }
                         ArgFact::Timer(id) => {
                             touch(*id, Effect::Write, h.name, whole(program, *id));
@@ -146,7 +143,7 @@ pub(crate) fn at_most(program: &Program, flow: &Flow) -> Vec<Touch> {
                 if let Some(kind) = helper::implied(h) {
                     let named = program.objects.iter().position(|o| o.kind == kind);
                     if let Some(i) = named {
-                        let (id, effect) = (ObjectId(i), kinds::at_most(kind.name, h.name));
+                        let (id, effect) = (ObjectId(i), kinds::at_most(kind, h));
                         touch(id, effect, h.name, whole(program, id));
                     }
                 }
@@ -245,10 +242,10 @@ pub(crate) fn objects(
 
 /// Whether an object has no values, and packets alone add to it: a timer would on every core.
 fn counted(program: &Program, entries: &[Entry], object: usize) -> bool {
-    let kind = program.objects.get(object).map_or("", |o| o.kind.name);
+    let kind = program.objects.get(object).map(|o| o.kind);
     let others = |e: &&Entry| !matches!(e.role, Role::Xdp | Role::OnPacket | Role::OnStart);
     let mut others = entries.iter().filter(others).flat_map(|e| &e.at_most);
-    matches!(kind, "sketch" | "bloom_filter")
+    kind.is_some_and(|k| k.merging() == Some(Merging::Counts))
         && !others.any(|t| t.object.0 == object && t.effect != Effect::Read)
 }
 

@@ -137,11 +137,8 @@ impl Names {
                 value_bytes: o.value_bytes,
                 value,
                 key: members(declared.and_then(|t| t.key.as_ref())),
-                numbered: matches!(
-                    o.kind.name,
-                    "allocator" | "vector" | "array" | "percpu_array"
-                ),
-                global: o.kind.name == "global",
+                numbered: o.kind.has_all() || o.kind.leases(),
+                global: o.kind.is_global(),
             }
         });
         Self {

@@ -8,7 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_object::contract::Merging;
 use millrace_object::program::{ObjectId, Program, Role, StateObject};
+use millrace_object::state::StateKind;
 use serde::Serialize;
 
 use crate::exec::{Place, Presence, before};
@@ -65,21 +67,6 @@ impl Parts {
     }
 }
 
-/// Kinds of which values are parts.
-const VALUES: [&str; 11] = [
-    "global",
-    "array",
-    "percpu_array",
-    "vector",
-    "hash",
-    "percpu_hash",
-    "lru_hash",
-    "lru_percpu_hash",
-    "map",
-    "lpm",
-    "lpm_trie",
-];
-
 /// What a path leaves in an entry.
 struct Left {
     place: Place,
@@ -100,10 +87,10 @@ pub(crate) fn parts(
     observed: &Observed,
 ) -> Option<Parts> {
     let declared = program.objects.get(object.0)?;
-    let kind = declared.kind.name;
-    let per_cpu = kind.contains("percpu");
+    let kind = declared.kind;
+    let per_cpu = kind.per_cpu;
     let aged = declared.expire_after > 0 || declared.timer.is_some();
-    if !VALUES.contains(&kind) || aged || observed.other {
+    if kind.merging() != Some(Merging::Values) || aged || observed.other {
         return None;
     }
     // Where it may be held by a map of maps that packets look into, they reach it under another name, too.
@@ -262,7 +249,7 @@ fn is_touched(entries: &[Entry], object: ObjectId) -> bool {
 
 /// What a path leaves in each entry of an object that it touches; none where it does something else than read, store, and
 /// put entries that were not there.
-fn of_path(path: &Path, object: ObjectId, kind: &str) -> Option<Vec<Left>> {
+fn of_path(path: &Path, object: ObjectId, kind: &StateKind) -> Option<Vec<Left>> {
     let mut inserted: BTreeMap<u32, bool> = BTreeMap::new();
     for a in path.accesses.iter().filter(|a| a.object == object) {
         if a.repeated {
@@ -272,7 +259,7 @@ fn of_path(path: &Path, object: ObjectId, kind: &str) -> Option<Vec<Left>> {
             (Effect::Read, ..)
             | (Effect::Add, "atomic", _)
             | (Effect::Write, "store" | "atomic", _) => {}
-            (Effect::Refresh, ..) if kind.starts_with("lru") => {}
+            (Effect::Refresh, ..) if kind.evicts => {}
             (Effect::Write, "map_update_elem" | "map_put", Some(outcome)) => match outcome {
                 "added" => drop(inserted.entry(a.entry).or_insert(true)),
                 "overwritten" => drop(inserted.entry(a.entry).or_insert(false)),

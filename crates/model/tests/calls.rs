@@ -228,7 +228,7 @@ fn drive(loaded: &Loaded, model: &Entry, seed: u64) -> BTreeMap<u64, u32> {
             let value = |e: &ExprId| a.value(&model.arena, *e) as u8;
             let key: Vec<u8> = place.key.iter().map(value).collect();
             let entry = machine.entries(place.object).remove(&key);
-            let element = loaded.program.objects[place.object.0].kind.name == "array";
+            let element = loaded.program.objects[place.object.0].kind.has_all();
             match place.presence {
                 Presence::There => {
                     let entry = entry.unwrap_or_default();

@@ -77,10 +77,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::program::{Dialect, StateObject};
-    use crate::state::KINDS;
+    use crate::state::hash;
 
     fn program() -> Program {
-        let kind = KINDS.iter().find(|k| k.name == "hash").unwrap();
         Program {
             name: "p".into(),
             dialect: Dialect::Xdp,
@@ -88,7 +87,7 @@ mod tests {
             entries: vec![],
             objects: vec![StateObject {
                 name: "flows".into(),
-                kind,
+                kind: &hash::KIND,
                 key_bytes: 4,
                 value_bytes: 8,
                 capacity: 16,

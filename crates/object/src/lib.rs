@@ -4,12 +4,13 @@
 //! Millrace's handlers. It decodes, resolves every relocation, and names every state object. It
 //! decides nothing about safety (`check`) and nothing about execution (`emit`).
 //!
-//! Also here is the vocabulary that every later room shares: one file a helper in [`helper`], one
-//! file a state kind in [`state`].
+//! Also here is the vocabulary that every later room shares: one file a family of helpers in [`helper`], one
+//! file a state kind in [`state`], and in [`contract`] what the ones do to the others.
 
 mod btf;
 mod bytes;
 mod capacity;
+pub mod contract;
 mod core;
 mod decode;
 mod elf;

@@ -1,6 +1,6 @@
 //! One program of an object that holds several.
 
-use crate::helper::{tail_away, tail_call};
+use crate::helper::{TAIL_AWAY, TAIL_CALL};
 use crate::insn::{Imm64, Insn};
 use crate::program::{FunctionId, Program, Role};
 
@@ -27,7 +27,7 @@ impl Program {
         let mut insns = (self.functions.iter().zip(&reached))
             .filter(|(_, reached)| **reached)
             .flat_map(|(f, _)| &f.insns);
-        let tail = [tail_call::HELPER.number, tail_away::HELPER.number];
+        let tail = [TAIL_CALL.number, TAIL_AWAY.number];
         if insns.any(|i| matches!(i, Insn::Call { helper } if tail.contains(helper))) {
             return true;
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::contract::{Act, Does, Reach, write};
+use crate::helper::Helper;
 use crate::insn::Insn;
 use crate::state::{self, StateKind};
 
@@ -53,10 +55,7 @@ impl Program {
     /// where a run may find something else.
     #[must_use]
     pub fn constant(&self, object: ObjectId, from: u32, bytes: u32) -> Option<&[u8]> {
-        let global = self
-            .objects
-            .get(object.0)
-            .filter(|o| o.kind.name == "global")?;
+        let global = self.objects.get(object.0).filter(|o| o.kind.is_global())?;
         if !global.read_only {
             return None;
         }
@@ -75,7 +74,7 @@ impl Program {
     /// Whether an entry is an element of a program array from the start: what others tail-call.
     #[must_use]
     pub fn is_tail_call_target(&self, entry: usize) -> bool {
-        let arrays = self.objects.iter().filter(|o| o.kind.name == "prog_array");
+        let arrays = self.objects.iter().filter(|o| o.kind.holds_programs());
         let mut elements = arrays.filter_map(|o| o.initial.as_deref());
         // An element is the entry's number from 1, 0 for none.
         let number = u32::try_from(entry + 1).map(u32::to_le_bytes);
@@ -147,7 +146,6 @@ pub struct StateObject {
     /// the author's name for it
     pub name: String,
     /// what it is; the registry is [`crate::state::KINDS`]
-    #[serde(serialize_with = "kind_name")]
     pub kind: &'static StateKind,
     /// bytes of a key; 0 for kinds without one; 4 for arrays
     pub key_bytes: u32,
@@ -212,8 +210,19 @@ impl StateObject {
     /// first 32 bits. Programs cannot write them.
     #[must_use]
     pub fn leads_on(&self) -> bool {
-        let kinds = ["devmap", "devmap_hash", "cpumap", "xskmap", "prog_array"];
-        kinds.contains(&self.kind.name)
+        self.kind.host_only() || self.kind.holds_programs()
+    }
+
+    /// Upper bound of a helper's effect on it: [`StateKind::does`]; timers that run are in one heap.
+    #[must_use]
+    pub fn does(&self, helper: &Helper) -> Option<Does> {
+        let does = self.kind.does(helper)?;
+        let heap = self.timer.is_some() && does.act == Act::Write;
+        Some(if heap {
+            does.or(write(Reach::Whole))
+        } else {
+            does
+        })
     }
 
     /// Whether something is there where an entry has this value: of those that lead on 0 is nothing.
@@ -251,7 +260,7 @@ impl StateObject {
     /// Whether all maps of this shape have its capacity (kernel/bpf/arraymap.c array_map_meta_equal).
     #[must_use]
     pub fn one_capacity(&self) -> bool {
-        self.kind.c == "array" && self.flags & INNER_MAP == 0
+        self.kind.has_all() && self.flags & INNER_MAP == 0
     }
 
     /// Whether it can be a value where `shape` says what values are like (kernel/bpf/map_in_map.c
@@ -264,10 +273,6 @@ impl StateObject {
             && alike(self) == alike(shape)
             && (!shape.one_capacity() || self.capacity == shape.capacity)
     }
-}
-
-fn kind_name<S: serde::Serializer>(kind: &&'static StateKind, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(kind.name)
 }
 
 /// A setting: `PARAM(type, name, default)`, or a `const volatile` global of an XDP program.

@@ -6,6 +6,7 @@ use crate::common;
 use common::refusal::{refused, say};
 use common::{CLANGS, compile_text};
 use millrace_object::program::{Nesting, StateObject};
+use millrace_object::state::{array, hash};
 use millrace_object::{Program, load, load_with};
 
 const XDP: &str = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n";
@@ -77,8 +78,8 @@ fn several_legacy_maps_without_type_information_stay_apart() {
     );
     for program in programs(&text, &["-g0"]) {
         let (m, other) = (object(&program, "m"), object(&program, "other"));
-        assert_eq!((m.kind.name, m.capacity), ("array", 16));
-        assert_eq!((other.kind.name, other.capacity), ("hash", 5));
+        assert_eq!((m.kind, m.capacity), (&array::KIND, 16));
+        assert_eq!((other.kind, other.capacity), (&hash::KIND, 5));
         assert_eq!(program.entries.len(), 2);
     }
 }
@@ -139,8 +140,8 @@ fn maps_of_maps_are_declared_in_every_way() {
             let shape = &program.objects[shape.0];
             assert_eq!(shape.name, "m.maps");
             assert!(shape.is_shape() && shape.bytes() == 0);
-            let sizes = (shape.kind.name, shape.key_bytes, shape.value_bytes);
-            assert_eq!((sizes, shape.capacity), (("hash", 8, 2), 5), "{text}");
+            let sizes = (shape.kind, shape.key_bytes, shape.value_bytes);
+            assert_eq!((sizes, shape.capacity), ((&hash::KIND, 8, 2), 5), "{text}");
             let named: Vec<(u32, &str)> = values
                 .iter()
                 .map(|(index, map)| (*index, program.objects[map.0].name.as_str()))

@@ -7,6 +7,7 @@ use common::{each_clang, program};
 use millrace_object::insn::{Imm64, Insn};
 use millrace_object::load;
 use millrace_object::program::{Dialect, Role};
+use millrace_object::state::{map, vector};
 
 #[test]
 fn reads_state_ports_reasons_timers_and_parameters() {
@@ -40,12 +41,12 @@ fn reads_state_ports_reasons_timers_and_parameters() {
         );
         let object = |name: &str| program.objects.iter().find(|o| o.name == name).unwrap();
         let flows = object("flows");
-        assert_eq!(flows.kind.name, "map");
+        assert_eq!(flows.kind, &map::KIND);
         assert_eq!((flows.key_bytes, flows.value_bytes), (8, 8));
         assert_eq!((flows.capacity, flows.expire_after), (1024, 60_000_000_000));
         assert_eq!(
-            (object("per_port").kind.name, object("per_port").capacity),
-            ("vector", 16)
+            (object("per_port").kind, object("per_port").capacity),
+            (&vector::KIND, 16)
         );
         let params = object(".rodata.params");
         assert!(params.read_only && params.settable);

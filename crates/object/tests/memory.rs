@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use millrace_object::helper::TIMER_INIT;
 use millrace_object::program::StateObject;
-use millrace_object::state::{KINDS, StateKind};
+use millrace_object::state::{KINDS, StateKind, lpm_trie, ringbuf};
 
 /// Sane declarations of a kind, small, around every boundary of the formulas, and large.
 fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
     let mut all = Vec::new();
-    let ring = kind.name == "ringbuf";
+    let ring = *kind == ringbuf::KIND;
     let capacities: Vec<u64> = if ring {
         (12..=26).map(|bit| 1 << bit).collect()
     } else {
@@ -37,7 +38,7 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
         for key_bytes in [0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 20, 37, 64, 512] {
             for value_bytes in [0, 1, 4, 8, 16, 24, 56, 57, 200, 4097, 1 << 20] {
                 for (expire_after, window, rows) in [(0, 0, 0), (1, 0, 0), (0, 0, 3), (0, 9, 8)] {
-                    let flags = u32::from(kind.name == "lpm_trie");
+                    let flags = u32::from(*kind == lpm_trie::KIND);
                     let object = |timer| StateObject {
                         name: "object".to_owned(),
                         kind,
@@ -55,7 +56,7 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
                         nesting: None,
                         timer,
                     };
-                    let timers = matches!(kind.name, "hash" | "lru_hash" | "array");
+                    let timers = kind.does(&TIMER_INIT).is_some();
                     for timer in [None, Some(0)].into_iter().take(1 + usize::from(timers)) {
                         let object = object(timer);
                         if (kind.validate)(&object).is_ok() {

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use millrace_object::helper::{self, Arg, HELPERS, Helper, Return};
-use millrace_object::state;
 
 /// What the emitter passes for an argument of this kind.
 fn parameters(helper: &Helper, kind: Option<&str>) -> String {
@@ -68,15 +67,11 @@ fn functions(helper: &Helper) -> Vec<(String, String, Option<&'static str>)> {
         let function = format!("{}_{}", kind.c, helper.name);
         return vec![(format!("state/{}.h", kind.c), function, Some(kind.c))];
     }
-    if helper.kinds.is_empty() {
+    if !helper.takes_object() {
         let name = helper.name;
         return vec![(format!("helpers/{name}.h"), format!("helper_{name}"), None)];
     }
-    let mut prefixes: Vec<&str> = helper
-        .kinds
-        .iter()
-        .map(|kind| state::by_name(kind).unwrap().c)
-        .collect();
+    let mut prefixes: Vec<&str> = helper.kinds().map(|kind| kind.c).collect();
     prefixes.sort_unstable();
     prefixes.dedup();
     let function = |c: &'static str| {

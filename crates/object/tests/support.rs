@@ -198,7 +198,7 @@ fn table() -> String {
     let mut rows: Vec<(u32, String)> = Vec::new();
     for h in HELPERS.iter().filter(|h| h.number < OUR_OWN) {
         assert!(helper::refused::by_number(h.number).is_none(), "{}", h.name);
-        let kinds = h.kinds.join(", ");
+        let kinds = h.kind_names();
         rows.push((h.number, format!("bpf_{} | supported | {kinds}", h.name)));
     }
     for (number, name, why) in helper::refused::REFUSED {

@@ -6,6 +6,7 @@ use crate::common;
 use common::{each_clang, program};
 use millrace_object::insn::{AtomicOp, Imm64, Insn};
 use millrace_object::program::{Dialect, Role};
+use millrace_object::state::{hash, ringbuf};
 use millrace_object::{ParamError, load};
 
 #[test]
@@ -33,14 +34,14 @@ fn reads_maps_globals_settings_and_calls() {
 
         let object = |name: &str| program.objects.iter().find(|o| o.name == name).unwrap();
         let counts = object("counts");
-        assert_eq!(counts.kind.name, "hash");
+        assert_eq!(counts.kind, &hash::KIND);
         assert_eq!(
             (counts.key_bytes, counts.value_bytes, counts.capacity),
             (4, 8, 1024)
         );
         assert_eq!(
-            (object("events").kind.name, object("events").capacity),
-            ("ringbuf", 4096)
+            (object("events").kind, object("events").capacity),
+            (&ringbuf::KIND, 4096)
         );
         assert_eq!(object(".bss").initial.as_deref(), Some(&[0; 8][..]));
         let data = object(".data").initial.clone().unwrap();

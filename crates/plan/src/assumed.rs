@@ -9,7 +9,7 @@ use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::support::Support;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::model::Path;
-use millrace_object::program::{Program, StateObject};
+use millrace_object::program::Program;
 
 use crate::choose::{Choice, choose};
 use crate::make::Carried;
@@ -75,8 +75,7 @@ impl Asker<'_> {
         };
         // Numbers that echoes carry are an allocator's. Where looking for them pays at all, that is known at once, and
         // what a plan without it would be need not be asked.
-        let leases = |o: &StateObject| o.kind.name == "allocator";
-        let first = self.program.objects.iter().any(leases);
+        let first = self.program.objects.iter().any(|o| o.kind.leases());
         let looked = first.then(|| self.choose(held, echoes));
         if let Some(looked) = looked.filter(|l| l.by_echoes) {
             return looked;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
-use millrace_object::program::{Program, StateObject};
+use millrace_object::program::Program;
 use millrace_steer::Kind;
 use millrace_steer::keys::Unsolved;
 
@@ -25,20 +25,6 @@ use crate::touch::{Found, Gathered, Held, Software, Source, Touch, Touches, dist
 use crate::weakened;
 use crate::words;
 
-/// Kinds whose places are told apart by keys or numbers.
-const KEYED: [&str; 11] = [
-    "map",
-    "hash",
-    "lru_hash",
-    "percpu_hash",
-    "lru_percpu_hash",
-    "array",
-    "percpu_array",
-    "vector",
-    "allocator",
-    "sketch",
-    "global",
-];
 /// More objects than this are not tried in all combinations.
 const MOST: usize = 12;
 
@@ -129,13 +115,13 @@ pub(crate) fn choose(
         if let Some(j) = nothing::judge(model, i, declared) {
             judged.insert(i, j);
         } else if let Some(why) = &bounded {
-            let j = if is_per_cpu(declared) {
+            let j = if declared.kind.per_cpu {
                 per_cpu::unknown(model, &declared.name, i, why)
             } else {
                 unknown(model, &declared.name, i, why)
             };
             judged.insert(i, j);
-        } else if KEYED.contains(&declared.kind.name) && declared.timer.is_none() {
+        } else if declared.kind.division().is_some() && declared.timer.is_none() {
             open.insert(i);
         } else {
             judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
@@ -177,7 +163,8 @@ pub(crate) fn choose(
     }
     for (object, j) in &mut judged {
         let declared = program.objects.get(*object);
-        if let Some(declared) = declared.filter(|o| is_per_cpu(o) && j.treatment == Treatment::Lock)
+        if let Some(declared) =
+            declared.filter(|o| o.kind.per_cpu && j.treatment == Treatment::Lock)
         {
             per_cpu::barred(&declared.name, j);
         }
@@ -197,11 +184,6 @@ pub(crate) fn choose(
         software,
         asked,
     }
-}
-
-/// Whether every CPU has values of its own.
-fn is_per_cpu(object: &StateObject) -> bool {
-    object.kind.name.contains("percpu")
 }
 
 /// Whether packets of some kind that reaches what is locked, or is all on one core, have keys of bytes that nobody who
@@ -396,7 +378,7 @@ fn candidate(
         capacity,
         judged,
         weight,
-        vital: declared.is_some_and(is_per_cpu),
+        vital: declared.is_some_and(|o| o.kind.per_cpu),
     })
 }
 

@@ -7,6 +7,7 @@
 
 use millrace_model::Model;
 use millrace_object::program::Program;
+use millrace_object::state::allocator;
 
 use crate::constraints::Meeting;
 use crate::make::Carried;
@@ -83,7 +84,7 @@ pub(crate) fn serving(
         }),
         Err(_) => {
             let refused = incompatible::access(model, program, asked.name, own);
-            Err(refused.unwrap_or_else(|| incompatible::kind(asked.name, "allocator")))
+            Err(refused.unwrap_or_else(|| incompatible::kind(asked.name, allocator::KIND.name)))
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use millrace_model::Model;
 use millrace_model::observe::surroundings;
+use millrace_object::contract::Relaxed;
 use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::{Program, StateObject};
 
 use crate::plan::{ObjectPlan, Relaxation, Rule, Treatment};
 use crate::room;
-use crate::rules::nothing::is_records;
 use crate::solved::Solved;
 
 /// All of it, on so many cores.
@@ -49,56 +49,40 @@ pub(crate) fn relaxations(
 
 /// Of what each core has a part of so many entries.
 fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static str, String)> {
-    match declared.kind.name {
-        "map" | "hash" if part == declared.capacity => vec![(
-            "capacity",
-            format!(
-                "each core has room for all {part} entries: nothing is refused that one core would take, and all \
-                 cores together take more"
-            ),
-        )],
-        "map" | "hash" => vec![(
-            "capacity",
-            format!(
-                "a core's part, {part} of {} entries, can be full while others have room",
-                declared.capacity
-            ),
-        )],
-        "allocator" => vec![
-            (
-                "capacity",
-                if o.rule == Rule::R6 {
-                    "the numbers of a table index can be used up while others have some: the flow that needs one is \
-                     refused as if none were left"
-                        .to_owned()
-                } else {
-                    "a core's share of the numbers can be used up while others have some".to_owned()
-                },
-            ),
-            (
-                "lease",
-                "which free number is leased: each core has its own to choose from".to_owned(),
-            ),
-        ],
-        "lru_hash" => vec![(
-            "eviction",
-            format!(
-                "each core evicts what it used longest ago itself, when its own part is full, of {part} entries"
-            ),
-        )],
-        "sketch" => vec![(
-            "collision",
-            "keys share counters only with keys of the same core".to_owned(),
-        )],
-        _ => Vec::new(),
-    }
+    let relaxed = declared.kind.relaxed().iter();
+    let means = |relaxed: &Relaxed| match relaxed {
+        Relaxed::Capacity if declared.kind.leases() && o.rule == Rule::R6 => {
+            "the numbers of a table index can be used up while others have some: the flow that \
+             needs one is refused as if none were left"
+                .to_owned()
+        }
+        Relaxed::Capacity if declared.kind.leases() => {
+            "a core's share of the numbers can be used up while others have some".to_owned()
+        }
+        Relaxed::Capacity if part == declared.capacity => format!(
+            "each core has room for all {part} entries: nothing is refused that one core would \
+             take, and all cores together take more"
+        ),
+        Relaxed::Capacity => format!(
+            "a core's part, {part} of {} entries, can be full while others have room",
+            declared.capacity
+        ),
+        Relaxed::Lease => {
+            "which free number is leased: each core has its own to choose from".to_owned()
+        }
+        Relaxed::Eviction => format!(
+            "each core evicts what it used longest ago itself, when its own part is full, of \
+             {part} entries"
+        ),
+        Relaxed::Collision => "keys share counters only with keys of the same core".to_owned(),
+    };
+    relaxed.map(|r| (r.name(), means(r))).collect()
 }
 
 /// Of what each core has one of its own of the full size.
 fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
-    let kind = declared.kind.name;
-    if o.treatment == Treatment::Merge && is_records(kind) {
+    if o.treatment == Treatment::Merge && declared.kind.holds_records() {
         out.push((
             "capacity",
             "each core has a ring of the full size: a record is lost, and the packet that brings it goes the way of \
@@ -111,7 +95,7 @@ fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'stati
     let Some(parts) = model.objects.get(o.id.0).and_then(|o| o.parts.as_ref()) else {
         return out;
     };
-    if kind.starts_with("lru") {
+    if declared.kind.evicts {
         out.push((
             "eviction",
             "each core has a table of the full size, and evicts what it used longest ago itself"

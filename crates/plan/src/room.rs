@@ -5,13 +5,11 @@
 //! costs memory, so all parts of one object together have at most [`MOST_BYTES`]; beyond that they hold as many entries
 //! as fit, and never fewer than even traffic needs ([`fair`]).
 
+use millrace_object::contract::Division;
 use millrace_object::program::StateObject;
 
 /// Bytes that all parts of one object may take together, where the fair ones take less.
 pub const MOST_BYTES: u64 = 512 << 20;
-
-/// Kinds whose entries are found by a hash of their key: a part of them takes a part of the room.
-pub const TABLES: [&str; 5] = ["map", "hash", "lru_hash", "percpu_hash", "lru_percpu_hash"];
 
 /// How often a table that would just be full on one core may be full before that on one of several workers, under even
 /// traffic: once in a million tables.
@@ -21,7 +19,7 @@ pub const RISK: f64 = 1e-6;
 /// its places on every worker.
 #[must_use]
 pub fn divides(object: &StateObject) -> bool {
-    TABLES.contains(&object.kind.name)
+    object.kind.division() == Some(Division::Entries)
 }
 
 /// Entries of each of `workers` parts of an object, of which the indirection table leads the part `largest` to the

@@ -16,6 +16,7 @@ use millrace_model::expr::walk::{cone, each_child};
 use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{ObjectId, Program};
+use millrace_object::state::{allocator, vector};
 
 use crate::stands::{Stands, stand};
 use crate::trial::{Lookup, Trial, number};
@@ -75,15 +76,11 @@ pub fn stored_key(
         .map(|e| under.value(arena, *e) as u8)
         .collect();
     let object = program.objects.get(place.object.0)?;
-    if by_number(object.kind.name) {
+    if [&vector::KIND, &allocator::KIND].contains(&object.kind) {
         index_key(number(&key), object.key_bytes)
     } else {
         Some(key)
     }
-}
-
-fn by_number(kind: &str) -> bool {
-    matches!(kind, "vector" | "allocator")
 }
 
 /// The symbols in these expressions, in ascending order.

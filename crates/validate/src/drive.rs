@@ -1,6 +1,7 @@
 //! Every path from its assignment.
 
 use millrace_object::program::ObjectId;
+use millrace_object::state::ringbuf;
 
 use crate::pair::{Happened, Pair};
 use crate::run::Validation;
@@ -122,7 +123,7 @@ impl Validation<'_> {
     ) -> Option<String> {
         let is_ring = |object: ObjectId| {
             let o = self.program.objects.get(object.0);
-            o.is_some_and(|o| o.kind.name == "ringbuf")
+            o.is_some_and(|o| *o.kind == ringbuf::KIND)
         };
         let rings = seeds.iter().filter_map(|s| match s {
             Seed::Full { object, .. } if is_ring(*object) => Some(*object),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use millrace_model::expr::Node;
 use millrace_model::expr::walk::cone;
 use millrace_object::program::{ObjectId, Role};
+use millrace_object::state::{allocator, global, hash, map, ringbuf};
 use rand_chacha::ChaCha8Rng;
 
 use crate::packets::Packets;
@@ -55,9 +56,17 @@ impl Validation<'_> {
 
     /// Whether the state of emitted code can be copied: all of it is entries.
     fn copies(&self) -> bool {
-        let listed =
-            |kind: &str| matches!(kind, "map" | "hash" | "allocator" | "ringbuf" | "global");
-        self.program.objects.iter().all(|o| listed(o.kind.name))
+        let listed = [
+            &map::KIND,
+            &hash::KIND,
+            &allocator::KIND,
+            &ringbuf::KIND,
+            &global::KIND,
+        ];
+        self.program
+            .objects
+            .iter()
+            .all(|o| listed.contains(&o.kind))
     }
 
     fn found_full(&self, object: ObjectId, reached: &BTreeSet<(usize, usize)>) -> bool {

@@ -6,6 +6,7 @@ use millrace_check::reference::{End, Log, Machine, Target, index_key};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
+use millrace_object::state::{allocator, hash, map};
 
 use crate::trial::{Case, Seed, Trial, takes_packets};
 
@@ -104,8 +105,7 @@ impl<'a> Pair<'a> {
                     let mut key = next.to_le_bytes().to_vec();
                     key.resize(o.key_bytes as usize, 0);
                     next += 1;
-                    let leased =
-                        o.kind.name == "allocator" && self.machine.peek(*object, &key).is_some();
+                    let leased = o.kind.leases() && self.machine.peek(*object, &key).is_some();
                     if but.contains(&key) || leased {
                         continue;
                     }
@@ -211,7 +211,7 @@ impl<'a> Pair<'a> {
     /// Gives the interpreter the entries that are in emitted code.
     fn copy(&mut self) -> Result<(), String> {
         for (i, o) in self.program.objects.iter().enumerate() {
-            if !matches!(o.kind.name, "map" | "hash" | "allocator") {
+            if ![&map::KIND, &hash::KIND, &allocator::KIND].contains(&o.kind) {
                 continue;
             }
             let entries = self.instance.entries(i, usize::MAX, self.now);
@@ -291,7 +291,7 @@ impl<'a> Pair<'a> {
     /// How many entries each object has that evicts.
     fn evicting(&self) -> Vec<(ObjectId, u64)> {
         let objects = self.program.objects.iter().enumerate();
-        let evicts = objects.filter(|(_, o)| o.kind.c == "lru_hash" && !o.is_shape());
+        let evicts = objects.filter(|(_, o)| o.kind.evicts && !o.is_shape());
         let ids = evicts.map(|(i, _)| ObjectId(i));
         ids.map(|id| (id, self.machine.how_many(id))).collect()
     }
@@ -378,8 +378,7 @@ impl<'a> Pair<'a> {
     /// What differs.
     pub fn same_state(&mut self) -> Result<(), String> {
         for (i, o) in self.program.objects.iter().enumerate() {
-            let counted = matches!(o.kind.name, "map" | "allocator")
-                || matches!(o.kind.c, "hash" | "lru_hash");
+            let counted = o.kind.is_table() || o.kind.leases();
             if !counted || o.capacity > LISTED {
                 continue;
             }

@@ -4,6 +4,7 @@ use millrace_dataplane::packet::Fate;
 use millrace_model::exec::{Presence, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::model::{Entry, Path, Verdict};
+use millrace_object::contract::{Destination, Holds};
 use millrace_object::program::{Dialect, ObjectId, Program};
 
 use std::collections::BTreeSet;
@@ -208,10 +209,10 @@ fn name(program: &Program, object: ObjectId) -> &str {
 fn led_by(program: &Program, object: ObjectId, value: Option<&[u8]>) -> Fate {
     let first = value.and_then(|v| v.first_chunk());
     let number = first.map_or(0, |b| u32::from_le_bytes(*b));
-    let kind = program.objects.get(object.0).map_or("", |o| o.kind.name);
-    match (kind, number) {
-        ("cpumap", 1..) => Fate::Passed,
-        ("xskmap", 1..) => Fate::Consumed,
+    let holds = program.objects.get(object.0).map(|o| o.kind.holds);
+    match (holds, number) {
+        (Some(Holds::Targets(Destination::Cpu)), 1..) => Fate::Passed,
+        (Some(Holds::Targets(Destination::Socket)), 1..) => Fate::Consumed,
         (_, n) => Fate::Forwarded(n.checked_sub(1).unwrap_or(u32::MAX)),
     }
 }
@@ -410,12 +411,7 @@ pub fn compare(
     }
     out.extend(evictions(program, predicted, happened));
     // What changed without being foretold. What a sketch says is its own affair.
-    let sketch = |o: ObjectId| {
-        program
-            .objects
-            .get(o.0)
-            .is_some_and(|o| o.kind.name == "sketch")
-    };
+    let sketch = |o: ObjectId| program.objects.get(o.0).is_some_and(|o| o.kind.estimates());
     for ((object, key), before) in &happened.log.before {
         if sketch(*object) || !predicted.whole || predicted.written.contains(object) {
             continue;

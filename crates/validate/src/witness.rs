@@ -107,7 +107,7 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
         }
         let length = object.value_bytes as usize;
         let mut bytes = vec![0; length];
-        if object.kind.name == "global" {
+        if object.kind.is_global() {
             bytes = contents
                 .get(&place.object)
                 .cloned()
@@ -116,7 +116,7 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
         for (from, to, word) in &words {
             put(&mut bytes, *from, &word.to_le_bytes(), to - from);
         }
-        if object.kind.name == "global" {
+        if object.kind.is_global() {
             if !words.is_empty() {
                 contents.insert(place.object, bytes);
             }
@@ -126,7 +126,7 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
             let number = onward(object, &key, port);
             put(&mut bytes, 0, &number.to_le_bytes(), 4);
         }
-        let elements = object.kind.c == "array" || object.kind.name == "vector";
+        let elements = object.kind.has_all();
         let index = crate::trial::number(&key);
         if there == Some(true) || (elements && !words.is_empty() && index < object.capacity) {
             entries.push(Seed::Entry {
@@ -206,7 +206,7 @@ fn onward(object: &StateObject, key: &[u8], port: u32) -> u32 {
     });
     match declared {
         Some(n @ 1..) => n,
-        _ if object.kind.name.starts_with("devmap") && port == 0 => 2,
+        _ if object.kind.holds_interfaces() && port == 0 => 2,
         _ => 1,
     }
 }

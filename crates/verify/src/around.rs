@@ -230,7 +230,7 @@ fn here(case: &Case<'_>, sides: &mut Sides<'_>, packet: &Packet) -> Option<Found
         let Some(o) = program.objects.get(object.0) else {
             continue;
         };
-        if o.kind.name == "global" {
+        if o.kind.is_global() {
             continue;
         }
         let held = |lane: &mut Lane<'_>, at: usize, index: usize| Held {
@@ -284,7 +284,7 @@ fn contents(program: &Program, copy: &mut Copy, now: u64) -> Option<Contents> {
 fn with_globals(program: &Program, copy: &mut Copy, now: u64) -> Option<Program> {
     let mut program = program.clone();
     for (i, object) in program.objects.iter_mut().enumerate() {
-        if object.kind.name == "global" && !object.read_only {
+        if object.kind.is_global() && !object.read_only {
             let value = copy.entries(i, now).ok()?.pop();
             object.initial = value.map(|(_, v)| v).or(object.initial.take());
         }
@@ -305,7 +305,7 @@ fn interpreted(
     let mut machine = Machine::exact(program);
     machine.advance(packet.time, STEPS).ok()?;
     for (i, (object, entries)) in program.objects.iter().zip(contents).enumerate() {
-        if object.kind.name == "global" || object.nesting.is_some() {
+        if object.kind.is_global() || object.nesting.is_some() {
             continue;
         }
         for (key, value) in entries {

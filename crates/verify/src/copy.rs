@@ -41,7 +41,7 @@ impl Copy {
         shared: Option<(&Arc<Shared>, u32)>,
     ) -> Result<Self, ModuleError> {
         let objects = || module.objects().iter().enumerate();
-        let allocators = objects().filter(|(_, o)| o.kind == "allocator");
+        let allocators = objects().filter(|(_, o)| o.kind.leases());
         Ok(Self {
             instance: match shared {
                 Some((shared, worker)) => Instance::join(config, shared, worker)?,

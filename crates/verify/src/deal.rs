@@ -3,6 +3,7 @@
 
 use millrace_dataplane::Share;
 use millrace_dataplane::share::Word;
+use millrace_object::contract::Holds;
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
 use millrace_plan::Finder;
@@ -56,14 +57,10 @@ impl Held {
         if object.read_only || object.kind.host_only() || object.kind.holds_maps() {
             return Self::Replicated;
         }
-        match (object.kind.name, object.kind.addressing) {
-            (name, _) if name.starts_with("percpu_") || name == "lru_percpu_hash" => {
-                Self::Private("each CPU has values of its own".into())
-            }
-            ("global" | "prog_array" | "routes", _) => Self::Replicated,
-            ("perf_event_array" | "ringbuf", _) => {
-                Self::Private("compared record by record".into())
-            }
+        match (object.kind.holds, object.kind.addressing) {
+            _ if object.kind.per_cpu => Self::Private("each CPU has values of its own".into()),
+            (Holds::Variables | Holds::Programs | Holds::Routes, _) => Self::Replicated,
+            (Holds::Records, _) => Self::Private("compared record by record".into()),
             (_, Addressing::None) => Self::Private("a sequence has no keys".into()),
             _ => Self::Divided,
         }
@@ -110,10 +107,8 @@ pub fn part(capacity: u64, workers: u32) -> u64 {
 /// index has an element for each of its indices everywhere.
 #[must_use]
 pub fn has_room(object: &StateObject) -> bool {
-    let keyed = matches!(object.kind.addressing, Addressing::Key | Addressing::Lease);
-    let named = !matches!(object.kind.name, "global" | "routes" | "sketch");
-    let apart = object.nesting.is_none() && !object.kind.host_only();
-    keyed && named && apart && object.initial.is_none()
+    let entries = object.kind.holds == Holds::Values && !object.kind.has_all();
+    entries && object.nesting.is_none() && object.initial.is_none()
 }
 
 impl<'a> Deal<'a> {

@@ -11,7 +11,7 @@ use crate::deal::Held;
 pub fn held(shares: &[Share], program: &Program) -> Vec<Held> {
     let objects = program.objects.iter().enumerate();
     let held = objects.map(|(i, object)| {
-        let records = matches!(object.kind.name, "ringbuf" | "perf_event_array");
+        let records = object.kind.holds_records();
         let sequence = object.kind.addressing == Addressing::None;
         match shares.get(i).unwrap_or(&Share::Copied) {
             Share::Locked if records => Held::Private(

@@ -9,8 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_object::contract::Relaxed;
 use millrace_object::program::{Program, StateObject};
-use millrace_object::state::Addressing;
 
 use crate::copy::Copy;
 use crate::deal::{Deal, Held, has_room};
@@ -38,16 +38,12 @@ fn objects<'a>(
 ) -> impl Iterator<Item = (usize, &'a StateObject)> {
     let all = program.objects.iter().zip(&deal.held).enumerate();
     let divided = all.filter(|(_, (o, held))| match held {
-        Held::Divided => has_room(o) || sketch(o),
+        Held::Divided => has_room(o) || o.kind.estimates(),
         // Each worker has room for all that one core has.
         Held::Merged(_) => has_room(o),
         _ => false,
     });
     divided.map(|(i, (o, _))| (i, o))
-}
-
-fn sketch(object: &StateObject) -> bool {
-    object.kind.name == "sketch"
 }
 
 /// Capacities with room for whatever so many packets put there.
@@ -65,9 +61,13 @@ pub fn ample(
         let mut larger = object.clone();
         let sized = objects(program, deal).any(|(i, _)| i == index);
         // The numbers that an allocator leases are part of what the program says.
-        if sized && object.kind.addressing != Addressing::Lease {
+        if sized && !object.kind.leases() {
             let entries = packets.saturating_mul(2).min(MOST_ENTRIES);
-            let wanted = if sketch(object) { COLUMNS } else { entries };
+            let wanted = if object.kind.estimates() {
+                COLUMNS
+            } else {
+                entries
+            };
             larger.capacity = object.capacity.max(wanted);
             if (larger.kind.validate)(&larger).is_err() {
                 larger.capacity = object.capacity;
@@ -108,7 +108,7 @@ impl Fullness {
     ) -> BTreeSet<&'static str> {
         let mut names = BTreeSet::new();
         for (index, object) in objects(program, deal) {
-            if sketch(object) {
+            if object.kind.estimates() {
                 continue;
             }
             let mut is = |place: Option<u32>, copy: Option<&mut Copy>, room: u64| {
@@ -132,19 +132,18 @@ impl Fullness {
             if deal.homes.iter().any(|(name, _)| *name == object.name) {
                 let copy = sides.parallel.copies.get_mut(worker as usize);
                 if copy.and_then(|c| c.full(index)).is_some_and(|n| n > 0) {
-                    names.insert("capacity");
+                    names.insert(Relaxed::Capacity.name());
                 }
                 continue;
             }
             let here = is(None, sides.sequential.copies.first_mut(), object.capacity);
             let copy = sides.parallel.copies.get_mut(worker as usize);
             if is(Some(worker), copy, part) || here {
-                let lru = object.kind.name.starts_with("lru_");
-                names.insert(if lru { "eviction" } else { "capacity" });
+                names.insert(object.kind.when_full().name());
             }
         }
-        if names.is_empty() && objects(program, deal).any(|(_, o)| sketch(o)) {
-            names.insert("collision");
+        if names.is_empty() && objects(program, deal).any(|(_, o)| o.kind.estimates()) {
+            names.insert(Relaxed::Collision.name());
         }
         names
     }
@@ -162,7 +161,7 @@ impl Fullness {
 /// Whether an allocator of the sequential side has nothing left to lease.
 pub fn exhausted(program: &Program, sides: &mut Sides<'_>, now: u64) -> Option<String> {
     let allocators = program.objects.iter().enumerate();
-    let mut allocators = allocators.filter(|(_, o)| o.kind.addressing == Addressing::Lease);
+    let mut allocators = allocators.filter(|(_, o)| o.kind.leases());
     let copy = sides.sequential.copies.first_mut()?;
     let full = allocators.find(|(i, o)| copy.count(*i, now).is_some_and(|n| n >= o.capacity));
     full.map(|(_, o)| o.name.clone())

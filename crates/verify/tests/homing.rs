@@ -39,7 +39,7 @@ fn steering(workers: u32) -> Vec<Steering> {
 fn homes(of: &Function, steering: &[Steering], wrong: u32) -> (Arc<Homes>, Vec<(String, u32)>) {
     let indexes = steering[1].nic.table().len() as u32;
     let objects = of.program.objects.iter();
-    let allocators = objects.clone().filter(|o| o.kind.name == "allocator");
+    let allocators = objects.clone().filter(|o| o.kind.leases());
     let names = allocators.map(|o| (o.name.clone(), indexes)).collect();
     let tables = objects.map(|o| {
         let index = |n: u64| {
@@ -48,7 +48,7 @@ fn homes(of: &Function, steering: &[Steering], wrong: u32) -> (Arc<Homes>, Vec<(
             (steering[1].index_of(&packet) + wrong) % indexes
         };
         let numbers = o.first..o.first + o.capacity;
-        (o.kind.name == "allocator").then(|| numbers.map(index).collect())
+        (o.kind.leases()).then(|| numbers.map(index).collect())
     });
     let owners = steering.iter().map(Steering::owners).collect();
     (

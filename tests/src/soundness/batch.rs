@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use millrace_check::{Budget, Options, budget};
+use millrace_check::{Budget, Options, budget, check};
 use millrace_emit::alone;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module_within, find};
@@ -231,6 +231,16 @@ impl Bench {
         let result = work();
         std::fs::write(&path, text).map_err(|e| e.to_string())?;
         Ok(result)
+    }
+
+    /// A program as users run it.
+    ///
+    /// # Errors
+    /// The checker refuses it, or there is no compiler.
+    pub fn build(&self, program: &Program) -> Result<PathBuf, String> {
+        let checked = check(program, &Options::default()).map_err(|r| format!("{r:?}"))?;
+        let text = alone::emit(program, &checked, "batch.c").map_err(|e| e.to_string())?;
+        self.compile(&text, false)
     }
 
     fn compile(&self, text: &str, sanitize: bool) -> Result<PathBuf, String> {

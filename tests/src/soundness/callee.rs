@@ -1,7 +1,7 @@
 //! What generated programs may call.
 
 use millrace_object::helper::{
-    ktime_get_ns, map_delete_elem, tail_call, timer_cancel, timer_start,
+    KTIME_GET_NS, MAP_DELETE_ELEM, TAIL_CALL, TIMER_CANCEL, TIMER_START,
 };
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::ObjectId;
@@ -90,7 +90,7 @@ fn leave() -> Vec<Insn> {
         alu(AluOp::Mov, 1, Operand::Reg(Reg(2))),
         object(2, ONWARD),
         alu(AluOp::Mov, 3, Operand::Imm(1)),
-        call(&tail_call::HELPER),
+        call(&TAIL_CALL),
         alu(AluOp::Mov, 0, Operand::Imm(0)),
         Insn::Exit,
     ]
@@ -103,7 +103,7 @@ fn tick() -> Vec<Insn> {
     vec![
         alu(AluOp::Mov, 6, Operand::Reg(Reg(3))),
         load(Size::B8, 7, 2, 0),
-        call(&ktime_get_ns::HELPER),
+        call(&KTIME_GET_NS),
         Insn::Branch {
             condition: Condition::SignedGe,
             width: Width::W64,
@@ -128,7 +128,7 @@ fn tick() -> Vec<Insn> {
         alu(AluOp::Mov, 2, Operand::Reg(Reg(0))),
         alu(AluOp::And, 2, Operand::Imm(127)),
         alu(AluOp::Mov, 3, Operand::Imm(0)),
-        call(&timer_start::HELPER),
+        call(&TIMER_START),
         alu(AluOp::Mov, 0, Operand::Imm(0)),
         Insn::Exit,
     ]
@@ -140,7 +140,7 @@ fn tock() -> Vec<Insn> {
     vec![
         alu(AluOp::Mov, 6, Operand::Reg(Reg(3))),
         alu(AluOp::Mov, 1, Operand::Reg(Reg(6))),
-        call(&timer_cancel::HELPER),
+        call(&TIMER_CANCEL),
         load(Size::B8, 1, 6, 16),
         alu(AluOp::Mul, 1, Operand::Imm(3)),
         alu(AluOp::Add, 1, Operand::Reg(Reg(0))),
@@ -150,11 +150,11 @@ fn tock() -> Vec<Insn> {
         object(1, ALARMS),
         alu(AluOp::Mov, 2, Operand::Reg(Reg(10))),
         alu(AluOp::Add, 2, Operand::Imm(-8)),
-        call(&map_delete_elem::HELPER),
+        call(&MAP_DELETE_ELEM),
         alu(AluOp::Mov, 1, Operand::Reg(Reg(6))),
         alu(AluOp::Mov, 2, Operand::Imm(150)),
         alu(AluOp::Mov, 3, Operand::Imm(0)),
-        call(&timer_start::HELPER),
+        call(&TIMER_START),
         alu(AluOp::Mov, 0, Operand::Imm(0)),
         Insn::Exit,
     ]

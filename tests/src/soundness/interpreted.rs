@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use millrace_check::reference::{End, Layout, Machine};
 use millrace_check::{Checked, Options, check};
+use millrace_object::contract::Holds;
 use millrace_object::insn::Insn;
 use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role, StateObject};
+use millrace_object::state::lpm;
 use rand::{Rng, RngExt};
 
 /// Ports that a packet may go to.
@@ -65,7 +67,7 @@ pub struct Interpreted {
 
 /// The global that shows what a program has computed: the last of eight bytes that can be written.
 pub(super) fn trace(program: &Program) -> Option<ObjectId> {
-    let shows = |o: &StateObject| o.kind.name == "global" && !o.read_only && o.value_bytes == 8;
+    let shows = |o: &StateObject| o.kind.is_global() && !o.read_only && o.value_bytes == 8;
     program.objects.iter().rposition(shows).map(ObjectId)
 }
 
@@ -178,7 +180,7 @@ fn interpret_in(
     let entries = program.objects.iter().enumerate().map(|(i, o)| {
         let id = ObjectId(i);
         match &o.nesting {
-            _ if o.read_only || o.kind.name == "prog_array" => Entries::new(),
+            _ if o.read_only || o.kind.holds_programs() => Entries::new(),
             Some(Nesting::Holds { .. }) => {
                 let number = |map: ObjectId| (map.0 as u32 + 1).to_le_bytes().to_vec();
                 let inner = machine.inner_maps(id).into_iter();
@@ -191,12 +193,12 @@ fn interpret_in(
                     entries.map(move |(key, value)| ([&outer[..], &key[..]].concat(), value))
                 }))
             }
-            None if ["queue", "stack"].contains(&o.kind.name) => {
+            None if matches!(o.kind.holds, Holds::Sequence { .. }) => {
                 let held = machine.held(id).into_iter();
                 gather(held.map(|value| (Vec::new(), value)))
             }
             // Addresses without the lengths before them.
-            None if o.kind.name == "lpm" => {
+            None if *o.kind == lpm::KIND => {
                 let entries = machine.entries(id).into_iter();
                 gather(entries.map(|(key, value)| (key[4..].to_vec(), value)))
             }

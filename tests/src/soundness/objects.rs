@@ -1,7 +1,12 @@
 //! The state objects that all generated programs share.
 
+use millrace_object::helper::Helper;
 use millrace_object::program::{Nesting, ObjectId, StateObject};
-use millrace_object::state::{self, routes};
+use millrace_object::state::{
+    StateKind, allocator, array, array_of_maps, bloom_filter, cpumap, devmap, devmap_hash, global,
+    hash, hash_of_maps, lpm, lpm_trie, lru_hash, lru_percpu_hash, map, percpu_array, percpu_hash,
+    perf_event_array, prog_array, queue, ringbuf, routes, sketch, stack, vector, xskmap,
+};
 
 /// Key 8, value 16 bytes, few places: full soon.
 pub const TABLE: ObjectId = ObjectId(0);
@@ -52,23 +57,24 @@ pub const TEXTS: [&str; 4] = ["%d and %08llx", "", "plain", "%5u|%-6x|%c%%"];
 /// The objects.
 #[must_use]
 pub fn all() -> Vec<StateObject> {
-    let object = |name: &str, kind: &str, key_bytes, value_bytes, capacity| StateObject {
-        name: name.to_owned(),
-        kind: state::by_name(kind).unwrap_or(&state::global::KIND),
-        key_bytes,
-        value_bytes,
-        capacity,
-        flags: 0,
-        expire_after: 0,
-        first: 0,
-        rows: 0,
-        window: 0,
-        initial: None,
-        read_only: false,
-        settable: false,
-        nesting: None,
-        timer: None,
-    };
+    let object =
+        |name: &str, kind: &'static StateKind, key_bytes, value_bytes, capacity| StateObject {
+            name: name.to_owned(),
+            kind,
+            key_bytes,
+            value_bytes,
+            capacity,
+            flags: 0,
+            expire_after: 0,
+            first: 0,
+            rows: 0,
+            window: 0,
+            initial: None,
+            read_only: false,
+            settable: false,
+            nesting: None,
+            timer: None,
+        };
     let text = |texts: &[&str]| -> Vec<u8> {
         let bytes = texts.iter().flat_map(|t| t.bytes().chain([0]));
         bytes.collect()
@@ -76,7 +82,7 @@ pub fn all() -> Vec<StateObject> {
     let global = |name: &str, initial: Vec<u8>, read_only| StateObject {
         read_only,
         initial: Some(initial.clone()),
-        ..object(name, "global", 0, initial.len() as u32, 1)
+        ..object(name, &global::KIND, 0, initial.len() as u32, 1)
     };
     let timed = |at, o: StateObject| StateObject {
         timer: Some(at),
@@ -88,86 +94,86 @@ pub fn all() -> Vec<StateObject> {
     };
     let holds = |shape: ObjectId, values: Vec<(u32, ObjectId)>| Nesting::Holds { shape, values };
     vec![
-        object("table", "hash", 8, 16, 6),
-        object("elements", "array", 4, 16, 5),
+        object("table", &hash::KIND, 8, 16, 6),
+        object("elements", &array::KIND, 4, 16, 5),
         global("page", (1..=32).collect(), false),
-        object("ring", "ringbuf", 0, 0, 1 << 16),
+        object("ring", &ringbuf::KIND, 0, 0, 1 << 16),
         global("trace", (1..=8).collect(), false),
         global("constant", (1..=16).collect(), true),
-        object("queue", "queue", 0, 12, 3),
+        object("queue", &queue::KIND, 0, 12, 3),
         StateObject {
             rows: 5,
-            ..object("filter", "bloom_filter", 0, 12, 1 << 20)
+            ..object("filter", &bloom_filter::KIND, 0, 12, 1 << 20)
         },
         nested(
             holds(HELD, vec![(0, TABLE), (1, SECOND), (4, TABLE)]),
-            object("holder", "array_of_maps", 4, 4, 5),
+            object("holder", &array_of_maps::KIND, 4, 4, 5),
         ),
         nested(
             Nesting::Shape(HOLDER),
-            object("holder.maps", "hash", 8, 16, 6),
+            object("holder.maps", &hash::KIND, 8, 16, 6),
         ),
-        object("second", "hash", 8, 16, 9),
-        object("large", "hash", 12, 24, 7),
-        timed(8, object("alarms", "hash", 8, 32, 6)),
-        timed(0, object("ticks", "array", 4, 24, 3)),
+        object("second", &hash::KIND, 8, 16, 9),
+        object("large", &hash::KIND, 12, 24, 7),
+        timed(8, object("alarms", &hash::KIND, 8, 32, 6)),
+        timed(0, object("ticks", &array::KIND, 4, 24, 3)),
         StateObject {
             initial: Some([0_u32, 1, 0, 0].map(u32::to_le_bytes).concat()),
-            ..object("onward", "prog_array", 4, 4, 4)
+            ..object("onward", &prog_array::KIND, 4, 4, 4)
         },
         global("formats", text(&TEXTS), true),
         global("reading", text(&["%s"]), true),
         nested(
             holds(HASH_HELD, vec![(0, ELEMENTS), (7, ELEMENTS)]),
-            object("tables", "hash_of_maps", 4, 4, 3),
+            object("tables", &hash_of_maps::KIND, 4, 4, 3),
         ),
         nested(
             Nesting::Shape(TABLES),
-            object("tables.maps", "array", 4, 16, 5),
+            object("tables.maps", &array::KIND, 4, 16, 5),
         ),
-        timed(8, object("fading", "lru_hash", 8, 32, 3)),
-        object("stack", "stack", 0, 16, 3),
-        object("recent", "lru_hash", 8, 16, 4),
-        object("percpu", "percpu_array", 4, 16, 4),
-        object("percpu_table", "percpu_hash", 8, 16, 5),
-        object("percpu_recent", "lru_percpu_hash", 8, 16, 4),
+        timed(8, object("fading", &lru_hash::KIND, 8, 32, 3)),
+        object("stack", &stack::KIND, 0, 16, 3),
+        object("recent", &lru_hash::KIND, 8, 16, 4),
+        object("percpu", &percpu_array::KIND, 4, 16, 4),
+        object("percpu_table", &percpu_hash::KIND, 8, 16, 5),
+        object("percpu_recent", &lru_percpu_hash::KIND, 8, 16, 4),
         StateObject {
             flags: 1,
-            ..object("prefixes", "lpm_trie", 8, 16, 6)
+            ..object("prefixes", &lpm_trie::KIND, 8, 16, 6)
         },
-        object("events", "perf_event_array", 4, 4, 2),
-        object("devices", "devmap", 4, 4, 3),
-        object("links", "devmap_hash", 4, 4, 3),
-        object("processors", "cpumap", 4, 4, 2),
-        object("sockets", "xskmap", 4, 4, 2),
+        object("events", &perf_event_array::KIND, 4, 4, 2),
+        object("devices", &devmap::KIND, 4, 4, 3),
+        object("links", &devmap_hash::KIND, 4, 4, 3),
+        object("processors", &cpumap::KIND, 4, 4, 2),
+        object("sockets", &xskmap::KIND, 4, 4, 2),
         StateObject {
             expire_after: 100,
-            ..object("flows", "map", 8, 16, 4)
+            ..object("flows", &map::KIND, 8, 16, 4)
         },
-        object("lasting", "map", 4, 16, 4),
-        object("vector", "vector", 8, 16, 4),
+        object("lasting", &map::KIND, 4, 16, 4),
+        object("vector", &vector::KIND, 8, 16, 4),
         StateObject {
             expire_after: 200,
             first: 2,
-            ..object("leases", "allocator", 4, 16, 3)
+            ..object("leases", &allocator::KIND, 4, 16, 3)
         },
         // Wide enough not to err.
         StateObject {
             rows: 4,
             window: 500,
-            ..object("sketch", "sketch", 8, 4, 1 << 16)
+            ..object("sketch", &sketch::KIND, 8, 4, 1 << 16)
         },
-        object("addresses", "lpm", 4, 16, 5),
+        object("addresses", &lpm::KIND, 4, 16, 5),
         routes::object(16),
     ]
 }
 
-/// The objects of these kinds, by number; those that hold or are found in others left out.
+/// The objects that a helper may be given, by number; those that hold or are found in others left out.
 #[must_use]
-pub fn of(kinds: &[&str]) -> Vec<(ObjectId, StateObject)> {
+pub fn of(helper: &Helper) -> Vec<(ObjectId, StateObject)> {
     (0..)
         .map(ObjectId)
         .zip(all())
-        .filter(|(_, o)| kinds.contains(&o.kind.name) && o.nesting.is_none())
+        .filter(|(_, o)| helper.takes_object() && o.does(helper).is_some() && o.nesting.is_none())
         .collect()
 }

@@ -1,7 +1,7 @@
 //! `bpf_for_each_map_elem` (kernel/bpf/bpf_iter.c, and `map_for_each_callback` of the kinds): every place
 //! of the map in turn; where an entry is, one call with the map, its key, its value and the context.
 
-use millrace_object::helper::map_slot;
+use millrace_object::helper::MAP_SLOT;
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
@@ -23,7 +23,7 @@ pub fn insns(
         .objects
         .get(object.0)
         .ok_or("for a map that does not exist")?;
-    if !map_slot::HELPER.kinds.contains(&map.kind.name) {
+    if map.does(&MAP_SLOT).is_none() {
         return Err("for a map whose entries it cannot visit");
     }
     // The key is handed on in this frame's stack, so that deleting the entry leaves it readable.
@@ -48,7 +48,7 @@ pub fn insns(
         mov(3, reg(10)),
         alu(AluOp::Add, 3, imm(-room)),
         Insn::Call {
-            helper: map_slot::HELPER.number,
+            helper: MAP_SLOT.number,
         },
         alu(AluOp::Add, 7, imm(1)),
         branch(Condition::Eq, 0, imm(0), 4),

@@ -2,7 +2,7 @@
 //! the iterator's eight bytes is the kernel's own affair, but that `next` gives the address of the number.
 //! Here the number comes first, then how many are left: that count bounds the loop around `next`.
 
-use millrace_object::helper::{Helper, iter_num_destroy, iter_num_new, iter_num_next, loop_::MOST};
+use millrace_object::helper::{Helper, ITER_NUM_DESTROY, ITER_NUM_NEW, ITER_NUM_NEXT, MOST_ROUNDS};
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Size, Width};
 
 use super::{alu, branch, imm, mov, reg};
@@ -17,11 +17,11 @@ const LEFT: i16 = 4;
 /// At entry: r1 the iterator; for the first of them r2 the start and r3 the end, of 32 bits.
 pub fn insns(helper: &Helper) -> Option<Vec<Insn>> {
     let number = helper.number;
-    if number == iter_num_new::HELPER.number {
+    if number == ITER_NUM_NEW.number {
         Some(new())
-    } else if number == iter_num_next::HELPER.number {
+    } else if number == ITER_NUM_NEXT.number {
         Some(next())
-    } else if number == iter_num_destroy::HELPER.number {
+    } else if number == ITER_NUM_DESTROY.number {
         Some(vec![mov(0, imm(0)), Insn::Exit])
     } else {
         None
@@ -34,7 +34,7 @@ fn new() -> Vec<Insn> {
         signed(5, 3),
         branch(Condition::SignedGt, 4, reg(5), 10),
         alu(AluOp::Sub, 5, reg(4)),
-        branch(Condition::Gt, 5, imm(i64::from(MOST)), 13),
+        branch(Condition::Gt, 5, imm(i64::from(MOST_ROUNDS)), 13),
         // The first call of `next` steps to the start.
         alu(AluOp::Add, 4, imm(-1)),
         store(Size::B4, NUMBER, reg(4)),

@@ -5,7 +5,7 @@
 //! always the same, the kernel's verifier puts a loop in the call's place (`inline_bpf_loop`), and that
 //! one gives -E2BIG as a 32-bit number: 4294967289.
 
-use millrace_object::helper::loop_::MOST;
+use millrace_object::helper::MOST_ROUNDS;
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg, Width};
 use millrace_object::program::FunctionId;
 
@@ -36,7 +36,7 @@ pub fn insns(function: FunctionId, plain: bool) -> Vec<Insn> {
     vec![
         branch(Condition::Ne, 4, imm(0), 14),
         rounds,
-        branch(Condition::Gt, 6, imm(i64::from(MOST)), 16),
+        branch(Condition::Gt, 6, imm(i64::from(MOST_ROUNDS)), 16),
         mov(7, reg(3)),
         mov(8, imm(0)),
         // 5: the next round

@@ -121,7 +121,7 @@ pub fn of_tail_call() -> Driver {
         insns: tail::insns(),
         arguments: 0,
         expansion: Expansion {
-            helper: helper::tail_call::HELPER.number,
+            helper: helper::TAIL_CALL.number,
             function: None,
             object: None,
             plain: false,

@@ -1,7 +1,7 @@
 //! `bpf_tail_call` in a function that another one calls: if there is a program to go on with, the function
 //! returns what that one gives.
 
-use millrace_object::helper::tail_away;
+use millrace_object::helper::TAIL_AWAY;
 use millrace_object::insn::{AluOp, Condition, Insn, Reg, Width};
 
 use super::{branch, imm, mov, reg};
@@ -15,7 +15,7 @@ pub const LEAVES: usize = 3;
 pub fn insns() -> Vec<Insn> {
     vec![
         Insn::Call {
-            helper: tail_away::HELPER.number,
+            helper: TAIL_AWAY.number,
         },
         branch(Condition::Eq, 0, imm(0), 4),
         Insn::Alu {

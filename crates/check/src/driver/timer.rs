@@ -1,7 +1,7 @@
 //! The call of a timer in a map's value (kernel/bpf/helpers.c, `bpf_timer_cb`): its function, with the map, the key
 //! and the value of the entry whose timer fired. An entry of its own: nothing of the program calls it.
 
-use millrace_object::helper::timer_fired;
+use millrace_object::helper::TIMER_FIRED;
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
@@ -37,7 +37,7 @@ pub fn driver(
         mov(2, reg(10)),
         alu(AluOp::Add, 2, imm(-room)),
         Insn::Call {
-            helper: timer_fired::HELPER.number,
+            helper: TIMER_FIRED.number,
         },
         branch(Condition::Eq, 0, imm(0), 10),
         load(),
@@ -53,7 +53,7 @@ pub fn driver(
         insns,
         arguments: 3,
         expansion: Expansion {
-            helper: timer_fired::HELPER.number,
+            helper: TIMER_FIRED.number,
             function: Some(function),
             object: Some(object),
             plain: false,

@@ -158,9 +158,7 @@ pub fn points(program: &Program, flow: &Flow, blocks: &Blocks) -> (Vec<Touch>, V
                         // The next number of an iterator is in the iterator.
                         let expansion = flow.frames.get(frame.0).and_then(|f| f.expansion);
                         now.regs[0] = match expansion {
-                            Some(e) if e.helper == helper::iter_num_next::HELPER.number => {
-                                now.regs[1]
-                            }
+                            Some(e) if e.helper == helper::ITER_NUM_NEXT.number => now.regs[1],
                             _ => P::Other,
                         };
                         now.regs[1..=5].fill(P::Scalar);

@@ -63,9 +63,9 @@ impl Machine<'_> {
             return violation("what is called back is no function");
         };
         c.regs[1..=5].fill(None);
-        let rest = if number == helper::loop_::HELPER.number {
+        let rest = if number == helper::LOOP.number {
             let count = u64::from(what as u32);
-            if flags == 0 && count > u64::from(helper::loop_::MOST) {
+            if flags == 0 && count > u64::from(helper::MOST_ROUNDS) {
                 let plain = self.program.functions.get(c.function).is_some_and(|f| {
                     let known = resolve::arguments(&f.insns, &[Known::No; 5]);
                     let at = c.pc.checked_sub(1).and_then(|pc| known.get(&pc));

@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
 use millrace_object::program::{Dialect, Nesting, ObjectId, Program, StateObject};
+use millrace_object::state::lpm_trie;
 
 use super::{APART, Layout, Machine, Violation, timer, violation};
 
@@ -78,7 +79,7 @@ pub struct Exact {
 
 /// Whether a map has an element for every index from the start.
 fn is_array(object: &StateObject) -> bool {
-    object.kind.c == "array" || ["prog_array", "vector"].contains(&object.kind.name)
+    object.kind.has_all() || object.kind.holds_programs()
 }
 
 /// An index or a leased number as a key.
@@ -211,7 +212,7 @@ impl<'a> Machine<'a> {
         let id = Self::named(which.unwrap_or(a[0]));
         let object = self.declaration(id);
         match (h.name, object) {
-            (name, Some(o)) if o.kind.name == "lpm_trie" => self.prefixes(name, id, o, a),
+            (name, Some(o)) if *o.kind == lpm_trie::KIND => self.prefixes(name, id, o, a),
             ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
                 self.sequence(h, id, o, a)
             }

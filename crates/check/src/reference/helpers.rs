@@ -130,7 +130,7 @@ impl Machine<'_> {
         object: Option<&StateObject>,
         key: u64,
     ) -> Result<bool, Violation> {
-        let Some(o) = object.filter(|o| ["array", "percpu_array"].contains(&o.kind.name)) else {
+        let Some(o) = object.filter(|o| o.kind.has_all()) else {
             return Ok(false);
         };
         if h.name != "map_lookup_elem" || o.shape().is_some() {

@@ -3,7 +3,7 @@
 //! They are kept beside the memory that the program has: its eight bytes of the stack are the iterator's alone from
 //! `new` to `destroy`. The number that `next` gives the address of is memory of its own, which only reads.
 
-use millrace_object::helper::{Helper, loop_};
+use millrace_object::helper::{Helper, MOST_ROUNDS};
 
 use super::{APART, Call, Machine, Violation, violation};
 
@@ -114,7 +114,7 @@ fn range(start: i32, end: i32) -> (u64, i32, i32) {
     let count = i64::from(end) - i64::from(start);
     if count < 0 {
         (EINVAL, 0, 0)
-    } else if count > i64::from(loop_::MOST) {
+    } else if count > i64::from(MOST_ROUNDS) {
         (E2BIG, 0, 0)
     } else {
         (0, start.wrapping_sub(1), end)

@@ -1,6 +1,6 @@
 //! Resources that must be released: locks, records, iterators.
 
-use millrace_object::helper::{spin_lock, spin_unlock};
+use millrace_object::helper::{SPIN_LOCK, SPIN_UNLOCK};
 
 use super::{Machine, Violation, violation};
 
@@ -11,7 +11,7 @@ impl Machine<'_> {
         helper: u32,
         argument: Option<u64>,
     ) -> Result<(), Violation> {
-        if helper == spin_unlock::HELPER.number {
+        if helper == SPIN_UNLOCK.number {
             return match self.lock.take() {
                 Some(held) if Some(held) == argument => Ok(()),
                 _ => violation("a lock is given back that is not held"),
@@ -20,7 +20,7 @@ impl Machine<'_> {
         if self.lock.is_some() {
             return violation("a call while a lock is held");
         }
-        if helper == spin_lock::HELPER.number {
+        if helper == SPIN_LOCK.number {
             self.lock = argument;
         }
         Ok(())

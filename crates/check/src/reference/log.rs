@@ -66,7 +66,7 @@ impl Machine<'_> {
         let globals = globals.filter(|(id, _)| {
             let object = self.program.objects.get(id.0);
             // Constants are no state.
-            object.is_some_and(|o| o.kind.name == "global" && (!o.read_only || o.settable))
+            object.is_some_and(|o| o.kind.is_global() && (!o.read_only || o.settable))
         });
         let owners = globals.map(|(id, at)| (at / APART, (*id, Vec::new())));
         self.log = Some(Log {

@@ -56,7 +56,7 @@ pub enum End {
 }
 
 /// The helper that leaves a function.
-const TAIL_CALL: u32 = helper::tail_call::HELPER.number;
+const TAIL_CALL: u32 = helper::TAIL_CALL.number;
 
 /// Steps that are kept of an execution: beyond that nobody compares two of them.
 const TRAIL: usize = 1 << 20;

@@ -1,6 +1,7 @@
 //! Queues, stacks and Bloom filters, as a list of what was put in, the oldest first. A Bloom filter here
 //! has no false positives.
 
+use millrace_object::contract::Holds;
 use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, StateObject};
 
@@ -35,7 +36,7 @@ impl Machine<'_> {
         };
         let held = exact.sequences.entry(id).or_default();
         let full = held.len() as u64 >= object.capacity;
-        let newest = object.kind.name == "stack";
+        let newest = object.kind.holds == Holds::Sequence { newest: true };
         let taken = match helper.name {
             "map_push_elem" if filter => {
                 if a[2] != 0 {

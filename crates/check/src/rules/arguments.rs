@@ -127,7 +127,7 @@ pub(super) fn argument(
         Arg::In(n) => sized(u64::from(n)),
         Arg::Text => {
             let p = pointer("a constant string")?;
-            if helper.number == helper::snprintf::HELPER.number {
+            if helper.number == helper::SNPRINTF.number {
                 super::format::reads_no_memory(m, helper, &p)?;
             }
             text(m, &p).ok_or_else(|| {
@@ -363,7 +363,7 @@ fn object(
             "Before it, insert `if (!map) return …;`.",
         )
     })?;
-    if !helper.kinds.contains(&o.kind.name) {
+    if o.does(helper).is_none() {
         return Err(bad(
             helper,
             i,
@@ -371,7 +371,7 @@ fn object(
                 "is `{}`, a {}; it works on: {}",
                 o.name,
                 o.kind.name,
-                helper.kinds.join(", ")
+                helper.kind_names()
             ),
             "Use the helper that belongs to this kind of object, or declare the object as one of these kinds.",
         ));

@@ -1,5 +1,6 @@
 //! Helper calls: the contract of `millrace_object::helper`, argument by argument.
 
+use millrace_object::contract::Act;
 use millrace_object::helper::{self, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{FunctionId, ObjectId, StateObject};
@@ -28,18 +29,6 @@ pub(super) struct Found {
     pub(super) bytes: u64,
 }
 
-/// What writes to the map that it is called on, and which a map that programs only read refuses
-/// (kernel/bpf/verifier.c record_func_map).
-const WRITERS: [&str; 8] = [
-    "map_update_elem",
-    "map_delete_elem",
-    "map_push_elem",
-    "map_pop_elem",
-    "timer_init",
-    "timer_set_callback",
-    "timer_start",
-    "timer_cancel",
-];
 /// Steps that a call counts as, beside the bytes that it touches: one that finds an entry misses the cache once or twice.
 const CALL: u64 = 32;
 
@@ -60,17 +49,14 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
         let fact = argument(m, st, helper, i, arg, &mut found)?;
         found.facts.push(fact);
     }
-    if let Some(object) = found.object.filter(|_| WRITERS.contains(&helper.name)) {
+    // What a map that programs only read refuses, whatever its kind (kernel/bpf/verifier.c record_func_map).
+    let writes = helper.is_kernels() && helper.does.is_some_and(|d| d.act == Act::Write);
+    if let Some(object) = found.object.filter(|_| writes) {
         super::value::not_read_only(m, m.object(object)?, &format!("call of `{}`", helper.name))?;
     }
     m.work = CALL.saturating_add(found.bytes);
     super::lock::call(m, st, helper)?;
-    if [
-        helper::tail_call::HELPER.number,
-        helper::tail_away::HELPER.number,
-    ]
-    .contains(&helper.number)
-    {
+    if [helper::TAIL_CALL.number, helper::TAIL_AWAY.number].contains(&helper.number) {
         super::tail::leave(m, st)?;
     }
     m.facts.args(m.at, &found.facts);
@@ -161,9 +147,7 @@ pub(super) fn bad(helper: &Helper, i: usize, what: &str, remedy: &str) -> Fault 
 /// arrays that may be smaller, unless all of its arrays have its capacity.
 fn always_there(m: &Machine<'_>, st: &State, helper: &Helper, object: ObjectId) -> bool {
     let whole = |o: &StateObject| {
-        ["array", "percpu_array"].contains(&o.kind.name)
-            && o.shape().is_none()
-            && (!o.is_shape() || o.one_capacity())
+        o.kind.has_all() && o.shape().is_none() && (!o.is_shape() || o.one_capacity())
     };
     let Some(array) = m.object(object).ok().filter(|o| whole(o)) else {
         return false;
@@ -182,8 +166,7 @@ fn always_there(m: &Machine<'_>, st: &State, helper: &Helper, object: ObjectId) 
         }
         frame.load(at, 4)?.as_constant()
     };
-    helper.number == helper::map_lookup_elem::HELPER.number
-        && index().is_some_and(|i| i < array.capacity)
+    helper.number == helper::MAP_LOOKUP_ELEM.number && index().is_some_and(|i| i < array.capacity)
 }
 
 fn result(m: &Machine<'_>, st: &mut State, helper: &Helper, found: &Found) -> Verdict<Value> {

@@ -6,7 +6,7 @@
 //! is a pointer that carries the iterator's id, and may be used to read the number, and for nothing else
 //! (`check_kfunc_call`, `MEM_RDONLY` memory of four bytes).
 
-use millrace_object::helper::{Helper, iter_num_destroy, iter_num_new, iter_num_next};
+use millrace_object::helper::{Helper, ITER_NUM_DESTROY, ITER_NUM_NEW, ITER_NUM_NEXT};
 
 use super::lock::LOCK;
 use super::{gone, stack};
@@ -58,7 +58,7 @@ pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper, value: Value) -> V
         ));
     };
     let held = st.records.iter().position(|r| r.0 == id);
-    let begins = helper.number == iter_num_new::HELPER.number;
+    let begins = helper.number == ITER_NUM_NEW.number;
     m.enforce(held.is_none() == begins, || {
         if begins {
             fault(
@@ -74,7 +74,7 @@ pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper, value: Value) -> V
     })?;
     if begins {
         st.records.push((id, m.at));
-    } else if helper.number == iter_num_destroy::HELPER.number {
+    } else if helper.number == ITER_NUM_DESTROY.number {
         if let Some(held) = held {
             st.records.remove(held);
         }
@@ -175,25 +175,19 @@ pub fn untouched(
 fn expanded(m: &Machine<'_>) -> Option<u32> {
     let step = m.flow.steps.get(m.at.0)?;
     let number = m.flow.frames.get(step.frame.0)?.expansion?.helper;
-    [
-        &iter_num_new::HELPER,
-        &iter_num_next::HELPER,
-        &iter_num_destroy::HELPER,
-    ]
-    .iter()
-    .any(|h| h.number == number)
-    .then_some(number)
+    [&ITER_NUM_NEW, &ITER_NUM_NEXT, &ITER_NUM_DESTROY]
+        .iter()
+        .any(|h| h.number == number)
+        .then_some(number)
 }
 
 /// What the frame at hand, which is being left, gives: the address of an iterator's number says so.
 pub fn result(m: &Machine<'_>, st: &State, value: Value) -> Value {
     match value {
-        Value::Pointer(p) if expanded(m) == Some(iter_num_next::HELPER.number) => {
-            match place(st, &p) {
-                Some((id, p)) => Value::Pointer(Pointer { id, ..p }),
-                None => value,
-            }
-        }
+        Value::Pointer(p) if expanded(m) == Some(ITER_NUM_NEXT.number) => match place(st, &p) {
+            Some((id, p)) => Value::Pointer(Pointer { id, ..p }),
+            None => value,
+        },
         other => other,
     }
 }

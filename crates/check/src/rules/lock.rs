@@ -1,7 +1,7 @@
 //! Spin locks: one at a time, given back on every way, and no call in between, as the kernel's verifier
 //! has it (`process_spin_lock`). A lock that is held is kept among the records under an id of its own.
 
-use millrace_object::helper::{Helper, spin_lock, spin_unlock};
+use millrace_object::helper::{Helper, SPIN_LOCK, SPIN_UNLOCK};
 use millrace_object::insn::Reg;
 
 use super::read;
@@ -24,7 +24,7 @@ pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper) -> Verdict<()> {
     let held = st.records.iter().position(|r| r.0 == LOCK);
     let since = held.and_then(|at| st.records.get(at)).map(|r| m.place(r.1));
     let place = || since.clone().unwrap_or_default();
-    if helper.number == spin_unlock::HELPER.number {
+    if helper.number == SPIN_UNLOCK.number {
         m.enforce(held.is_some(), || {
             fault(
                 "this instruction gives back a lock, and none is held".into(),
@@ -57,7 +57,7 @@ pub fn call(m: &Machine<'_>, st: &mut State, helper: &Helper) -> Verdict<()> {
             "Call it before the lock is taken, or after `bpf_spin_unlock`.",
         )
     })?;
-    if helper.number == spin_lock::HELPER.number {
+    if helper.number == SPIN_LOCK.number {
         st.lock = Some(named(m, st)?);
         st.records.push((LOCK, m.at));
     }
@@ -78,7 +78,7 @@ fn named(m: &Machine<'_>, st: &State) -> Verdict<Pointer> {
     };
     let any = planted::is(Planted::LockOfAnyEntry);
     let one = match p.region {
-        Region::Value(o) => p.id != 0 || m.object(o)?.kind.name == "global",
+        Region::Value(o) => p.id != 0 || m.object(o)?.kind.is_global(),
         _ => return Err(wrong("something that is in no map's value")),
     };
     let fixed = p.fixed();

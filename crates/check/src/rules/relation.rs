@@ -44,7 +44,7 @@ pub fn same_memory(m: &Machine<'_>, p: &Pointer, q: &Pointer) -> bool {
 /// Whether pointers into this object's values all lead into one value.
 fn one_value(m: &Machine<'_>, p: &Pointer) -> bool {
     match p.region {
-        Region::Value(o) => m.object(o).is_ok_and(|o| o.kind.name == "global"),
+        Region::Value(o) => m.object(o).is_ok_and(|o| o.kind.is_global()),
         _ => false,
     }
 }

@@ -28,7 +28,7 @@ pub fn argument(m: &Machine<'_>, helper: &Helper, p: &Pointer) -> Verdict<Object
     };
     let object = m.object(id)?;
     let Some(at) = object.timer else {
-        if object.kind.name == "global" {
+        if object.kind.is_global() {
             return Err(fault(
                 "is a variable of its own; timers are in the values of maps",
             ));

@@ -111,9 +111,9 @@ fn inside(
 /// `constant-write`.
 pub fn not_read_only(m: &Machine<'_>, o: &StateObject, verb: &str) -> Verdict<()> {
     m.enforce(!o.read_only, || {
-        let (what, remedy) = match o.kind.name {
-            "global" => ("is constant", "Declare the variable without `const`."),
-            _ => (
+        let (what, remedy) = match o.kind.is_global() {
+            true => ("is constant", "Declare the variable without `const`."),
+            false => (
                 "programs may only read",
                 "Declare the map without `BPF_F_RDONLY_PROG`, or leave the writing to who sets it.",
             ),

@@ -19,39 +19,13 @@ use millrace_object::insn::{
 use millrace_object::program::{
     Dialect, Entry, Function, FunctionId, ObjectId, Program, Role, StateObject,
 };
-use millrace_object::state::{Addressing, StateKind};
-
-fn fine(_: &StateObject) -> Result<(), String> {
-    Ok(())
-}
-
-macro_rules! kinds {
-    ($($name:literal),*) => {
-        static KINDS: &[StateKind] = &[$(StateKind {
-            name: $name, c: $name, bpf_type: None, handler_kind: None, addressing: Addressing::Key,
-            hashed: false, at_capacity: "", validate: fine, bytes: |_| 0,
-        }),*];
-    };
-}
-kinds![
-    "hash",
-    "lru_hash",
-    "array",
-    "global",
-    "ringbuf",
-    "prog_array",
-    "devmap",
-    "devmap_hash"
-];
+use millrace_object::state;
 
 /// A plain state object.
 pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {
     StateObject {
         name: name.to_owned(),
-        kind: KINDS
-            .iter()
-            .find(|k| k.name == kind)
-            .unwrap_or_else(|| panic!("no kind {kind}")),
+        kind: state::by_name(kind).unwrap_or_else(|| panic!("no kind {kind}")),
         key_bytes,
         value_bytes,
         capacity: 4096,

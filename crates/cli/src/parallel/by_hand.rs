@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use millrace_check::Checked;
 use millrace_dataplane::port::{Query, RssOptions};
-use millrace_dataplane::share::indexed;
 use millrace_emit::lock;
 use millrace_model::Model;
 use millrace_object::program::{ObjectId, Program};
 use millrace_plan::{Plan, Treatment};
 use millrace_steer::Steering;
 
-use super::{enough, per_cpu, planned, written};
+use super::{enough, planned, written};
 use crate::failure::{Failure, NO};
 use crate::wiring::port_failure;
 
@@ -60,8 +59,8 @@ pub fn steering(
 pub fn asks(model: &Model, program: &Program) -> bool {
     let mut objects = (0..).map(ObjectId).zip(&program.objects);
     objects.any(|(id, object)| {
-        let shown = object.kind.name == "global" || indexed(object.kind.name);
-        (shown || per_cpu(object)) && written(model, id)
+        let shown = object.kind.is_global() || object.kind.has_all() || object.kind.per_cpu;
+        shown && written(model, id)
     })
 }
 
@@ -91,7 +90,7 @@ pub fn treatments(
             }
             found @ (Treatment::Merge | Treatment::Spread) => Ok(found),
             _ if !written(model, id) => Ok(Treatment::Spread),
-            Treatment::Alone if per_cpu(object) => {
+            Treatment::Alone if object.kind.per_cpu => {
                 let said = plan.objects.iter().find(|o| o.id == id);
                 let said = said.map_or_else(|| object.name.clone(), planned::reason);
                 Err(Failure {

@@ -20,7 +20,7 @@ use millrace_dataplane::share::Share;
 use millrace_emit::lock;
 use millrace_model::Model;
 use millrace_model::model::Use;
-use millrace_object::program::{ObjectId, Program, StateObject};
+use millrace_object::program::{ObjectId, Program};
 use millrace_plan::{Carried, Plan, Treatment, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
@@ -408,7 +408,7 @@ fn stand(
             Treatment::Shard => Share::divided(object.capacity),
             Treatment::Merge => Share::merged(&words::of(model, id), words::latest(model, id)),
             Treatment::Lock => Share::Locked,
-            Treatment::Spread if per_cpu(object) && written(model, id) => Share::Own {
+            Treatment::Spread if object.kind.per_cpu && written(model, id) => Share::Own {
                 latest: words::latest(model, id),
             },
             Treatment::Spread | Treatment::Alone => Share::Copied,
@@ -465,11 +465,6 @@ fn stand(
         reasons,
         ..found
     }
-}
-
-/// Whether every core has an instance of an object by its definition.
-fn per_cpu(object: &StateObject) -> bool {
-    object.kind.name.contains("percpu")
 }
 
 /// Whether packets or timers write an object.

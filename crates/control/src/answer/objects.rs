@@ -5,6 +5,7 @@ use std::sync::Arc;
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::KeyValue;
 use millrace_dataplane::share::{Count, Share};
+use millrace_object::state::global;
 use serde_json::{Value, json};
 
 use super::{Result, Session, refused, state};
@@ -46,7 +47,7 @@ impl Session {
         let (id, objects) = (target.id, objects.to_vec());
         let exposed = target.exposed.clone();
         let new = move |object: &usize| {
-            let kind = exposed.info(*object).map_or("", |o| o.kind.as_str());
+            let kind = exposed.info(*object).map_or(&global::KIND, |o| o.kind);
             Count::new(exposed.share(*object), kind).at_most(MOST_COUNTED)
         };
         let mut counts: Vec<Count> = objects.iter().map(&new).collect();
@@ -209,5 +210,5 @@ fn describe(target: &Target, object: usize, count: &Count) -> Value {
 /// Whether each worker has values of its own.
 fn each_has_its_own(target: &Target, object: usize) -> bool {
     let info = target.exposed.info(object);
-    info.is_ok_and(|o| o.kind.contains("percpu"))
+    info.is_ok_and(|o| o.kind.per_cpu)
 }

@@ -228,7 +228,7 @@ fn missing(info: &ObjectInfo, operation: &'static str) -> ModuleError {
     control(
         info,
         operation,
-        format!("a {} does not offer it", info.kind),
+        format!("a {} does not offer it", info.kind.name),
     )
 }
 

@@ -320,9 +320,9 @@ pub(super) fn initial(module: &Module, config: &Config) -> Result<Vec<*const u8>
     for (info, content) in module.objects.iter().zip(&config.initial) {
         let Some(content) = content else { continue };
         // A global is one value; an array of programs has one for each of its elements.
-        let values = match info.kind.as_str() {
-            "prog_array" => info.capacity,
-            _ => 1,
+        let values = match info.kind.holds_programs() {
+            true => info.capacity,
+            false => 1,
         };
         let bytes = values.checked_mul(info.value_bytes as u64);
         if Some(content.len() as u64) != bytes {

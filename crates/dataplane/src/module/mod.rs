@@ -13,6 +13,8 @@ mod shared;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
+use millrace_object::state::{self, StateKind};
+
 pub use control::{KeyValue, Record};
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
@@ -68,7 +70,7 @@ pub struct ObjectInfo {
     /// the author's name
     pub name: String,
     /// its kind
-    pub kind: String,
+    pub kind: &'static StateKind,
     /// bytes of a key
     pub key_bytes: usize,
     /// bytes of a value
@@ -156,13 +158,11 @@ impl Module {
         &self.objects
     }
 
-    /// Whether entries of an object may be set from outside. Globals may not: programs are proved safe
-    /// for the constants they have. Sketches have none, and what an allocator keeps belongs to a lease.
+    /// Whether entries of an object may be set from outside.
     #[must_use]
     pub fn settable(&self, index: usize) -> bool {
-        let kind = self.objects.get(index).map_or("", |o| o.kind.as_str());
-        let plain = !matches!(kind, "" | "global" | "allocator" | "sketch");
-        plain
+        let object = self.objects.get(index);
+        object.is_some_and(|o| o.kind.is_set_from_outside())
             && self
                 .object_table()
                 .get(index)
@@ -343,7 +343,9 @@ fn verify(table: &abi::Module) -> Result<(Vec<ObjectInfo>, Vec<u64>), String> {
         let object = unsafe { &*table.object.add(index) };
         objects.push(ObjectInfo {
             name: text(object.name).ok_or_else(|| format!("object {index} has no name"))?,
-            kind: text(object.kind).ok_or_else(|| format!("object {index} has no kind"))?,
+            kind: text(object.kind)
+                .and_then(|kind| state::by_name(&kind))
+                .ok_or_else(|| format!("object {index} is of no kind that is known"))?,
             key_bytes: object.key_bytes as usize,
             value_bytes: object.value_bytes as usize,
             capacity: object.capacity,

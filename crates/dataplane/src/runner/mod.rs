@@ -369,7 +369,7 @@ impl Worker {
         for (index, object) in objects.iter().enumerate() {
             self.tally.account.objects.push(ObjectAccount {
                 name: object.name.clone(),
-                kind: object.kind.clone(),
+                kind: object.kind.name.to_owned(),
                 entries: self.instance.count(index, self.clock),
                 capacity: object.capacity,
                 bytes: object.bytes,

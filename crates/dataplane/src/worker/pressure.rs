@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::chain::Link;
 use super::stage::Stage;
-use crate::share::{Share, indexed};
+use crate::share::Share;
 
 /// Counting entries looks at all of them: not more often than this.
 const SELDOM: Duration = Duration::from_millis(200);
@@ -61,14 +61,14 @@ impl Pressure {
                 let whole = match share {
                     Share::Divided { whole, .. } => *whole,
                     // Each worker has room for all; which entries are there may still differ.
-                    Share::Merged { .. } if !indexed(&info.kind) => u64::MAX,
+                    Share::Merged { .. } if !info.kind.has_all() => u64::MAX,
                     _ => continue,
                 };
                 objects.push(Divided {
                     stage,
                     object,
                     whole,
-                    name: Share::relaxation(&info.kind),
+                    name: info.kind.when_full().name(),
                 });
             }
         }

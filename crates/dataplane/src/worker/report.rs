@@ -7,7 +7,7 @@ use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
 use crate::mailbox::{Desk, Job};
 use crate::memory::Memory;
-use crate::share::{self, Count, Latest, Share};
+use crate::share::{Count, Latest, Share};
 
 /// Completes the account once the workers have ended; a worker that died is none.
 pub fn complete(
@@ -124,12 +124,12 @@ fn objects(
             };
             if first {
                 counts.push((
-                    Count::new(&share, &object.kind),
-                    Latest::new(&share, &object.kind),
+                    Count::new(&share, object.kind),
+                    Latest::new(&share, object.kind),
                 ));
                 account.objects.push(ObjectAccount {
                     name: shared.lives.named(&stage.life.name, &object.name),
-                    kind: object.kind.clone(),
+                    kind: object.kind.name.to_owned(),
                     entries: None,
                     capacity: whole.unwrap_or(object.capacity),
                     bytes: 0,
@@ -162,7 +162,7 @@ fn objects(
 /// What all workers together have, and whose parts have never been full.
 fn tidy(account: &mut Account, counts: Vec<(Count, Latest)>, beyond: &mut BTreeMap<String, u64>) {
     for (object, (count, latest)) in account.objects.iter_mut().zip(counts) {
-        share::note(beyond, &object.kind, count.beyond(object.capacity));
+        count.note(beyond, object.capacity);
         latest.note(beyond);
         object.entries = count.whole();
         if !object.full_by_worker.is_empty() && count.each.len() == object.full_by_worker.len() {

@@ -243,7 +243,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Scalar | Arg::Bytes { .. } | Arg::Callback => {
                 arguments.push(body.scalar(id, reg)?);
             }
-            Arg::Write { .. } if helper.number == helper::snprintf::HELPER.number => {
+            Arg::Write { .. } if helper.number == helper::SNPRINTF.number => {
                 let to = body.address(id, reg, 0)?;
                 let stack = matches!(
                     step.args.first(),

@@ -200,6 +200,6 @@ pub fn is_pure(number: u32) -> bool {
                     | helper::Arg::Record
             )
         });
-        !(e.moves_packet || e.state || e.other || e.random || writes)
+        !(e.moves_packet || h.does.is_some() || e.writes_packet || e.other || e.random || writes)
     })
 }

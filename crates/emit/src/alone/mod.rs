@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op};
-use millrace_object::helper;
+use millrace_object::helper::{self, REDIRECT, REDIRECT_MAP};
 use millrace_object::insn::Insn;
 use millrace_object::{Program, program};
 
@@ -100,7 +100,9 @@ pub(crate) fn emit_shared(
     let mut names = Names::new(program, away, !checked.timers.is_empty())?.with(sharing);
     let random = helpers.iter().any(|h| h.effects.random);
     let tails = tail::among(&helpers);
-    let redirects = helpers.iter().any(|h| h.name.starts_with("redirect"));
+    let redirects = helpers
+        .iter()
+        .any(|h| [&REDIRECT, &REDIRECT_MAP].contains(h));
 
     let programs: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
         .map(|(entry, flow)| Slice::whole(program, flow, takes_packets(entry.role)))
@@ -373,7 +375,7 @@ fn helpers(program: &Program, checked: &Checked) -> Result<Vec<&'static helper::
 
 /// Whether a helper is a function of its own, not of a kind's header.
 fn is_free(helper: &helper::Helper) -> bool {
-    helper.kinds.is_empty() && helper::implied(helper).is_none()
+    !helper.takes_object() && helper::implied(helper).is_none()
 }
 
 fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {

@@ -131,7 +131,7 @@ impl Names {
 
 /// A global section that no run can change.
 pub(super) fn is_constant(object: &StateObject) -> bool {
-    object.kind.c == "global" && object.read_only && !object.settable
+    object.kind.is_global() && object.read_only && !object.settable
 }
 
 /// Whether the header of this object's kind has a function.
@@ -202,7 +202,7 @@ fn describe(object: &StateObject) -> String {
         let _ = write!(text, ", key {} B", object.key_bytes);
     }
     let _ = write!(text, ", value {} B", object.value_bytes);
-    if object.kind.c != "global" {
+    if !object.kind.is_global() {
         let _ = write!(text, ", capacity {}", object.capacity);
     }
     if object.expire_after > 0 {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use millrace_object::helper::{Helper, tail_away, tail_call};
+use millrace_object::helper::{Helper, TAIL_AWAY, TAIL_CALL};
 
 use super::module::{Entry, takes_packets};
 
@@ -21,12 +21,12 @@ pub fn away_among(helpers: &[&Helper]) -> bool {
 
 /// Whether this is the helper for tail calls in functions.
 pub fn is_away(helper: &Helper) -> bool {
-    helper.number == tail_away::HELPER.number
+    helper.number == TAIL_AWAY.number
 }
 
 /// Whether this is the helper.
 pub fn is(helper: &Helper) -> bool {
-    helper.number == tail_call::HELPER.number
+    helper.number == TAIL_CALL.number
 }
 
 /// What the instance counts with.

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use millrace_check::facts::{Access, ArgFact, Flow, Kind, Op, Step};
 use millrace_object::Program;
+use millrace_object::contract::Act;
 use millrace_object::helper::{self, Arg, Helper};
 use millrace_object::insn::{Imm64, Insn, Operand, Reg};
-use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::program::ObjectId;
 
 use super::Sharing;
 use crate::headers;
@@ -31,37 +32,6 @@ pub enum Effect {
     /// it changes the packet or the worker's own state otherwise
     Own,
 }
-
-/// Calls that change nothing of the object they work on, if its kind is none in [`MOVES`] and it does not expire.
-const LOOKS: &[&str] = &[
-    "allocator_get",
-    "check_mtu",
-    "fib_lookup",
-    "lpm_get",
-    "map_get",
-    "map_lookup_elem",
-    "map_peek_elem",
-    "map_slot",
-    "redirect_map",
-    "ringbuf_query",
-    "sketch_count",
-    "vector_at",
-];
-
-/// Kinds whose lookups move entries.
-const MOVES: &[&str] = &["lru_hash"];
-
-/// Calls that refresh an entry and do nothing else.
-const REFRESHES: &[&str] = &["allocator_refresh", "map_refresh"];
-
-/// Calls without an object that change the packet; those that only leave a mark in the descriptor, which
-/// each run begins with, are none.
-const MOVES_PACKET: &[&str] = &[
-    "xdp_adjust_head",
-    "xdp_adjust_meta",
-    "xdp_adjust_tail",
-    "xdp_store_bytes",
-];
 
 /// What a step does.
 pub fn effect(program: &Program, sharing: &Sharing, step: &Step) -> Effect {
@@ -160,28 +130,26 @@ fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper)
     let Some(id) = object(step, helper).or(implied) else {
         return if helper.object_argument().is_some() {
             Effect::Write
-        } else if helper.effects.moves_packet || MOVES_PACKET.contains(&helper.name) {
+        } else if helper.effects.moves_packet || helper.effects.writes_packet {
             Effect::Own
         } else {
-            // Of a lock in a value, the argument's memory says whose; a record, likewise.
+            // What only leaves a mark in the descriptor, each run begins with. Of a lock in a value, the argument's memory says whose; a record, likewise.
             Effect::None
         };
     };
     let Some(object) = program.objects.get(id.0) else {
         return Effect::Write;
     };
-    match (sharing.is_shared(id), looks(object, helper)) {
-        (true, true) if object.expire_after == 0 => Effect::Read,
+    let act = object.does(helper).map_or(Act::Write, |d| d.act);
+    match (sharing.is_shared(id), act) {
+        // Of what expires a reader joins the stamps that workers keep apart (fastpath/sync/stamps.h).
+        (true, Act::Look) if object.expire_after == 0 => Effect::Read,
         (true, _) if headers::reads(object.kind.c, helper.name) => Effect::Ask,
         (true, _) => Effect::Write,
-        (false, true) => Effect::None,
-        (false, false) if REFRESHES.contains(&helper.name) => Effect::Refresh,
-        (false, false) => Effect::Own,
+        (false, Act::Look) => Effect::None,
+        (false, Act::Touch) if headers::keeps(object.kind.c) => Effect::Refresh,
+        (false, _) => Effect::Own,
     }
-}
-
-fn looks(object: &StateObject, helper: &Helper) -> bool {
-    LOOKS.contains(&helper.name) && !MOVES.contains(&object.kind.c)
 }
 
 fn object(step: &Step, helper: &Helper) -> Option<ObjectId> {

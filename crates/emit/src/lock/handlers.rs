@@ -26,7 +26,7 @@ pub fn obstacle(program: &Program, checked: &Checked, object: ObjectId) -> Optio
         Some("the program may find it in a map of maps, and does not see that it is shared")
     } else if object.timer.is_some() {
         Some("its values have timers")
-    } else if object.kind.c.ends_with("_of_maps") || object.kind.c == "prog_array" {
+    } else if object.kind.holds_maps() || object.kind.holds_programs() {
         Some("it holds maps or programs")
     } else if object.read_only {
         Some("it is constant")

@@ -205,7 +205,7 @@ impl Engine<'_> {
             let s = call.note(s, "refused: absent");
             out.push(self.answers(s, -ENOENT));
         }
-        let evicts = call.on.object.kind.name.starts_with("lru_");
+        let evicts = call.on.object.kind.evicts;
         let (full, room) = if evicts {
             (None, absent)
         } else {

@@ -40,7 +40,7 @@ impl<'a> Engine<'a> {
         let Some(on) = self.on(&s, h) else {
             return gap(format!("{} has no meaning here yet", h.name));
         };
-        match kinds::meaning(on.object.kind.name, h.name) {
+        match kinds::meaning(on.object.kind, h) {
             Some(m) => self.on_object(s, h, &on, m),
             None => gap(format!(
                 "{} on `{}` ({}) has no meaning here yet",

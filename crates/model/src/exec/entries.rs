@@ -1,6 +1,7 @@
 //! The entry of an object that a key leads to, and whether it exists.
 
 use millrace_object::program::ObjectId;
+use millrace_object::state::Addressing;
 
 use super::call::{On, gap};
 use super::state::{Place, Presence, State};
@@ -19,7 +20,7 @@ impl Engine<'_> {
         key: &[ExprId],
     ) -> Result<Vec<(State, usize)>, Gap> {
         let mut out = Vec::new();
-        let by_prefix = matches!(on.object.kind.name, "lpm" | "lpm_trie");
+        let by_prefix = on.object.kind.addressing == Addressing::Prefix;
         for i in self.kin_places(&s, on.id) {
             let Some(p) = s.places.get(i).cloned() else {
                 continue;
@@ -170,11 +171,11 @@ impl Engine<'_> {
     }
 
     fn is_there(&mut self, p: &Place, on: &On<'_>) -> ExprId {
-        let indexed = !matches!(
+        let indexed = matches!(
             on.object.kind.addressing,
-            Addressing::Key | Addressing::None
+            Addressing::Index | Addressing::Lease
         );
-        let elements = on.object.kind.c == "array" || on.object.kind.name == "vector";
+        let elements = on.object.kind.has_all();
         let doubts = match p.doubts {
             0 => String::new(),
             n => n.to_string(),
@@ -227,5 +228,3 @@ impl Engine<'_> {
         s.places.len() - 1
     }
 }
-
-use millrace_object::state::Addressing;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use millrace_object::state::StateKind;
 use serde::Serialize;
 
 use super::tree::Tree;
@@ -40,7 +41,7 @@ pub struct ObjectReport {
     /// its name
     pub name: String,
     /// its kind
-    pub kind: &'static str,
+    pub kind: &'static StateKind,
     /// most entries
     pub capacity: u64,
     /// nanoseconds until an entry that is not refreshed is absent; 0 means never

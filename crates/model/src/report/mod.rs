@@ -229,7 +229,7 @@ pub fn report(
         of.sort_by_key(|k| letter(k).unwrap_or(usize::MAX));
         Some(ObjectReport {
             name: declared.name.clone(),
-            kind: declared.kind.name,
+            kind: declared.kind,
             capacity: declared.capacity,
             expire_after: declared.expire_after,
             access: o.usage,

@@ -49,8 +49,8 @@ fn time(ns: u64) -> String {
 /// An object's kind and size.
 #[must_use]
 pub fn declared(o: &ObjectReport) -> String {
-    let mut out = o.kind.to_owned();
-    if o.kind != "global" {
+    let mut out = o.kind.name.to_owned();
+    if !o.kind.is_global() {
         let _ = write!(out, ", {} entries", o.capacity);
     }
     if o.expire_after > 0 {

@@ -1,101 +1,79 @@
-//! The helpers a program may call, one file each.
+//! The helpers a program may call, one file a family.
 //!
 //! A helper is a contract that `check` enforces and `emit` relies on. Helpers that work on a state
 //! object are emitted as `<kind.c>_<name>(…)`, a function of the object's header; all others as
-//! `helper_<name>(…)` of `fastpath/helpers/<name>.h`. Adding one is a file here, a C function there,
-//! and a line in [`HELPERS`].
+//! `helper_<name>(…)` of `fastpath/helpers/<name>.h`. Adding one is a line in its family's table, a C
+//! function there and, if it works on an object, a line in the calls of each kind that it works on.
 
-pub mod allocator_free;
-pub mod allocator_get;
-pub mod allocator_lease;
-pub mod allocator_refresh;
-pub mod check_mtu;
-pub mod crc32c;
-pub mod csum_diff;
-pub mod fib_lookup;
-pub mod for_each_map_elem;
-pub mod get_numa_node_id;
-pub mod get_prandom_u32;
-pub mod get_smp_processor_id;
-pub mod iter_num_destroy;
-pub mod iter_num_new;
-pub mod iter_num_next;
-pub mod jiffies64;
+mod clock;
+mod cookies;
+mod entries;
+mod handlers;
 pub mod kernel_functions;
-pub mod ktime_get_boot_ns;
-pub mod ktime_get_coarse_ns;
-pub mod ktime_get_ns;
-pub mod ktime_get_tai_ns;
-pub mod loop_;
-pub mod lpm_delete;
-pub mod lpm_get;
-pub mod lpm_put;
-pub mod map_delete;
-pub mod map_delete_elem;
-pub mod map_get;
-pub mod map_lookup_elem;
-pub mod map_lookup_percpu_elem;
-pub mod map_peek_elem;
-pub mod map_pop_elem;
-pub mod map_push_elem;
-pub mod map_put;
-pub mod map_refresh;
-pub mod map_slot;
-pub mod map_update_elem;
-pub mod multiply_high;
-pub mod perf_event_output;
-pub mod redirect;
-pub mod redirect_map;
+mod locks;
+mod loops;
+mod numbers;
+mod packet;
+mod programs;
+mod records;
+mod redirects;
 pub mod refused;
-pub mod ringbuf_discard;
-pub mod ringbuf_output;
-pub mod ringbuf_query;
-pub mod ringbuf_reserve;
-pub mod ringbuf_submit;
-pub mod sketch_add;
-pub mod sketch_count;
-pub mod snprintf;
-pub mod spin_lock;
-pub mod spin_unlock;
-pub mod strncmp;
-pub mod strtol;
-pub mod strtoul;
-pub mod tail_away;
-pub mod tail_call;
-pub mod tcp_raw_check_syncookie_ipv4;
-pub mod tcp_raw_check_syncookie_ipv6;
-pub mod tcp_raw_gen_syncookie_ipv4;
-pub mod tcp_raw_gen_syncookie_ipv6;
-pub mod timer_cancel;
-pub mod timer_fired;
-pub mod timer_init;
-pub mod timer_set_callback;
-pub mod timer_start;
-pub mod trace_printk;
-pub mod trace_vprintk;
-pub mod vector_at;
-pub mod xdp_adjust_head;
-pub mod xdp_adjust_meta;
-pub mod xdp_adjust_tail;
-pub mod xdp_flow_lookup;
-pub mod xdp_get_buff_len;
-pub mod xdp_load_bytes;
-pub mod xdp_metadata_rx_hash;
-pub mod xdp_metadata_rx_timestamp;
-pub mod xdp_metadata_rx_vlan_tag;
-pub mod xdp_store_bytes;
+mod routing;
+mod sequences;
+mod surroundings;
+mod text;
+mod timers;
 
-use crate::state::{StateKind, routes};
+use std::sync::LazyLock;
+
+use crate::contract::Does;
+use crate::state::{KINDS, StateKind, routes};
+
+/// Declares a family: a constant a helper, and the table of them all.
+macro_rules! family {
+    ($($(#[$doc:meta])* $name:ident = $helper:expr;)*) => {
+        $($(#[$doc])* pub static $name: $crate::helper::Helper = $helper;)*
+
+        pub(super) static FAMILY: &[&$crate::helper::Helper] = &[$(&$name),*];
+    };
+}
+use family;
+
+/// The families, a line each.
+static FAMILIES: &[&[&Helper]] = &[
+    clock::FAMILY,
+    cookies::FAMILY,
+    entries::FAMILY,
+    handlers::FAMILY,
+    locks::FAMILY,
+    loops::FAMILY,
+    numbers::FAMILY,
+    packet::FAMILY,
+    programs::FAMILY,
+    records::FAMILY,
+    redirects::FAMILY,
+    routing::FAMILY,
+    sequences::FAMILY,
+    surroundings::FAMILY,
+    text::FAMILY,
+    timers::FAMILY,
+];
+
+pub use self::{
+    clock::*, cookies::*, entries::*, handlers::*, locks::*, loops::*, numbers::*, packet::*,
+    programs::*, records::*, redirects::*, routing::*, sequences::*, surroundings::*, text::*,
+    timers::*,
+};
 
 /// What an argument must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arg {
     /// the context pointer (the packet)
     Context,
-    /// a state object, of a kind in [`Helper::kinds`]; before it there may only be the context, or a timer,
+    /// a state object, of one of [`Helper::kinds`]; before it there may only be the context, or a timer,
     /// which is then one of this object's
     Object,
-    /// pointer to the timer in a value of an object of a kind in [`Helper::kinds`]
+    /// pointer to the timer in a value of an object of one of [`Helper::kinds`]
     Timer,
     /// the address of a function of the program, which a timer calls later
     Callback,
@@ -145,6 +123,9 @@ pub enum Arg {
     ValueOut,
 }
 
+/// From here on numbers are not the kernel's.
+const OWN: u32 = 0x1_0000;
+
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
 pub const MAX_BYTES: u64 = 1 << 29;
 
@@ -165,31 +146,20 @@ pub enum Return {
     RecordOrNull,
 }
 
-/// What a call does beyond its result. Anything not named here has no effect: the call may be
-/// repeated or left out.
+/// Effects of a call beyond its result and its object ([`Helper::does`]). Anything not named here has no
+/// effect: the call may be repeated or left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
-    /// packet pointers of before the call are invalid after it
+    /// the packet begins or ends elsewhere: pointers into it of before the call are invalid after it
     pub moves_packet: bool,
-    /// reads or writes state, so that order among packets matters
-    pub state: bool,
+    /// stores into the packet, whose address it is not given
+    pub writes_packet: bool,
     /// depends on the clock
     pub time: bool,
     /// depends on a random draw
     pub random: bool,
     /// any other effect on the world (a trace line, a redirect target)
     pub other: bool,
-}
-
-impl Effects {
-    /// None at all: a pure function of the arguments.
-    pub const NONE: Effects = Effects {
-        moves_packet: false,
-        state: false,
-        time: false,
-        random: false,
-        other: false,
-    };
 }
 
 /// The contract of a helper.
@@ -204,10 +174,75 @@ pub struct Helper {
     pub args: &'static [Arg],
     /// result in `r0`
     pub returns: Return,
-    /// names of the kinds that an [`Arg::Object`] may have
-    pub kinds: &'static [&'static str],
+    /// what it does to a state object, whatever the kind, at most; [`StateKind::does`] says of one kind. None for
+    /// what touches no state, so that order among packets does not matter to it.
+    pub does: Option<Does>,
     /// what else it does
     pub effects: Effects,
+}
+
+/// A helper that has no effect until more is said of it: number, name, arguments, result.
+const fn helper(number: u32, name: &'static str, args: &'static [Arg], returns: Return) -> Helper {
+    Helper {
+        number,
+        name,
+        args,
+        returns,
+        does: None,
+        effects: Effects {
+            moves_packet: false,
+            writes_packet: false,
+            time: false,
+            random: false,
+            other: false,
+        },
+    }
+}
+
+/// A number within these bounds.
+const fn within(min: i64, max: i64) -> Return {
+    Return::Scalar { min, max }
+}
+
+/// 0, or an error below it (include/linux/err.h `MAX_ERRNO`).
+const STATUS: Return = within(-4095, 0);
+
+impl Helper {
+    const fn does(mut self, does: Does) -> Self {
+        self.does = Some(does);
+        self
+    }
+
+    const fn moves_packet(mut self) -> Self {
+        self.effects.moves_packet = true;
+        self
+    }
+
+    const fn writes_packet(mut self) -> Self {
+        self.effects.writes_packet = true;
+        self
+    }
+
+    const fn time(mut self) -> Self {
+        self.effects.time = true;
+        self
+    }
+
+    const fn random(mut self) -> Self {
+        self.effects.random = true;
+        self
+    }
+
+    const fn other(mut self) -> Self {
+        self.effects.other = true;
+        self
+    }
+}
+
+impl PartialEq for Helper {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
 }
 
 impl Helper {
@@ -224,6 +259,33 @@ impl Helper {
         self.args
             .iter()
             .any(|a| matches!(a, Arg::Function | Arg::Iterator))
+    }
+
+    /// The kinds of object that it may be given.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static StateKind> {
+        let kinds = KINDS.iter().copied().filter(|_| self.takes_object());
+        kinds.filter(|k| k.does(self).is_some())
+    }
+
+    /// Their names, for a message.
+    #[must_use]
+    pub fn kind_names(&self) -> String {
+        let names: Vec<_> = self.kinds().map(|k| k.name).collect();
+        names.join(", ")
+    }
+
+    /// Whether the kernel has it under this number.
+    #[must_use]
+    pub fn is_kernels(&self) -> bool {
+        self.number < OWN
+    }
+
+    /// Whether it is given an object, or a timer in one.
+    #[must_use]
+    pub fn takes_object(&self) -> bool {
+        self.args
+            .iter()
+            .any(|a| matches!(a, Arg::Object | Arg::Timer))
     }
 
     /// Which argument is the state object, from 0; none for helpers that work on none.
@@ -243,90 +305,15 @@ impl Helper {
 /// helper has one such object, and its C function is of that kind's header.
 #[must_use]
 pub fn implied(helper: &Helper) -> Option<&'static StateKind> {
-    const ROUTING: [u32; 2] = [fib_lookup::HELPER.number, check_mtu::HELPER.number];
-    ROUTING.contains(&helper.number).then_some(&routes::KIND)
+    routes::KIND.does(helper).map(|_| &routes::KIND)
 }
 
 /// Every helper there is, by ascending number.
-pub const HELPERS: &[&Helper] = &[
-    &map_lookup_elem::HELPER,
-    &map_update_elem::HELPER,
-    &map_delete_elem::HELPER,
-    &ktime_get_ns::HELPER,
-    &trace_printk::HELPER,
-    &get_prandom_u32::HELPER,
-    &get_smp_processor_id::HELPER,
-    &tail_call::HELPER,
-    &redirect::HELPER,
-    &perf_event_output::HELPER,
-    &csum_diff::HELPER,
-    &get_numa_node_id::HELPER,
-    &xdp_adjust_head::HELPER,
-    &redirect_map::HELPER,
-    &xdp_adjust_meta::HELPER,
-    &xdp_adjust_tail::HELPER,
-    &fib_lookup::HELPER,
-    &map_push_elem::HELPER,
-    &map_pop_elem::HELPER,
-    &map_peek_elem::HELPER,
-    &spin_lock::HELPER,
-    &spin_unlock::HELPER,
-    &strtol::HELPER,
-    &strtoul::HELPER,
-    &jiffies64::HELPER,
-    &ktime_get_boot_ns::HELPER,
-    &ringbuf_output::HELPER,
-    &ringbuf_reserve::HELPER,
-    &ringbuf_submit::HELPER,
-    &ringbuf_discard::HELPER,
-    &ringbuf_query::HELPER,
-    &ktime_get_coarse_ns::HELPER,
-    &check_mtu::HELPER,
-    &for_each_map_elem::HELPER,
-    &snprintf::HELPER,
-    &timer_init::HELPER,
-    &timer_set_callback::HELPER,
-    &timer_start::HELPER,
-    &timer_cancel::HELPER,
-    &trace_vprintk::HELPER,
-    &loop_::HELPER,
-    &strncmp::HELPER,
-    &xdp_get_buff_len::HELPER,
-    &xdp_load_bytes::HELPER,
-    &xdp_store_bytes::HELPER,
-    &map_lookup_percpu_elem::HELPER,
-    &tcp_raw_gen_syncookie_ipv4::HELPER,
-    &tcp_raw_gen_syncookie_ipv6::HELPER,
-    &tcp_raw_check_syncookie_ipv4::HELPER,
-    &tcp_raw_check_syncookie_ipv6::HELPER,
-    &ktime_get_tai_ns::HELPER,
-    &map_get::HELPER,
-    &map_refresh::HELPER,
-    &map_put::HELPER,
-    &map_delete::HELPER,
-    &vector_at::HELPER,
-    &allocator_lease::HELPER,
-    &allocator_get::HELPER,
-    &allocator_refresh::HELPER,
-    &allocator_free::HELPER,
-    &sketch_count::HELPER,
-    &sketch_add::HELPER,
-    &lpm_get::HELPER,
-    &lpm_put::HELPER,
-    &lpm_delete::HELPER,
-    &crc32c::HELPER,
-    &multiply_high::HELPER,
-    &xdp_flow_lookup::HELPER,
-    &xdp_metadata_rx_timestamp::HELPER,
-    &xdp_metadata_rx_hash::HELPER,
-    &xdp_metadata_rx_vlan_tag::HELPER,
-    &iter_num_new::HELPER,
-    &iter_num_next::HELPER,
-    &iter_num_destroy::HELPER,
-    &map_slot::HELPER,
-    &tail_away::HELPER,
-    &timer_fired::HELPER,
-];
+pub static HELPERS: LazyLock<Vec<&'static Helper>> = LazyLock::new(|| {
+    let mut all = FAMILIES.concat();
+    all.sort_by_key(|h| h.number);
+    all
+});
 
 /// The number of no helper: what is called where a CO-RE relocation asks for a field or value that does
 /// not exist. libbpf marks such places with the same number.

@@ -22,7 +22,7 @@ use crate::layout::{Declaration, Inner, admits, too_many};
 use crate::maps::{flagged, kind, map};
 use crate::program::StateObject;
 use crate::reloc;
-use crate::state::bloom_filter;
+use crate::state::{bloom_filter, lpm_trie, perf_event_array, prog_array};
 
 /// Type, key size, value size and entries.
 const SHORTEST: usize = 16;
@@ -165,10 +165,10 @@ fn declaration(symbol: &Symbol<'_>, bytes: &[u8]) -> Result<StateObject, LoadErr
     }
     if bytes.len() == GOEBPF {
         // What the kernel asks of every such map, goebpf's loader adds.
-        match kind.name {
-            "lpm_trie" => object.flags |= BPF_F_NO_PREALLOC,
-            "perf_event_array" | "prog_array" => (object.key_bytes, object.value_bytes) = (4, 4),
-            _ => {}
+        if *kind == lpm_trie::KIND {
+            object.flags |= BPF_F_NO_PREALLOC;
+        } else if [&perf_event_array::KIND, &prog_array::KIND].contains(&kind) {
+            (object.key_bytes, object.value_bytes) = (4, 4);
         }
     }
     Ok(object)

@@ -22,11 +22,7 @@ pub(crate) fn fill(
         let (Ok(id), Some(values)) = (&record.object, record.values) else {
             continue;
         };
-        let Some(object) = layout
-            .objects
-            .get(id.0)
-            .filter(|o| o.kind.name == "prog_array")
-        else {
+        let Some(object) = layout.objects.get(id.0).filter(|o| o.kind.holds_programs()) else {
             continue;
         };
         let place = |e: LoadError| {

@@ -40,7 +40,7 @@ impl Slots {
         let array = |record: &Record| {
             let object = *record.object.as_ref().ok()?;
             let state = layout.objects.get(object.0)?;
-            (state.kind.name == "prog_array").then_some((record.id?, object))
+            state.kind.holds_programs().then_some((record.id?, object))
         };
         let records = layout.records();
         Slots(records.filter_map(|(_, r)| array(r)).collect())

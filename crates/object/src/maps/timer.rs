@@ -3,7 +3,7 @@
 
 use crate::btf::{Btf, Kind};
 use crate::error::LoadError;
-use crate::helper::timer_init;
+use crate::helper::TIMER_INIT;
 use crate::program::{StateObject, TIMER_BYTES};
 
 /// The type's name.
@@ -75,7 +75,7 @@ pub(super) fn find(btf: &Btf, pointer: u32) -> Result<Option<u32>, LoadError> {
 /// # Errors
 /// `map-declaration`
 pub(super) fn allow(object: &StateObject) -> Result<(), LoadError> {
-    if object.timer.is_none() || timer_init::HELPER.kinds.contains(&object.kind.name) {
+    if object.timer.is_none() || object.kind.does(&TIMER_INIT).is_some() {
         return Ok(());
     }
     Err(LoadError::new(
@@ -84,6 +84,6 @@ pub(super) fn allow(object: &StateObject) -> Result<(), LoadError> {
             "values of a {} have no timers, as in the kernel",
             object.kind.name
         ),
-        format!("use one of these: {}", timer_init::HELPER.kinds.join(", ")),
+        format!("use one of these: {}", TIMER_INIT.kind_names()),
     ))
 }

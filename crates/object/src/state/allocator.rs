@@ -1,7 +1,9 @@
 //! A handler's `ALLOCATOR`: leases numbers, each with a value kept with it, until they expire or are
 //! given back.
 
-use super::{Addressing, StateKind, limits, memory};
+use super::{Addressing, Call, Holds, StateKind, call, limits, look, memory, touch, write};
+use crate::contract::Reach::{Entry, Whole};
+use crate::helper::{ALLOCATOR_FREE, ALLOCATOR_GET, ALLOCATOR_LEASE, ALLOCATOR_REFRESH};
 use crate::program::StateObject;
 
 /// `MILLRACE_ALLOCATOR`
@@ -11,11 +13,23 @@ pub static KIND: StateKind = StateKind {
     bpf_type: None,
     handler_kind: Some(3),
     addressing: Addressing::Lease,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "no number is leased (-1)",
     validate,
     bytes,
 };
+
+/// Free numbers are in one list.
+const CALLS: &[Call] = &[
+    call(&ALLOCATOR_LEASE, write(Whole)),
+    call(&ALLOCATOR_GET, look(Entry)),
+    call(&ALLOCATOR_REFRESH, touch(Entry)),
+    call(&ALLOCATOR_FREE, write(Whole)),
+];
 
 fn validate(object: &StateObject) -> Result<(), String> {
     let rows = u64::from(object.rows);

@@ -1,6 +1,6 @@
 //! The kernel's array: values by an index below the capacity, all there from the start, all zero.
 
-use super::{Addressing, StateKind, elements, limits};
+use super::{Addressing, Holds, StateKind, elements, limits, timers};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_ARRAY`
@@ -10,7 +10,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(2),
     handler_kind: None,
     addressing: Addressing::Index,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[elements::CALLS, timers::CALLS],
     at_capacity: "is always full: an index beyond it is absent (null) and cannot be written (-E2BIG)",
     validate,
     bytes: elements::bytes,

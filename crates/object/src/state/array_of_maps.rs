@@ -1,6 +1,8 @@
 //! The kernel's array of maps of one shape.
 
-use super::{Addressing, StateKind, limits, maps};
+use super::{Addressing, Holds, StateKind, call, limits, look, maps};
+use crate::contract::Reach::Entry;
+use crate::helper::MAP_LOOKUP_ELEM;
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_ARRAY_OF_MAPS`
@@ -10,7 +12,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(12),
     handler_kind: None,
     addressing: Addressing::Index,
+    holds: Holds::Maps,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[&[call(&MAP_LOOKUP_ELEM, look(Entry))]],
     at_capacity: "has an element for every index; one that holds no map is absent",
     validate,
     bytes,

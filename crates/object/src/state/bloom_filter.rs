@@ -1,6 +1,8 @@
 //! The kernel's Bloom filter: whether a value was put in, or probably.
 
-use super::{Addressing, StateKind, limits, memory, sequence};
+use super::{Addressing, Call, Holds, StateKind, add, call, limits, look, memory, sequence};
+use crate::contract::Reach::Bucket;
+use crate::helper::{MAP_PEEK_ELEM, MAP_PUSH_ELEM};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_BLOOM_FILTER`
@@ -10,11 +12,21 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(30),
     handler_kind: None,
     addressing: Addressing::None,
+    holds: Holds::Membership,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "is never full: the more values there are, the more others seem to be among them",
     validate,
     bytes,
 };
+
+/// Bits are of several values.
+const CALLS: &[Call] = &[
+    call(&MAP_PUSH_ELEM, add(Bucket)),
+    call(&MAP_PEEK_ELEM, look(Bucket)),
+];
 
 /// Hash functions where `map_extra` names none (kernel/bpf/bloom_filter.c).
 pub const HASHES: u32 = 5;

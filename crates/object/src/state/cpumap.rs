@@ -1,6 +1,8 @@
 //! The kernel's map of CPUs, for redirects: the frame goes to the host's network stack.
 
-use super::{Addressing, StateKind, elements, limits, targets};
+use super::{Addressing, Destination, Holds, StateKind, call, elements, limits, look, targets};
+use crate::contract::Reach::Entry;
+use crate::helper::REDIRECT_MAP;
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_CPUMAP`
@@ -10,7 +12,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(16),
     handler_kind: None,
     addressing: Addressing::Index,
+    holds: Holds::Targets(Destination::Cpu),
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[&[call(&REDIRECT_MAP, look(Entry))]],
     at_capacity: "has an element for every CPU; one that the host has not set is absent",
     validate,
     bytes: elements::bytes,

@@ -1,6 +1,8 @@
 //! The kernel's map of interfaces by key, for redirects: interface index n is port n - 1.
 
-use super::{Addressing, StateKind, keyed, limits, targets};
+use super::{Addressing, Call, Destination, Holds, StateKind, call, keyed, limits, look, targets};
+use crate::contract::Reach::{Bucket, Whole};
+use crate::helper::{MAP_LOOKUP_ELEM, REDIRECT_MAP};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_DEVMAP_HASH`
@@ -10,11 +12,21 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(25),
     handler_kind: None,
     addressing: Addressing::Key,
+    holds: Holds::Targets(Destination::Interface),
+    per_cpu: false,
+    evicts: false,
     hashed: true,
+    calls: &[CALLS],
     at_capacity: "the host cannot set another interface",
     validate,
     bytes: keyed::bytes,
 };
+
+/// A broadcast asks for all.
+const CALLS: &[Call] = &[
+    call(&MAP_LOOKUP_ELEM, look(Bucket)),
+    call(&REDIRECT_MAP, look(Whole)),
+];
 
 fn validate(object: &StateObject) -> Result<(), String> {
     limits::flags(

@@ -1,7 +1,20 @@
 //! Values in a row: what arrays and vectors have in common (fastpath/state/elements.h).
 
-use super::{limits, memory, timers};
+use super::{Call, call, limits, look, memory, timers, write};
+use crate::contract::Reach::{Entry, Whole};
+use crate::helper::{
+    FOR_EACH_MAP_ELEM, MAP_DELETE_ELEM, MAP_LOOKUP_ELEM, MAP_SLOT, MAP_UPDATE_ELEM,
+};
 use crate::program::StateObject;
+
+/// An element cannot be removed: that call only refuses.
+pub(super) const CALLS: &[Call] = &[
+    call(&MAP_LOOKUP_ELEM, look(Entry)),
+    call(&MAP_UPDATE_ELEM, write(Entry)),
+    call(&MAP_DELETE_ELEM, look(Entry)),
+    call(&FOR_EACH_MAP_ELEM, look(Whole)),
+    call(&MAP_SLOT, look(Entry)),
+];
 
 /// Map flags that change nothing here, `BPF_F_MMAPABLE` and memory's node; who may touch the values.
 pub(super) const FLAGS: &[(u32, &str)] = &[

@@ -1,6 +1,6 @@
 //! A section of variables: `.data`, `.bss` or `.rodata`.
 
-use super::{Addressing, StateKind, memory};
+use super::{Addressing, Holds, StateKind, memory};
 use crate::globals::MAX_BYTES;
 use crate::program::StateObject;
 
@@ -11,7 +11,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: None,
     handler_kind: None,
     addressing: Addressing::None,
+    holds: Holds::Variables,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[],
     at_capacity: "is one value, always there",
     validate,
     bytes,

@@ -1,6 +1,8 @@
 //! The kernel's hash map of maps of one shape.
 
-use super::{Addressing, StateKind, keyed, limits, maps};
+use super::{Addressing, Holds, StateKind, call, keyed, limits, look, maps};
+use crate::contract::Reach::Bucket;
+use crate::helper::MAP_LOOKUP_ELEM;
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_HASH_OF_MAPS`
@@ -10,7 +12,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(13),
     handler_kind: None,
     addressing: Addressing::Key,
+    holds: Holds::Maps,
+    per_cpu: false,
+    evicts: false,
     hashed: true,
+    calls: &[&[call(&MAP_LOOKUP_ELEM, look(Bucket))]],
     at_capacity: "the host cannot set another map",
     validate,
     bytes,

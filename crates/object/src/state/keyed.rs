@@ -1,7 +1,29 @@
 //! Entries by key: what hash maps have in common (fastpath/state/table.h).
 
-use super::{limits, memory, timers};
+use super::{Call, call, limits, look, memory, timers, touch, write};
+use crate::contract::Reach::{Bucket, Entry, Whole};
+use crate::helper::{
+    FOR_EACH_MAP_ELEM, MAP_DELETE_ELEM, MAP_LOOKUP_ELEM, MAP_SLOT, MAP_UPDATE_ELEM,
+};
 use crate::program::StateObject;
+
+/// A new entry is one of a list of free ones.
+pub(super) const CALLS: &[Call] = &[
+    call(&MAP_LOOKUP_ELEM, look(Bucket)),
+    call(&MAP_UPDATE_ELEM, write(Whole)),
+    call(&MAP_DELETE_ELEM, write(Whole)),
+    call(&FOR_EACH_MAP_ELEM, look(Whole)),
+    call(&MAP_SLOT, look(Entry)),
+];
+
+/// Looking up marks an entry as used, in a word of 64 marks; visiting places does not.
+pub(super) const LRU_CALLS: &[Call] = &[
+    call(&MAP_LOOKUP_ELEM, touch(Bucket)),
+    call(&MAP_UPDATE_ELEM, write(Whole)),
+    call(&MAP_DELETE_ELEM, write(Whole)),
+    call(&FOR_EACH_MAP_ELEM, look(Whole)),
+    call(&MAP_SLOT, look(Entry)),
+];
 
 /// Map flags that change nothing here, how the kernel allocates entries, and where; who may touch the values.
 pub(super) const FLAGS: &[(u32, &str)] = &[

@@ -1,6 +1,8 @@
 //! A handler's `LPM`: values by address prefixes, looked up by the longest that matches.
 
-use super::{Addressing, StateKind, limits, prefixes};
+use super::{Addressing, Call, Holds, StateKind, call, limits, look, prefixes, write};
+use crate::contract::Reach::Whole;
+use crate::helper::{LPM_DELETE, LPM_GET, LPM_PUT};
 use crate::program::StateObject;
 
 /// `MILLRACE_LPM`
@@ -9,12 +11,23 @@ pub static KIND: StateKind = StateKind {
     c: "lpm",
     bpf_type: None,
     handler_kind: Some(5),
-    addressing: Addressing::Key,
+    addressing: Addressing::Prefix,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "a new prefix is refused (null); present ones can be overwritten",
     validate,
     bytes,
 };
+
+/// One trie leads to all prefixes.
+const CALLS: &[Call] = &[
+    call(&LPM_GET, look(Whole)),
+    call(&LPM_PUT, write(Whole)),
+    call(&LPM_DELETE, write(Whole)),
+];
 
 fn validate(object: &StateObject) -> Result<(), String> {
     limits::without(&[

@@ -1,6 +1,8 @@
 //! The kernel's longest-prefix trie: the key is a `__u32` prefix length and the address after it.
 
-use super::{Addressing, StateKind, keyed, limits, prefixes};
+use super::{Addressing, Call, Holds, StateKind, call, keyed, limits, look, prefixes, write};
+use crate::contract::Reach::Whole;
+use crate::helper::{MAP_DELETE_ELEM, MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_LPM_TRIE`
@@ -9,12 +11,23 @@ pub static KIND: StateKind = StateKind {
     c: "lpm",
     bpf_type: Some(11),
     handler_kind: None,
-    addressing: Addressing::Key,
+    addressing: Addressing::Prefix,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "a new prefix is refused with -ENOSPC; present ones can be overwritten",
     validate,
     bytes,
 };
+
+/// One trie leads to all prefixes.
+const CALLS: &[Call] = &[
+    call(&MAP_LOOKUP_ELEM, look(Whole)),
+    call(&MAP_UPDATE_ELEM, write(Whole)),
+    call(&MAP_DELETE_ELEM, write(Whole)),
+];
 
 const NO_PREALLOC: u32 = 1;
 

@@ -1,6 +1,6 @@
 //! The kernel's LRU hash map: an entry that was not used lately makes room for a new one.
 
-use super::{Addressing, StateKind, keyed, limits};
+use super::{Addressing, Holds, StateKind, keyed, limits, timers};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_LRU_HASH`
@@ -10,7 +10,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(9),
     handler_kind: None,
     addressing: Addressing::Key,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: true,
     hashed: true,
+    calls: &[keyed::LRU_CALLS, timers::CALLS],
     at_capacity: "an entry that was not used lately is evicted",
     validate,
     bytes: keyed::lru_bytes,

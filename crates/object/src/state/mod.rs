@@ -1,8 +1,8 @@
 //! The kinds of state object, one file each.
 //!
-//! A kind is a contract: which declarations are sane, how much memory it takes, what happens at
-//! capacity. Its code is `fastpath/state/<c>.h`. Adding one is a file here, a header there, and a
-//! line in [`KINDS`].
+//! A kind is a contract: which declarations are sane, how much memory it takes, what it holds, what each
+//! helper's call does to it, what happens at capacity. Its code is `fastpath/state/<c>.h`. Adding one is a
+//! file here, a header there, and a line in [`KINDS`].
 
 mod elements;
 mod keyed;
@@ -42,6 +42,12 @@ pub mod stack;
 pub mod vector;
 pub mod xskmap;
 
+use serde::{Serialize, Serializer};
+
+use crate::contract::{
+    Call, Destination, Division, Does, Holds, Merging, Relaxed, add, call, look, touch, write,
+};
+use crate::helper::Helper;
 use crate::program::StateObject;
 
 /// How an object is addressed.
@@ -49,6 +55,8 @@ use crate::program::StateObject;
 pub enum Addressing {
     /// by a key of `key_bytes`
     Key,
+    /// by the longest of the prefixes that match such a key, so that several keys find one entry
+    Prefix,
     /// by an index below `capacity`
     Index,
     /// by a number it hands out itself
@@ -70,8 +78,16 @@ pub struct StateKind {
     pub handler_kind: Option<u32>,
     /// how it is addressed
     pub addressing: Addressing,
+    /// what is in it
+    pub holds: Holds,
+    /// whether every CPU, which a worker is, has an instance of its own by definition
+    pub per_cpu: bool,
+    /// whether a new entry takes the place of another one when it is full
+    pub evicts: bool,
     /// whether lookups hash the key, so that the hash can be computed ahead and its bucket prefetched
     pub hashed: bool,
+    /// what each call on it does, in tables that kinds share
+    pub calls: &'static [&'static [Call]],
     /// one sentence: what happens when it is full
     pub at_capacity: &'static str,
     /// refuses declarations that make no sense, saying what would
@@ -95,36 +111,159 @@ pub(crate) const RDONLY_PROG: u32 = 1 << 7;
 pub(crate) const WRONLY_PROG: u32 = 1 << 8;
 
 impl StateKind {
+    /// Upper bound of a helper's effect on an object of this kind; none for helpers that do not work on it.
+    #[must_use]
+    pub fn does(&self, helper: &Helper) -> Option<Does> {
+        let mut calls = self.calls.iter().copied().flatten();
+        calls.find(|c| c.helper == helper).map(|c| c.does)
+    }
+
+    /// Whether it is a section of variables.
+    #[must_use]
+    pub fn is_global(&self) -> bool {
+        self.holds == Holds::Variables
+    }
+
+    /// Whether it takes records for the host.
+    #[must_use]
+    pub fn holds_records(&self) -> bool {
+        self.holds == Holds::Records
+    }
+
     /// Whether programs may only read its values: targets of redirects, which the host sets
     /// (kernel/bpf/devmap.c dev_map_init_map).
     #[must_use]
     pub fn host_only(&self) -> bool {
-        matches!(self.bpf_type, Some(14 | 16 | 17 | 25))
+        matches!(self.holds, Holds::Targets(_))
+    }
+
+    /// Whether its values are interfaces, to which packets are also broadcast.
+    #[must_use]
+    pub fn holds_interfaces(&self) -> bool {
+        self.holds == Holds::Targets(Destination::Interface)
     }
 
     /// Whether its values are maps.
     #[must_use]
     pub fn holds_maps(&self) -> bool {
-        matches!(self.bpf_type, Some(12 | 13))
+        self.holds == Holds::Maps
+    }
+
+    /// Whether its values are programs.
+    #[must_use]
+    pub fn holds_programs(&self) -> bool {
+        self.holds == Holds::Programs
     }
 
     /// Whether it can be the value of a map of maps. The kernel admits one level, and no program arrays
     /// (kernel/bpf/map_in_map.c bpf_map_meta_alloc).
     #[must_use]
     pub fn nests(&self) -> bool {
-        self.bpf_type.is_some() && !self.holds_maps() && self.bpf_type != Some(3)
+        self.bpf_type.is_some() && !self.holds_maps() && !self.holds_programs()
     }
 
     /// Whether it says of a value only whether it holds it.
     #[must_use]
     pub fn membership(&self) -> bool {
-        self.bpf_type == Some(30)
+        self.holds == Holds::Membership
+    }
+
+    /// Whether it knows the keys or values that were put in.
+    #[must_use]
+    pub fn lists(&self) -> bool {
+        !self.estimates() && !self.membership()
+    }
+
+    /// Whether entries may be set from outside while packets run. Variables may not: programs are proved safe for the
+    /// constants they have. Estimates have no entries, and what is kept under a leased number belongs to its lease.
+    #[must_use]
+    pub fn is_set_from_outside(&self) -> bool {
+        !(self.is_global() || self.leases() || self.estimates())
+    }
+
+    /// Whether it counts keys by estimate.
+    #[must_use]
+    pub fn estimates(&self) -> bool {
+        self.holds == Holds::Estimates
+    }
+
+    /// Whether it leases numbers.
+    #[must_use]
+    pub fn leases(&self) -> bool {
+        self.addressing == Addressing::Lease
+    }
+
+    /// Whether it has a value under every index below its capacity from the start, which cannot be removed.
+    #[must_use]
+    pub fn has_all(&self) -> bool {
+        self.addressing == Addressing::Index && self.holds == Holds::Values
+    }
+
+    /// Whether it is a table of entries by key, each of which is there from when it was put there.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.addressing == Addressing::Key && self.holds == Holds::Values
+    }
+
+    /// Division among workers that each have the part of their own packets; none where no steering tells parts of it
+    /// apart: it has one order for all packets, or two keys may find one entry.
+    #[must_use]
+    pub fn division(&self) -> Option<Division> {
+        match (self.holds, self.addressing) {
+            (Holds::Values, Addressing::Key) => Some(Division::Entries),
+            (Holds::Values, Addressing::Index) | (Holds::Variables, _) => Some(Division::Places),
+            (Holds::Values, Addressing::Lease) => Some(Division::Numbers),
+            (Holds::Estimates, _) => Some(Division::Counters),
+            _ => None,
+        }
+    }
+
+    /// Permitted differences where it is divided.
+    #[must_use]
+    pub fn relaxed(&self) -> &'static [Relaxed] {
+        match self.division() {
+            Some(Division::Entries) if self.evicts => &[Relaxed::Eviction],
+            Some(Division::Entries) => &[Relaxed::Capacity],
+            Some(Division::Numbers) => &[Relaxed::Capacity, Relaxed::Lease],
+            Some(Division::Counters) => &[Relaxed::Collision],
+            Some(Division::Places) | None => &[],
+        }
+    }
+
+    /// The difference that arises when a worker's part is full while others have room.
+    #[must_use]
+    pub fn when_full(&self) -> Relaxed {
+        match self.evicts {
+            true => Relaxed::Eviction,
+            false => Relaxed::Capacity,
+        }
+    }
+
+    /// The way to read several, one a worker, as one; none where that is impossible.
+    #[must_use]
+    pub fn merging(&self) -> Option<Merging> {
+        match (self.holds, self.addressing) {
+            (Holds::Values, Addressing::Lease) => None,
+            (Holds::Values | Holds::Variables, _) => Some(Merging::Values),
+            (Holds::Estimates | Holds::Membership, _) => Some(Merging::Counts),
+            (Holds::Records, _) => Some(Merging::Records),
+            _ => None,
+        }
     }
 }
 
+/// By its name.
+impl Serialize for StateKind {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.name)
+    }
+}
+
+impl Eq for StateKind {}
+
 impl PartialEq for StateKind {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
+        std::ptr::eq(self, other)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The kernel's per-CPU array. Every worker has an instance of its own, and in that it is an array.
 
-use super::{Addressing, StateKind, elements, limits};
+use super::{Addressing, Holds, StateKind, call, elements, limits, look};
+use crate::contract::Reach::Entry;
+use crate::helper::MAP_LOOKUP_PERCPU_ELEM;
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_PERCPU_ARRAY`
@@ -10,7 +12,14 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(6),
     handler_kind: None,
     addressing: Addressing::Index,
+    holds: Holds::Values,
+    per_cpu: true,
+    evicts: false,
     hashed: false,
+    calls: &[
+        elements::CALLS,
+        &[call(&MAP_LOOKUP_PERCPU_ELEM, look(Entry))],
+    ],
     at_capacity: "is always full: an index beyond it is absent (null) and cannot be written (-E2BIG)",
     validate,
     bytes: elements::bytes,

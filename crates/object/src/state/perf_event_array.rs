@@ -1,6 +1,8 @@
 //! The kernel's perf event array: records for the host, with bytes of the packet.
 
-use super::{Addressing, StateKind, limits, memory};
+use super::{Addressing, Holds, StateKind, call, limits, memory, write};
+use crate::contract::Reach::Whole;
+use crate::helper::PERF_EVENT_OUTPUT;
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_PERF_EVENT_ARRAY`
@@ -10,7 +12,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(4),
     handler_kind: None,
     addressing: Addressing::None,
+    holds: Holds::Records,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[&[call(&PERF_EVENT_OUTPUT, write(Whole))]],
     at_capacity: "a record is refused (-ENOSPC) until the host has taken some",
     validate,
     bytes,

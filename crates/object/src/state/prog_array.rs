@@ -3,7 +3,9 @@
 //! `initial` of such an object has for each element 32 bits: the number of a packet program of the
 //! same file in the order of `Program::entries`, from 1, or 0 where there is none.
 
-use super::{Addressing, StateKind, elements, limits};
+use super::{Addressing, Call, Holds, StateKind, call, elements, limits, look};
+use crate::contract::Reach::Entry;
+use crate::helper::{TAIL_AWAY, TAIL_CALL};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_PROG_ARRAY`
@@ -13,11 +15,18 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(3),
     handler_kind: None,
     addressing: Addressing::Index,
+    holds: Holds::Programs,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "has an element for every index; an empty one falls through",
     validate,
     bytes: elements::bytes,
 };
+
+/// Each is about one program.
+const CALLS: &[Call] = &[call(&TAIL_CALL, look(Entry)), call(&TAIL_AWAY, look(Entry))];
 
 fn validate(object: &StateObject) -> Result<(), String> {
     limits::flags(object, &[])?;

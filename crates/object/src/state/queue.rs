@@ -1,6 +1,6 @@
 //! The kernel's queue: values leave in the order they came in.
 
-use super::{Addressing, StateKind, elements, sequence};
+use super::{Addressing, Holds, StateKind, elements, sequence};
 
 /// `BPF_MAP_TYPE_QUEUE`
 pub static KIND: StateKind = StateKind {
@@ -9,7 +9,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(22),
     handler_kind: None,
     addressing: Addressing::None,
+    holds: Holds::Sequence { newest: false },
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[sequence::CALLS],
     at_capacity: "a value is refused with -E2BIG; with BPF_EXIST the oldest gives way",
     validate: sequence::validate,
     bytes: elements::bytes,

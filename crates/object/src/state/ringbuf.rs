@@ -1,6 +1,10 @@
 //! The kernel's ring buffer: records for the host, in order.
 
-use super::{Addressing, StateKind, limits, memory};
+use super::{Addressing, Call, Holds, StateKind, call, limits, look, memory, write};
+use crate::contract::Reach::{Entry, Whole};
+use crate::helper::{
+    RINGBUF_DISCARD, RINGBUF_OUTPUT, RINGBUF_QUERY, RINGBUF_RESERVE, RINGBUF_SUBMIT,
+};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_RINGBUF`
@@ -10,11 +14,24 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(27),
     handler_kind: None,
     addressing: Addressing::None,
+    holds: Holds::Records,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "no record is reserved (null) until the host has taken some",
     validate,
     bytes,
 };
+
+/// Records lie one behind the other.
+const CALLS: &[Call] = &[
+    call(&RINGBUF_OUTPUT, write(Whole)),
+    call(&RINGBUF_RESERVE, write(Whole)),
+    call(&RINGBUF_SUBMIT, write(Entry)),
+    call(&RINGBUF_DISCARD, write(Entry)),
+    call(&RINGBUF_QUERY, look(Whole)),
+];
 
 /// The kernel's page.
 const PAGE: u64 = 4096;

@@ -3,7 +3,9 @@
 //! No program declares it. One that calls such a helper has one, named [`NAME`], which the host fills
 //! before the first packet (docs/routes.md).
 
-use super::{Addressing, StateKind, hash, limits, memory};
+use super::{Addressing, Call, Holds, StateKind, call, hash, limits, look, memory};
+use crate::contract::Reach::{Entry, Whole};
+use crate::helper::{CHECK_MTU, FIB_LOOKUP};
 use crate::program::StateObject;
 
 /// The object's name, which no map of an author can have.
@@ -19,11 +21,21 @@ pub static KIND: StateKind = StateKind {
     bpf_type: None,
     handler_kind: None,
     addressing: Addressing::Key,
+    holds: Holds::Routes,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "takes no more routes or neighbours from the host",
     validate,
     bytes,
 };
+
+/// MTUs are of one port.
+const CALLS: &[Call] = &[
+    call(&FIB_LOOKUP, look(Whole)),
+    call(&CHECK_MTU, look(Entry)),
+];
 
 /// A table of this many next hops.
 #[must_use]

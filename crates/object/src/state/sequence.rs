@@ -1,8 +1,17 @@
 //! Values that are put in and taken out without a key: what queues, stacks and Bloom filters have in
 //! common.
 
-use super::{elements, limits};
+use super::{Call, call, elements, limits, look, write};
+use crate::contract::Reach::Whole;
+use crate::helper::{MAP_PEEK_ELEM, MAP_POP_ELEM, MAP_PUSH_ELEM};
 use crate::program::StateObject;
+
+/// Both ends are of the whole.
+pub(super) const CALLS: &[Call] = &[
+    call(&MAP_PUSH_ELEM, write(Whole)),
+    call(&MAP_POP_ELEM, write(Whole)),
+    call(&MAP_PEEK_ELEM, look(Whole)),
+];
 
 /// Map flags that change nothing here: where memory is, and access from outside.
 pub(super) const FLAGS: &[(u32, &str)] = &[

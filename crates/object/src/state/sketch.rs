@@ -1,7 +1,9 @@
 //! A handler's `SKETCH`: counts by key in little memory, never too low, a little too high (count-min:
 //! Cormode and Muthukrishnan, J. Algorithms 55(1), 2005).
 
-use super::{Addressing, StateKind, limits, memory};
+use super::{Addressing, Call, Holds, StateKind, add, call, limits, look, memory};
+use crate::contract::Reach::Bucket;
+use crate::helper::{SKETCH_ADD, SKETCH_COUNT};
 use crate::program::StateObject;
 
 /// Most rows: the error probability is exp(-rows).
@@ -14,11 +16,21 @@ pub static KIND: StateKind = StateKind {
     bpf_type: None,
     handler_kind: Some(4),
     addressing: Addressing::Key,
+    holds: Holds::Estimates,
+    per_cpu: false,
+    evicts: false,
     hashed: true,
+    calls: &[CALLS],
     at_capacity: "is never full: the more keys there are, the further estimates lie above the truth",
     validate,
     bytes,
 };
+
+/// Counters are of several keys.
+const CALLS: &[Call] = &[
+    call(&SKETCH_COUNT, look(Bucket)),
+    call(&SKETCH_ADD, add(Bucket)),
+];
 
 fn validate(object: &StateObject) -> Result<(), String> {
     limits::without(&[

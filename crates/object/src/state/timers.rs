@@ -1,7 +1,18 @@
 //! Timers in the values of a map: what they take beside it (fastpath/state/timers.h).
 
-use super::memory;
+use super::{Call, call, memory, write};
+use crate::contract::Reach::{Entry, Whole};
+use crate::helper::{TIMER_CANCEL, TIMER_FIRED, TIMER_INIT, TIMER_SET_CALLBACK, TIMER_START};
 use crate::program::{StateObject, TIMER_BYTES};
+
+/// Timers that run are in one heap.
+pub(super) const CALLS: &[Call] = &[
+    call(&TIMER_INIT, write(Entry)),
+    call(&TIMER_SET_CALLBACK, write(Entry)),
+    call(&TIMER_START, write(Whole)),
+    call(&TIMER_CANCEL, write(Whole)),
+    call(&TIMER_FIRED, write(Whole)),
+];
 
 /// Moment, order, place in the heap and function of a timer.
 const TIMER: u64 = 24;

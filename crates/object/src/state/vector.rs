@@ -1,6 +1,8 @@
 //! A handler's `VECTOR`: elements by an index below the capacity, all there from the start, all zero.
 
-use super::{Addressing, StateKind, elements, limits};
+use super::{Addressing, Holds, StateKind, call, elements, limits, look};
+use crate::contract::Reach::Entry;
+use crate::helper::VECTOR_AT;
 use crate::program::StateObject;
 
 /// `MILLRACE_VECTOR`
@@ -10,7 +12,11 @@ pub static KIND: StateKind = StateKind {
     bpf_type: None,
     handler_kind: Some(2),
     addressing: Addressing::Index,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[&[call(&VECTOR_AT, look(Entry))]],
     at_capacity: "is always full: an index beyond the last is absent (null)",
     validate,
     bytes: elements::bytes,

@@ -1,6 +1,10 @@
 //! The kernel's map of AF_XDP sockets, for redirects: the frame is consumed.
 
-use super::{Addressing, StateKind, elements, limits, targets};
+use super::{
+    Addressing, Call, Destination, Holds, StateKind, call, elements, limits, look, targets,
+};
+use crate::contract::Reach::Entry;
+use crate::helper::{MAP_LOOKUP_ELEM, REDIRECT_MAP};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_XSKMAP`
@@ -10,11 +14,21 @@ pub static KIND: StateKind = StateKind {
     bpf_type: Some(17),
     handler_kind: None,
     addressing: Addressing::Index,
+    holds: Holds::Targets(Destination::Socket),
+    per_cpu: false,
+    evicts: false,
     hashed: false,
+    calls: &[CALLS],
     at_capacity: "has an element for every index; one that the host has not set is absent",
     validate,
     bytes: elements::bytes,
 };
+
+/// Each is about one socket.
+const CALLS: &[Call] = &[
+    call(&MAP_LOOKUP_ELEM, look(Entry)),
+    call(&REDIRECT_MAP, look(Entry)),
+];
 
 fn validate(object: &StateObject) -> Result<(), String> {
     limits::flags(

@@ -79,10 +79,8 @@ impl Derived {
     ) -> Option<bool> {
         // Elements of arrays are there without having been written.
         let declared = program.objects.get(object)?;
-        if !matches!(
-            declared.kind.name,
-            "map" | "hash" | "lru_hash" | "allocator"
-        ) {
+        let put = declared.kind.is_table() || declared.kind.leases();
+        if !put || declared.kind.per_cpu {
             return None;
         }
         let own = &touch.at.access_of(model)?.key;

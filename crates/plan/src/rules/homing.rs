@@ -66,7 +66,7 @@ pub(crate) fn homed(
     cases: &Cases,
 ) -> Result<Homed, Barred> {
     let declared = program.objects.get(object).ok_or(Barred::Other)?;
-    if declared.kind.name != "allocator" || declared.capacity == 0 {
+    if !declared.kind.leases() || declared.capacity == 0 {
         return Err(Barred::Other);
     }
     let last = declared.first.saturating_add(declared.capacity - 1);

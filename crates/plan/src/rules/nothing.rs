@@ -5,6 +5,7 @@ use millrace_model::Model;
 use millrace_model::model::{Object, Use};
 use millrace_model::weaken::weak;
 use millrace_object::program::StateObject;
+use millrace_object::state::StateKind;
 
 use super::Judged;
 use crate::plan::{Rule, Treatment};
@@ -12,7 +13,7 @@ use crate::plan::{Rule, Treatment};
 /// What is done with an object that asks for nothing; none for all others.
 pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Option<Judged> {
     let o = model.objects.get(object)?;
-    let kind = declared.kind.name;
+    let kind = declared.kind;
     let inserts = o.parts.as_ref().is_some_and(|p| p.inserts);
     let (treatment, reason) = match o.usage {
         Use::Unused => (Treatment::Spread, "nothing touches it"),
@@ -34,11 +35,11 @@ pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Opt
             "packets only add to it and nothing depends on it: every core adds to its own part, and who reads \
              it from outside sees the sum",
         ),
-        Use::ReadWrite if is_records(kind) && only_records(model, o) => (
+        Use::ReadWrite if kind.holds_records() && only_records(model, o, kind) => (
             Treatment::Merge,
             "packets only put records into it: every core has its own, and who reads sees those of all",
         ),
-        Use::ReadWrite if kind.contains("percpu") => match &o.parts {
+        Use::ReadWrite if kind.per_cpu => match &o.parts {
             Some(parts) if parts.words.is_empty() => (
                 Treatment::Spread,
                 "it is per CPU already, and nothing that a packet leaves there decides over another",
@@ -63,31 +64,19 @@ pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Opt
     })
 }
 
-/// Whether objects of this kind take records that the host reads.
-pub(crate) fn is_records(kind: &str) -> bool {
-    matches!(kind, "ringbuf" | "perf_event_array")
-}
-
-/// Calls that put a record into a ring, and what fills one in.
-const RECORDS: [&str; 8] = [
-    "ringbuf_output",
-    "ringbuf_reserve",
-    "ringbuf_submit",
-    "ringbuf_discard",
-    "perf_event_output",
-    "load",
-    "store",
-    "atomic",
-];
+/// Operations that fill in a record that a call has reserved.
+const FILLS: [&str; 3] = ["load", "store", "atomic"];
 
 /// Whether packets see nothing of a ring but whether it had room, which is a capacity of each core's own.
-fn only_records(model: &Model, o: &Object) -> bool {
+fn only_records(model: &Model, o: &Object, kind: &StateKind) -> bool {
     if weak("nothing-records") {
         return true;
     }
     if o.approximate {
+        let calls = || kind.calls.iter().copied().flatten();
+        let puts = |operation| calls().any(|c| c.helper.name == operation && !c.does.looks());
         let mut all = model.entries.iter().flat_map(|e| &e.at_most);
-        return all.all(|t| t.object != o.id || RECORDS.contains(&t.operation));
+        return all.all(|t| t.object != o.id || FILLS.contains(&t.operation) || puts(t.operation));
     }
     let seen = &o.observed;
     seen.bits.is_empty() && !seen.presence && !seen.other

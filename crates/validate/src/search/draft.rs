@@ -22,13 +22,13 @@ const ENTRY: u64 = 64;
 /// Whether an object is one whose entries are put there at will.
 pub(super) fn fills(program: &Program, object: ObjectId) -> bool {
     program.objects.get(object.0).is_some_and(|o| {
-        let keyed = matches!(o.kind.name, "map" | "hash" | "lru_hash") && o.nesting.is_none();
+        let keyed = o.kind.is_table() && !o.kind.per_cpu && o.nesting.is_none();
         (keyed || is_elements(o)) && o.value_bytes > 0
     })
 }
 
 fn is_elements(o: &StateObject) -> bool {
-    matches!(o.kind.name, "vector" | "array") && o.nesting.is_none()
+    o.kind.has_all() && !o.kind.per_cpu && o.nesting.is_none()
 }
 
 /// The entries of the objects that change, and what is put into state besides.
@@ -275,7 +275,7 @@ fn one_of<T>(mut all: impl Iterator<Item = T>, n: usize, random: &mut impl Rng) 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use millrace_object::state;
+    use millrace_object::state::array;
 
     use super::*;
 
@@ -295,10 +295,9 @@ mod tests {
     }
 
     fn array() -> StateObject {
-        let kind = state::KINDS.iter().find(|k| k.name == "array").unwrap();
         StateObject {
             name: "table".into(),
-            kind,
+            kind: &array::KIND,
             key_bytes: 4,
             value_bytes: 4,
             capacity: 1 << 20,

@@ -81,7 +81,7 @@ pub fn base(program: &Program, held: &[Held], lane: &mut Lane<'_>, now: u64) -> 
     };
     objects
         .map(|(i, (o, held))| {
-            let indexed = o.kind.addressing == Addressing::Index || o.kind.name == "global";
+            let indexed = o.kind.addressing == Addressing::Index || o.kind.is_global();
             let compared = matches!(held, Held::Divided | Held::Alone | Held::Shared);
             let needed = compared && indexed;
             if needed {
@@ -147,14 +147,14 @@ pub fn compare(
             });
             continue;
         }
-        if matches!(object.kind.name, "sketch" | "bloom_filter") {
+        if !object.kind.lists() {
             found.not_compared.push(NotCompared {
                 object: object.name.clone(),
                 why: "it does not list its keys; what it answered showed in the verdicts".into(),
             });
             continue;
         }
-        if object.is_shape() || (object.kind.name == "global" && object.read_only) {
+        if object.is_shape() || (object.kind.is_global() && object.read_only) {
             continue;
         }
         let base = base.get(index).map_or(&[][..], Vec::as_slice);
@@ -207,7 +207,7 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn compare(&mut self, holding: &Holding) -> Vec<EntryDifference> {
-        let single = self.object.kind.name == "global";
+        let single = self.object.kind.is_global();
         match (self.how, self.object.kind.addressing) {
             (Held::Private(_), _) => Vec::new(),
             // What a reader sees (`outside.rs`) is all that can be said of the parts: the sums.
@@ -222,9 +222,10 @@ impl Seen<'_> {
             (Held::Divided | Held::Alone | Held::Shared, _) if single => {
                 index::compare(holding, self.base, self.numbers)
             }
-            (Held::Divided | Held::Alone | Held::Shared, Addressing::Key | Addressing::None) => {
-                keyed::compare(holding, self.numbers)
-            }
+            (
+                Held::Divided | Held::Alone | Held::Shared,
+                Addressing::Key | Addressing::Prefix | Addressing::None,
+            ) => keyed::compare(holding, self.numbers),
         }
     }
 }

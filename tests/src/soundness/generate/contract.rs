@@ -30,10 +30,7 @@ pub fn suffices(helper: &Helper) -> bool {
                 | Arg::KeyOut
         )
     };
-    let paired = [
-        helper::spin_lock::HELPER.number,
-        helper::spin_unlock::HELPER.number,
-    ];
+    let paired = [helper::SPIN_LOCK.number, helper::SPIN_UNLOCK.number];
     helper.number < helper::EXPANSION
         && helper.returns != Return::RecordOrNull
         && helper.args.iter().all(plain)
@@ -48,7 +45,7 @@ impl<R: Rng> Generator<'_, R> {
         let Some(helper) = usual.take(HELPERS.len()).find(|h| suffices(h)) else {
             return;
         };
-        let fitting = objects::of(helper.kinds);
+        let fitting = objects::of(helper);
         let object = match fitting.len() {
             0 => None,
             n => fitting.get(self.random.random_range(0..n)),

@@ -2,8 +2,8 @@
 //! branch never goes where memory would be left. A wrong bound is a wrong access here.
 
 use millrace_object::helper::{
-    get_prandom_u32, map_lookup_elem, spin_lock, spin_unlock, xdp_adjust_head, xdp_adjust_tail,
-    xdp_load_bytes, xdp_store_bytes,
+    GET_PRANDOM_U32, MAP_LOOKUP_ELEM, SPIN_LOCK, SPIN_UNLOCK, XDP_ADJUST_HEAD, XDP_ADJUST_TAIL,
+    XDP_LOAD_BYTES, XDP_STORE_BYTES,
 };
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Size, Width};
 use rand::{Rng, RngExt};
@@ -144,10 +144,7 @@ impl<R: Rng> Generator<'_, R> {
                 self.copy(3, 10);
                 let at = self.of([SLOT, -8]);
                 self.add(3, i64::from(at));
-                let helper = self.of([
-                    xdp_load_bytes::HELPER.number,
-                    xdp_store_bytes::HELPER.number,
-                ]);
+                let helper = self.of([XDP_LOAD_BYTES.number, XDP_STORE_BYTES.number]);
                 self.put(Insn::Call { helper });
             }
         }
@@ -158,7 +155,7 @@ impl<R: Rng> Generator<'_, R> {
 
     /// A register that a call has taken away.
     fn called(&mut self) {
-        let helper = get_prandom_u32::HELPER.number;
+        let helper = GET_PRANDOM_U32.number;
         self.put(Insn::Call { helper });
         let by = self.of([1, 2, 3, 4]);
         self.index(by);
@@ -170,10 +167,7 @@ impl<R: Rng> Generator<'_, R> {
         self.copy(1, 6);
         let by = self.of([8, -4, -20]);
         self.set(2, by);
-        let helper = self.of([
-            xdp_adjust_head::HELPER.number,
-            xdp_adjust_tail::HELPER.number,
-        ]);
+        let helper = self.of([XDP_ADJUST_HEAD.number, XDP_ADJUST_TAIL.number]);
         self.put(Insn::Call { helper });
         self.packet();
         let at = self.of([0, 8, 23]);
@@ -192,7 +186,7 @@ impl<R: Rng> Generator<'_, R> {
         self.object(1, map);
         self.copy(2, 10);
         self.add(2, -16);
-        let helper = map_lookup_elem::HELPER.number;
+        let helper = MAP_LOOKUP_ELEM.number;
         self.put(Insn::Call { helper });
         if tested {
             self.out_if(Condition::Eq, 0, Operand::Imm(0));
@@ -218,10 +212,7 @@ impl<R: Rng> Generator<'_, R> {
     fn two_locks(&mut self) {
         self.found(0, 0, true);
         self.found(1, 1, true);
-        for (helper, at) in [
-            (spin_lock::HELPER.number, KEPT[0]),
-            (spin_unlock::HELPER.number, KEPT[1]),
-        ] {
+        for (helper, at) in [(SPIN_LOCK.number, KEPT[0]), (SPIN_UNLOCK.number, KEPT[1])] {
             self.load_plain(Size::B8, 1, 10, at);
             self.put(Insn::Call { helper });
         }

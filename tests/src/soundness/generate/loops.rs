@@ -1,6 +1,6 @@
 //! Loops: with a counter, with a budget (`may_goto`), with an iterator.
 
-use millrace_object::helper::{iter_num_destroy, iter_num_new, iter_num_next};
+use millrace_object::helper::{ITER_NUM_DESTROY, ITER_NUM_NEW, ITER_NUM_NEXT};
 use millrace_object::insn::{AluOp, BUDGET, Condition, Insn, Operand, ROUNDS, Reg, Size, Width};
 use rand::{Rng, RngExt};
 
@@ -107,10 +107,10 @@ impl<R: Rng> Generator<'_, R> {
             self.alu(AluOp::And, Width::W64, 2, Operand::Imm(3));
             let end = self.of([0, 5, 9]);
             self.set(3, end);
-            self.iterator(at, iter_num_new::HELPER.number);
+            self.iterator(at, ITER_NUM_NEW.number);
         }
         let head = self.insns.len();
-        self.iterator(at, iter_num_next::HELPER.number);
+        self.iterator(at, ITER_NUM_NEXT.number);
         let leave = self.insns.len();
         self.put(Insn::Branch {
             condition: Condition::Eq,
@@ -139,7 +139,7 @@ impl<R: Rng> Generator<'_, R> {
         }
         self.numbers();
         if !self.chance(16) {
-            self.iterator(at, iter_num_destroy::HELPER.number);
+            self.iterator(at, ITER_NUM_DESTROY.number);
         }
         self.numbers();
     }

@@ -416,11 +416,11 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     fn call_iterator(&mut self, which: usize) {
-        use millrace_object::helper::{iter_num_destroy, iter_num_new, iter_num_next};
+        use millrace_object::helper::{ITER_NUM_DESTROY, ITER_NUM_NEW, ITER_NUM_NEXT};
         let helper = [
-            iter_num_new::HELPER.number,
-            iter_num_next::HELPER.number,
-            iter_num_destroy::HELPER.number,
+            ITER_NUM_NEW.number,
+            ITER_NUM_NEXT.number,
+            ITER_NUM_DESTROY.number,
         ];
         self.put(Insn::Call {
             helper: helper[which],

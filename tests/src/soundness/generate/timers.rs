@@ -1,6 +1,6 @@
 //! Timers of map values: set up, started, cancelled, forgotten, in any order.
 
-use millrace_object::helper::{Helper, timer_cancel, timer_init, timer_set_callback, timer_start};
+use millrace_object::helper::{Helper, TIMER_CANCEL, TIMER_INIT, TIMER_SET_CALLBACK, TIMER_START};
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::FunctionId;
 use rand::{Rng, RngExt};
@@ -57,7 +57,7 @@ impl<R: Rng> Generator<'_, R> {
                     self.object(2, owner);
                     let clock = self.of([0, 1, 1, 7, 5]);
                     self.set(3, clock);
-                    self.finish(&timer_init::HELPER);
+                    self.finish(&TIMER_INIT);
                 }
                 1 => {
                     self.address(at);
@@ -66,7 +66,7 @@ impl<R: Rng> Generator<'_, R> {
                     let function = if other { TICK } else { function };
                     let value = Imm64::Function(FunctionId(function));
                     self.put(Insn::LoadImm { dst: Reg(2), value });
-                    self.finish(&timer_set_callback::HELPER);
+                    self.finish(&TIMER_SET_CALLBACK);
                 }
                 2 => {
                     self.address(at);
@@ -79,12 +79,12 @@ impl<R: Rng> Generator<'_, R> {
                         flags = self.of([0, 1, 1]);
                     }
                     self.set(3, flags);
-                    self.finish(&timer_start::HELPER);
+                    self.finish(&TIMER_START);
                 }
                 3 if usual && !self.chance(4) => {}
                 3 => {
                     self.address(at);
-                    self.finish(&timer_cancel::HELPER);
+                    self.finish(&TIMER_CANCEL);
                 }
                 _ => self.member(at),
             }

@@ -1,6 +1,6 @@
 //! Pieces that break a rule, where small mistakes in the others seldom do.
 
-use millrace_object::helper::{self, iter_num_destroy, loop_};
+use millrace_object::helper::{self, ITER_NUM_DESTROY, LOOP};
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::FunctionId;
 use rand::{Rng, RngExt};
@@ -81,7 +81,7 @@ impl<R: Rng> Generator<'_, R> {
                 self.put(Insn::LoadImm { dst: Reg(2), value });
                 self.copy(3, 6);
                 self.set(4, 0);
-                self.call_number(loop_::HELPER.number);
+                self.call_number(LOOP.number);
                 self.copy(9, 0);
                 self.numbers();
             }
@@ -89,7 +89,7 @@ impl<R: Rng> Generator<'_, R> {
                 // Ended before it began.
                 self.copy(1, 10);
                 self.add(1, -112);
-                self.call_number(iter_num_destroy::HELPER.number);
+                self.call_number(ITER_NUM_DESTROY.number);
                 self.numbers();
             }
             20 => {

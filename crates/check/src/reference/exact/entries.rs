@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::state::{lpm_trie, map};
 
 use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
 use crate::reference::APART;
@@ -16,32 +17,25 @@ const HEADER: u64 = 8;
 /// Records are shorter.
 const LONGEST: u64 = 1 << 30;
 
-fn is_lru(object: &StateObject) -> bool {
-    object.kind.name.starts_with("lru_")
-}
-
 impl Machine<'_> {
     /// Sets an entry from outside, as the host does; false if there is no such map.
     pub fn set(&mut self, object: ObjectId, key: &[u8], value: &[u8]) -> bool {
         let Some(declaration) = self.declaration(object) else {
             return false;
         };
-        let key = match declaration.kind.name {
-            "lpm_trie" => prefix::masked(key),
-            _ => key.to_vec(),
+        let key = match *declaration.kind == lpm_trie::KIND {
+            true => prefix::masked(key),
+            false => key.to_vec(),
         };
-        match declaration.kind.name {
-            "allocator" => {
-                self.put_lease(object, declaration, &key, value);
-                return true;
-            }
-            "map" => {
-                self.put_aging(object, &key, value);
-                return true;
-            }
-            _ => {}
+        if declaration.kind.leases() {
+            self.put_lease(object, declaration, &key, value);
+            return true;
         }
-        if is_lru(declaration) {
+        if *declaration.kind == map::KIND {
+            self.put_aging(object, &key, value);
+            return true;
+        }
+        if declaration.kind.evicts {
             return self.put_entry(object, declaration, key, value.to_vec(), 0) == 0;
         }
         let at = self.map(value.to_vec(), true, true);
@@ -54,7 +48,7 @@ impl Machine<'_> {
     #[must_use]
     pub fn entries(&self, object: ObjectId) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let declaration = self.declaration(object);
-        if declaration.is_some_and(|o| o.kind.name == "global") {
+        if declaration.is_some_and(|o| o.kind.is_global()) {
             let value = self.value(object).unwrap_or_default();
             return BTreeMap::from([(Vec::new(), value.to_vec())]);
         }
@@ -69,7 +63,7 @@ impl Machine<'_> {
             let keys = (0..o.capacity).map(|i| super::index(o, i));
             all.extend(keys.map(|key| (key, zero.clone())));
         }
-        if let Some(o) = declaration.filter(|o| o.kind.name == "allocator") {
+        if let Some(o) = declaration.filter(|o| o.kind.leases()) {
             return self.leased(object, o);
         }
         let there = entries.into_iter().flatten();
@@ -184,14 +178,14 @@ impl Machine<'_> {
             (_, None) if is_array(o) => return error(E2BIG),
             (1, Some(_)) => return error(EEXIST),
             (2, None) => return error(ENOENT),
-            (_, None) if full && !is_lru(o) => return error(E2BIG),
+            (_, None) if full && !o.kind.evicts => return error(E2BIG),
             _ => {}
         }
         let Some(exact) = &mut self.exact else {
             return 0;
         };
         let mut place = found;
-        if is_lru(o) {
+        if o.kind.evicts {
             let clock = exact.clocks.entry(id).or_default();
             match found {
                 Some(_) => clock.used(&key),

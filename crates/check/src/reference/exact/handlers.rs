@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::state::Addressing;
 
 use super::super::{APART, Machine, Violation, violation};
 use super::prefix;
@@ -60,17 +62,17 @@ impl Machine<'_> {
         o: &StateObject,
         a: [u64; 5],
     ) -> Result<u64, Violation> {
-        match o.kind.name {
-            "map" => self.aging(name, id, o, a),
-            "vector" if a[1] < o.capacity => {
+        match (o.kind.holds, o.kind.addressing) {
+            (Holds::Values, Addressing::Key) => self.aging(name, id, o, a),
+            (Holds::Values, Addressing::Index) if a[1] < o.capacity => {
                 let key = super::index(o, a[1]);
                 Ok(self.value_of(id, &key).unwrap_or(0))
             }
-            "vector" => Ok(0),
-            "allocator" => self.lease(name, id, o, a),
-            "sketch" => self.count(name, id, o, a),
-            "lpm" => self.address(name, id, o, a),
-            kind => violation(format!("{name} of a {kind}")),
+            (Holds::Values, Addressing::Index) => Ok(0),
+            (Holds::Values, Addressing::Lease) => self.lease(name, id, o, a),
+            (Holds::Values, Addressing::Prefix) => self.address(name, id, o, a),
+            (Holds::Estimates, _) => self.count(name, id, o, a),
+            _ => violation(format!("{name} of a {}", o.kind.name)),
         }
     }
 

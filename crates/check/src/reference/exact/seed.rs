@@ -1,5 +1,6 @@
 //! State that is put there from outside, and looked at, for an execution that begins in the middle.
 
+use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::super::{APART, Machine};
@@ -99,15 +100,15 @@ impl Machine<'_> {
         let o = self.declaration(object)?;
         let exact = self.exact.as_ref()?;
         let bytes = |at: &u64| self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
-        match o.kind.name {
-            "global" => return self.value(object).map(<[u8]>::to_vec),
-            "sketch" => {
+        match o.kind.holds {
+            Holds::Variables => return self.value(object).map(<[u8]>::to_vec),
+            Holds::Estimates => {
                 let window = self.now().checked_div(o.window).unwrap_or(0);
                 let count = exact.own.counts.get(&object).and_then(|c| c.get(key));
                 let sum = count.filter(|c| c.0 == window).map_or(0, |c| c.1 as u32);
                 return (o.value_bytes == 4).then(|| sum.to_le_bytes().to_vec());
             }
-            "allocator" => {
+            Holds::Values if o.kind.leases() => {
                 let leases = exact.own.leases.get(&object)?;
                 let at = number(key).checked_sub(o.first)? as usize;
                 let stamp = leases.leased.get(&at)?;
@@ -133,8 +134,8 @@ impl Machine<'_> {
         };
         let own = self.exact.as_ref().map(|e| &e.own);
         let stamps = own.and_then(|own| own.stamps.get(&object));
-        let live = match (o.kind.name, stamps) {
-            ("allocator", _) => self.leased(object, o).len(),
+        let live = match (o.kind.leases(), stamps) {
+            (true, _) => self.leased(object, o).len(),
             (_, Some(stamps)) => {
                 let now = self.now();
                 stamps.values().filter(|s| !over(o, **s, now)).count()

@@ -1,6 +1,7 @@
 //! Where a packet goes on to: redirects, and tail calls.
 
-use millrace_object::helper::tail_call;
+use millrace_object::contract::{Destination, Holds};
+use millrace_object::helper::TAIL_CALL;
 use millrace_object::insn::Insn;
 use millrace_object::program::{FunctionId, ObjectId, Role, StateObject};
 
@@ -76,9 +77,9 @@ impl Machine<'_> {
         }
         let entry = self.entries(id).remove(&index.to_le_bytes()[..]);
         let number = entry.as_deref().and_then(first);
-        let target = number.map(|n| match object.kind.name {
-            "cpumap" => Some(Target::Host),
-            "xskmap" => Some(Target::Socket),
+        let target = number.map(|n| match object.kind.holds {
+            Holds::Targets(Destination::Cpu) => Some(Target::Host),
+            Holds::Targets(Destination::Socket) => Some(Target::Socket),
             _ => n.checked_sub(1).map(Target::Port),
         });
         self.aim(target.flatten());
@@ -112,7 +113,7 @@ impl Machine<'_> {
     /// After an instruction: the program that a tail call goes on with. Where there is none the call
     /// answers that.
     pub(in super::super) fn onward(&mut self, c: &mut Call, insn: Insn) -> Option<FunctionId> {
-        let is_tail = |h| h == tail_call::HELPER.number;
+        let is_tail = |h| h == TAIL_CALL.number;
         let exact = self.exact.as_mut()?;
         if !matches!(insn, Insn::Call { helper } if is_tail(helper)) {
             return None;
@@ -152,7 +153,7 @@ pub(in super::super) enum Redirected {
 
 /// What these flags of a redirect by this map ask for.
 pub(in super::super) fn redirected(object: &StateObject, flags: u64) -> Redirected {
-    let known = if object.kind.name.starts_with("devmap") {
+    let known = if object.kind.holds_interfaces() {
         ACTION | BROADCAST | NOT_INGRESS
     } else {
         ACTION

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::window::Batch;
 use crate::module::Module;
-use crate::share::{Share, indexed};
+use crate::share::Share;
 
 /// What is known of the divided objects.
 pub struct Pressure {
@@ -31,14 +31,14 @@ impl Pressure {
             Share::Divided { whole, .. } => Some(Divided {
                 object,
                 whole: *whole,
-                name: Share::relaxation(&info.kind),
+                name: info.kind.when_full().name(),
                 full: 0,
             }),
             // Each worker has room for all; what finds that full may still differ in which entries are there.
-            Share::Merged { .. } if !indexed(&info.kind) => Some(Divided {
+            Share::Merged { .. } if !info.kind.has_all() => Some(Divided {
                 object,
                 whole: u64::MAX,
-                name: Share::relaxation(&info.kind),
+                name: info.kind.when_full().name(),
                 full: 0,
             }),
             _ => None,

@@ -9,7 +9,7 @@ use crate::clock::Rate;
 use crate::mailbox::Desk;
 use crate::memory::Memory;
 use crate::module::Instance;
-use crate::share::{self, Count, Latest, Share};
+use crate::share::{Count, Latest, Share};
 
 impl Reader {
     /// Adds up what the workers say; one that died says nothing.
@@ -88,8 +88,8 @@ fn objects(
     let accounts = module.into_iter().enumerate().map(|(index, object)| {
         let copied = Share::Copied;
         let share = shares.get(index).unwrap_or(&copied);
-        let mut count = Count::new(share, &object.kind);
-        let mut latest = Latest::new(share, &object.kind);
+        let mut count = Count::new(share, object.kind);
+        let mut latest = Latest::new(share, object.kind);
         let mut bytes = 0_u64;
         for (number, instance) in instances.iter_mut().enumerate() {
             count.add(instance, index, now);
@@ -99,11 +99,11 @@ fn objects(
                 bytes = bytes.saturating_add(object.bytes);
             }
         }
-        share::note(beyond, &object.kind, count.beyond(object.capacity));
+        count.note(beyond, object.capacity);
         latest.note(beyond);
         let mut account = ObjectAccount {
             name: object.name,
-            kind: object.kind,
+            kind: object.kind.name.to_owned(),
             entries: count.whole(),
             capacity: object.capacity,
             bytes,

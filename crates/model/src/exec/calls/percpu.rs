@@ -1,6 +1,6 @@
 //! `bpf_map_lookup_percpu_elem`: a worker has the values of its own CPU, and none of another's.
 
-use millrace_object::helper::Helper;
+use millrace_object::helper::{Helper, MAP_LOOKUP_ELEM};
 
 use super::super::call::gap;
 use super::super::{Engine, Gap, State};
@@ -9,7 +9,7 @@ use crate::kinds;
 
 pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<State>, Gap> {
     let on = engine.named(&s, h)?;
-    let Some(lookup) = kinds::meaning(on.object.kind.name, "map_lookup_elem") else {
+    let Some(lookup) = kinds::meaning(on.object.kind, &MAP_LOOKUP_ELEM) else {
         return gap(format!("{} on `{}`", h.name, on.object.name));
     };
     let cpu = engine.number_in(&s, 3)?;

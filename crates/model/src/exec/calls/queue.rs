@@ -1,6 +1,7 @@
 //! Queues and stacks. A value that the path pushed is found again by a stack's next pop; whether anything else
 //! is there, and what, are symbols. Neither pushes nor pops commute.
 
+use millrace_object::contract::Holds;
 use millrace_object::helper::{Arg, Helper};
 
 use super::super::answer::{E2BIG, EINVAL, ENOENT};
@@ -19,7 +20,7 @@ const EXIST: u64 = 2;
 pub fn push(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let on = engine.named(&s, h)?;
     let value = engine.argument(&mut s, h, Arg::Value, on.object.value_bytes)?;
-    if on.object.kind.name == "bloom_filter" {
+    if on.object.kind.membership() {
         return bloom::push(engine, s, &on, &value);
     }
     let flags = engine.number_in(&s, 3)?;
@@ -58,7 +59,7 @@ pub fn pop(engine: &mut Engine<'_>, s: State, h: &Helper) -> Ways {
 
 pub fn peek(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let on = engine.named(&s, h)?;
-    if on.object.kind.name == "bloom_filter" {
+    if on.object.kind.membership() {
         let value = engine.argument(&mut s, h, Arg::ValueOut, on.object.value_bytes)?;
         return bloom::peek(engine, s, &on, &value);
     }
@@ -79,12 +80,13 @@ fn take(
     let mut out = Vec::new();
     let pushed = engine.live_places(&s, on.id);
     // Of a stack the path's last one; of a queue the first, unless another was there before.
-    let last = match on.object.kind.name {
-        "stack" => pushed.last(),
-        _ => pushed.first(),
+    let newest = on.object.kind.holds == Holds::Sequence { newest: true };
+    let last = match newest {
+        true => pushed.last(),
+        false => pushed.first(),
     };
-    let (own, others) = match (last, on.object.kind.name) {
-        (Some(at), "stack") => (Some((s, *at)), None),
+    let (own, others) = match (last, newest) {
+        (Some(at), true) => (Some((s, *at)), None),
         (Some(at), _) => {
             let before = older(engine, &mut s, &on);
             let (yes, no) = engine.split(s, before);

@@ -17,7 +17,7 @@ const NOT_INGRESS: u64 = 1 << 4;
 pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<State>, Gap> {
     let on = engine.named(&s, h)?;
     let (index, flags) = (engine.number_in(&s, 2)?, engine.number_in(&s, 3)?);
-    let devices = on.object.kind.name.starts_with("devmap");
+    let devices = on.object.kind.holds_interfaces();
     let known = if devices {
         ACTION | BROADCAST | NOT_INGRESS
     } else {

@@ -4,6 +4,7 @@
 
 use millrace_object::helper::Helper;
 use millrace_object::program::ObjectId;
+use millrace_object::state::routes;
 
 use super::super::answer::EINVAL;
 use super::super::call::gap;
@@ -80,7 +81,7 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
 /// The object that is asked, which the program does not declare.
 pub(super) fn table(engine: &Engine<'_>) -> Result<ObjectId, Gap> {
     let objects = &engine.program.objects;
-    match objects.iter().position(|o| o.kind.name == "routes") {
+    match objects.iter().position(|o| *o.kind == routes::KIND) {
         Some(at) => Ok(ObjectId(at)),
         None => gap("a program that asks for routes has no object for them"),
     }

@@ -379,14 +379,11 @@ impl Engine<'_> {
     fn scratch(&mut self, states: &[State], s: &mut State, o: &mut Onward) {
         let Some(first) = states.first() else { return };
         for place in &first.places {
-            let kind = self
-                .program
-                .objects
-                .get(place.object.0)
-                .map_or("", |o| o.kind.name);
+            let object = self.program.objects.get(place.object.0);
+            let own = object.is_some_and(|o| o.kind.per_cpu && o.kind.has_all());
             let constant = place.key.iter().all(|e| self.arena.constant(*e).is_some());
             let global = first.globals.contains_key(&place.object);
-            let ours = (kind == "percpu_array" || global) && constant;
+            let ours = (own || global) && constant;
             if !ours || place.lapsed.is_some() || place.presence != Presence::There {
                 continue;
             }
