@@ -74,17 +74,45 @@ seed() {
     esac
 }
 
-passed=0
-failed=0
-for file in fuzz/fuzz_targets/*.rs; do
-    target=$(basename "$file" .rs)
+if ! out=$(cargo +nightly fuzz build 2>&1); then
+    tail -n 60 <<<"$out"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+
+# One target on each processor; what each says is kept, and told in order.
+said=$(mktemp -d)
+trap 'rm -rf "$said"' EXIT
+one() {
+    local target=$1 out
     seed "$target"
-    echo "fuzz: $target for $seconds s"
     if out=$(cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 2>&1); then
         grep -E '^Done|stat::number_of_executed_units' <<<"$out" | tail -n 1
+        return 0
+    fi
+    tail -n 60 <<<"$out"
+    return 1
+}
+targets=()
+for file in fuzz/fuzz_targets/*.rs; do
+    targets+=("$(basename "$file" .rs)")
+done
+for target in "${targets[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+        wait -n
+    done
+    { one "$target" >"$said/$target" 2>&1 && touch "$said/$target.passed"; } &
+done
+wait
+
+passed=0
+failed=0
+for target in "${targets[@]}"; do
+    echo "fuzz: $target for $seconds s"
+    cat "$said/$target"
+    if [ -e "$said/$target.passed" ]; then
         passed=$((passed + 1))
     else
-        tail -n 60 <<<"$out"
         failed=$((failed + 1))
     fi
 done

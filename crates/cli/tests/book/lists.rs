@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use millrace_check::Rule;
+use millrace_object::contract::Act;
 use millrace_object::helper::{self, Arg, HELPERS, Helper, Return};
 use millrace_object::program::StateObject;
 use millrace_object::state::{self, Addressing, KINDS, StateKind};
@@ -97,6 +98,7 @@ fn memory(kind: &'static StateKind) -> String {
 fn found_by(kind: &StateKind) -> &'static str {
     match kind.addressing {
         Addressing::Key => "key",
+        Addressing::Prefix => "longest prefix",
         Addressing::Index => "index",
         Addressing::Lease => "number that it leases",
         Addressing::None => "order",
@@ -188,9 +190,13 @@ fn result(helper: &Helper) -> String {
 
 fn effects(helper: &Helper) -> String {
     let e = helper.effects;
+    let writes = helper
+        .kinds()
+        .any(|k| k.does(helper).is_some_and(|d| d.act > Act::Look));
     let all = [
         (e.moves_packet, "moves the packet"),
-        (e.state, "state"),
+        (e.writes_packet, "writes the packet"),
+        (writes, "state"),
         (e.time, "time"),
         (e.random, "random"),
         (e.other, "other"),
@@ -214,10 +220,11 @@ fn kinds(helper: &Helper) -> String {
         "percpu_hash",
         "lru_percpu_hash",
     ];
-    let all = TABLES.iter().all(|t| helper.kinds.contains(t));
-    let others = helper.kinds.iter().filter(|k| !all || !TABLES.contains(k));
-    let tables = all.then_some(&"*tables*");
-    let shown: Vec<&str> = tables.into_iter().chain(others).copied().collect();
+    let names: Vec<&str> = helper.kinds().map(|k| k.name).collect();
+    let all = TABLES.iter().all(|t| names.contains(t));
+    let others = names.into_iter().filter(|k| !all || !TABLES.contains(k));
+    let tables = all.then_some("*tables*");
+    let shown: Vec<&str> = tables.into_iter().chain(others).collect();
     shown.join(", ")
 }
 
