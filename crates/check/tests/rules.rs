@@ -270,6 +270,39 @@ fn local_calls() {
 const TABLE: &str = "object table hash key=4 value=16\n*(u32 *)(r10 - 4) = 1\nr6 = r1\nr2 = r10\nr2 += -4\nr1 = object table\ncall map_lookup_elem\n";
 
 #[test]
+fn a_comparison_bounds_what_was_spilled_before_it() {
+    let with = |most: i32| {
+        format!(
+            "object f global value=16\nr3 = *(u32 *)(r1 + 12)\n*(u64 *)(r10 - 8) = r3\nif r3 > {most} goto out\n\
+             r4 = *(u64 *)(r10 - 8)\nr5 = value f + 0\nr5 += r4\nr0 = *(u8 *)(r5 + 0)\nexit\nout:\nr0 = 1\nexit"
+        )
+    };
+    accepts(&with(15));
+    refuses("value-bounds", &with(16));
+}
+
+#[test]
+fn packet_bytes_with_a_sign_are_bounded_by_their_width() {
+    let with = |least: i32| {
+        packet(&format!(
+            "r3 = r1\nr3 += 14\nif r3 > r2 goto out\nr4 = *(s8 *)(r1 + 0)\nif r4 s< {least} goto out\n\
+             r5 = r1\nr5 += 14\nr5 += r4\nr3 = r5\nr3 += 4\nif r3 > r2 goto out\nr0 = *(u32 *)(r5 + 0)"
+        ))
+    };
+    accepts(&with(0));
+    accepts(&with(-14));
+    refuses("packet-bounds", &with(-15));
+}
+
+#[test]
+fn a_comparison_with_null_in_a_register_is_a_null_check() {
+    let with =
+        |end: &str| format!("{TABLE}r7 = 0\nif r0 == r7 goto out\n{end}\nexit\nout:\nr0 = 1\nexit");
+    accepts(&with("r0 = *(u64 *)(r0 + 8)"));
+    refuses("value-bounds", &with("r0 = *(u64 *)(r0 + 9)"));
+}
+
+#[test]
 fn lookups() {
     accepts(&format!(
         "{TABLE}if r0 == 0 goto out\nr0 = *(u64 *)(r0 + 8)\nexit\nout:\nr0 = 1\nexit"

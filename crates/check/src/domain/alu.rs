@@ -121,12 +121,16 @@ pub fn sign_extend(width: Width, from: Size, a: &Scalar) -> Scalar {
         *a
     } else {
         let mut s = Scalar::from_bits(a.bits.sign_extend(count));
-        if count == 32 {
-            s.r64.smin = s.r64.smin.max(a.r32.smin);
-            s.r64.smax = s.r64.smax.min(a.r32.smax);
-            s = s.deduce().unwrap_or_else(Scalar::unknown);
+        // That the upper bits are all alike, bits that are known one by one do not say.
+        let (least, most) = match count {
+            32 => (a.r32.smin, a.r32.smax),
+            _ => (-half, half - 1),
+        };
+        for r in [&mut s.r64, &mut s.r32] {
+            r.smin = r.smin.max(least);
+            r.smax = r.smax.min(most);
         }
-        s
+        s.deduce().unwrap_or_else(Scalar::unknown)
     };
     match width {
         Width::W64 => s,

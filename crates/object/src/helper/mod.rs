@@ -146,8 +146,8 @@ pub enum Return {
     RecordOrNull,
 }
 
-/// Effects of a call beyond its result and its object ([`Helper::does`]). Anything not named here has no
-/// effect: the call may be repeated or left out.
+/// Effects of a call beyond its result and its object ([`StateKind::does`](crate::state::StateKind::does)).
+/// Anything not named here has no effect: the call may be repeated or left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
     /// the packet begins or ends elsewhere: pointers into it of before the call are invalid after it
