@@ -2,9 +2,10 @@
 //! alternatives; what holds in each of them holds.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::expr::ids::IdMap;
 use crate::expr::sets::{self, Place, Set};
 use crate::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 
@@ -24,7 +25,7 @@ pub type Known = BTreeMap<Of, Set>;
 #[derive(Default)]
 pub struct Memory {
     /// by arena, condition and whether it holds
-    conditions: RefCell<HashMap<(u64, ExprId, bool), Rc<Known>>>,
+    conditions: RefCell<IdMap<(u64, ExprId, bool), Rc<Known>>>,
     /// of the guard that was asked for last
     last: RefCell<Last>,
 }
@@ -66,6 +67,9 @@ impl Memory {
     /// Values that a condition, or its negation, fixes.
     pub fn of(&self, arena: &Arena, e: ExprId, holds: bool) -> Rc<Known> {
         let key = |(e, holds): &(ExprId, bool)| (arena.identity(), *e, *holds);
+        if let Some(known) = self.conditions.borrow().get(&key(&(e, holds))) {
+            return known.clone();
+        }
         if self.conditions.borrow().len() > REMEMBERED {
             self.conditions.borrow_mut().clear();
         }

@@ -11,11 +11,12 @@ use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::model::Path;
 use millrace_object::program::Program;
 
-use crate::choose::{Choice, choose};
+use crate::choose::{Choice, Draft, draft};
 use crate::make::Carried;
 use crate::plan::Assumption;
 use crate::solved::Device;
 use crate::touch::{Gathered, Held, Software};
+use crate::weakened;
 use millrace_steer::{Odd, Ports};
 
 /// What programs read of packets that a NIC reads otherwise, what costs software least first.
@@ -42,15 +43,53 @@ struct Asker<'a> {
     gathered: Gathered,
 }
 
+/// A choice, and more of it than a draft only where somebody asked for that.
+enum Chosen {
+    Draft(Box<Draft>),
+    Settled(Box<Choice>),
+}
+
+impl Chosen {
+    fn is_free(&self) -> bool {
+        match self {
+            Self::Draft(draft) => draft.is_free(),
+            Self::Settled(choice) => choice.is_free(),
+        }
+    }
+}
+
 impl Asker<'_> {
-    fn choose(&mut self, held: &Held, software: Software) -> Choice {
+    fn draft(&mut self, held: &Held, software: Software) -> Draft {
         let gathered = (&mut self.gathered, software);
-        choose(self.model, self.program, self.device, held, gathered)
+        draft(self.model, self.program, self.device, held, gathered)
+    }
+
+    fn settle(&self, draft: Draft) -> Choice {
+        draft.settle(self.model, self.program, self.device)
+    }
+
+    fn choose(&mut self, held: &Held, software: Software) -> Choice {
+        let draft = self.draft(held, software);
+        self.settle(draft)
+    }
+
+    fn settled(&self, chosen: Chosen) -> Choice {
+        match chosen {
+            Chosen::Draft(draft) => self.settle(*draft),
+            Chosen::Settled(choice) => *choice,
+        }
     }
 
     /// With software that looks at more where it asks for that.
-    fn best(&mut self, held: &Held) -> Choice {
-        let mut best = self.with_echoes(held);
+    fn best(&mut self, held: &Held) -> Chosen {
+        let chosen = self.with_echoes(held);
+        if let Chosen::Draft(draft) = &chosen
+            && !draft.may_want_odd()
+            && !weakened::any()
+        {
+            return chosen;
+        }
+        let mut best = self.settled(chosen);
         for odd in ODD {
             if !best.wants_odd {
                 break;
@@ -64,11 +103,11 @@ impl Asker<'_> {
                 best = read;
             }
         }
-        best
+        Chosen::Settled(Box::new(best))
     }
 
     /// With echoes looked for where an object asks for that.
-    fn with_echoes(&mut self, held: &Held) -> Choice {
+    fn with_echoes(&mut self, held: &Held) -> Chosen {
         let echoes = Software {
             echoes: true,
             odd: None,
@@ -76,20 +115,17 @@ impl Asker<'_> {
         // Numbers that echoes carry are an allocator's. Where looking for them pays at all, that is known at once, and
         // what a plan without it would be need not be asked.
         let first = self.program.objects.iter().any(|o| o.kind.leases());
-        let looked = first.then(|| self.choose(held, echoes));
+        let looked = first.then(|| self.draft(held, echoes));
         if let Some(looked) = looked.filter(|l| l.by_echoes) {
-            return looked;
+            return Chosen::Draft(Box::new(looked));
         }
-        let plain = self.choose(held, Software::default());
+        let plain = self.draft(held, Software::default());
         if !plain.wants_echoes {
-            return plain;
+            return Chosen::Draft(Box::new(plain));
         }
-        let looked = self.choose(held, echoes);
-        if looked.is_better(&plain) {
-            looked
-        } else {
-            plain
-        }
+        let (plain, looked) = (self.settle(plain), self.choose(held, echoes));
+        let better = looked.is_better(&plain);
+        Chosen::Settled(Box::new(if better { looked } else { plain }))
     }
 }
 
@@ -128,42 +164,50 @@ fn assumed(asker: &mut Asker<'_>) -> (Choice, Vec<Assumption>) {
     let program = asker.program;
     let any = asker.best(&Held::default());
     if any.is_free() || !all_paths {
-        return (any, Vec::new());
+        return (asker.settled(any), Vec::new());
     }
     let values = values(program);
     // What is turned off is the likeliest to stand in the way.
     let mut order: Vec<(&String, u64)> = values.iter().map(|(n, v)| (n, *v)).collect();
     order.sort_by_key(|(_, value)| *value != 0);
-    let singly = order.into_iter().filter_map(|(name, value)| {
-        let one = BTreeMap::from([(name.clone(), value)]);
-        let alone = held(asker.model, &one);
-        alone.says().then_some((alone, one))
-    });
-    let singly: Vec<(Held, BTreeMap<String, u64>)> = singly.collect();
+    let mut order = order.into_iter();
+    let mut next = |asker: &mut Asker<'_>| {
+        order.find_map(|(name, value)| {
+            let one = BTreeMap::from([(name.clone(), value)]);
+            let alone = held(asker.model, &one);
+            alone.says().then_some((alone, one))
+        })
+    };
+    let mut single = next(asker);
     let mut tried = None;
-    if let Some((alone, one)) = singly.first() {
-        let choice = asker.best(alone);
+    if let Some((alone, one)) = &single {
+        let chosen = asker.best(alone);
+        let free = chosen.is_free();
+        let choice = asker.settled(chosen);
         // None can be better.
-        if choice.is_free() {
+        if free {
             return (choice, assumptions(one.clone()));
         }
         tried = Some(choice);
     }
+    let any = asker.settled(any);
     let all = held(asker.model, &values);
     if !all.says() {
         return (any, Vec::new());
     }
     let set = asker.best(&all);
+    let set = asker.settled(set);
     if set.barred() >= any.barred() {
         return (any, Vec::new());
     }
-    for (alone, one) in singly {
+    while let Some((alone, one)) = single {
         // What looks at more has no need of a plan that does not.
         let tried = tried.take();
         let choice = tried.unwrap_or_else(|| asker.choose(&alone, set.software));
         if choice.barred() <= set.barred() {
             return (choice, assumptions(one));
         }
+        single = next(asker);
     }
     (set, assumptions(values))
 }

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use millrace_model::Model;
 use millrace_object::program::Program;
 use millrace_steer::Kind;
-use millrace_steer::keys::Unsolved;
 
 use crate::computed::{Asked, Computed};
 use crate::constraints::{Meeting, by_key};
@@ -19,30 +18,28 @@ use crate::placed::{self, Placed};
 use crate::plan::{Rule, Treatment};
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Home};
-use crate::rules::{Judged, disjoint, equality, incompatible, nothing, per_cpu, subsumption};
+use crate::rules::{Judged, disjoint, equality, incompatible, nothing, per_cpu};
 use crate::solved::{Answered, Device, Solved, is_six, why};
+use crate::together;
 use crate::touch::{Found, Gathered, Held, Software, Source, Touch, Touches, distinct, touches};
 use crate::weakened;
 use crate::words;
 
-/// More objects than this are not tried in all combinations.
-const MOST: usize = 12;
-
 /// An object that could be sharded, if it were alone.
-struct Candidate {
-    object: usize,
-    meetings: Vec<Meeting>,
+pub(crate) struct Candidate {
+    pub object: usize,
+    pub meetings: Vec<Meeting>,
     /// objects on which it relies to be sharded, too
-    needs: BTreeSet<usize>,
+    pub needs: BTreeSet<usize>,
     /// how packets with its numbers come home, if they do by R6
-    home: Option<Home>,
+    pub home: Option<Home>,
     /// entries, all cores together
-    capacity: u64,
-    judged: Judged,
+    pub capacity: u64,
+    pub judged: Judged,
     /// how much is lost if it is locked
-    weight: usize,
+    pub weight: usize,
     /// it cannot be locked: without it all packets are one core's
-    vital: bool,
+    pub vital: bool,
 }
 
 /// What is done with every object, and the keys for what is sharded.
@@ -58,10 +55,6 @@ pub(crate) struct Choice {
     pub homes: BTreeMap<usize, Home>,
     /// what keys of sharded objects say of where their entries lie
     pub placed: Vec<Placed>,
-    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
-    pub wants_echoes: bool,
-    /// an object could be sharded by R6, if it were alone, because somebody looks for them
-    pub by_echoes: bool,
     /// some packets of what is locked, or all on one core, are read otherwise by a NIC than by the program
     pub wants_odd: bool,
     /// what whoever steers looks at
@@ -100,14 +93,36 @@ impl Choice {
     }
 }
 
-/// Decides, with what is held taken for given, and with software that looks at so much.
-pub(crate) fn choose(
+/// A choice as far as is found out without asking which objects go together where not all do: that takes as long as all
+/// the rest, and where something else is chosen in the end nobody asks.
+pub(crate) struct Draft {
+    /// what cannot be sharded
+    judged: BTreeMap<usize, Judged>,
+    /// what could be, each by itself
+    candidates: Vec<Candidate>,
+    /// whether all of these can be together; none if there are none
+    together: Option<Answered>,
+    all: Touches,
+    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
+    pub wants_echoes: bool,
+    /// an object could be sharded by R6, if it were alone, because somebody looks for them
+    pub by_echoes: bool,
+    homing: bool,
+    /// some packets are read otherwise by a NIC than by the program
+    odd: bool,
+    software: Software,
+    asked: BTreeMap<usize, Asked>,
+}
+
+/// Looks at each object by itself, with what is held taken for given, and with software that looks at so much; and
+/// whether all that could be sharded can be together.
+pub(crate) fn draft(
     model: &mut Model,
     program: &Program,
     device: &Device<'_>,
     held: &Held,
     (gathered, software): (&mut Gathered, Software),
-) -> Choice {
+) -> Draft {
     let mut judged = BTreeMap::new();
     let mut open = BTreeSet::new();
     let bounded = bounded(model);
@@ -149,41 +164,86 @@ pub(crate) fn choose(
         ..
     } = beside;
     let homing = candidates.iter().any(|c| c.home.is_some());
-    let solved = together(program, device, &mut candidates, &mut judged);
-    let sharded = candidates.iter().map(|c| c.object).collect();
-    let pinned = pinned::because(model, program, &all, &sharded, is_six);
-    let wants_odd = wants_odd(model, (&all, software), &sharded, solved.as_deref());
-    let placed = solved.as_ref();
-    let placed =
-        placed.map(|solved| placed::placed(program, &all.all, &sharded, solved, &all.inside));
-    let mut homes = BTreeMap::new();
-    for c in candidates {
-        homes.extend(c.home.map(|home| (c.object, home)));
-        judged.insert(c.object, c.judged);
-    }
-    for (object, j) in &mut judged {
-        let declared = program.objects.get(*object);
-        if let Some(declared) =
-            declared.filter(|o| o.kind.per_cpu && j.treatment == Treatment::Lock)
-        {
-            per_cpu::barred(&declared.name, j);
-        }
-    }
-    weakened::judged(&mut judged);
-    Choice {
+    let together = together::all(program, device, &mut candidates, &mut judged);
+    let odd = distinct(&all.all).any(|(t, f)| is_odd(model, t, f));
+    Draft {
+        odd,
         judged,
-        solved,
-        inside: all.inside,
-        pinned,
-        placed: placed.unwrap_or_default(),
-        homing,
-        homes,
+        candidates,
+        together,
+        all,
         wants_echoes,
         by_echoes,
-        wants_odd,
+        homing,
         software,
         asked,
     }
+}
+
+impl Draft {
+    /// Whether nothing stands in the way of several cores.
+    pub fn is_free(&self) -> bool {
+        let bars = |j: &Judged| matches!(j.treatment, Treatment::Lock | Treatment::Alone);
+        !self.judged.values().any(bars) && !matches!(self.together, Some(Err(_)))
+    }
+
+    /// Whether the choice may be one that [`Choice::wants_odd`].
+    pub fn may_want_odd(&self) -> bool {
+        self.odd
+    }
+
+    /// Decides over all objects.
+    pub fn settle(self, model: &Model, program: &Program, device: &Device<'_>) -> Choice {
+        let Self {
+            mut judged,
+            mut candidates,
+            all,
+            homing,
+            software,
+            asked,
+            ..
+        } = self;
+        let solved = self.together.and_then(|together| {
+            together::most(program, device, (&mut candidates, together), &mut judged)
+        });
+        let sharded = candidates.iter().map(|c| c.object).collect();
+        let pinned = pinned::because(model, program, &all, &sharded, is_six);
+        let wants_odd = self.odd && wants_odd(model, (&all, software), &sharded, solved.as_deref());
+        let placed = solved.as_ref();
+        let placed =
+            placed.map(|solved| placed::placed(program, &all.all, &sharded, solved, &all.inside));
+        let mut homes = BTreeMap::new();
+        for c in candidates {
+            homes.extend(c.home.map(|home| (c.object, home)));
+            judged.insert(c.object, c.judged);
+        }
+        for (object, j) in &mut judged {
+            let declared = program.objects.get(*object);
+            let per_cpu = declared.filter(|o| o.kind.per_cpu && j.treatment == Treatment::Lock);
+            if let Some(declared) = per_cpu {
+                per_cpu::barred(&declared.name, j);
+            }
+        }
+        weakened::judged(&mut judged);
+        Choice {
+            judged,
+            solved,
+            inside: all.inside,
+            pinned,
+            placed: placed.unwrap_or_default(),
+            homing,
+            homes,
+            wants_odd,
+            software,
+            asked,
+        }
+    }
+}
+
+/// Whether a NIC reads packets of an access otherwise than the program.
+fn is_odd(model: &Model, touch: &Touch, found: &Found) -> bool {
+    let entry = model.entries.get(touch.at.entry);
+    entry.is_some_and(|e| found.is_odd(&e.arena))
 }
 
 /// Whether packets of some kind that reaches what is locked, or is all on one core, have keys of bytes that nobody who
@@ -196,17 +256,10 @@ fn wants_odd(
 ) -> bool {
     // Where odd packets are read already, another way to read them may tell more fields apart.
     let short = software.odd.is_some() || solved.is_some_and(|s| s.pinned() > 0);
-    let mut touches = all.all.iter();
-    touches.any(|t| {
-        let Some(e) = model.entries.get(t.at.entry) else {
-            return false;
-        };
+    distinct(&all.all).any(|(t, f)| {
         // What is all on one core is so for many reasons; a header that nobody checks is one.
-        let counts = |f: &Found| {
-            let malformed = software.odd.is_some() || f.packets.kind == Kind::NotIp;
-            !sharded.contains(&t.object) || (short && malformed)
-        };
-        t.by.iter().any(|f| counts(f) && f.is_odd(&e.arena))
+        let malformed = software.odd.is_some() || f.packets.kind == Kind::NotIp;
+        (!sharded.contains(&t.object) || (short && malformed)) && is_odd(model, t, f)
     })
 }
 
@@ -380,186 +433,4 @@ fn candidate(
         weight,
         vital: declared.is_some_and(|o| o.kind.per_cpu),
     })
-}
-
-/// Keys for all of these together, under which every index has numbers of those that come home.
-fn solve(device: &Device<'_>, all: &[&Candidate]) -> Answered {
-    let solved = device.solve(&meetings(device, all))?;
-    let poor = |c: &&Candidate| {
-        let home = c.home.as_ref();
-        home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
-    };
-    if all.iter().any(poor) {
-        return Err(Unsolved::NotFound.into());
-    }
-    Ok(solved)
-}
-
-fn meetings(device: &Device<'_>, of: &[&Candidate]) -> Vec<Meeting> {
-    device
-        .cases
-        .unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
-}
-
-/// The most that can be sharded together; the others are judged and taken out.
-fn together(
-    program: &Program,
-    device: &Device<'_>,
-    candidates: &mut Vec<Candidate>,
-    judged: &mut BTreeMap<usize, Judged>,
-) -> Option<Rc<Solved>> {
-    let name = |object: usize| {
-        program
-            .objects
-            .get(object)
-            .map_or("", |o| o.name.as_str())
-            .to_owned()
-    };
-    relying(candidates, judged, &name);
-    if candidates.is_empty() {
-        return None;
-    }
-    let first = solve(device, &candidates.iter().collect::<Vec<_>>());
-    let solved = match first {
-        Ok(solved) => Some(solved),
-        Err(e) => {
-            let (proved, text) = why(&e, &program.ports);
-            let kept = largest(device, candidates);
-            let all = std::mem::take(candidates);
-            let names: Vec<String> = kept.0.iter().map(|o| name(*o)).collect();
-            for c in all {
-                if kept.0.contains(&c.object) {
-                    candidates.push(c);
-                } else {
-                    let own = name(c.object);
-                    judged.insert(
-                        c.object,
-                        disjoint::judge(&c.judged, &own, &names, &text, proved),
-                    );
-                }
-            }
-            kept.1
-        }
-    };
-    subsumed(device, candidates, &name);
-    if let Some(solved) = &solved {
-        for c in candidates.iter_mut().filter(|c| solved.pins(&c.meetings)) {
-            let more = "; beside the others' keys there is none for its packets: all of them are on one core";
-            c.judged.reason.push_str(more);
-        }
-    }
-    solved
-}
-
-/// Takes out those that rely on what is not sharded.
-fn relying(
-    candidates: &mut Vec<Candidate>,
-    judged: &mut BTreeMap<usize, Judged>,
-    name: &dyn Fn(usize) -> String,
-) {
-    loop {
-        let there: BTreeSet<usize> = candidates.iter().map(|c| c.object).collect();
-        let lost = candidates.iter().position(|c| !c.needs.is_subset(&there));
-        let Some(at) = lost else { return };
-        let c = candidates.remove(at);
-        let from = c
-            .needs
-            .difference(&there)
-            .next()
-            .copied()
-            .unwrap_or_default();
-        let (own, from) = (name(c.object), name(from));
-        judged.insert(
-            c.object,
-            Judged {
-                treatment: Treatment::Lock,
-                rule: Rule::R4,
-                reason: format!(
-                    "the key of {own} is read from {from}, which is not sharded, so the packet does not say \
-                     which entry it touches"
-                ),
-                remedy: Some(format!("what makes {from} shard makes {own} shard")),
-                line: c.judged.line,
-                infeasible: true,
-            },
-        );
-    }
-}
-
-/// The heaviest set that can be sharded together.
-fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Rc<Solved>>) {
-    let n = candidates.len().min(MOST);
-    let members = |set: u32| -> Vec<&Candidate> {
-        let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
-        candidates
-            .iter()
-            .take(n)
-            .enumerate()
-            .filter(inside)
-            .map(|c| c.1)
-            .collect()
-    };
-    let closed = |set: &[&Candidate]| {
-        let there: BTreeSet<usize> = set.iter().map(|c| c.object).collect();
-        set.iter().all(|c| c.needs.is_subset(&there))
-    };
-    let mut sets: Vec<u32> = (1..1_u32 << n).collect();
-    let weight = |set: u32| members(set).iter().map(|c| c.weight).sum::<usize>();
-    let vital = |set: u32| members(set).iter().filter(|c| c.vital).count();
-    // Those without which nothing is gained first, then the largest, the heaviest, and those that come first in the
-    // source.
-    sets.sort_by_key(|s| {
-        (
-            Reverse(vital(*s)),
-            Reverse(s.count_ones()),
-            Reverse(weight(*s)),
-            *s,
-        )
-    });
-    for set in sets {
-        let chosen = members(set);
-        if !closed(&chosen) {
-            continue;
-        }
-        if let Ok(solved) = solve(device, &chosen) {
-            return (chosen.iter().map(|c| c.object).collect(), Some(solved));
-        }
-    }
-    (BTreeSet::new(), None)
-}
-
-/// Finds those that ask for nothing beyond what others ask for.
-fn subsumed(device: &Device<'_>, candidates: &mut [Candidate], name: &dyn Fn(usize) -> String) {
-    let size = |of: &[&Candidate]| {
-        let solved = device.solve(&meetings(device, of)).ok()?;
-        Some((solved.space.index_bits(), solved.space.dimension()))
-    };
-    let mut gone = BTreeSet::new();
-    let order = (0..candidates.len()).rev();
-    let mut found = Vec::new();
-    for at in order {
-        let Some(c) = candidates.get(at).filter(|c| c.judged.rule == Rule::R1) else {
-            continue;
-        };
-        let others: Vec<&Candidate> = candidates
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| *i != at && !gone.contains(i))
-            .map(|o| o.1)
-            .collect();
-        let by = others.iter().find(|o| {
-            let alone = size(&[o]);
-            alone.is_some() && alone == size(&[o, c])
-        });
-        if let Some(by) = by {
-            found.push((at, name(by.object)));
-            gone.insert(at);
-        }
-    }
-    for (at, by) in found {
-        if let Some(c) = candidates.get_mut(at) {
-            let own = name(c.object);
-            c.judged = subsumption::judge(c.judged.clone(), &own, &by);
-        }
-    }
 }

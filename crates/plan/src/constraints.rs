@@ -1,10 +1,11 @@
 //! When two packets touch the same place: equal keys, as linear equations over the bits of their fields.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use millrace_model::expr::ids::{IdMap, IdSet};
 use millrace_model::weaken::weak;
 use millrace_steer::keys::{Bits, Case, Equation, Part, Side};
 use millrace_steer::{Field, Kind};
@@ -35,9 +36,9 @@ impl Meeting {
 /// The cases of one plan, each once: most pairs of packets are held against each other alike.
 #[derive(Default)]
 pub(crate) struct Cases {
-    all: RefCell<HashSet<Arc<Case>>>,
+    all: RefCell<IdSet<Arc<Case>>>,
     /// whether the pairs of the first are among those of the second
-    within: RefCell<HashMap<(*const Case, *const Case), bool>>,
+    within: RefCell<IdMap<(*const Case, *const Case), bool>>,
 }
 
 impl Cases {
@@ -59,17 +60,17 @@ impl Cases {
         let same = (Arc::as_ptr(one), Arc::as_ptr(other));
         let mut within = self.within.borrow_mut();
         *within.entry(same).or_insert_with(|| {
-            let own: HashSet<&Equation> = one.equations.iter().collect();
+            let own: IdSet<&Equation> = one.equations.iter().collect();
             other.equations.iter().all(|e| own.contains(e))
         })
     }
 
     /// Without those that stand there twice, and without those whose pairs meet already because of another one.
     pub fn unique(&self, all: Vec<Meeting>) -> Vec<Meeting> {
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         let mut all = all;
         all.retain(|m| seen.insert(m.same()));
-        let mut classes: HashMap<(Packets, Packets), Vec<Arc<Case>>> = HashMap::new();
+        let mut classes: IdMap<(Packets, Packets), Vec<Arc<Case>>> = IdMap::default();
         for m in &all {
             classes.entry((m.a, m.b)).or_default().push(m.case.clone());
         }
@@ -156,10 +157,10 @@ pub(crate) fn by_key<'a>(
 ) -> Vec<Meeting> {
     // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
     // accesses: each is written down once.
-    let mut shapes: HashMap<*const Key, Shape> = HashMap::new();
-    let mut forms: HashSet<Shape> = HashSet::new();
+    let mut shapes: IdMap<*const Key, Shape> = IdMap::default();
+    let mut forms: IdSet<Shape> = IdSet::default();
     let mut uses: BTreeMap<(Packets, Option<Field>, Shape), (&Key, bool)> = BTreeMap::new();
-    let mut seen = HashSet::new();
+    let mut seen = IdSet::default();
     for (t, f) in touches {
         if !seen.insert((f.packets, f.zero, Rc::as_ptr(&f.key), t.writes)) {
             continue;
@@ -179,7 +180,7 @@ pub(crate) fn by_key<'a>(
     let mut out = Vec::new();
     // Two shapes are held against each other once for all kinds whose fields are as wide.
     let width = |kind: Kind| Field::ALL.map(|f| f.bits(kind));
-    let mut known = HashMap::new();
+    let mut known = IdMap::default();
     for (i, ((p, v, of), (x, writes))) in uses.iter().enumerate() {
         for ((q, w, with), (y, also)) in uses.iter().skip(i) {
             let apart = weak("meet-readers") && !(*writes && *also)

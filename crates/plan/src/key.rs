@@ -84,7 +84,7 @@ impl<'a> Resolver<'a> {
             bytes = memo.given(arena, &bytes, &self.fixed);
             (key, choices) = self.bytes(arena, &bytes, &BTreeMap::new());
         }
-        let mut open: Vec<ExprId> = choices.into_iter().collect();
+        let mut open = choices;
         open.truncate(CHOICES);
         if open.is_empty() {
             return (vec![key], by_guard);
@@ -126,13 +126,14 @@ impl<'a> Resolver<'a> {
         })
     }
 
+    /// The key, and the choices that decide over it, sorted.
     fn bytes(
         &self,
         arena: &Arena,
         bytes: &[ExprId],
         decided: &BTreeMap<ExprId, bool>,
-    ) -> (Key, BTreeSet<ExprId>) {
-        let mut open = BTreeSet::new();
+    ) -> (Key, Vec<ExprId>) {
+        let mut open = Vec::new();
         let mut key = Vec::with_capacity(8 * bytes.len());
         for e in bytes {
             let width = arena.width(*e);
@@ -140,6 +141,8 @@ impl<'a> Resolver<'a> {
                 key.push(self.bit(arena, *e, i, decided, &mut open, DEEPEST));
             }
         }
+        open.sort_unstable();
+        open.dedup();
         (key, open)
     }
 
@@ -154,7 +157,7 @@ impl<'a> Resolver<'a> {
         e: ExprId,
         i: u32,
         decided: &BTreeMap<ExprId, bool>,
-        open: &mut BTreeSet<ExprId>,
+        open: &mut Vec<ExprId>,
         depth: usize,
     ) -> Bit {
         let (e, i) = match followed(arena, e, i, depth) {
@@ -168,14 +171,15 @@ impl<'a> Resolver<'a> {
                 Some(false) => return self.bit(arena, *b, i, decided, open, depth - 1),
                 None => {
                     let half = depth / 2;
-                    let mut inner = BTreeSet::new();
-                    let x = self.bit(arena, *a, i, decided, &mut inner, half);
-                    let y = self.bit(arena, *b, i, decided, &mut inner, half);
+                    let before = open.len();
+                    let x = self.bit(arena, *a, i, decided, open, half);
+                    let y = self.bit(arena, *b, i, decided, open, half);
                     if x == y {
+                        // Whatever is chosen, it is the same bit.
+                        open.truncate(before);
                         return x;
                     }
-                    open.insert(*c);
-                    open.extend(inner);
+                    open.push(*c);
                 }
             },
             _ => {}

@@ -23,6 +23,7 @@ pub mod room;
 mod rules;
 mod solved;
 pub mod text;
+mod together;
 mod touch;
 mod weakened;
 mod words;

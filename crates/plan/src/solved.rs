@@ -1,13 +1,14 @@
 //! From pairs that must meet to keys: which NIC hashes what, and what is left to software.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use millrace_check::Budget;
 use millrace_check::budget::Spent;
 use millrace_model::Model;
+use millrace_model::expr::ids::IdMap;
 use millrace_steer::keys::{
     Class, Constraint, No, Remembered, Space, Target, Unsolved, solve_again, solve_otherwise,
 };
@@ -146,7 +147,7 @@ pub(crate) struct Device<'a> {
     /// which rule is tried first for numbers that packets carry
     pub carried: Cell<Carried>,
     /// what was asked before: objects are tried alone, together, and pair by pair
-    pub asked: RefCell<HashMap<Vec<Same>, Answered>>,
+    pub asked: RefCell<IdMap<Vec<Same>, Answered>>,
     /// of all that is asked, each once
     pub cases: Cases,
     /// what is asked of a solver

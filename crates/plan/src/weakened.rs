@@ -7,14 +7,21 @@ use millrace_model::weaken::weak;
 use crate::plan::Treatment;
 use crate::rules::Judged;
 
+/// What replaces which treatment: each rule, and what is spread where it is switched off.
+const TABLE: [(&str, Treatment); 3] = [
+    ("lock-spread", Treatment::Lock),
+    ("alone-spread", Treatment::Alone),
+    ("merge-spread", Treatment::Merge),
+];
+
+/// Whether any treatment is replaced.
+pub(crate) fn any() -> bool {
+    TABLE.iter().any(|(rule, _)| weak(rule))
+}
+
 /// Replaces treatments, where a rule is switched off that says so.
 pub(crate) fn judged(judged: &mut BTreeMap<usize, Judged>) {
-    let table = [
-        ("lock-spread", Treatment::Lock),
-        ("alone-spread", Treatment::Alone),
-        ("merge-spread", Treatment::Merge),
-    ];
-    for (rule, from) in table {
+    for (rule, from) in TABLE {
         if weak(rule) {
             let mut wrong = judged.values_mut();
             while let Some(j) = wrong.find(|j| j.treatment == from) {

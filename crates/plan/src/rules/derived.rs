@@ -8,7 +8,7 @@
 //! Where several objects take turns (the ports of several addresses), the value says which of them it is, and the
 //! path goes on with B only for one such value. A write that stores another one has not made `e`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -24,8 +24,9 @@ use crate::key::{DEEPEST, followed};
 use crate::packets::conjuncts;
 use crate::touch::{Source, Touch, value_byte};
 
-/// What is known of bits of a value: that they are these, or, with `false`, that they are not.
-type Condition = (BTreeMap<u32, bool>, bool);
+/// What is known of bits of a value: that they are these, or, with `false`, that they are not. What one condition of a
+/// guard says is there once for all paths.
+type Condition = Rc<(BTreeMap<u32, bool>, bool)>;
 
 /// What decides over a question: the object that is touched, and the one whose value has the key; its bytes in the key,
 /// and the key's other bytes; what is said of the value.
@@ -41,12 +42,12 @@ type Question = (
 pub(crate) struct Derived {
     /// of accesses that were asked about
     held: IdMap<(usize, usize, usize), bool>,
-    stored: HashMap<(usize, usize, usize), Rc<Vec<Condition>>>,
-    answers: HashMap<Question, bool>,
+    stored: IdMap<(usize, usize, usize), Rc<Vec<Condition>>>,
+    answers: IdMap<Question, bool>,
     /// who writes these bytes of an object
-    writers: HashMap<(usize, u32, u32), Rc<Vec<Writer>>>,
+    writers: IdMap<(usize, u32, u32), Rc<Vec<Writer>>>,
     /// by entry, object and which of its entries: what conditions of guards say of that entry's value
-    said: HashMap<(usize, usize, u32), IdMap<ExprId, Vec<Condition>>>,
+    said: IdMap<(usize, usize, u32), IdMap<ExprId, Vec<Condition>>>,
 }
 
 impl Derived {
@@ -92,8 +93,8 @@ impl Derived {
         read.sort();
         read.dedup();
         // What is said of a value holds of the write of the key's bytes only if nobody writes the one without the other.
-        read.retain(|(bits, _)| {
-            let bytes = bits.keys().map(|at| at / 8);
+        read.retain(|condition| {
+            let bytes = condition.0.keys().map(|at| at / 8);
             let span = bytes.clone().min().unwrap_or(0)..bytes.max().unwrap_or(0) + 1;
             let all = self.writers(model, object, span);
             all.iter()
@@ -111,7 +112,7 @@ impl Derived {
         }
         let mut made = writers.iter().filter(|w| {
             let covers = |at: &u32| w.bytes().contains(&(at / 8));
-            let known = |(bits, _): &&Condition| bits.keys().all(covers);
+            let known = |condition: &&Condition| condition.0.keys().all(covers);
             let read: Vec<&Condition> = read.iter().filter(known).collect();
             read.is_empty() || !contradict(&read, &self.stored(model, w))
         });
@@ -240,19 +241,18 @@ fn constant(
 fn written(model: &Model, w: &Writer) -> Option<Vec<Condition>> {
     let (entry, path) = w.path_of(model)?;
     let arena = &entry.arena;
-    let (mut places, mut out) = (HashMap::new(), Vec::new());
+    let (mut places, mut constant) = (IdMap::default(), BTreeMap::new());
     for (byte, e) in (w.from..).zip(&w.value) {
         for bit in 0..arena.width(*e).min(8) {
             let at = 8 * byte + bit;
             match followed(arena, *e, bit, DEEPEST) {
-                Ok(value) => out.push(([(at, value)].into(), true)),
+                Ok(value) => drop(constant.insert(at, value)),
                 Err(place) => drop(places.entry(place).or_insert(at)),
             }
         }
     }
-    out.extend(said(arena, &path.guard, |place| {
-        places.get(&place).copied()
-    }));
+    let mut out = said(arena, &path.guard, |place| places.get(&place).copied());
+    out.push(Rc::new((constant, true)));
     Some(out)
 }
 
@@ -281,14 +281,14 @@ fn said(
                 Err(place) => drop(bits.insert(at(place)?, value)),
             }
         }
-        (!bits.is_empty()).then_some((bits, equal))
+        (!bits.is_empty()).then(|| Rc::new((bits, equal)))
     };
     conjuncts(arena, guard).into_iter().filter_map(of).collect()
 }
 
 /// Whether no value fulfils all of these.
 fn contradict(read: &[&Condition], stored: &[Condition]) -> bool {
-    let mut bits: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut bits: IdMap<u32, bool> = IdMap::default();
     let all = || read.iter().copied().chain(stored);
     for (at, value) in all().filter(|c| c.1).flat_map(|c| &c.0) {
         if bits.insert(*at, *value).is_some_and(|v| v != *value) {

@@ -15,8 +15,10 @@
 //! For this every index must have numbers: `f` must reach all of them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use millrace_model::Model;
+use millrace_model::expr::ids::IdSet;
 use millrace_object::program::Program;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 
@@ -72,12 +74,15 @@ pub(crate) fn homed(
     let last = declared.first.saturating_add(declared.capacity - 1);
     let mut direct: BTreeSet<(Packets, Option<Field>, &Key)> = BTreeSet::new();
     let mut homes = Vec::new();
+    // Keys are there once each: by their places in memory they are told apart.
+    let mut seen = IdSet::default();
     let (mut echoes, mut other) = (false, false);
     for (_, t) in distinct(own.iter().copied()) {
         match &t.source {
             Source::Leased => {}
             // What has no port has 0 for one: never leased.
             Source::Fields | Source::Constant if never(&t.key, declared.first, last) => {}
+            Source::Fields if !seen.insert((t.packets, t.zero, Rc::as_ptr(&t.key))) => {}
             Source::Fields => match home(t, declared.first, last) {
                 Some(home) => {
                     homes.push(home);

@@ -1,8 +1,9 @@
 //! A key as packets of a class see it, and where it comes from.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use millrace_model::expr::ids::IdSet;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
 use millrace_model::names::{self, What};
 use millrace_object::program::Program;
@@ -57,7 +58,7 @@ pub(super) fn found(
     mut read: impl FnMut(&mut Arena, &Seen, Look) -> Rc<Read>,
 ) -> Vec<Found> {
     let mut out = Vec::new();
-    let mut there = HashSet::new();
+    let mut there = IdSet::default();
     for (seen, look) in all.iter().zip(looks) {
         let read = read(arena, seen, *look);
         for (key, foreign) in &read.keys {

@@ -164,7 +164,8 @@ impl Held {
     }
 }
 
-/// Parameters that are taken to have a value, and what is read of odd packets.
+/// Parameters that are taken to have a value, and what is read of odd packets. Which paths these values exclude follows
+/// from them.
 type Given = (BTreeMap<String, u64>, Option<Odd>);
 
 /// What was gathered of all paths: it is asked for with one and another path excluded, and for software that looks at
@@ -197,16 +198,20 @@ pub(crate) fn touches(
         false => BTreeMap::new(),
     };
     let (given, echoes) = ((values, software.odd), software.echoes);
+    let gone: IdSet<Place> = held.excluded.iter().copied().collect();
+    // What is gathered without values serves whatever they exclude.
+    let none = IdSet::default();
+    let never = if held.in_keys { &gone } else { &none };
     let all = touches
         .entry((given, echoes))
         .or_insert_with_key(|(given, _)| {
             let routes = routes.entry(given.clone());
             let routes = routes.or_insert_with(|| {
-                Routes::of(model, program, objects, (&given.0, given.1), common)
+                let given = (&given.0, given.1);
+                Routes::of((&mut *model, program), objects, given, (common, never))
             });
             routes.touches(model, program, objects, (common, echoes))
         });
-    let gone: IdSet<Place> = held.excluded.iter().copied().collect();
     let taken = |at: &At| !gone.contains(&(at.entry, at.path));
     let mut out = Touches {
         all: all.all.iter().filter(|t| taken(&t.at)).cloned().collect(),

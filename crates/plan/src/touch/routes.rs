@@ -117,9 +117,11 @@ type Same = (Vec<ExprId>, Vec<ExprId>, Vec<usize>);
 /// The conditions of guards that say nothing of packets and decide nothing in what does, nor in any key: what they
 /// speak of beside the packet comes together nowhere else.
 fn silent(arena: &Arena, memo: &Memo, all: &[Taken]) -> IdSet<ExprId> {
+    // Most are in many guards.
     let each = |of: fn(&Same) -> &Vec<ExprId>| -> IdMap<ExprId, Rc<Parts>> {
         let all = all.iter().flat_map(|(_, same, _)| of(same));
-        all.map(|e| (*e, memo.parts(arena, *e))).collect()
+        let all: IdSet<ExprId> = all.copied().collect();
+        all.into_iter().map(|e| (e, memo.parts(arena, e))).collect()
     };
     let (guards, keys) = (each(|s| &s.0), each(|s| &s.1));
     let heard = guards.values().filter(|p| p.silent().is_none());
@@ -190,13 +192,12 @@ fn specialised(
 }
 
 impl Routes {
-    /// With parameters taken for these values.
+    /// With parameters taken for these values, of all paths but those that are excluded.
     pub fn of(
-        model: &mut Model,
-        program: &Program,
+        (model, program): (&mut Model, &Program),
         objects: &BTreeSet<usize>,
         (values, odd): (&BTreeMap<String, u64>, Option<Odd>),
-        common: &mut Common,
+        (common, excluded): (&mut Common, &IdSet<Place>),
     ) -> Self {
         let mut out = Self {
             odd,
@@ -211,7 +212,8 @@ impl Routes {
             let mut taken = Vec::new();
             for (path, p) in e.paths.iter().enumerate() {
                 let mine = |a: &Access| objects.contains(&a.object.0);
-                if !p.accesses.iter().any(mine) || e.role == Role::OnStart {
+                let reached = !excluded.contains(&(entry, path)) && e.role != Role::OnStart;
+                if !reached || !p.accesses.iter().any(mine) {
                     continue;
                 }
                 if !matches!(e.role, Role::Xdp | Role::OnPacket) {
