@@ -122,6 +122,9 @@ impl Clock {
     }
 
     fn processor() -> Option<Duration> {
+        // The count is brought up to date when the thread leaves the processor, else only at the ticks of the kernel's
+        // clock, which can be 4 ms apart.
+        std::thread::sleep(Duration::from_nanos(1));
         // Nanoseconds on a processor come first (Documentation/scheduler/sched-stats.rst).
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
         let on_cpu = text.split_whitespace().next()?.parse().ok()?;

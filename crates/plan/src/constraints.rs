@@ -1,7 +1,7 @@
 //! When two packets touch the same place: equal keys, as linear equations over the bits of their fields.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Meeting {
 /// The cases of one plan, each once: most pairs of packets are held against each other alike.
 #[derive(Default)]
 pub(crate) struct Cases {
-    all: RefCell<IdSet<Arc<Case>>>,
+    all: RefCell<HashSet<Arc<Case>>>,
     /// whether the pairs of the first are among those of the second
     within: RefCell<IdMap<(*const Case, *const Case), bool>>,
 }
@@ -60,7 +60,7 @@ impl Cases {
         let same = (Arc::as_ptr(one), Arc::as_ptr(other));
         let mut within = self.within.borrow_mut();
         *within.entry(same).or_insert_with(|| {
-            let own: IdSet<&Equation> = one.equations.iter().collect();
+            let own: HashSet<&Equation> = one.equations.iter().collect();
             other.equations.iter().all(|e| own.contains(e))
         })
     }
@@ -158,7 +158,7 @@ pub(crate) fn by_key<'a>(
     // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
     // accesses: each is written down once.
     let mut shapes: IdMap<*const Key, Shape> = IdMap::default();
-    let mut forms: IdSet<Shape> = IdSet::default();
+    let mut forms: HashSet<Shape> = HashSet::new();
     let mut uses: BTreeMap<(Packets, Option<Field>, Shape), (&Key, bool)> = BTreeMap::new();
     let mut seen = IdSet::default();
     for (t, f) in touches {

@@ -8,7 +8,7 @@
 //! Where several objects take turns (the ports of several addresses), the value says which of them it is, and the
 //! path goes on with B only for one such value. A write that stores another one has not made `e`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub(crate) struct Derived {
     /// of accesses that were asked about
     held: IdMap<(usize, usize, usize), bool>,
     stored: IdMap<(usize, usize, usize), Rc<Vec<Condition>>>,
-    answers: IdMap<Question, bool>,
+    answers: HashMap<Question, bool>,
     /// who writes these bytes of an object
     writers: IdMap<(usize, u32, u32), Rc<Vec<Writer>>>,
     /// by entry, object and which of its entries: what conditions of guards say of that entry's value
