@@ -49,21 +49,9 @@ fn names_cannot_become_code() {
     let global = &state::global::KIND;
     for (index, name) in NAMES.iter().enumerate() {
         program.objects.push(StateObject {
-            name: (*name).into(),
-            kind: global,
-            key_bytes: 0,
-            value_bytes: 8,
-            capacity: 1,
-            flags: 0,
-            expire_after: 0,
-            first: 0,
-            rows: 0,
-            window: 0,
             initial: Some(vec![1; 8]),
             read_only: index % 2 == 0,
-            settable: false,
-            nesting: None,
-            timer: None,
+            ..StateObject::new(*name, global, 0, 8, 1)
         });
         program.params.push(Param {
             name: (*name).into(),

@@ -67,23 +67,13 @@ fn every_byte_of_a_key_counts() {
         .collect();
     let mut program = program(functions, ways.len());
     for (bytes, _) in &ways {
-        program.objects.push(StateObject {
-            name: format!("keys_of_{bytes}"),
+        program.objects.push(StateObject::new(
+            format!("keys_of_{bytes}"),
             kind,
-            key_bytes: *bytes,
-            value_bytes: 8,
-            capacity: 256,
-            flags: 0,
-            expire_after: 0,
-            first: 0,
-            rows: 0,
-            window: 0,
-            initial: None,
-            read_only: false,
-            settable: false,
-            nesting: None,
-            timer: None,
-        });
+            *bytes,
+            8,
+            256,
+        ));
     }
     let mut packets = Vec::new();
     for index in 0..ways.len() as u32 {

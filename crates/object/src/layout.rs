@@ -327,21 +327,5 @@ pub(crate) fn record_at(records: &[Record], offset: i64) -> Option<&Record> {
 
 /// An object of a kind with everything else zero.
 pub(crate) fn blank(name: &str, kind: &'static StateKind) -> StateObject {
-    StateObject {
-        name: crate::error::printable(name),
-        kind,
-        key_bytes: 0,
-        value_bytes: 0,
-        capacity: 0,
-        flags: 0,
-        expire_after: 0,
-        first: 0,
-        rows: 0,
-        window: 0,
-        initial: None,
-        read_only: false,
-        settable: false,
-        nesting: None,
-        timer: None,
-    }
+    StateObject::new(crate::error::printable(name), kind, 0, 0, 0)
 }

@@ -200,6 +200,34 @@ pub enum Nesting {
 const INNER_MAP: u32 = 1 << 12;
 
 impl StateObject {
+    /// A plain object: of these sizes (bytes) and this capacity (entries), with all else zero or absent.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        kind: &'static StateKind,
+        key_bytes: u32,
+        value_bytes: u32,
+        capacity: u64,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            key_bytes,
+            value_bytes,
+            capacity,
+            flags: 0,
+            expire_after: 0,
+            first: 0,
+            rows: 0,
+            window: 0,
+            initial: None,
+            read_only: false,
+            settable: false,
+            nesting: None,
+            timer: None,
+        }
+    }
+
     /// Whether programs may not read its values (`BPF_F_WRONLY_PROG`).
     #[must_use]
     pub fn is_write_only(&self) -> bool {

@@ -113,22 +113,10 @@ fn address(dst: Reg, object: ObjectId) -> Insn {
 }
 
 fn variable(name: &str, content: Vec<u8>) -> StateObject {
+    let bytes = content.len() as u32;
     StateObject {
-        name: name.to_owned(),
-        kind: &global::KIND,
-        key_bytes: 0,
-        value_bytes: content.len() as u32,
-        capacity: 1,
-        flags: 0,
-        expire_after: 0,
-        first: 0,
-        rows: 0,
-        window: 0,
         initial: Some(content),
-        read_only: false,
-        settable: false,
-        nesting: None,
-        timer: None,
+        ..StateObject::new(name, &global::KIND, 0, bytes, 1)
     }
 }
 

@@ -40,21 +40,12 @@ fn declarations(kind: &'static StateKind) -> Vec<StateObject> {
                 for (expire_after, window, rows) in [(0, 0, 0), (1, 0, 0), (0, 0, 3), (0, 9, 8)] {
                     let flags = u32::from(*kind == lpm_trie::KIND);
                     let object = |timer| StateObject {
-                        name: "object".to_owned(),
-                        kind,
-                        key_bytes,
-                        value_bytes,
-                        capacity,
                         flags,
                         expire_after,
-                        first: 0,
                         rows,
                         window,
-                        initial: None,
-                        read_only: false,
-                        settable: false,
-                        nesting: None,
                         timer,
+                        ..StateObject::new("object", kind, key_bytes, value_bytes, capacity)
                     };
                     let timers = kind.does(&TIMER_INIT).is_some();
                     for timer in [None, Some(0)].into_iter().take(1 + usize::from(timers)) {

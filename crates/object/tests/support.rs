@@ -16,7 +16,7 @@ const OUR_OWN: u32 = 0x10000;
 
 const HEAD: &str = "# Map types and helpers
 
-What XDP programs may declare and call. `cargo test -p millrace-object --test support` compares these
+What XDP programs may declare and call. `cargo test -p millrace-object --test it support::` compares these
 tables with the code; with `MILLRACE_BLESS=1` it writes them. The handlers' own kinds and helpers are in
 [dialect.md](dialect.md).
 

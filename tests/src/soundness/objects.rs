@@ -57,24 +57,9 @@ pub const TEXTS: [&str; 4] = ["%d and %08llx", "", "plain", "%5u|%-6x|%c%%"];
 /// The objects.
 #[must_use]
 pub fn all() -> Vec<StateObject> {
-    let object =
-        |name: &str, kind: &'static StateKind, key_bytes, value_bytes, capacity| StateObject {
-            name: name.to_owned(),
-            kind,
-            key_bytes,
-            value_bytes,
-            capacity,
-            flags: 0,
-            expire_after: 0,
-            first: 0,
-            rows: 0,
-            window: 0,
-            initial: None,
-            read_only: false,
-            settable: false,
-            nesting: None,
-            timer: None,
-        };
+    let object = |name: &str, kind: &'static StateKind, key_bytes, value_bytes, capacity| {
+        StateObject::new(name, kind, key_bytes, value_bytes, capacity)
+    };
     let text = |texts: &[&str]| -> Vec<u8> {
         let bytes = texts.iter().flat_map(|t| t.bytes().chain([0]));
         bytes.collect()

@@ -165,21 +165,8 @@ fn around(file: &[u8], cases: &[&Case]) -> Result<Program, String> {
     let mut program = suite::load(name, file, cases).map_err(|e| e.to_string())?;
     let result = ObjectId(program.objects.len());
     program.objects.push(StateObject {
-        name: "verifier.result".into(),
-        kind: &global::KIND,
-        key_bytes: 0,
-        value_bytes: 8,
-        capacity: 1,
-        flags: 0,
-        expire_after: 0,
-        first: 0,
-        rows: 0,
-        window: 0,
         initial: Some(vec![0; 8]),
-        read_only: false,
-        settable: false,
-        nesting: None,
-        timer: None,
+        ..StateObject::new("verifier.result", &global::KIND, 0, 8, 1)
     });
     for i in 0..cases.len() {
         let callee = program

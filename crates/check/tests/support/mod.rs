@@ -23,23 +23,13 @@ use millrace_object::state;
 
 /// A plain state object.
 pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {
-    StateObject {
-        name: name.to_owned(),
-        kind: state::by_name(kind).unwrap_or_else(|| panic!("no kind {kind}")),
+    StateObject::new(
+        name,
+        state::by_name(kind).unwrap_or_else(|| panic!("no kind {kind}")),
         key_bytes,
         value_bytes,
-        capacity: 4096,
-        flags: 0,
-        expire_after: 0,
-        first: 0,
-        rows: 0,
-        window: 0,
-        initial: None,
-        read_only: false,
-        settable: false,
-        nesting: None,
-        timer: None,
-    }
+        4096,
+    )
 }
 
 /// Assembles a program; `Err` never: a mistake in a test is a panic with its line.

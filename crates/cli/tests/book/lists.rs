@@ -71,21 +71,10 @@ fn memory(kind: &'static StateKind) -> String {
     ];
     for (key_bytes, value_bytes) in sizes {
         let object = StateObject {
-            name: "o".into(),
-            kind,
-            key_bytes,
-            value_bytes,
-            capacity: 65536,
-            flags: u32::from(kind.name == "lpm_trie"),
-            expire_after: 0,
-            first: 0,
-            rows: if kind.name == "sketch" { 4 } else { 0 },
-            window: 0,
-            initial: None,
-            read_only: false,
+            flags: u32::from(*kind == state::lpm_trie::KIND),
+            rows: if kind.estimates() { 4 } else { 0 },
             settable: true,
-            nesting: None,
-            timer: None,
+            ..StateObject::new("o", kind, key_bytes, value_bytes, 65536)
         };
         if (kind.validate)(&object).is_ok() {
             let bytes = (kind.bytes)(&object);

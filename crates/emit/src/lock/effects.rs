@@ -133,7 +133,8 @@ fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper)
         } else if helper.effects.moves_packet || helper.effects.writes_packet {
             Effect::Own
         } else {
-            // What only leaves a mark in the descriptor, each run begins with. Of a lock in a value, the argument's memory says whose; a record, likewise.
+            // Marks in the descriptor are set anew by each run. Whose a lock in a value is, the argument's memory
+            // says; a record, likewise.
             Effect::None
         };
     };

@@ -32,7 +32,8 @@ const FLAGS: &[&str] = &[
     "-gline-tables-only",
 ];
 const PLAIN: &[&str] = &["-O3"];
-/// Without optimisation clang takes a third of the time; what is undefined the sanitizers say, and no optimiser has to show.
+/// Not optimised: clang takes a third of the time, and undefined behaviour is reported by the sanitizers, not shown by what
+/// an optimiser makes of it.
 const SANITIZED: &[&str] = &[
     "-O0",
     "-fsanitize=address,undefined",

@@ -40,23 +40,7 @@ const CALLS: &[Call] = &[
 /// A table of this many next hops.
 #[must_use]
 pub fn object(capacity: u64) -> StateObject {
-    StateObject {
-        name: NAME.to_owned(),
-        kind: &KIND,
-        key_bytes: KEY_BYTES,
-        value_bytes: VALUE_BYTES,
-        capacity,
-        flags: 0,
-        expire_after: 0,
-        first: 0,
-        rows: 0,
-        window: 0,
-        initial: None,
-        read_only: false,
-        settable: false,
-        nesting: None,
-        timer: None,
-    }
+    StateObject::new(NAME, &KIND, KEY_BYTES, VALUE_BYTES, capacity)
 }
 
 const KEY_BYTES: u32 = 24;

@@ -295,22 +295,6 @@ mod tests {
     }
 
     fn array() -> StateObject {
-        StateObject {
-            name: "table".into(),
-            kind: &array::KIND,
-            key_bytes: 4,
-            value_bytes: 4,
-            capacity: 1 << 20,
-            flags: 0,
-            expire_after: 0,
-            first: 0,
-            rows: 0,
-            window: 0,
-            initial: None,
-            read_only: false,
-            settable: false,
-            nesting: None,
-            timer: None,
-        }
+        StateObject::new("table", &array::KIND, 4, 4, 1 << 20)
     }
 }
