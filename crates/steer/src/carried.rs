@@ -3,14 +3,9 @@
 //! An error about a packet comes from the side that the packet went to, so it belongs where the answer to
 //! that packet would have come: with the fields of the carried packet, source and destination swapped.
 
-use crate::fields::{IPV4, Kind, LATER, Parsed, ipv4, ipv6, network};
+use millrace_wire::{Layers, Rule, Version, icmpv4, protocol, walk};
 
-/// Bytes of the ICMP header before the carried packet.
-const HEADER: usize = 8;
-/// Destination unreachable, source quench, redirect, time exceeded, parameter problem.
-const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+use crate::fields::{Kind, Parsed, of_layers};
 
 /// For a frame that is an ICMP error: the packet that would have answered the one that it carries. A first
 /// fragment, here and inside, counts as the whole packet: what is looked at is there. Of ICMPv6 only an error right behind the IPv6 header is one here.
@@ -18,35 +13,25 @@ const ICMPV6: u8 = 58;
 /// With `echoes` an ICMP echo inside is taken as [`echo`] takes one.
 #[must_use]
 pub fn answered(frame: &[u8], echoes: bool) -> Option<Parsed> {
-    let (kind, packet) = network(frame)?;
-    let inner = if kind == IPV4 {
-        if ipv4(packet, LATER).kind != Kind::Ipv4 || *packet.get(9)? != ICMP {
-            return None;
-        }
-        let message = packet.get(usize::from(packet.first()? & 0xf) * 4..)?;
-        if !ERRORS.contains(message.first()?) {
-            return None;
-        }
-        let carried = message.get(HEADER..)?;
-        let inner = ipv4(carried, LATER);
-        let as_udp = if echoes {
-            identified(carried, inner)
-        } else {
-            None
-        };
-        as_udp.unwrap_or(inner)
+    answered_of(frame, &walk(frame, Rule::NIC), echoes)
+}
+
+/// The same of a frame that was walked before.
+#[inline(always)]
+pub(crate) fn answered_of(frame: &[u8], layers: &Layers, echoes: bool) -> Option<Parsed> {
+    let outer = layers.ip?;
+    if outer.version == Version::V6 && outer.extensions > 0 {
+        return None;
+    }
+    let inner = layers.inner(frame, Rule::NIC)?;
+    let own = of_layers(frame, &inner, true);
+    let as_udp = if echoes {
+        identified(frame, &inner, own)
     } else {
-        if ipv6(packet).kind != Kind::Ipv6 || *packet.get(6)? != ICMPV6 {
-            return None;
-        }
-        let message = packet.get(40..)?;
-        // RFC 4443, section 2.1: errors are below 128; those defined are 1 to 4.
-        if !(1..=4).contains(message.first()?) {
-            return None;
-        }
-        ipv6(message.get(HEADER..)?)
+        None
     };
-    (inner.kind != Kind::NotIp).then(|| inner.answer())
+    let taken = as_udp.unwrap_or(own);
+    (taken.kind != Kind::NotIp).then(|| taken.answer())
 }
 
 /// For a frame that is an ICMP echo over IPv4 (RFC 792), read as `own`: the packet that it is taken for, a UDP packet
@@ -54,25 +39,23 @@ pub fn answered(frame: &[u8], echoes: bool) -> Option<Parsed> {
 /// destination port of a reply, so that the reply is the answer; the other port is 0.
 #[must_use]
 pub fn echo(frame: &[u8], own: Parsed) -> Option<Parsed> {
-    let (kind, packet) = network(frame)?;
-    (kind == IPV4).then(|| identified(packet, own)).flatten()
+    identified(frame, &walk(frame, Rule::NIC), own)
 }
 
-/// Echo request and echo reply.
-const REQUEST: u8 = 8;
-const REPLY: u8 = 0;
-
-fn identified(packet: &[u8], own: Parsed) -> Option<Parsed> {
-    if own.kind != Kind::Ipv4 || *packet.get(9)? != ICMP {
+/// The same of a packet that was walked before.
+#[inline(always)]
+pub(crate) fn identified(frame: &[u8], layers: &Layers, own: Parsed) -> Option<Parsed> {
+    let upper = layers.ip?.upper?;
+    if own.kind != Kind::Ipv4 || upper.protocol != protocol::ICMP {
         return None;
     }
-    let message = packet.get(usize::from(packet.first()? & 0xf) * 4..)?;
-    let [kind, _, _, _, high, low] = *message.first_chunk::<6>()?;
-    match kind {
-        REQUEST => Some(own.as_udp([high, low, 0, 0])),
-        REPLY => Some(own.as_udp([0, 0, high, low])),
-        _ => None,
-    }
+    let echo = icmpv4::echo(frame.get(upper.at..)?)?;
+    let [high, low] = echo.identifier.to_be_bytes();
+    Some(own.as_udp(if echo.request {
+        [high, low, 0, 0]
+    } else {
+        [0, 0, high, low]
+    }))
 }
 
 #[cfg(test)]

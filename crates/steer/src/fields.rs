@@ -1,9 +1,10 @@
 //! From a frame to the fields that a NIC can hash.
 //!
-//! The parser knows Ethernet with any VLAN tags (802.1Q, 802.1ad), IPv4, and IPv6 with the extension
-//! headers that have a next header. A packet whose headers are cut short is of the kind that can still
+//! Headers are walked by [`Rule::NIC`]. A packet whose headers are cut short is of the kind that can still
 //! be told: no ports, IP without them; no addresses, not IP.
 
+use millrace_wire::{Fragment, Layers, Rule, Upper, Version, link, walk};
+use millrace_wire::{ethernet, ipv4, ipv6, protocol};
 use serde::Deserialize;
 
 /// What a NIC distinguishes when it chooses the fields to hash.
@@ -290,148 +291,102 @@ impl Parsed {
     }
 }
 
-const ETHERTYPE: usize = 12;
-pub(crate) const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad and the older 0x9100.
-const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// More tags than NICs parse.
-const MAX_TAGS: usize = 4;
-/// More extension headers than NICs parse.
-const MAX_EXTENSIONS: usize = 8;
-pub(crate) const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
-pub(crate) const SCTP: u8 = 132;
-
 /// Reads an Ethernet frame.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Parsed {
-    match network(frame) {
-        Some((IPV4, packet)) => ipv4(packet, FRAGMENT),
-        Some((_, packet)) => ipv6(packet),
-        None => Parsed::other(),
-    }
-}
-
-/// The same, but the first fragment of an IPv4 packet, which carries ports, counts as the whole packet.
-#[must_use]
-pub fn parse_whole(frame: &[u8]) -> Parsed {
-    match network(frame) {
-        Some((IPV4, packet)) => ipv4(packet, LATER),
-        _ => parse(frame),
-    }
+    of_layers(frame, &walk(frame, Rule::NIC), false)
 }
 
 /// The EtherType of an IP packet in a frame, and the packet.
-pub(crate) fn network(frame: &[u8]) -> Option<(u16, &[u8])> {
-    let mut at = ETHERTYPE;
-    for _ in 0..=MAX_TAGS {
-        let kind = u16_at(frame, at)?;
-        at += 2;
-        match kind {
-            IPV4 | IPV6 => return Some((kind, frame.get(at..).unwrap_or(&[]))),
-            tag if VLAN.contains(&tag) => at += 2,
-            _ => break,
-        }
-    }
-    None
+pub(crate) fn network(frame: &[u8]) -> Option<(Version, &[u8])> {
+    let link = link(frame, Rule::NIC);
+    let version = match link.ethertype? {
+        ethernet::IPV4 => Version::V4,
+        ethernet::IPV6 => Version::V6,
+        _ => return None,
+    };
+    Some((version, frame.get(link.at..).unwrap_or(&[])))
 }
 
-/// More fragments, or an offset above zero.
-const FRAGMENT: u16 = 0x3fff;
-/// An offset above zero.
-pub(crate) const LATER: u16 = 0x1fff;
-
-/// RFC 791; `fragment` are the bits of which any makes it a fragment.
-pub(crate) fn ipv4(packet: &[u8], fragment: u16) -> Parsed {
-    let Some(header) = packet.first_chunk::<20>() else {
+/// What a NIC hashes of a packet whose headers are known; with `whole`, a first fragment of IPv4 counts as the packet.
+///
+/// Each version has its own way through, with headers of a constant size: the result is then written once and
+/// addresses are copied in words, which is what this costs.
+#[inline(always)]
+pub(crate) fn of_layers(frame: &[u8], layers: &Layers, whole: bool) -> Parsed {
+    let Some(ip) = &layers.ip else {
         return Parsed::other();
     };
-    let length = usize::from(header[0] & 0xf) * 4;
-    if header[0] >> 4 != 4 || length < 20 {
-        return Parsed::other();
-    }
-    let mut parsed = Parsed {
-        kind: Kind::Ipv4,
-        address_bytes: 4,
-        ..Parsed::other()
-    };
-    copy(&mut parsed.source, &header[12..16]);
-    copy(&mut parsed.destination, &header[16..20]);
-    if u16::from_be_bytes([header[6], header[7]]) & fragment != 0 {
-        parsed.kind = Kind::Ipv4Fragment;
-        return parsed;
-    }
-    let kinds = [Kind::Ipv4Tcp, Kind::Ipv4Udp, Kind::Ipv4Sctp];
-    transport(parsed, header[9], packet.get(length..), kinds)
-}
-
-/// RFC 8200; extension headers as in its section 4.
-pub(crate) fn ipv6(packet: &[u8]) -> Parsed {
-    let Some(header) = packet.first_chunk::<40>() else {
-        return Parsed::other();
-    };
-    if header[0] >> 4 != 6 {
-        return Parsed::other();
-    }
-    let mut parsed = Parsed {
-        kind: Kind::Ipv6,
-        address_bytes: 16,
-        ..Parsed::other()
-    };
-    copy(&mut parsed.source, &header[8..24]);
-    copy(&mut parsed.destination, &header[24..40]);
-    let (mut next, mut at) = (header[6], 40);
-    for _ in 0..MAX_EXTENSIONS {
-        let (following, units) = match (packet.get(at), packet.get(at + 1)) {
-            (Some(following), Some(units)) => (*following, usize::from(*units)),
-            _ => return parsed,
-        };
-        match next {
-            // Hop-by-hop options, routing, destination options, mobility, HIP, shim6.
-            0 | 43 | 60 | 135 | 139 | 140 => at += 8 * (units + 1),
-            // Authentication header, RFC 4302: in units of four bytes, less two.
-            51 => at += 4 * (units + 2),
-            44 => {
-                let piece = u16_at(packet, at + 2).unwrap_or(0);
-                // An atomic fragment (RFC 6946) is a whole packet.
-                if piece & 0xfff9 != 0 {
-                    parsed.kind = Kind::Ipv6Fragment;
-                    return parsed;
-                }
-                at += 8;
+    let packet = frame.get(ip.at..).unwrap_or(&[]);
+    match ip.version {
+        Version::V4 => {
+            let Some(header) = packet.first_chunk::<{ ipv4::HEADER }>() else {
+                return Parsed::other();
+            };
+            let mut parsed = Parsed {
+                kind: Kind::Ipv4,
+                source: padded(field(&header[ipv4::SOURCE])),
+                destination: padded(field(&header[ipv4::DESTINATION])),
+                address_bytes: 4,
+                ..Parsed::other()
+            };
+            if ip.fragment == Fragment::Later || ip.fragment == Fragment::First && !whole {
+                parsed.kind = Kind::Ipv4Fragment;
+                return parsed;
             }
-            _ => break,
+            let kinds = [Kind::Ipv4Tcp, Kind::Ipv4Udp, Kind::Ipv4Sctp];
+            transport(parsed, frame, ip.upper, kinds)
         }
-        next = following;
+        Version::V6 => {
+            let Some(header) = packet.first_chunk::<{ ipv6::HEADER }>() else {
+                return Parsed::other();
+            };
+            let mut parsed = Parsed {
+                kind: Kind::Ipv6,
+                source: field(&header[ipv6::SOURCE]),
+                destination: field(&header[ipv6::DESTINATION]),
+                address_bytes: 16,
+                ..Parsed::other()
+            };
+            if ip.fragment != Fragment::Whole {
+                parsed.kind = Kind::Ipv6Fragment;
+                return parsed;
+            }
+            let kinds = [Kind::Ipv6Tcp, Kind::Ipv6Udp, Kind::Ipv6Sctp];
+            transport(parsed, frame, ip.upper, kinds)
+        }
     }
-    let kinds = [Kind::Ipv6Tcp, Kind::Ipv6Udp, Kind::Ipv6Sctp];
-    transport(parsed, next, packet.get(at..), kinds)
 }
 
-fn transport(mut parsed: Parsed, protocol: u8, rest: Option<&[u8]>, kinds: [Kind; 3]) -> Parsed {
-    let kind = match protocol {
-        TCP => kinds[0],
-        UDP => kinds[1],
-        SCTP => kinds[2],
+/// Ports count as soon as they are there: a NIC does not look whether the rest of the header is.
+#[inline(always)]
+fn transport(mut parsed: Parsed, frame: &[u8], upper: Option<Upper>, kinds: [Kind; 3]) -> Parsed {
+    let Some(upper) = upper else {
+        return parsed;
+    };
+    let kind = match upper.protocol {
+        protocol::TCP => kinds[0],
+        protocol::UDP => kinds[1],
+        protocol::SCTP => kinds[2],
         _ => return parsed,
     };
-    if let Some(ports) = rest.and_then(|r| r.first_chunk::<4>()) {
+    if let Some(ports) = frame.get(upper.at..).and_then(|r| r.first_chunk::<4>()) {
         parsed.kind = kind;
         parsed.ports = *ports;
     }
     parsed
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..)?.first_chunk::<2>()?;
-    Some(u16::from_be_bytes(*pair))
+/// A field's bytes; the slice is as long as the field.
+#[inline(always)]
+fn field<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
-fn copy(to: &mut [u8; 16], from: &[u8]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
-    }
+/// An address of IPv4 in the room of one of IPv6. Written out, as copying into zeros goes through memory: 3 % of a hash.
+#[inline(always)]
+fn padded([a, b, c, d]: [u8; 4]) -> [u8; 16] {
+    [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
 }
 
 #[cfg(test)]

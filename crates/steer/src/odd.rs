@@ -6,7 +6,11 @@
 //! packet has the fields that the program reads, and the same protocol byte tells its kind. A byte that the frame does
 //! not have is 0; no program reads it.
 
-use crate::fields::{IPV4, Kind, Parsed, SCTP, TCP, UDP, network};
+use millrace_wire::Version;
+use millrace_wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
+use millrace_wire::{ipv4, ipv6};
+
+use crate::fields::{Kind, Parsed, network};
 
 /// How a program reads headers that it does not check.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -27,9 +31,6 @@ pub enum Ports {
     Behind,
 }
 
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
-
 impl Odd {
     /// The packet as the program reads it; none where the NIC, for which it is `own`, reads the same.
     #[must_use]
@@ -37,44 +38,45 @@ impl Odd {
         if !self.every && own.kind != Kind::NotIp {
             return None;
         }
-        let (family, packet) = network(frame)?;
+        let (version, packet) = network(frame)?;
         let byte = |at: usize| packet.get(at).copied().unwrap_or(0);
         let from = |at: usize, bytes: usize| {
             let end = packet.len().min(at + bytes);
             packet.get(at..end).unwrap_or(&[])
         };
-        if family == IPV4 {
-            let words = byte(0) & 15;
+        if version == Version::V4 {
+            let header = ipv4::header_bytes(byte(0));
             let with_ports = matches!(own.kind, Kind::Ipv4Tcp | Kind::Ipv4Udp | Kind::Ipv4Sctp);
-            if with_ports && (self.ports == Ports::Behind || words == 5) {
+            if with_ports && (self.ports == Ports::Behind || header == ipv4::HEADER) {
                 return None;
             }
-            let kind = match byte(9) {
+            let kind = match byte(ipv4::PROTOCOL) {
                 TCP => Kind::Ipv4OddTcp,
                 UDP => Kind::Ipv4OddUdp,
                 ICMP => Kind::Ipv4OddIcmp,
                 _ => Kind::Ipv4Odd,
             };
             let ports = match self.ports {
-                Ports::Fixed => 20,
-                Ports::Behind => 4 * usize::from(words),
+                Ports::Fixed => ipv4::HEADER,
+                Ports::Behind => header,
             };
-            let [source, destination] = [12, 16].map(|at| from(at, 4));
+            let [source, destination] =
+                [ipv4::SOURCE, ipv4::DESTINATION].map(|at| from(at.start, 4));
             let [first, second] = [ports, ports + 2].map(|at| from(at, 2));
             return Some(Parsed::of(kind, [source, destination, first, second]));
         }
         let with_ports = matches!(own.kind, Kind::Ipv6Tcp | Kind::Ipv6Udp | Kind::Ipv6Sctp);
-        if with_ports && matches!(byte(6), TCP | UDP | SCTP) {
+        if with_ports && matches!(byte(ipv6::NEXT), TCP | UDP | SCTP) {
             return None;
         }
-        let kind = match byte(6) {
+        let kind = match byte(ipv6::NEXT) {
             TCP => Kind::Ipv6OddTcp,
             UDP => Kind::Ipv6OddUdp,
             ICMPV6 => Kind::Ipv6OddIcmp,
             _ => Kind::Ipv6Odd,
         };
-        let [source, destination] = [8, 24].map(|at| from(at, 16));
-        let [first, second] = [40, 42].map(|at| from(at, 2));
+        let [source, destination] = [ipv6::SOURCE, ipv6::DESTINATION].map(|at| from(at.start, 16));
+        let [first, second] = [ipv6::HEADER, ipv6::HEADER + 2].map(|at| from(at, 2));
         Some(Parsed::of(kind, [source, destination, first, second]))
     }
 }

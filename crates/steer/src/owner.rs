@@ -3,7 +3,7 @@
 use crate::fields::{Kind, Parsed, parse};
 use crate::odd::Odd;
 use crate::rss::Lookup;
-use crate::steering::{Steering, taken_for};
+use crate::steering::{Steering, closer, taken_for};
 
 /// [`Steering`], with the tables of its hashes made.
 #[derive(Clone, Debug)]
@@ -54,11 +54,7 @@ impl Owners {
     #[must_use]
     pub fn exception(&self, frame: &[u8]) -> Option<u32> {
         let own = parse(frame);
-        let taken = if self.inside || self.echoes {
-            self.taken(frame)
-        } else {
-            self.as_program(frame, own)
-        };
+        let taken = self.as_program(frame, closer(frame, own, self.inside, self.echoes));
         let elsewhere = taken != own || self.software_of(&own).is_some();
         elsewhere.then(|| self.queue_of(&taken))
     }

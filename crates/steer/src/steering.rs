@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::carried::{answered, echo};
-use crate::fields::{Kind, Parsed, parse, parse_whole};
+use millrace_wire::{Rule, walk};
+
+use crate::carried::{answered_of, identified};
+use crate::fields::{Kind, Parsed, of_layers, parse};
 use crate::odd::Odd;
 use crate::rss::Rss;
 
@@ -74,16 +76,37 @@ impl Steering {
 }
 
 /// The fields that decide about a frame; `inside` and `echoes` as in [`Steering`].
+#[inline]
 pub(crate) fn taken_for(frame: &[u8], inside: bool, echoes: bool) -> Parsed {
-    let own = if inside {
-        parse_whole(frame)
-    } else {
-        parse(frame)
+    closer(frame, parse(frame), inside, echoes)
+}
+
+/// The same of a packet that a NIC takes for `own`.
+#[inline]
+pub(crate) fn closer(frame: &[u8], own: Parsed, inside: bool, echoes: bool) -> Parsed {
+    // Most packets have ports: those without are walked a second time, so that the first walk need not be kept.
+    let looks = match own.kind {
+        Kind::Ipv4 => inside || echoes,
+        Kind::Ipv4Fragment | Kind::Ipv6 => inside,
+        _ => false,
     };
+    if looks {
+        look(frame, inside, echoes)
+    } else {
+        own
+    }
+}
+
+#[inline(never)]
+fn look(frame: &[u8], inside: bool, echoes: bool) -> Parsed {
+    let layers = walk(frame, Rule::NIC);
+    let own = of_layers(frame, &layers, inside);
     if !matches!(own.kind, Kind::Ipv4 | Kind::Ipv6) {
         return own;
     }
-    let answer = inside.then(|| answered(frame, echoes)).flatten();
-    let taken = answer.or_else(|| echoes.then(|| echo(frame, own)).flatten());
+    let answer = inside
+        .then(|| answered_of(frame, &layers, echoes))
+        .flatten();
+    let taken = answer.or_else(|| echoes.then(|| identified(frame, &layers, own)).flatten());
     taken.unwrap_or(own)
 }
