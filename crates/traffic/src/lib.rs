@@ -5,7 +5,6 @@
 //! bounded by constants named where they apply.
 
 pub mod capture;
-pub mod checksum;
 pub mod generate;
 pub mod info;
 pub mod language;

@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::str::FromStr;
+
+use millrace_wire::{Rule, arp, ethernet, ipv4, ipv6, link};
 
 use crate::prefix::{Prefix, PrefixError};
 
@@ -88,31 +91,22 @@ impl Split {
     }
 }
 
-/// The address of a frame's sender, where it has one.
+/// The address of a frame's sender, where it has one. Nothing else of its header is looked at.
 fn sender(frame: &[u8]) -> Option<IpAddr> {
-    let mut at = 12;
-    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
-    let mut kind = word(at)?;
-    // Each tag is four bytes and is stepped over once, so the frame's length bounds this.
-    while matches!(kind, 0x8100 | 0x88a8 | 0x9100) {
-        at += 4;
-        kind = word(at)?;
-    }
-    let network = frame.get(at + 2..)?;
-    let v4 = |at: usize| {
-        network
-            .get(at..)?
-            .first_chunk::<4>()
-            .map(|address| IpAddr::from(*address))
-    };
-    match kind {
-        0x0800 => v4(12),
-        0x86dd => network
-            .get(8..)?
-            .first_chunk::<16>()
-            .map(|address| IpAddr::from(*address)),
-        // ARP for IPv4 over Ethernet: hardware type 1, 6-byte and 4-byte addresses (RFC 826).
-        0x0806 if network.starts_with(&[0, 1, 8, 0, 6, 4]) => v4(14),
+    let link = link(frame, Rule::CAPTURE);
+    let packet = frame.get(link.at..)?;
+    match link.ethertype? {
+        ethernet::IPV4 => address::<4>(packet, ipv4::SOURCE),
+        ethernet::IPV6 => address::<16>(packet, ipv6::SOURCE),
+        ethernet::ARP if packet.starts_with(&arp::BEGINNING) => address::<4>(packet, arp::SENDER),
         _ => None,
     }
+}
+
+fn address<const N: usize>(packet: &[u8], at: Range<usize>) -> Option<IpAddr>
+where
+    IpAddr: From<[u8; N]>,
+{
+    let bytes = packet.get(at)?.first_chunk::<N>()?;
+    Some(IpAddr::from(*bytes))
 }

@@ -1,8 +1,10 @@
 //! Frames with right lengths and checksums, quickly: payloads are zeros, so that a checksum is that of
 //! the headers alone.
 
+use millrace_wire::checksum::{Sum, nonzero};
+use millrace_wire::{ethernet, icmpv4, icmpv6, protocol};
+
 use super::flow::{Addresses, Identity, Protocol};
-use crate::checksum::Sum;
 
 const LAN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const WAN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -112,11 +114,11 @@ impl Frame {
 /// Writes the Ethernet type and the network header; the sum of the pseudo header.
 fn network(put: &mut Put<'_>, identity: &Identity, saying: Saying, length: usize) -> Sum {
     let six = matches!(identity.addresses, Addresses::V6(..));
-    let protocol = match identity.protocol {
-        Protocol::Tcp => 6,
-        Protocol::Udp => 17,
-        Protocol::Icmp if six => 58,
-        Protocol::Icmp => 1,
+    let number = match identity.protocol {
+        Protocol::Tcp => protocol::TCP,
+        Protocol::Udp => protocol::UDP,
+        Protocol::Icmp if six => protocol::ICMPV6,
+        Protocol::Icmp => protocol::ICMP,
     };
     match identity.addresses {
         Addresses::V4(lan, wan) => {
@@ -125,19 +127,19 @@ fn network(put: &mut Put<'_>, identity: &Identity, saying: Saying, length: usize
             } else {
                 (lan, wan)
             };
-            put.half(0x0800);
+            put.half(ethernet::IPV4);
             put.bytes([0x45, 0]);
             put.half((length - 14) as u16);
             put.half(saying.number);
             // Do not fragment, as hosts that discover the path's MTU say (RFC 1191).
             put.half(0x4000);
-            put.bytes([64, protocol, 0, 0]);
+            put.bytes([64, number, 0, 0]);
             put.bytes(source.octets());
             put.bytes(destination.octets());
             let checksum = put.sum(14).checksum();
             put.patch(24, checksum);
             let upper = (length - 34) as u32;
-            Sum::default().pseudo(&source.octets(), &destination.octets(), protocol, upper)
+            Sum::default().pseudo(&source.octets(), &destination.octets(), number, upper)
         }
         Addresses::V6(lan, wan) => {
             let (source, destination) = if saying.answer {
@@ -145,14 +147,14 @@ fn network(put: &mut Put<'_>, identity: &Identity, saying: Saying, length: usize
             } else {
                 (lan, wan)
             };
-            put.half(0x86dd);
+            put.half(ethernet::IPV6);
             put.bytes([0x60, 0, 0, 0]);
             put.half((length - 54) as u16);
-            put.bytes([protocol, 64]);
+            put.bytes([number, 64]);
             put.bytes(source.octets());
             put.bytes(destination.octets());
             let upper = (length - 54) as u32;
-            Sum::default().pseudo(&source.octets(), &destination.octets(), protocol, upper)
+            Sum::default().pseudo(&source.octets(), &destination.octets(), number, upper)
         }
     }
 }
@@ -192,10 +194,10 @@ fn transport(put: &mut Put<'_>, identity: &Identity, saying: Saying, length: usi
         Protocol::Icmp => {
             let v4 = begun == 34;
             let kind = match (v4, saying.answer) {
-                (true, false) => 8,
-                (true, true) => 0,
-                (false, false) => 128,
-                (false, true) => 129,
+                (true, false) => icmpv4::REQUEST,
+                (true, true) => icmpv4::REPLY,
+                (false, false) => icmpv6::REQUEST,
+                (false, true) => icmpv6::REPLY,
             };
             put.bytes([kind, 0, 0, 0]);
             // The identifier is the flow's; the sequence counts its echoes.
@@ -206,9 +208,9 @@ fn transport(put: &mut Put<'_>, identity: &Identity, saying: Saying, length: usi
         }
     };
     let headers = put.buffer.get(begun..put.at).unwrap_or(&[]);
-    let checksum = match pseudo.bytes(headers).checksum() {
-        0 if identity.protocol == Protocol::Udp => 0xffff,
-        checksum => checksum,
-    };
+    let mut checksum = pseudo.bytes(headers).checksum();
+    if identity.protocol == Protocol::Udp {
+        checksum = nonzero(checksum);
+    }
     put.patch(checksum_at, checksum);
 }

@@ -1,15 +1,13 @@
-//! What one packet adds to a description.
-//!
-//! A walk over headers that trusts no length. A library was tried first: etherparse 0.21 reads outside
-//! of the packet when the extension headers of a truncated IPv6 packet are iterated, which damaged
-//! captures do bring about.
+//! What one packet adds to a description: its headers are walked by [`Rule::CAPTURE`].
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::checksum::Sum;
-
-/// VLAN tags that are stepped over.
-const MAX_TAGS: usize = 8;
+use millrace_wire::checksum::Sum;
+use millrace_wire::protocol::{ICMP, ICMPV6, IGMP, TCP, UDP, covers_addresses};
+use millrace_wire::{
+    Fragment, Ip, Rule, Upper, Version, announced, arp, ethernet, icmpv4, icmpv6, tcp, udp, walk,
+    word,
+};
 
 #[derive(Default)]
 pub(super) struct Facts {
@@ -25,180 +23,140 @@ pub(super) struct Facts {
     pub(super) flow: Option<u64>,
 }
 
-fn byte(bytes: &[u8], at: usize) -> Option<u8> {
-    bytes.get(at).copied()
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
 impl Facts {
     pub(super) fn of(frame: &[u8]) -> Self {
+        let layers = walk(frame, Rule::CAPTURE);
         let mut facts = Self {
             protocol: "other",
+            vlan: layers.link.tags > 0,
             ..Self::default()
         };
-        facts.malformed |= facts.link(frame).is_none();
+        match layers.link.ethertype {
+            Some(ethernet::IPV4) => (facts.ipv4, facts.protocol) = (true, "ip"),
+            Some(ethernet::IPV6) => (facts.ipv6, facts.protocol) = (true, "ip6"),
+            Some(ethernet::ARP) => {
+                facts.protocol = "arp";
+                facts.malformed = frame.len() < layers.link.at + arp::MESSAGE;
+                return facts;
+            }
+            Some(_) => return facts,
+            None => {
+                facts.malformed = true;
+                return facts;
+            }
+        }
+        let ip = layers.ip.filter(|ip| ip.at + ip.header <= frame.len());
+        let Some(ip) = ip else {
+            facts.malformed = true;
+            return facts;
+        };
+        let nothing = match ip.version {
+            Version::V4 => ip.at,
+            Version::V6 => ip.at + ip.header,
+        };
+        // Where the header says that the packet ends; segmentation offload leaves zero for the network card to fill in.
+        let said = announced(frame, layers.link).filter(|end| *end > nothing);
+        if ip.version == Version::V4 {
+            let header = frame.get(ip.at..ip.at + ip.header).unwrap_or(&[]);
+            facts.wrong_ipv4 = !Sum::default().bytes(header).holds();
+            facts.malformed = said.is_some_and(|end| end < ip.at + ip.header);
+        }
+        facts.fragment = ip.fragment != Fragment::Whole;
+        match ip.upper {
+            Some(upper) => {
+                let first = ip.fragment != Fragment::Later;
+                let whole = said.is_some_and(|end| end == ip.end);
+                facts.upper(frame, &ip, upper, (first, whole));
+            }
+            None => facts.malformed = true,
+        }
         facts
     }
 
-    /// Each of the steps gives nothing where a header is not whole or contradicts itself.
-    fn link(&mut self, frame: &[u8]) -> Option<()> {
-        let mut at = 12;
-        let mut kind = word(frame, at)?;
-        for _ in 0..MAX_TAGS {
-            if !matches!(kind, 0x8100 | 0x88a8 | 0x9100) {
-                break;
-            }
-            self.vlan = true;
-            at += 4;
-            kind = word(frame, at)?;
-        }
-        let packet = frame.get(at + 2..)?;
-        match kind {
-            0x0800 => self.v4(packet),
-            0x86dd => self.v6(packet),
-            0x0806 => {
-                self.protocol = "arp";
-                packet.get(..28).map(drop)
-            }
-            _ => Some(()),
-        }
-    }
-
-    fn v4(&mut self, packet: &[u8]) -> Option<()> {
-        self.ipv4 = true;
-        self.protocol = "ip";
-        let first = byte(packet, 0).filter(|first| first >> 4 == 4)?;
-        let header = packet.get(..usize::from(first & 15) * 4)?;
-        let number = byte(header, 9)?;
-        let (source, destination) = (header.get(12..16)?, header.get(16..20)?);
-        self.wrong_ipv4 = Sum::default().bytes(header).folded() != 0xffff;
-        let place = word(header, 6)?;
-        self.fragment = place & 0x3fff != 0;
-        // Zero is what segmentation offload leaves for the network card to fill in.
-        let total = match word(header, 2)? {
-            0 => None,
-            total => {
-                let total = usize::from(total).checked_sub(header.len());
-                self.malformed |= total.is_none();
-                total
-            }
-        };
-        let rest = packet.get(header.len()..)?;
-        self.transport(&Upper {
-            ends: [source, destination],
-            number,
-            first: place & 0x1fff == 0,
-            bytes: total.and_then(|total| rest.get(..total)).unwrap_or(rest),
-            whole: total.is_some_and(|total| total <= rest.len()),
-        });
-        Some(())
-    }
-
-    fn v6(&mut self, packet: &[u8]) -> Option<()> {
-        self.ipv6 = true;
-        self.protocol = "ip6";
-        let header = packet
-            .get(..40)
-            .filter(|header| byte(header, 0).is_some_and(|first| first >> 4 == 6))?;
-        let (source, destination) = (header.get(8..24)?, header.get(24..40)?);
-        let rest = packet.get(40..)?;
-        // Zero: a jumbogram (RFC 2675) or, here too, segmentation offload.
-        let total = Some(usize::from(word(header, 4)?)).filter(|total| *total > 0);
-        let whole = total.is_some_and(|total| total <= rest.len());
-        let mut bytes = total.and_then(|total| rest.get(..total)).unwrap_or(rest);
-        let mut number = byte(header, 6)?;
-        let mut first = true;
-        // Each header has eight bytes at least, so the packet's length bounds this.
-        while first && matches!(number, 0 | 43 | 44 | 51 | 60) {
-            let length = match number {
-                44 => {
-                    let place = word(bytes, 2)?;
-                    first = place & 0xfff8 == 0;
-                    self.fragment |= place & 0xfff9 != 0;
-                    8
-                }
-                // The authentication header counts in units of four, without its first two (RFC 4302, 2.2).
-                51 => (usize::from(byte(bytes, 1)?) + 2) * 4,
-                _ => (usize::from(byte(bytes, 1)?) + 1) * 8,
-            };
-            number = byte(bytes, 0)?;
-            bytes = bytes.get(length..)?;
-        }
-        self.transport(&Upper {
-            ends: [source, destination],
-            number,
-            first,
-            bytes,
-            whole,
-        });
-        (byte(packet, 0)? >> 4 == 6).then_some(())
-    }
-
-    fn transport(&mut self, upper: &Upper<'_>) {
-        let ports = || Some((word(upper.bytes, 0)?, word(upper.bytes, 2)?));
+    /// What IP carries: whether it begins here, not in an earlier fragment, and whether all that the header announces is
+    /// there.
+    fn upper(&mut self, frame: &[u8], ip: &Ip, upper: Upper, (first, whole): (bool, bool)) {
+        let bytes = ip.upper_bytes(frame);
+        let ports = || Some((word(bytes, 0)?, word(bytes, 2)?));
         // An echo's identifier stands in place of both ports, so that request and reply are one flow.
-        let echo = |request: u8, reply: u8| {
-            let kind = byte(upper.bytes, 0)?;
-            (kind == request || kind == reply).then_some(())?;
-            let identifier = word(upper.bytes, 4)?;
-            Some((identifier, identifier))
-        };
-        let (name, least, ports) = match upper.number {
-            6 => ("tcp", 20, ports()),
-            17 => ("udp", 8, ports()),
-            1 => ("icmp", 8, echo(8, 0)),
-            58 => ("icmp6", 8, echo(128, 129)),
-            2 => ("igmp", 8, None),
+        let both = |echo: icmpv4::Echo| (echo.identifier, echo.identifier);
+        let (name, least, ports) = match upper.protocol {
+            TCP => ("tcp", tcp::HEADER, ports()),
+            UDP => ("udp", udp::HEADER, ports()),
+            ICMP => ("icmp", icmpv4::HEADER, icmpv4::echo(bytes).map(both)),
+            ICMPV6 => ("icmp6", icmpv6::HEADER, icmpv6::echo(bytes).map(both)),
+            IGMP => ("igmp", 8, None),
             _ => (self.protocol, 0, None),
         };
-        let ports = ports.filter(|_| upper.first).unwrap_or((0, 0));
-        let [source, destination] = upper.ends;
-        let (low, high) = ((source, ports.0), (destination, ports.1));
+        let ports = ports.filter(|_| first).unwrap_or((0, 0));
+        let (low, high) = (
+            (ip.source(frame), ports.0),
+            (ip.destination(frame), ports.1),
+        );
         let mut hasher = DefaultHasher::new();
-        (low.min(high), low.max(high), upper.number).hash(&mut hasher);
+        (low.min(high), low.max(high), upper.protocol).hash(&mut hasher);
         self.flow = Some(hasher.finish());
-        if !upper.first {
+        if !first {
             return;
         }
         self.protocol = name;
-        self.malformed |= upper.bytes.len() < least;
-        if upper.whole && !self.fragment && upper.bytes.len() >= least {
-            self.wrong_transport = upper.wrong_checksum();
+        self.malformed |= bytes.len() < least;
+        if whole && !self.fragment && bytes.len() >= least {
+            self.wrong_transport = wrong_checksum(frame, ip, upper.protocol, bytes);
         }
     }
 }
 
-/// What IP carries.
-struct Upper<'a> {
-    ends: [&'a [u8]; 2],
-    number: u8,
-    /// Whether it begins here, not in an earlier fragment.
-    first: bool,
-    bytes: &'a [u8],
-    /// Whether all that the header announces is there.
-    whole: bool,
+/// Whether the checksum of a transport is wrong of which all is there.
+fn wrong_checksum(frame: &[u8], ip: &Ip, protocol: u8, bytes: &[u8]) -> bool {
+    let wrong = |bytes: &[u8]| {
+        let sum = if covers_addresses(protocol) {
+            ip.pseudo(frame, protocol, bytes.len() as u32)
+        } else {
+            Sum::default()
+        };
+        !sum.bytes(bytes).holds()
+    };
+    match protocol {
+        TCP | ICMP | ICMPV6 => wrong(bytes),
+        // Its length may be less than what IP carries.
+        UDP => udp::Header::new_checked(bytes).is_ok_and(|header| {
+            let part = bytes.get(..usize::from(header.length()));
+            let part = part.filter(|part| part.len() >= udp::HEADER);
+            header.checksum() != 0 && part.is_some_and(wrong)
+        }),
+        _ => false,
+    }
 }
 
-impl Upper<'_> {
-    fn wrong_checksum(&self) -> bool {
-        let pseudo = |bytes: &[u8]| {
-            let [source, destination] = self.ends;
-            let sum = Sum::default().pseudo(source, destination, self.number, bytes.len() as u32);
-            sum.bytes(bytes).folded() != 0xffff
-        };
-        match self.number {
-            6 | 58 => pseudo(self.bytes),
-            17 => {
-                // Its length may be less than what IP carries; zero for a checksum is none.
-                let length = word(self.bytes, 4).map_or(0, usize::from);
-                let part = self.bytes.get(..length).filter(|part| part.len() >= 8);
-                word(self.bytes, 6) != Some(0) && part.is_some_and(pseudo)
-            }
-            1 => Sum::default().bytes(self.bytes).folded() != 0xffff,
-            _ => false,
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::language::{Packet, packet};
+
+    /// A frame of UDP with so many VLAN tags and six bytes of padding.
+    fn tagged(tags: usize) -> Vec<u8> {
+        let plain = packet("eth / ip 10.0.0.1 > 10.0.0.2 / udp 1 > 2").unwrap();
+        let mut frame = plain[..12].to_vec();
+        frame.extend([0x81, 0, 0, 7].repeat(tags));
+        frame.extend(&plain[12..]);
+        frame.extend([0; 6]);
+        frame
+    }
+
+    /// As many as the frame holds: a walk of its own stopped at eight here, and at twelve in the packet language.
+    #[test]
+    fn tags_are_stepped_over_however_many() {
+        for tags in [0, 1, 8, 9, 12, 13, 40] {
+            let frame = tagged(tags);
+            let facts = Facts::of(&frame);
+            assert_eq!((facts.protocol, facts.vlan), ("udp", tags > 0), "{tags}");
+            assert!(!facts.malformed && !facts.wrong_transport);
+            assert_eq!(facts.flow, Facts::of(&tagged(0)).flow);
+            let text = Packet::decode(&frame).to_string();
+            assert!(text.contains("trailer"), "{text}");
+            assert_eq!(packet(&text).unwrap(), frame);
         }
     }
 }

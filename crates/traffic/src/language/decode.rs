@@ -4,9 +4,11 @@
 //! would compute the same, is said where a word can say it, and where no word can, the bytes from that
 //! layer on are a payload. So the text of any bytes gives those bytes again.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use millrace_wire::{
+    Rule, announced, arp, ethernet, extension, icmpv4, icmpv6, ipv4, ipv6, link, tcp, udp, vlan,
+};
 
-use super::encode::{Around, DEFAULT_DESTINATION, DEFAULT_SOURCE, FLAGS, encode};
+use super::encode::{Around, DEFAULT_DESTINATION, DEFAULT_SOURCE, FLAGS, NUMBERS, encode};
 use super::layer::{Ends, Kind, Layer, Packet};
 
 /// Layers that are taken apart; what is deeper stays a payload. Each is encoded again with all that is
@@ -34,107 +36,85 @@ impl Packet {
     }
 }
 
-fn be16(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?).into())
-}
-
-fn be32(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?).into())
-}
-
-fn mac(bytes: &[u8], at: usize) -> Option<[u8; 6]> {
-    bytes.get(at..)?.first_chunk().copied()
-}
-
-fn v4(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
-    Some(Ipv4Addr::from(*bytes.get(at..)?.first_chunk::<4>()?))
-}
-
-fn v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
-    Some(Ipv6Addr::from(*bytes.get(at..)?.first_chunk::<16>()?))
-}
-
 /// How many bytes follow the packet that the frame carries, as Ethernet pads short frames.
 fn trailer_length(frame: &[u8]) -> usize {
-    let length = || {
-        let mut at = 12;
-        while at < 12 + 4 * MAX_DEPTH && is_tag(be16(frame, at)?) {
-            at += 4;
-        }
-        let packet = frame.get(at + 2..)?;
-        let length = match be16(frame, at)? {
-            0x0800 => be16(packet, 2)? as usize,
-            0x86dd => 40 + be16(packet, 4)? as usize,
-            0x0806 => 28,
-            _ => return None,
-        };
-        // Less than a header is a lie, or segmentation left to the network card.
-        packet.len().checked_sub(length).filter(|_| length >= 20)
+    let link = link(frame, Rule::CAPTURE);
+    let end = match link.ethertype {
+        Some(ethernet::ARP) => Some(link.at + arp::MESSAGE),
+        _ => announced(frame, link),
     };
-    length().unwrap_or(0)
-}
-
-fn is_tag(kind: u64) -> bool {
-    matches!(kind, 0x8100 | 0x88a8 | 0x9100)
+    // Less than a header is a lie, or segmentation left to the network card.
+    end.filter(|end| *end >= link.at + ipv4::HEADER)
+        .and_then(|end| frame.len().checked_sub(end))
+        .unwrap_or(0)
 }
 
 /// The numbers in a header, by their words, but those that stand in the layer otherwise.
 fn numbers(kind: Kind, b: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-    let byte = |at: usize| b.get(at).map(|byte| u64::from(*byte));
-    let mut numbers = Vec::with_capacity(12);
+    let mut numbers: Vec<(&'static str, u64)> = Vec::with_capacity(16);
     match kind {
-        Kind::Eth => numbers.push(("type", be16(b, 12)?)),
+        Kind::Eth => {
+            let frame = ethernet::Frame::new_checked(b).ok()?;
+            numbers.push(("type", frame.ethertype().into()));
+        }
         Kind::Vlan => {
-            let tag = be16(b, 0)?;
+            let tag = vlan::Tag::new_checked(b).ok()?;
             numbers.extend([
-                ("ID", tag & 0xfff),
-                ("pcp", tag >> 13),
-                ("type", be16(b, 2)?),
+                ("ID", tag.id().into()),
+                ("pcp", tag.priority().into()),
+                ("type", tag.ethertype().into()),
             ]);
         }
         Kind::Ip => {
-            let (first, flags) = (byte(0)?, be16(b, 6)?);
+            let header = ipv4::Header::new_checked(b).ok()?;
+            let place = u64::from(header.fragment());
             numbers.extend([
-                ("version", first >> 4),
-                ("ihl", first & 15),
-                ("tos", byte(1)?),
-                ("len", be16(b, 2)?),
-                ("id", be16(b, 4)?),
-                ("df", flags >> 14 & 1),
-                ("more", flags >> 13 & 1),
-                ("frag", (flags & 0x1fff) * 8),
-                ("ttl", byte(8)?),
-                ("proto", byte(9)?),
-                ("checksum", be16(b, 10)?),
+                ("version", header.version().into()),
+                ("ihl", header.header_length() as u64 / 4),
+                ("tos", header.service().into()),
+                ("len", header.total_length().into()),
+                ("id", header.id().into()),
+                ("df", place >> 14 & 1),
+                ("more", place >> 13 & 1),
+                ("frag", (place & 0x1fff) * 8),
+                ("ttl", header.ttl().into()),
+                ("proto", header.protocol().into()),
+                ("checksum", header.checksum().into()),
             ]);
         }
         Kind::Ip6 => {
-            let first = be32(b, 0)?;
+            let header = ipv6::Header::new_checked(b).ok()?;
             numbers.extend([
-                ("version", first >> 28),
-                ("class", first >> 20 & 0xff),
-                ("label", first & 0xf_ffff),
-                ("len", be16(b, 4)?),
-                ("next", byte(6)?),
-                ("hop", byte(7)?),
+                ("version", header.version().into()),
+                ("class", header.class().into()),
+                ("label", header.label().into()),
+                ("len", header.payload_length().into()),
+                ("next", header.next().into()),
+                ("hop", header.hop_limit().into()),
             ]);
         }
-        Kind::HopOpts | Kind::DstOpts | Kind::Routing => numbers.push(("next", byte(0)?)),
+        Kind::HopOpts | Kind::DstOpts | Kind::Routing => {
+            let header = extension::Header::new_checked(b).ok()?;
+            numbers.push(("next", header.next().into()));
+        }
         Kind::Frag6 => {
-            let place = be16(b, 2)?;
+            let header = extension::Fragment::new_checked(b).ok()?;
+            let place = header.place();
             numbers.extend([
-                ("next", byte(0)?),
-                ("offset", place & !7),
-                ("more", place & 1),
-                ("id", be32(b, 4)?),
+                ("next", header.next().into()),
+                // All but the lowest three bits, in bytes as they stand.
+                ("offset", (place & extension::OFFSET).into()),
+                ("more", (place & extension::MORE).into()),
+                ("id", header.id().into()),
             ]);
         }
         Kind::Tcp => {
-            let flags = byte(13)?;
+            let header = tcp::Header::new_checked(b).ok()?;
+            let flags = u64::from(header.flags());
             numbers.extend([
-                ("seq", be32(b, 4)?),
-                ("ackno", be32(b, 8)?),
-                ("off", byte(12)? >> 4),
+                ("seq", header.sequence().into()),
+                ("ackno", header.acknowledgment().into()),
+                ("off", header.header_length() as u64 / 4),
             ]);
             numbers.extend(
                 FLAGS
@@ -142,20 +122,28 @@ fn numbers(kind: Kind, b: &[u8]) -> Option<Vec<(&'static str, u64)>> {
                     .enumerate()
                     .map(|(bit, word)| (*word, flags >> bit & 1)),
             );
-            let last = [
-                ("win", be16(b, 14)?),
-                ("urgent", be16(b, 18)?),
-                ("checksum", be16(b, 16)?),
-            ];
-            numbers.extend(last);
+            numbers.extend([
+                ("win", u64::from(header.window())),
+                ("urgent", header.urgent().into()),
+                ("checksum", header.checksum().into()),
+            ]);
         }
-        Kind::Udp => numbers.extend([("len", be16(b, 4)?), ("checksum", be16(b, 6)?)]),
-        Kind::Icmp | Kind::Icmp6 => numbers.extend([
-            ("type", byte(0)?),
-            ("code", byte(1)?),
-            ("rest", be32(b, 4)?),
-            ("checksum", be16(b, 2)?),
-        ]),
+        Kind::Udp => {
+            let header = udp::Header::new_checked(b).ok()?;
+            numbers.extend([
+                ("len", u64::from(header.length())),
+                ("checksum", header.checksum().into()),
+            ]);
+        }
+        Kind::Icmp | Kind::Icmp6 => {
+            let message = icmpv4::Message::new_checked(b).ok()?;
+            numbers.extend([
+                ("type", u64::from(message.kind())),
+                ("code", message.code().into()),
+                ("rest", message.rest().into()),
+                ("checksum", message.checksum().into()),
+            ]);
+        }
         Kind::Arp | Kind::Payload | Kind::Raw => {}
     }
     Some(numbers)
@@ -166,7 +154,8 @@ fn outline(kind: Kind, b: &[u8]) -> Option<(Layer, usize)> {
     let plain = |ends, length| Some((Layer::new(kind, ends, &[]), length));
     match kind {
         Kind::Eth => {
-            let (source, destination) = (mac(b, 6)?, mac(b, 0)?);
+            let frame = ethernet::Frame::new_checked(b).ok()?;
+            let (source, destination) = (frame.source(), frame.destination());
             let usual = source == DEFAULT_SOURCE && destination == DEFAULT_DESTINATION;
             plain(
                 if usual {
@@ -174,36 +163,48 @@ fn outline(kind: Kind, b: &[u8]) -> Option<(Layer, usize)> {
                 } else {
                     Ends::Mac(source, destination)
                 },
-                14,
+                ethernet::HEADER,
             )
         }
-        Kind::Vlan => plain(Ends::None, 4),
+        Kind::Vlan => plain(Ends::None, vlan::HEADER),
         Kind::Ip => {
-            let length = usize::from(b.first()? & 15) * 4;
-            let options = b.get(20..length)?;
-            Some((
-                Layer::new(kind, Ends::V4(v4(b, 12)?, v4(b, 16)?), options),
-                length,
-            ))
+            let header = ipv4::Header::new_checked(b).ok()?;
+            let ends = Ends::V4(header.source(), header.destination());
+            let layer = Layer::new(kind, ends, header.options());
+            Some((layer, header.header_length()))
         }
-        Kind::Ip6 => plain(Ends::V6(v6(b, 8)?, v6(b, 24)?), 40),
+        Kind::Ip6 => {
+            let header = ipv6::Header::new_checked(b).ok()?;
+            let ends = Ends::V6(header.source(), header.destination());
+            plain(ends, ipv6::HEADER)
+        }
         Kind::HopOpts | Kind::DstOpts | Kind::Routing => {
-            let length = (usize::from(*b.get(1)?) + 1) * 8;
-            Some((Layer::new(kind, Ends::None, b.get(2..length)?), length))
+            let header = extension::Header::new_checked(b).ok()?;
+            let layer = Layer::new(kind, Ends::None, header.body());
+            Some((layer, header.header_length()))
         }
-        Kind::Frag6 => plain(Ends::None, 8),
+        Kind::Frag6 => plain(Ends::None, extension::LEAST),
         Kind::Tcp => {
-            let ports = Ends::Ports(be16(b, 0)? as u16, be16(b, 2)? as u16);
-            let length = usize::from(b.get(12)? >> 4) * 4;
-            Some((Layer::new(kind, ports, b.get(20..length)?), length))
+            let header = tcp::Header::new_checked(b).ok()?;
+            let ends = Ends::Ports(header.source(), header.destination());
+            let layer = Layer::new(kind, ends, header.options());
+            Some((layer, header.header_length()))
         }
-        Kind::Udp => plain(Ends::Ports(be16(b, 0)? as u16, be16(b, 2)? as u16), 8),
-        Kind::Icmp | Kind::Icmp6 => plain(Ends::None, 8),
-        Kind::Arp => match be16(b, 6)? {
-            1 => plain(Ends::WhoHas(v4(b, 24)?, v4(b, 14)?), 28),
-            2 => plain(Ends::IsAt(v4(b, 14)?, mac(b, 8)?), 28),
-            _ => None,
-        },
+        Kind::Udp => {
+            let header = udp::Header::new_checked(b).ok()?;
+            let ends = Ends::Ports(header.source(), header.destination());
+            plain(ends, udp::HEADER)
+        }
+        Kind::Icmp | Kind::Icmp6 => plain(Ends::None, icmpv4::HEADER),
+        Kind::Arp => {
+            let message = arp::Message::new_checked(b).ok()?;
+            let ends = match message.operation() {
+                arp::REQUEST => Ends::WhoHas(message.target(), message.sender()),
+                arp::REPLY => Ends::IsAt(message.sender(), message.sender_hardware()),
+                _ => return None,
+            };
+            plain(ends, arp::MESSAGE)
+        }
         Kind::Payload | Kind::Raw => None,
     }
 }
@@ -217,11 +218,11 @@ fn carried(kind: Kind, numbers: &[(&'static str, u64)]) -> Option<Kind> {
             .map(|(_, value)| *value)
     };
     match kind {
-        Kind::Eth | Kind::Vlan => match get("type")? {
-            kind if is_tag(kind) => Some(Kind::Vlan),
-            0x0800 => Some(Kind::Ip),
-            0x86dd => Some(Kind::Ip6),
-            0x0806 => Some(Kind::Arp),
+        Kind::Eth | Kind::Vlan => match u16::try_from(get("type")?).ok()? {
+            kind if ethernet::is_tag(kind) => Some(Kind::Vlan),
+            ethernet::IPV4 => Some(Kind::Ip),
+            ethernet::IPV6 => Some(Kind::Ip6),
+            ethernet::ARP => Some(Kind::Arp),
             _ => None,
         },
         // A later fragment begins in the middle of something.
@@ -231,26 +232,22 @@ fn carried(kind: Kind, numbers: &[(&'static str, u64)]) -> Option<Kind> {
         Kind::Ip6 | Kind::HopOpts | Kind::DstOpts | Kind::Routing | Kind::Frag6 => {
             protocol(get("next")?, true)
         }
-        Kind::Icmp => matches!(get("type")?, 3 | 4 | 5 | 11 | 12).then_some(Kind::Ip),
-        Kind::Icmp6 => matches!(get("type")?, 1..=4).then_some(Kind::Ip6),
+        Kind::Icmp => icmpv4::is_error(get("type")? as u8).then_some(Kind::Ip),
+        Kind::Icmp6 => icmpv6::is_error(get("type")? as u8).then_some(Kind::Ip6),
         Kind::Tcp | Kind::Udp | Kind::Arp | Kind::Payload | Kind::Raw => None,
     }
 }
 
 fn protocol(number: u64, v6: bool) -> Option<Kind> {
-    match number {
-        1 => Some(Kind::Icmp),
-        4 => Some(Kind::Ip),
-        6 => Some(Kind::Tcp),
-        17 => Some(Kind::Udp),
-        41 => Some(Kind::Ip6),
-        58 => Some(Kind::Icmp6),
-        0 if v6 => Some(Kind::HopOpts),
-        43 if v6 => Some(Kind::Routing),
-        44 if v6 => Some(Kind::Frag6),
-        60 if v6 => Some(Kind::DstOpts),
-        _ => None,
-    }
+    let all = NUMBERS
+        .iter()
+        .find(|(known, _)| u64::from(*known) == number);
+    all.map(|(_, kind)| *kind).filter(|kind| {
+        v6 || !matches!(
+            kind,
+            Kind::HopOpts | Kind::Routing | Kind::Frag6 | Kind::DstOpts
+        )
+    })
 }
 
 /// Layers that give exactly `bytes`, the outermost of this kind; none where no words can say it.
@@ -269,7 +266,7 @@ fn layer(kind: Kind, bytes: &[u8], around: Around, depth: usize) -> Option<Vec<L
         if let Some(tag) = inner.first_mut().filter(|inner| inner.kind == Kind::Vlan) {
             let kind = found
                 .iter()
-                .find(|(word, value)| *word == "type" && *value != 0x8100);
+                .find(|(word, value)| *word == "type" && *value != u64::from(ethernet::VLAN));
             tag.numbers.extend(kind.map(|(_, value)| ("tpid", *value)));
         }
         layers.append(&mut inner);

@@ -1,7 +1,10 @@
 //! From layers to bytes: lengths, protocol numbers and checksums.
 
+use millrace_wire::checksum::{Sum, nonzero};
+use millrace_wire::protocol::{checksum_at, covers_addresses};
+use millrace_wire::{arp, ethernet, ipv4, protocol as number};
+
 use super::layer::{Ends, Kind, Layer};
-use crate::checksum::Sum;
 
 /// What a layer needs to know of those around it.
 #[derive(Clone, Copy)]
@@ -54,12 +57,10 @@ impl Around {
 pub(super) const DEFAULT_SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub(super) const DEFAULT_DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
-/// The Ethernet type of what has none: for local experiments (IEEE 802, 88-B5).
-const EXPERIMENTAL_TYPE: u64 = 0x88b5;
 /// The protocol of what has none: for experiments (RFC 3692).
 const EXPERIMENTAL_PROTOCOL: u64 = 253;
-/// Nothing follows (RFC 8200, 4.7).
-const NO_NEXT_HEADER: u64 = 59;
+/// Nothing follows.
+const NO_NEXT_HEADER: u64 = number::NONE as u64;
 
 /// The bytes of layers, outermost first; the position of a layer that is too long for its length
 /// field otherwise.
@@ -175,18 +176,17 @@ fn header(layer: &Layer, next: Option<&Layer>, content: usize, around: Around) -
             b.extend(&layer.bytes);
         }
         (Kind::Arp, ends) => {
-            // Ethernet, IPv4, 6-byte and 4-byte addresses (RFC 826).
-            b.extend([0, 1, 8, 0, 6, 4]);
+            b.extend(arp::BEGINNING);
             match ends {
                 Ends::WhoHas(target, sender) => {
-                    b.extend([0, 1]);
+                    b.extend(arp::REQUEST.to_be_bytes());
                     b.extend(around.source_mac);
                     b.extend(sender.octets());
                     b.extend([0; 6]);
                     b.extend(target.octets());
                 }
                 Ends::IsAt(sender, mac) => {
-                    b.extend([0, 2]);
+                    b.extend(arp::REPLY.to_be_bytes());
                     b.extend(mac);
                     b.extend(sender.octets());
                     b.extend(around.destination_mac);
@@ -212,50 +212,70 @@ fn fits(length: usize) -> Option<u64> {
 /// Puts a layer's checksum in its place, given or computed over header and content.
 fn seal(layer: &Layer, bytes: &mut [u8], header: usize, around: Around) {
     let length = bytes.len();
-    let (at, sum) = match layer.kind {
-        Kind::Ip => (10, Sum::default().bytes(bytes.get(..header).unwrap_or(&[]))),
-        Kind::Tcp => (16, around.pseudo(6, length).bytes(bytes)),
-        Kind::Udp => (6, around.pseudo(17, length).bytes(bytes)),
-        Kind::Icmp => (2, Sum::default().bytes(bytes)),
-        Kind::Icmp6 => (2, around.pseudo(58, length).bytes(bytes)),
-        _ => return,
+    let (at, sum) = match number_of(layer.kind) {
+        _ if layer.kind == Kind::Ip => {
+            let header = bytes.get(..header).unwrap_or(&[]);
+            (ipv4::CHECKSUM, Sum::default().bytes(header))
+        }
+        Some(protocol) => {
+            let Some(at) = checksum_at(protocol) else {
+                return;
+            };
+            let sum = if covers_addresses(protocol) {
+                around.pseudo(protocol, length)
+            } else {
+                Sum::default()
+            };
+            (at, sum.bytes(bytes))
+        }
+        None => return,
     };
-    let computed = match sum.checksum() {
-        // UDP's zero says that there is no checksum (RFC 768); the other zero stands for it.
-        0 if layer.kind == Kind::Udp => 0xffff,
-        checksum => u64::from(checksum),
+    let computed = match layer.kind {
+        Kind::Udp => nonzero(sum.checksum()),
+        _ => sum.checksum(),
     };
-    if let Some(place) = bytes.get_mut(at..at + 2) {
-        place.copy_from_slice(&be16(layer.or("checksum", computed)));
-    }
+    millrace_wire::put(bytes, at, layer.or("checksum", u64::from(computed)) as u16);
 }
 
 fn ethernet_type(next: Option<&Layer>) -> u64 {
-    match next {
+    let kind = match next {
         Some(layer) => match layer.kind {
-            Kind::Vlan => layer.or("tpid", 0x8100),
-            Kind::Ip => 0x0800,
-            Kind::Ip6 => 0x86dd,
-            Kind::Arp => 0x0806,
-            _ => EXPERIMENTAL_TYPE,
+            Kind::Vlan => return layer.or("tpid", u64::from(ethernet::VLAN)),
+            Kind::Ip => ethernet::IPV4,
+            Kind::Ip6 => ethernet::IPV6,
+            Kind::Arp => ethernet::ARP,
+            _ => ethernet::EXPERIMENTAL,
         },
-        None => EXPERIMENTAL_TYPE,
-    }
+        None => ethernet::EXPERIMENTAL,
+    };
+    u64::from(kind)
 }
 
+/// The number of a layer over IP.
+pub(super) fn number_of(kind: Kind) -> Option<u8> {
+    NUMBERS
+        .iter()
+        .find(|(_, of)| *of == kind)
+        .map(|(number, _)| *number)
+}
+
+/// Layers over IP and their numbers. The last four are of IPv6 only.
+pub(super) const NUMBERS: [(u8, Kind); 10] = [
+    (number::ICMP, Kind::Icmp),
+    (number::IPV4, Kind::Ip),
+    (number::TCP, Kind::Tcp),
+    (number::UDP, Kind::Udp),
+    (number::IPV6, Kind::Ip6),
+    (number::ICMPV6, Kind::Icmp6),
+    (number::HOP_BY_HOP, Kind::HopOpts),
+    (number::ROUTING, Kind::Routing),
+    (number::FRAGMENT, Kind::Frag6),
+    (number::DESTINATION, Kind::DstOpts),
+];
+
 fn protocol(next: Option<&Layer>, nothing: u64) -> u64 {
-    match next.map(|layer| layer.kind) {
+    match next {
         None => nothing,
-        Some(Kind::HopOpts) => 0,
-        Some(Kind::Icmp) => 1,
-        Some(Kind::Ip) => 4,
-        Some(Kind::Tcp) => 6,
-        Some(Kind::Udp) => 17,
-        Some(Kind::Ip6) => 41,
-        Some(Kind::Routing) => 43,
-        Some(Kind::Frag6) => 44,
-        Some(Kind::Icmp6) => 58,
-        Some(Kind::DstOpts) => 60,
-        Some(_) => EXPERIMENTAL_PROTOCOL,
+        Some(layer) => number_of(layer.kind).map_or(EXPERIMENTAL_PROTOCOL, u64::from),
     }
 }

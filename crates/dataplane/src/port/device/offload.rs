@@ -5,7 +5,7 @@
 //! function that updates it incrementally (RFC 1624), or a receiver that verifies it, would be
 //! wrong. What a port lends must be as on a wire, so such checksums are finished on the way in.
 
-use millrace_traffic::checksum::Sum;
+use millrace_wire::checksum::Sum;
 
 /// What a packet socket says of a packet: `struct virtio_net_hdr` (linux/virtio_net.h), in the
 /// machine's byte order.

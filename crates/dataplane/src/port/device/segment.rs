@@ -6,7 +6,7 @@
 //! with lengths, identification, sequence number, flags and checksums of its own (RFC 9293, 3.1;
 //! RFC 6864 for the identification).
 
-use millrace_traffic::checksum::Sum;
+use millrace_wire::checksum::Sum;
 
 use super::offload::{Header, Transport, store, transport};
 
