@@ -14,8 +14,6 @@ pub use bpf::{Like, Link, Mode, SocketMap, XdpProgram};
 pub use interface::{Interface, Promiscuous, SHORTEST, bring_up, is_up, request, set_mtu};
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
-#[cfg(feature = "dpdk")]
-pub use offload::{network, word};
 pub use segment::Segments;
 pub use socket::{Socket, busy, ok};
 pub use watch::Watch;

@@ -6,6 +6,10 @@
 //! wrong. What a port lends must be as on a wire, so such checksums are finished on the way in.
 
 use millrace_wire::checksum::Sum;
+use millrace_wire::protocol::{TCP, UDP, checksum_at};
+use millrace_wire::{Fragment, Ip, Rule, Upper, walk, word};
+
+pub use millrace_wire::checksum::finish;
 
 /// What a packet socket says of a packet: `struct virtio_net_hdr` (linux/virtio_net.h), in the
 /// machine's byte order.
@@ -34,114 +38,36 @@ impl Header {
     }
 }
 
-/// Finishes a checksum: the field at `start + offset` holds the sum of the pseudo header, and the
-/// checksum is over everything from `start`. False when the place is outside the packet.
-pub fn finish(frame: &mut [u8], start: usize, offset: usize) -> bool {
-    let Some(place) = start.checked_add(offset).filter(|p| p + 2 <= frame.len()) else {
-        return false;
-    };
-    let Some(over) = frame.get(start..) else {
-        return false;
-    };
-    // The field itself is part of the sum, which is how the pseudo header gets in.
-    store(frame, place, Sum::default().bytes(over).checksum())
-}
-
-/// Stores a checksum; one that comes out as zero becomes 0xffff, its other representation, because
-/// zero says "none" in UDP (RFC 768).
-pub(super) fn store(frame: &mut [u8], place: usize, checksum: u16) -> bool {
-    let checksum = if checksum == 0 { 0xffff } else { checksum };
-    match frame.get_mut(place..).and_then(|f| f.first_chunk_mut()) {
-        Some(field) => {
-            *field = checksum.to_be_bytes();
-            true
-        }
-        None => false,
-    }
-}
-
 /// Where the transport header of a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
-    /// where the network header begins
-    pub network: usize,
-    /// where the transport header begins
-    pub start: usize,
-    /// where its packet ends, by the network header
-    pub end: usize,
-    /// the protocol: 6 or 17
-    pub protocol: u8,
-    /// IPv6
-    pub six: bool,
+    /// its header of IP
+    pub ip: Ip,
+    /// the transport header
+    pub upper: Upper,
+    /// where its checksum is stored
+    pub place: usize,
 }
 
-/// A 16-bit number of the wire.
-pub fn word(frame: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?))
-}
-
-/// Where the network header begins behind Ethernet and at most two VLAN tags, and its EtherType.
-#[must_use]
-pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
-    let mut network = 14;
-    let mut kind = word(frame, 12)?;
-    while matches!(kind, 0x8100 | 0x88a8) && network < 22 {
-        kind = word(frame, network + 2)?;
-        network += 4;
-    }
-    Some((network, kind))
-}
-
-/// Finds TCP or UDP behind Ethernet, VLAN tags and IPv4 or IPv6 without extension headers; none for
-/// anything else, fragments among it.
+/// Finds TCP or UDP behind Ethernet, at most two VLAN tags and IPv4 or IPv6 without extension headers; none for
+/// anything else, fragments among it, and where there is not a byte of it.
 #[must_use]
 pub fn transport(frame: &[u8]) -> Option<Transport> {
-    let (network, kind) = network(frame)?;
-    let found = match kind {
-        0x0800 => {
-            let header = usize::from(frame.get(network)? & 15) * 4;
-            let total = usize::from(word(frame, network + 2)?);
-            // Bits of more fragments, and the offset.
-            if word(frame, network + 6)? & 0x3fff != 0 || header < 20 || total < header {
-                return None;
-            }
-            Transport {
-                network,
-                start: network + header,
-                end: network + total,
-                protocol: *frame.get(network + 9)?,
-                six: false,
-            }
-        }
-        0x86dd => Transport {
-            network,
-            start: network + 40,
-            end: network + 40 + usize::from(word(frame, network + 4)?),
-            protocol: *frame.get(network + 6)?,
-            six: true,
-        },
+    let whole = |ip: &Ip| ip.fragment == Fragment::Whole && ip.extensions == 0;
+    let ip = walk(frame, Rule::DEVICE).ip.filter(whole)?;
+    let upper = ip.upper.filter(|upper| upper.at < ip.end)?;
+    let place = match upper.protocol {
+        TCP | UDP => upper.at + checksum_at(upper.protocol)?,
         _ => return None,
     };
-    let fits = found.start < found.end && found.end <= frame.len();
-    (fits && matches!(found.protocol, 6 | 17)).then_some(found)
+    Some(Transport { ip, upper, place })
 }
 
 impl Transport {
     /// The sum of the pseudo header for an upper-layer packet of this many bytes.
     #[must_use]
-    pub fn pseudo(&self, frame: &[u8], length: u32) -> Sum {
-        let (at, bytes) = if self.six { (8, 16) } else { (12, 4) };
-        let address = |i: usize| {
-            let from = self.network + at + i * bytes;
-            frame.get(from..from + bytes).unwrap_or_default()
-        };
-        Sum::default().pseudo(address(0), address(1), self.protocol, length)
-    }
-
-    /// Where the checksum is stored.
-    #[must_use]
-    pub fn place(&self) -> usize {
-        self.start + if self.protocol == 6 { 16 } else { 6 }
+    pub fn pseudo(&self, frame: &[u8], bytes: u32) -> Sum {
+        self.ip.pseudo(frame, self.upper.protocol, bytes)
     }
 }
 
@@ -152,9 +78,33 @@ impl Transport {
 #[must_use]
 pub fn looks_unfinished(frame: &[u8]) -> Option<(usize, usize)> {
     let found = transport(frame)?;
-    let place = found.place();
-    let stored = u16::from_be_bytes(*frame.get(place..)?.first_chunk()?);
-    let length = (found.end - found.start) as u32;
-    let pseudo = found.pseudo(frame, length).folded();
-    (stored == pseudo).then_some((found.start, place - found.start))
+    let stored = word(frame, found.place)?;
+    let bytes = (found.ip.end - found.upper.at) as u32;
+    let pseudo = found.pseudo(frame, bytes).folded();
+    (stored == pseudo).then_some((found.upper.at, found.place - found.upper.at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{looks_unfinished, transport};
+
+    /// UDP over IPv4 whose checksum is left to a device.
+    fn unfinished() -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([
+            8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
+        // The sum of the pseudo header: the addresses, the protocol and eight bytes.
+        frame.extend([0, 1, 0, 2, 0, 8, 0x14, 0x1c]);
+        frame
+    }
+
+    /// The version in the header counts, not the EtherType alone: whose version is another one is not finished.
+    #[test]
+    fn of_a_header_of_another_version_nothing_is_finished() {
+        let mut frame = unfinished();
+        assert_eq!(looks_unfinished(&frame), Some((34, 6)));
+        frame[14] = 0x65;
+        assert_eq!((transport(&frame), looks_unfinished(&frame)), (None, None));
+    }
 }

@@ -6,19 +6,17 @@
 //! with lengths, identification, sequence number, flags and checksums of its own (RFC 9293, 3.1;
 //! RFC 6864 for the identification).
 
-use millrace_wire::checksum::Sum;
+use millrace_wire::checksum::nonzero;
+use millrace_wire::tcp::{CWR, FIN, PSH};
+use millrace_wire::{Version, ipv4, ipv6, protocol, put, tcp, udp};
 
-use super::offload::{Header, Transport, store, transport};
+use super::offload::{Header, Transport, transport};
 
 /// VIRTIO_NET_HDR_GSO_TCPV4, _TCPV6, _UDP_L4 (linux/virtio_net.h), without the ECN bit.
 const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const UDP: u8 = 5;
 const ECN: u8 = 0x80;
-
-const FIN: u8 = 0x01;
-const PSH: u8 = 0x08;
-const CWR: u8 = 0x80;
 
 /// How a large packet is cut. Each segment is a function of its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,17 +35,22 @@ impl Segments {
     #[must_use]
     pub fn of(frame: &[u8], header: &Header) -> Option<Self> {
         let transport = transport(frame)?;
-        let fixed = match (header.gso_type & !ECN, transport.protocol, transport.six) {
-            (TCP4, 6, false) | (TCP6, 6, true) => {
-                usize::from(frame.get(transport.start + 12)? >> 4) * 4
+        let start = transport.upper.at;
+        let six = transport.ip.version == Version::V6;
+        let fixed = match (header.gso_type & !ECN, transport.upper.protocol, six) {
+            (TCP4, protocol::TCP, false) | (TCP6, protocol::TCP, true) => {
+                let header = frame
+                    .get(start..)
+                    .and_then(|h| tcp::Header::new_checked(h).ok());
+                header?.header_length()
             }
-            (UDP, 17, _) => 8,
+            (UDP, protocol::UDP, _) => udp::HEADER,
             _ => return None,
         };
-        let headers = transport.start + fixed;
+        let headers = start + fixed;
         let size = usize::from(header.gso_size);
-        let payload = transport.end.checked_sub(headers)?;
-        if size == 0 || fixed < 8 {
+        let payload = transport.ip.end.checked_sub(headers)?;
+        if size == 0 {
             return None;
         }
         Some(Self {
@@ -62,7 +65,7 @@ impl Segments {
     #[must_use]
     pub fn length(&self, index: usize) -> usize {
         let from = self.headers + index * self.size;
-        self.headers + self.size.min(self.transport.end.saturating_sub(from))
+        self.headers + self.size.min(self.transport.ip.end.saturating_sub(from))
     }
 
     /// Writes segment `index` into `to`, which has room for [`Segments::length`] bytes, and says how
@@ -75,50 +78,53 @@ impl Segments {
             .copy_from_slice(frame.get(..self.headers)?);
         to.get_mut(self.headers..length)?.copy_from_slice(payload);
         let to = to.get_mut(..length)?;
-        let t = &self.transport;
-        if t.six {
-            put(to, t.network + 4, (length - t.network - 40) as u16)?;
-        } else {
-            put(to, t.network + 2, (length - t.network) as u16)?;
-            let id = get(to, t.network + 4)?;
-            put(to, t.network + 4, id.wrapping_add(index as u16))?;
-            put(to, t.network + 10, 0)?;
-            let sum = Sum::default().bytes(to.get(t.network..t.start)?).checksum();
-            put(to, t.network + 10, sum)?;
+        let (ip, upper) = (&self.transport.ip, self.transport.upper);
+        let packet = to.get_mut(ip.at..)?;
+        let bytes = packet.len() as u16;
+        match ip.version {
+            Version::V4 => {
+                let mut header = ipv4::Header::new_checked(packet).ok()?;
+                header.set_total_length(bytes);
+                header.set_id(header.id().wrapping_add(index as u16));
+                header.fill_checksum();
+            }
+            Version::V6 => {
+                let mut header = ipv6::Header::new_checked(packet).ok()?;
+                header.set_payload_length(bytes - ipv6::HEADER as u16);
+            }
         }
-        if t.protocol == 6 {
-            let sequence = to.get_mut(t.start + 4..)?.first_chunk_mut::<4>()?;
-            let first = u32::from_be_bytes(*sequence);
-            *sequence = first.wrapping_add((index * self.size) as u32).to_be_bytes();
-            let flags = to.get_mut(t.start + 13)?;
+        let message = to.get_mut(upper.at..)?;
+        let bytes = message.len();
+        if upper.protocol == protocol::TCP {
+            let mut header = tcp::Header::new_checked(message).ok()?;
+            let first = header.sequence();
+            header.set_sequence(first.wrapping_add((index * self.size) as u32));
+            let mut flags = header.flags();
             if index + 1 < self.count {
-                *flags &= !(FIN | PSH);
+                flags &= !(FIN | PSH);
             }
             if index > 0 {
-                *flags &= !CWR;
+                flags &= !CWR;
             }
+            header.set_flags(flags);
         } else {
-            put(to, t.start + 4, (length - t.start) as u16)?;
+            udp::Header::new_checked(message)
+                .ok()?
+                .set_length(bytes as u16);
         }
-        put(to, t.place(), 0)?;
-        let pseudo = t.pseudo(to, (length - t.start) as u32);
-        let sum = pseudo.bytes(to.get(t.start..)?).checksum();
-        store(to, t.place(), sum).then_some(length)
+        let place = self.transport.place;
+        put(to, place, 0);
+        let pseudo = self.transport.pseudo(to, bytes as u32);
+        let sum = pseudo.bytes(to.get(upper.at..)?).checksum();
+        put(to, place, nonzero(sum)).then_some(length)
     }
-}
-
-fn get(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn put(bytes: &mut [u8], at: usize, value: u16) -> Option<()> {
-    *bytes.get_mut(at..)?.first_chunk_mut()? = value.to_be_bytes();
-    Some(())
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use millrace_wire::checksum::Sum;
+
     use super::*;
     use crate::port::device::{finish, looks_unfinished};
 
@@ -153,7 +159,7 @@ mod tests {
         p.extend((0..payload).map(|i| i as u8));
         let t = transport_of(&p);
         let pseudo = t.pseudo(&p, (p.len() - start) as u32).folded();
-        put(&mut p, t.place(), pseudo).unwrap();
+        assert!(put(&mut p, t.place, pseudo));
         p
     }
 
@@ -163,8 +169,11 @@ mod tests {
 
     fn right(p: &[u8]) -> bool {
         let t = transport_of(p);
-        let network = t.six || Sum::default().bytes(&p[t.network..t.start]).folded() == 0xffff;
-        let sum = t.pseudo(p, (p.len() - t.start) as u32).bytes(&p[t.start..]);
+        let network = (t.ip.version == Version::V6)
+            || Sum::default().bytes(&p[t.ip.at..t.upper.at]).folded() == 0xffff;
+        let sum = t
+            .pseudo(p, (p.len() - t.upper.at) as u32)
+            .bytes(&p[t.upper.at..]);
         network && sum.folded() == 0xffff
     }
 
@@ -176,8 +185,8 @@ mod tests {
             assert!(finish(&mut p, start, offset));
             let t = transport_of(&p);
             let sum = t
-                .pseudo(&p, (p.len() - t.start) as u32)
-                .bytes(&p[t.start..]);
+                .pseudo(&p, (p.len() - t.upper.at) as u32)
+                .bytes(&p[t.upper.at..]);
             assert_eq!(sum.folded(), 0xffff, "{six} {protocol}");
             assert_eq!(looks_unfinished(&p), None);
         }
@@ -204,11 +213,11 @@ mod tests {
                 assert!(right(&to), "{six} {protocol} {index}");
                 if protocol == 6 {
                     let t = transport_of(&to);
-                    let sequence = u32::from_be_bytes(*to[t.start + 4..].first_chunk().unwrap());
+                    let sequence = u32::from_be_bytes(*to[t.upper.at + 4..].first_chunk().unwrap());
                     let expected = 0xffff_fff0_u32.wrapping_add(1400 * index as u32);
                     assert_eq!(sequence, expected);
                     let last = index == 2;
-                    let flags = to[t.start + 13];
+                    let flags = to[t.upper.at + 13];
                     assert_eq!(flags & (FIN | PSH) != 0, last);
                     assert_eq!(flags & CWR != 0, index == 0);
                 }

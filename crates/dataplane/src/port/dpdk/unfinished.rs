@@ -1,7 +1,9 @@
 //! Frames of local senders, which leave work to the device, as they would be on a wire.
 
+use millrace_wire::Rule;
+
 use super::raw;
-use crate::port::device::{finish, looks_unfinished, network, word};
+use crate::port::device::{finish, looks_unfinished};
 
 /// Makes a frame of a local sender what it would be on a wire: finishes its checksum. False when it cannot
 /// be: the sender left it to the device to cut, and the driver has cut it short instead.
@@ -20,13 +22,8 @@ pub fn present(frame: &raw::Frame) -> bool {
 
 /// Whether a frame ends before its IP packet does; none when it is not IP.
 fn short(frame: &[u8]) -> Option<bool> {
-    let (network, kind) = network(frame)?;
-    let length = match kind {
-        0x0800 => usize::from(word(frame, network + 2)?),
-        0x86dd => 40 + usize::from(word(frame, network + 4)?),
-        _ => return None,
-    };
-    Some(network + length > frame.len())
+    let end = millrace_wire::announced(frame, millrace_wire::link(frame, Rule::DEVICE))?;
+    Some(end > frame.len())
 }
 
 #[cfg(test)]
