@@ -5,23 +5,9 @@
 //! This is looked at for the IPv4 header, and for TCP, UDP and ICMP with the addresses where these count, also of
 //! a packet that an ICMP error carries, as far as it is there.
 
-use crate::tuple::{network, word};
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP6: u8 = 58;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const DESTINATION: u8 = 60;
-/// Extension headers that are stepped over.
-const MAX_EXTENSIONS: usize = 16;
-/// Bytes of an ICMP header before the packet that an error carries.
-const ICMP_HEADER: usize = 8;
+use millrace_wire::checksum::Sum;
+use millrace_wire::protocol::{UDP, checksum_at, covers_addresses};
+use millrace_wire::{Fragment, Ip, Rule, Version, ipv4, walk, word};
 
 /// A checksum: where it stands, and which bytes it is of.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,16 +21,12 @@ pub struct Checksum {
 
 impl Checksum {
     /// The sum of all that it covers, itself included; the two representations of zero are one.
-    fn sum(&self, frame: &[u8]) -> u64 {
+    fn sum(&self, frame: &[u8]) -> u16 {
         let parts = self.covered.iter().filter_map(|r| {
             let end = r.end.min(frame.len());
             frame.get(r.start.min(end)..end)
         });
-        let words = parts.flat_map(|bytes| bytes.chunks(2));
-        let sum: u64 = words
-            .map(|w| u64::from(w[0]) << 8 | w.get(1).map_or(0, |b| u64::from(*b)))
-            .sum();
-        sum % 0xffff
+        parts.fold(Sum::default(), Sum::bytes).residue()
     }
 
     /// Whether it is as right in one packet as in the other. One that is not there is not there in both: a sum that
@@ -64,82 +46,46 @@ impl Checksum {
 #[must_use]
 pub fn checksums(frame: &[u8]) -> Vec<Checksum> {
     let mut found = Vec::new();
-    if let Some((at, kind)) = network(frame) {
-        packet(frame, at, kind, true, &mut found);
+    let layers = walk(frame, Rule::WRITTEN);
+    let inner = layers.inner(frame, Rule::WRITTEN);
+    for ip in [Some(layers), inner]
+        .into_iter()
+        .flatten()
+        .filter_map(|l| l.ip)
+    {
+        of_packet(frame, &ip, &mut found);
     }
     found
 }
 
-fn packet(frame: &[u8], at: usize, kind: u16, outer: bool, found: &mut Vec<Checksum>) {
-    let Some(first) = frame.get(at) else {
-        return;
-    };
-    let (protocol, addresses, transport) = match (kind, first >> 4) {
-        (IPV4, 4) => {
-            let length = usize::from(first & 15) * 4;
-            let (Some(protocol), Some(piece)) = (frame.get(at + 9), word(frame, at + 6)) else {
-                return;
-            };
-            let header = at..at + length;
-            found.push(Checksum {
-                at: at + 10,
-                covered: vec![header],
-                optional: false,
-            });
-            if length < 20 || piece & 0x1fff != 0 {
-                return;
-            }
-            (*protocol, at + 12..at + 20, at + length)
-        }
-        (IPV6, 6) => match behind(frame, at) {
-            Some((next, transport)) => (next, at + 8..at + 40, transport),
-            None => return,
-        },
-        _ => return,
-    };
-    let message = transport..frame.len();
-    let sum = match protocol {
-        TCP => (transport + 16, vec![addresses, message]),
-        UDP => (transport + 6, vec![addresses, message]),
-        ICMP => (transport + 2, vec![message]),
-        ICMP6 => (transport + 2, vec![addresses, message]),
-        _ => return,
-    };
-    // Of a packet that is carried, only what is there counts, and its checksum may not be.
-    if sum.0 + 2 <= frame.len() {
+fn of_packet(frame: &[u8], ip: &Ip, found: &mut Vec<Checksum>) {
+    if ip.version == Version::V4 {
+        let header = ip.at..ip.at + ip.header;
         found.push(Checksum {
-            at: sum.0,
-            covered: sum.1,
-            optional: protocol == UDP,
+            at: ip.at + ipv4::CHECKSUM,
+            covered: vec![header],
+            optional: false,
         });
     }
-    // RFC 792 and RFC 4443: errors carry the packet that they are about.
-    let inner = match (protocol, frame.get(transport)) {
-        (ICMP, Some(3 | 4 | 5 | 11 | 12)) => IPV4,
-        (ICMP6, Some(1..=4)) => IPV6,
-        _ => return,
+    let Some(upper) = ip.upper.filter(|_| ip.fragment != Fragment::Later) else {
+        return;
     };
-    if outer {
-        packet(frame, transport + ICMP_HEADER, inner, false, found);
+    let Some(place) = checksum_at(upper.protocol) else {
+        return;
+    };
+    let message = upper.at..frame.len();
+    // Of a packet that is carried, only what is there counts, and its checksum may not be.
+    if upper.at + place + 2 <= frame.len() {
+        found.push(Checksum {
+            at: upper.at + place,
+            covered: if covers_addresses(upper.protocol) {
+                vec![ip.addresses(), message]
+            } else {
+                vec![message]
+            },
+            optional: upper.protocol == UDP,
+        });
     }
-}
-
-/// The protocol behind a header of IPv6 and its extension headers (RFC 8200, section 4), and where it begins; none of a
-/// fragment that is not the first.
-fn behind(frame: &[u8], at: usize) -> Option<(u8, usize)> {
-    let (mut next, mut at) = (*frame.get(at + 6)?, at + 40);
-    for _ in 0..MAX_EXTENSIONS {
-        let length = match next {
-            HOP_BY_HOP | ROUTING | DESTINATION => 8 * (usize::from(*frame.get(at + 1)?) + 1),
-            FRAGMENT if word(frame, at + 2)? >> 3 != 0 => return None,
-            FRAGMENT => 8,
-            AUTHENTICATION => 4 * (usize::from(*frame.get(at + 1)?) + 2),
-            _ => return Some((next, at)),
-        };
-        next = *frame.get(at)?;
-        at += length;
-    }
-    None
 }
 
 #[cfg(test)]
@@ -195,5 +141,38 @@ mod tests {
                 assert!(sum.agrees(cut, cut));
             }
         }
+    }
+
+    /// Where a walk of its own said otherwise.
+    #[test]
+    fn odd_packets_have_the_checksums_that_the_walk_finds() {
+        let places = |frame: &[u8]| checksums(frame).iter().map(|s| s.at).collect::<Vec<_>>();
+        let udp = packet("eth / ip 10.0.0.1 > 192.0.2.1 / udp 1 > 2").unwrap();
+        assert_eq!(places(&udp), [24, 40]);
+        // More tags than four.
+        let mut tagged = udp[..12].to_vec();
+        tagged.extend([0x81, 0, 0, 7].repeat(5));
+        tagged.extend(&udp[12..]);
+        assert_eq!(places(&tagged), [44, 60]);
+        assert!(Places::of(&tagged).is_some());
+        // More extension headers than sixteen.
+        let chain = "dstopts / ".repeat(20);
+        let six = format!("eth / ip6 fd00::1 > fd00::2 / {chain} udp 1 > 2");
+        let at = 14 + 40 + 20 * 8 + 6;
+        assert_eq!(
+            places(&packet(&six.replace("dstopts / ", "dstopts 010400000000 / ")).unwrap()),
+            [at]
+        );
+        // A header that says less than 20 bytes, and one that is cut, is none.
+        let mut short = udp.clone();
+        short[14] = 0x44;
+        assert!(places(&short).is_empty());
+        assert!(places(&udp[..30]).is_empty());
+        // ICMP over IPv6 and ICMPv6 over IPv4 carry no packet.
+        let inner = "ip 10.0.0.1 > 192.0.2.1 / udp 1 > 2";
+        let crossed = format!("eth / ip6 fd00::1 > fd00::2 / icmp unreachable 3 / {inner}");
+        assert_eq!(places(&packet(&crossed).unwrap()), [56]);
+        let own = format!("eth / ip 10.0.0.9 > 10.0.0.1 / icmp unreachable 3 / {inner}");
+        assert_eq!(places(&packet(&own).unwrap()), [24, 36, 52, 68]);
     }
 }

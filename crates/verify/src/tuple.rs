@@ -5,13 +5,10 @@
 
 use std::ops::Range;
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-const MAX_TAGS: usize = 4;
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+use millrace_wire::checksum::{replace, replace_udp};
+use millrace_wire::protocol::{ICMP, TCP, UDP, checksum_at, covers_addresses};
+pub use millrace_wire::word;
+use millrace_wire::{Fragment, Ip, Rule, Version, icmpv4, ipv4, put, walk};
 
 /// The two ends of a flow, as bytes of a frame.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -61,26 +58,22 @@ pub struct Places {
     pseudo: bool,
 }
 
-/// A big-endian number of 16 bits.
-#[must_use]
-pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..)?.first_chunk::<2>()?;
-    Some(u16::from_be_bytes(*pair))
-}
-
-/// Where the network header begins, and what it is.
-#[must_use]
-pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
-    let mut at = 12;
-    for _ in 0..=MAX_TAGS {
-        let kind = word(frame, at)?;
-        at += 2;
-        if !VLAN.contains(&kind) {
-            return Some((at, kind));
+/// Where the ports of an upper layer are, and its checksum; none of what has none here. Of an echo (RFC 792) the
+/// identifier is both ports.
+fn upper(frame: &[u8], ip: &Ip) -> Option<(u8, (usize, usize), usize)> {
+    let upper = ip.upper?;
+    let ports = match (upper.protocol, ip.version) {
+        (TCP | UDP, _) => (upper.at, upper.at + 2),
+        (ICMP, Version::V4)
+            if matches!(frame.get(upper.at)?, &icmpv4::REPLY | &icmpv4::REQUEST) =>
+        {
+            let identifier = upper.at + icmpv4::IDENTIFIER;
+            (identifier, identifier)
         }
-        at += 2;
-    }
-    None
+        _ => return None,
+    };
+    let sum = upper.at + checksum_at(upper.protocol)?;
+    Some((upper.protocol, ports, sum))
 }
 
 impl Places {
@@ -119,40 +112,23 @@ impl Places {
     /// ports and checksum.
     #[must_use]
     pub fn of(frame: &[u8]) -> Option<Self> {
-        let (at, kind) = network(frame)?;
-        let first = *frame.get(at)?;
-        let (protocol, addresses, size, transport, header_sum) = match (kind, first >> 4) {
-            (IPV4, 4) => {
-                let length = usize::from(first & 15) * 4;
-                // Fragments, the first one too: those behind it have no ports.
-                if length < 20 || word(frame, at + 6)? & 0x3fff != 0 {
-                    return None;
-                }
-                (*frame.get(at + 9)?, at + 12, 4, at + length, Some(at + 10))
-            }
-            (IPV6, 6) => (*frame.get(at + 6)?, at + 8, 16, at + 40, None),
-            _ => return None,
-        };
-        let (ports, sum, pseudo) = match (protocol, header_sum.is_some()) {
-            (TCP, _) => ((transport, transport + 2), transport + 16, true),
-            (UDP, _) => ((transport, transport + 2), transport + 6, true),
-            // Echo request and reply (RFC 792).
-            (ICMP, true) if matches!(frame.get(transport)?, 0 | 8) => {
-                ((transport + 4, transport + 4), transport + 2, false)
-            }
-            _ => return None,
-        };
+        // Fragments, the first one too: those behind it have no ports.
+        let whole = |ip: &Ip| ip.fragment == Fragment::Whole && ip.extensions == 0;
+        let ip = walk(frame, Rule::WRITTEN).ip.filter(whole)?;
+        let (protocol, ports, sum) = upper(frame, &ip)?;
         word(frame, sum)?;
         word(frame, ports.1)?;
+        let addresses = ip.addresses();
+        let middle = addresses.start + addresses.len() / 2;
         Some(Self {
             protocol,
-            source: addresses..addresses + size,
-            destination: addresses + size..addresses + 2 * size,
+            source: addresses.start..middle,
+            destination: middle..addresses.end,
             source_port: ports.0,
             destination_port: ports.1,
-            header_sum,
+            header_sum: (ip.version == Version::V4).then_some(ip.at + ipv4::CHECKSUM),
             transport_sum: sum,
-            pseudo,
+            pseudo: covers_addresses(protocol),
         })
     }
 
@@ -199,7 +175,7 @@ impl Places {
         };
         put(frame, at, to);
         if let Some(header) = sums.0 {
-            mend(frame, header, from, to);
+            follow(frame, header, from, to);
         }
         if sums.1 {
             transport(frame, self.protocol, self.transport_sum, from, to);
@@ -211,13 +187,10 @@ impl Places {
 /// sum of zero is written as all ones (RFC 768).
 fn transport(frame: &mut [u8], protocol: u8, at: usize, from: u16, to: u16) {
     if protocol != UDP {
-        return mend(frame, at, from, to);
+        return follow(frame, at, from, to);
     }
-    if word(frame, at) != Some(0) {
-        mend(frame, at, from, to);
-        if word(frame, at) == Some(0) {
-            put(frame, at, 0xffff);
-        }
+    if let Some(sum) = word(frame, at) {
+        put(frame, at, replace_udp(sum, from, to));
     }
 }
 
@@ -236,30 +209,18 @@ impl Carried {
     /// Of a frame; none when it is no such error, or is cut short before the carried packet's ports.
     #[must_use]
     pub fn of(frame: &[u8]) -> Option<Self> {
-        let header = |at: usize| {
-            let first = *frame.get(at)?;
-            let length = usize::from(first & 15) * 4;
-            let whole = first >> 4 == 4 && length >= 20 && word(frame, at + 6)? & 0x1fff == 0;
-            whole.then_some((*frame.get(at + 9)?, at + length))
-        };
-        let (at, kind) = network(frame)?;
-        let (protocol, error) = header(at).filter(|_| kind == IPV4)?;
-        if protocol != ICMP || !matches!(frame.get(error)?, 3 | 4 | 5 | 11 | 12) {
+        let layers = walk(frame, Rule::WRITTEN);
+        let outer = layers.ip.filter(|ip| ip.version == Version::V4)?;
+        let ip = layers.inner(frame, Rule::WRITTEN)?.ip?;
+        if ip.fragment == Fragment::Later {
             return None;
         }
-        let at = error + 8;
-        let (protocol, message) = header(at)?;
-        let (port, sum) = match protocol {
-            TCP => (message, message + 16),
-            UDP => (message, message + 6),
-            ICMP if matches!(frame.get(message)?, 0 | 8) => (message + 4, message + 2),
-            _ => return None,
-        };
+        let (protocol, (port, _), sum) = upper(frame, &ip)?;
         word(frame, port)?;
         Some(Self {
-            error_sum: error + 2,
+            error_sum: outer.upper?.at + checksum_at(ICMP)?,
             protocol,
-            source: at + 12..at + 16,
+            source: ip.at + ipv4::SOURCE.start..ip.at + ipv4::SOURCE.end,
             source_port: port,
             transport_sum: sum,
         })
@@ -281,32 +242,21 @@ impl Carried {
             return;
         };
         put(frame, self.source_port, to);
-        mend(frame, self.error_sum, from, to);
+        follow(frame, self.error_sum, from, to);
         // TCP's checksum may lie beyond the end.
         if let Some(before) = word(frame, self.transport_sum) {
             transport(frame, self.protocol, self.transport_sum, from, to);
             let after = word(frame, self.transport_sum).unwrap_or(before);
-            mend(frame, self.error_sum, before, after);
+            follow(frame, self.error_sum, before, after);
         }
     }
 }
 
-fn put(frame: &mut [u8], at: usize, to: u16) {
-    if let Some(place) = frame.get_mut(at..at.saturating_add(2)) {
-        place.copy_from_slice(&to.to_be_bytes());
+/// A checksum follows a word that it covers.
+fn follow(frame: &mut [u8], at: usize, from: u16, to: u16) {
+    if let Some(sum) = word(frame, at) {
+        put(frame, at, replace(sum, from, to));
     }
-}
-
-/// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
-fn mend(frame: &mut [u8], at: usize, from: u16, to: u16) {
-    let Some(sum) = word(frame, at) else {
-        return;
-    };
-    let mut total = u32::from(!sum) + u32::from(!from) + u32::from(to);
-    while total > 0xffff {
-        total = (total & 0xffff) + (total >> 16);
-    }
-    put(frame, at, !(total as u16));
 }
 
 #[cfg(test)]
