@@ -1,6 +1,7 @@
 //! Packets to send one after another: those of the paths' assignments and of captures, as they are, answered,
 //! changed in a few bytes, cut, or sent again.
 
+use millrace_wire::{Rule, ethernet, ipv4, ipv6, link};
 use rand::{Rng, RngExt};
 
 use crate::trial::Trial;
@@ -15,9 +16,6 @@ const STEPS: &[(u64, u32)] = &[
     (70_000_000_000, 1),
     (400_000_000_000, 1),
 ];
-
-/// Where the network header stands behind no, one or two tags.
-const NETWORK: [usize; 3] = [14, 18, 22];
 
 /// Packets sent lately that may be sent again or answered.
 const LATELY: usize = 8;
@@ -145,26 +143,27 @@ impl<R: Rng> Packets<R> {
     }
 }
 
-/// Where the network header is, and whether it is IPv4's.
+/// Where the network header is, and whether it is IPv4's. Its lengths and sum are not looked at: packets are to be wrong
+/// now and then.
 fn network(frame: &[u8]) -> Option<(usize, bool)> {
-    NETWORK
-        .into_iter()
-        .find_map(|at| match frame.get(at - 2..at)? {
-            [8, 0] => Some((at, true)),
-            [0x86, 0xdd] => Some((at, false)),
-            _ => None,
-        })
+    let link = link(frame, Rule::PROGRAM);
+    match link.ethertype? {
+        ethernet::IPV4 => Some((link.at, true)),
+        ethernet::IPV6 => Some((link.at, false)),
+        _ => None,
+    }
 }
 
 /// Where source and destination address and the ports are: offset and length of each pair's first half.
 fn pairs(frame: &[u8]) -> Vec<(usize, usize)> {
     let mut all = vec![(0, 6)];
     if let Some((at, four)) = network(frame) {
-        let header = match (four, frame.get(at)) {
-            (true, Some(first)) => usize::from(first & 15) * 4,
-            _ => 40,
+        let (addresses, header) = match (four, frame.get(at)) {
+            (true, Some(first)) => (ipv4::SOURCE, ipv4::header_bytes(*first)),
+            (true, None) => (ipv4::SOURCE, ipv4::HEADER),
+            (false, _) => (ipv6::SOURCE, ipv6::HEADER),
         };
-        all.push(if four { (at + 12, 4) } else { (at + 8, 16) });
+        all.push((at + addresses.start, addresses.len()));
         all.push((at + header, 2));
     }
     all
@@ -207,21 +206,25 @@ pub(crate) fn checksum(frame: &mut [u8]) {
     let Some((at, true)) = network(frame) else {
         return;
     };
-    let length = frame.get(at).map_or(0, |first| usize::from(first & 15) * 4);
-    let Some(header) = frame.get_mut(at..at + length).filter(|h| h.len() >= 20) else {
-        return;
-    };
-    if let Some(sum) = header.get_mut(10..12) {
-        sum.fill(0);
+    let header = frame.get_mut(at..).map(ipv4::Header::new_checked);
+    if let Some(Ok(mut header)) = header {
+        header.fill_checksum();
     }
-    let words = header
-        .chunks(2)
-        .map(|w| w.iter().fold(0_u32, |n, b| n << 8 | u32::from(*b)));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    if let Some(slot) = header.get_mut(10..12) {
-        slot.copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{network, pairs};
+
+    /// A type of IP where it would be behind a tag is none if there is no tag.
+    #[test]
+    fn headers_are_behind_tags_only() {
+        let mut frame = vec![2; 60];
+        for (kind, found) in [([0x81, 0], Some((18, true))), ([0x12, 0x34], None)] {
+            frame.splice(12..14, kind);
+            frame.splice(16..18, [8, 0]);
+            assert_eq!(network(&frame), found);
+            assert_eq!(pairs(&frame).len(), if found.is_some() { 3 } else { 1 });
+        }
     }
 }
