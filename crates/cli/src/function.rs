@@ -13,6 +13,7 @@ use millrace_emit::toolchain::{self, ModuleOptions};
 use millrace_emit::{Built, Timings, alone, lock};
 use millrace_object::program::{Program, Role};
 use millrace_object::types::{EntryTypes, entry_types};
+use millrace_place::Placement;
 
 use crate::failure::Failure;
 use crate::progress::Stages;
@@ -60,17 +61,29 @@ pub struct Make {
     pub program: Option<String>,
     /// with the sanitizers
     pub sanitize: bool,
-    /// state objects by name that are one for all workers, under the lock
-    pub shared: Vec<String>,
+    /// how its objects live on several workers; none: on one
+    pub placement: Option<Arc<Placement>>,
     /// threads are switched where they touch those, at places that this seed chooses: for verification
     pub yields: Option<u64>,
-    /// allocators whose numbers come home, and over how many indexes of the indirection table
-    pub homes: Vec<(String, u32)>,
     /// what is left for the object; none: it begins with the making
     pub budget: Option<Budget>,
 }
 
 impl Make {
+    /// The same with other capacities of objects, by their names, in place of what `--capacity` says.
+    pub fn with_capacities(&self, capacities: &[(String, u64)]) -> Self {
+        let own = |text: &&String| {
+            let name = text.split_once('=').map_or("", |(name, _)| name);
+            !capacities.iter().any(|(n, _)| n == name)
+        };
+        let own = self.capacity.iter().filter(own).cloned();
+        let others = capacities.iter().map(|(name, n)| format!("{name}={n}"));
+        Self {
+            capacity: own.chain(others).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Whether anything is asked for.
     fn given(&self) -> bool {
         let lists = self.set.is_empty() && self.capacity.is_empty();
@@ -202,12 +215,11 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
         check: Options::within(make.budget.unwrap_or_else(budget::begin)),
         capacities: capacities(&make.capacity)?,
         program: make.program.clone(),
-        shared: make.shared.clone(),
+        placement: make.placement.clone(),
         test: make.yields.map(|seed| lock::Test {
             seed,
             dropped: false,
         }),
-        homes: make.homes.clone(),
     };
     let mut stages = Stages::new();
     let built = Cache::of_user().and_then(|cache| {

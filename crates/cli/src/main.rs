@@ -23,6 +23,7 @@ mod sanitize;
 mod screen;
 mod seed;
 mod serving;
+mod strategy;
 mod target;
 mod trouble;
 mod verb;

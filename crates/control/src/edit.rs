@@ -2,7 +2,8 @@
 
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
-use millrace_dataplane::share::{Share, Word, cleared};
+use millrace_dataplane::share::cleared;
+use millrace_place::{Held, Word};
 
 use crate::exposed::Exposed;
 use crate::protocol;
@@ -123,16 +124,16 @@ pub fn apply(
     for (at, change) in changes.iter().enumerate() {
         let (object, first) = (change.object(), instance.worker() == 0);
         let share = exposed.share(object);
-        if matches!(share, Share::Locked) && !first {
+        if share.held == Held::Locked && !first {
             continue;
         }
-        let cleared = match share {
-            Share::Merged { words, .. } if !first => Some(change.cleared(words)),
+        let cleared = match &share.held {
+            Held::Merged { words, .. } if !first => Some(change.cleared(words)),
             _ => None,
         };
         let change = cleared.as_ref().unwrap_or(change);
         // Elements of arrays are on all workers, set or not.
-        let divided = matches!(share, Share::Divided { .. }) && !exposed.indexed(object);
+        let divided = share.divided() && !exposed.indexed(object);
         if let (true, Change::Set { object, key, .. }) = (divided, change)
             && !instance.get(*object, key, now).is_ok_and(|v| v.is_some())
         {
@@ -163,9 +164,11 @@ pub fn apply(
 pub fn told(changes: &[Change], exposed: &Exposed) {
     for change in changes {
         let object = change.object();
-        let Share::Divided { before, .. } = exposed.share(object) else {
+        let share = exposed.share(object);
+        if !share.divided() {
             continue;
-        };
+        }
+        let before = &share.before;
         match change {
             Change::Set { key, value, .. } if exposed.indexed(object) => before.set(key, value),
             Change::Clear { .. } => before.clear(),

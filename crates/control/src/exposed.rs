@@ -1,6 +1,7 @@
 //! A function as it is seen from outside: its objects, and how their entries are written.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, ObjectInfo};
@@ -8,6 +9,7 @@ use millrace_dataplane::share::Share;
 use millrace_object::program::{Param, Program};
 use millrace_object::state::lpm_trie;
 use millrace_object::types::{EntryTypes, Type};
+use millrace_place::Held;
 use serde_json::{Value, json};
 
 use crate::nested;
@@ -31,6 +33,9 @@ pub struct Exposed {
     /// how each object stands on the workers, in the module's order
     pub shares: Vec<Share>,
 }
+
+/// The share of an object that there is not.
+static COPIED: LazyLock<Share> = LazyLock::new(Share::default);
 
 impl Exposed {
     /// A module, and the program that it was made from.
@@ -61,10 +66,13 @@ impl Exposed {
             types,
             programs,
             params,
-            shares: (0..module.objects().len())
-                .map(|o| match module.is_shared(o) {
-                    true => Share::Locked,
-                    false => Share::Copied,
+            shares: { module.objects().iter().enumerate() }
+                .map(|(o, info)| {
+                    let held = match module.is_shared(o) {
+                        true => Held::Locked,
+                        false => Held::Copied,
+                    };
+                    Share::new(held, info.capacity)
                 })
                 .collect(),
         }
@@ -91,7 +99,7 @@ impl Exposed {
     /// How an object stands on the workers.
     #[must_use]
     pub fn share(&self, object: usize) -> &Share {
-        self.shares.get(object).unwrap_or(&Share::Copied)
+        self.shares.get(object).unwrap_or(&COPIED)
     }
 
     /// Whether each worker has an element for every index of an object.
@@ -261,16 +269,17 @@ impl Exposed {
         let Ok(info) = self.info(object) else {
             return Value::Null;
         };
-        let whole = match self.share(object) {
-            Share::Divided { whole, .. } => Some(whole),
-            _ => None,
+        let share = self.share(object);
+        let whole = match share.divided() {
+            true => share.whole,
+            false => info.capacity,
         };
         let mut described = json!({
             "name": info.name,
             "kind": info.kind,
             "key_bytes": info.key_bytes,
             "value_bytes": info.value_bytes,
-            "capacity": whole.unwrap_or(&info.capacity),
+            "capacity": whole,
             "bytes": info.bytes,
             "entries": entries,
             "settable": self.takes_entries(object),
@@ -278,7 +287,7 @@ impl Exposed {
             "key": self.key_type(info).map(fields),
             "value": self.value_type(info).map(fields),
         });
-        if whole.is_some()
+        if share.divided()
             && !self.indexed(object)
             && let Some(members) = described.as_object_mut()
         {

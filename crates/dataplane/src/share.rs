@@ -8,45 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millrace_object::contract::Relaxed;
 use millrace_object::state::StateKind;
+use millrace_place::{Held, Placement, Word};
 
-use crate::module::{Instance, KeyValue};
+use crate::module::{Instance, KeyValue, Module};
 
-/// A number in a value that packets add to, in the machine's byte order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Word {
-    /// bytes from the value's start
-    pub offset: usize,
-    /// 1, 2, 4 or 8
-    pub bytes: usize,
-}
-
-/// How a state object stands on several workers.
+/// How a state object stands on several workers, and what its parts were when packets began.
 #[derive(Clone, Debug, Default)]
-pub enum Share {
-    /// each worker has a copy, and all are alike: packets write none of them
-    #[default]
-    Copied,
-    /// one for all workers, under the lock; the module tells which ([`crate::module::Module::is_shared`])
-    Locked,
-    /// each worker has one of its own, whose content means nothing to others: per-CPU scratch
-    Own {
-        /// packets store what they do not read again: who looks from outside sees what one worker's stored last
-        latest: bool,
-    },
-    /// each worker has the entries of the packets that it owns; all parts together are the object
-    Divided {
-        /// the declared capacity
-        whole: u64,
-        /// what elements held when packets began
-        before: Before,
-    },
-    /// each worker adds to numbers of its own, which together are the object's
-    Merged {
-        /// these numbers of each value
-        words: Arc<[Word]>,
-        /// as of `Own`, in the bytes beside the numbers
-        latest: bool,
-    },
+pub struct Share {
+    /// how it is held
+    pub held: Held,
+    /// the declared capacity
+    pub whole: u64,
+    /// what elements of a divided object held when packets began
+    pub before: Before,
 }
 
 /// Elements of an object addressed by an index, as they were when packets began: the same on all workers, so that an
@@ -85,28 +59,38 @@ impl Before {
 }
 
 impl Share {
-    /// An object of which each worker has a part.
+    /// Of an object that is held so, with this declared capacity.
     #[must_use]
-    pub fn divided(whole: u64) -> Self {
-        Self::Divided {
+    pub fn new(held: Held, whole: u64) -> Self {
+        Self {
+            held,
             whole,
             before: Before::default(),
         }
     }
 
-    /// An object whose numbers each worker adds to by itself.
+    /// Shares of a module's objects, in its order, under a placement.
     #[must_use]
-    pub fn merged(words: &[Word], latest: bool) -> Self {
-        Self::Merged {
-            words: words.into(),
-            latest,
-        }
+    pub fn of(placement: &Placement, module: &Module) -> Vec<Self> {
+        let objects = module.objects().iter();
+        objects
+            .map(|o| match placement.of(&o.name) {
+                Some(place) => Self::new(place.held.clone(), place.whole),
+                None => Self::new(Held::Copied, o.capacity),
+            })
+            .collect()
+    }
+
+    /// Whether each worker has entries of its own, which other workers have not.
+    #[must_use]
+    pub fn divided(&self) -> bool {
+        matches!(self.held, Held::Divided | Held::Alone)
     }
 
     /// Whether what other workers have counts as well as what the first one has.
     #[must_use]
     pub fn parted(&self) -> bool {
-        matches!(self, Self::Divided { .. } | Self::Merged { .. })
+        self.held.parted()
     }
 
     /// The value under a key, of what each worker that has the entry holds, in the workers' order; none where nobody
@@ -116,12 +100,12 @@ impl Share {
     /// one that is not as it was when packets began, and if there is none all are alike.
     #[must_use]
     pub fn value(&self, key: &[u8], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
-        match self {
-            Self::Divided { before, .. } if parts.len() > 1 => {
-                let changed = parts.iter().find(|value| before.differs(key, value));
-                changed.or(parts.first()).cloned()
+        match &self.held {
+            Held::Divided | Held::Alone if parts.len() > 1 => {
+                let changed = |value: &&Vec<u8>| self.before.differs(key, value);
+                parts.iter().find(changed).or(parts.first()).cloned()
             }
-            Self::Merged { words, .. } => sum(words, parts),
+            Held::Merged { words, .. } => sum(words, parts),
             _ => parts.first().cloned(),
         }
     }
@@ -203,8 +187,8 @@ pub fn begin(instance: &mut Instance, shares: &[Share], now: u64) {
                 .entries(object, usize::MAX, now)
                 .unwrap_or_default()
         };
-        match share {
-            Share::Merged { words, .. } if !first => {
+        match &share.held {
+            Held::Merged { words, .. } if !first => {
                 for (key, value) in entries() {
                     let begins = cleared(words, &value);
                     if begins != value {
@@ -212,9 +196,9 @@ pub fn begin(instance: &mut Instance, shares: &[Share], now: u64) {
                     }
                 }
             }
-            Share::Divided { before, .. } if first && indexed => {
+            Held::Divided | Held::Alone if first && indexed => {
                 for (key, value) in entries() {
-                    before.set(&key, &value);
+                    share.before.set(&key, &value);
                 }
             }
             _ => {}
@@ -244,7 +228,7 @@ impl Count {
     #[must_use]
     pub fn new(share: &Share, kind: &StateKind) -> Self {
         let every = share.parted() && !kind.has_all();
-        let several = every && matches!(share, Share::Merged { .. });
+        let several = every && matches!(share.held, Held::Merged { .. });
         Self {
             keys: several.then(HashSet::new),
             sum: Some(0),
@@ -343,12 +327,12 @@ impl Latest {
     /// Of an object of this kind that stands so, before any worker was asked.
     #[must_use]
     pub fn new(share: &Share, kind: &StateKind) -> Self {
-        let words = match share {
-            Share::Merged {
+        let words = match &share.held {
+            Held::Merged {
                 words,
                 latest: true,
             } => Some(words.clone()),
-            Share::Own { latest: true } => Some([].into()),
+            Held::Own { latest: true } => Some([].into()),
             _ => None,
         };
         Self {
@@ -403,6 +387,10 @@ mod tests {
 
     use super::*;
 
+    fn share(held: Held) -> Share {
+        Share::new(held, 9)
+    }
+
     fn word(offset: usize, bytes: usize) -> Word {
         Word { offset, bytes }
     }
@@ -412,14 +400,14 @@ mod tests {
         let words = [word(0, 4), word(8, 2)];
         let one = vec![0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5, 0, 7, 8];
         let two = vec![2, 0, 0, 0, 9, 9, 9, 9, 0xff, 0xff, 9, 9];
-        let merged = Share::merged(&words, false);
+        let merged = share(Held::merged(&words));
         let sum = merged.value(&[], &[one.clone(), two, vec![0; 12]]);
         assert_eq!(sum, Some(vec![1, 0, 0, 0, 1, 2, 3, 4, 4, 0, 7, 8]));
         assert_eq!(merged.value(&[], &[]), None);
         // A value that is shorter than its words is left as it is.
         let short = merged.value(&[], &[vec![1; 3], vec![1; 3]]);
         assert_eq!(short, Some(vec![1; 3]));
-        let wordless = Share::merged(&[], false).value(&[], std::slice::from_ref(&one));
+        let wordless = share(Held::merged(&[])).value(&[], std::slice::from_ref(&one));
         assert_eq!(wordless, Some(one));
     }
 
@@ -430,13 +418,13 @@ mod tests {
     #[test]
     fn a_union_has_each_key_once() {
         let parts = || vec![list(&[(3, 1), (1, 2)]), list(&[(1, 5), (2, 7)])];
-        let merged = Share::merged(&[word(0, 1)], false);
+        let merged = share(Held::merged(&[word(0, 1)]));
         assert_eq!(merged.union(parts()), list(&[(3, 1), (1, 7), (2, 7)]));
-        for one_says_all in [Share::Copied, Share::Own { latest: true }, Share::Locked] {
-            assert_eq!(one_says_all.union(parts()), list(&[(3, 1), (1, 2)]));
+        for one_says_all in [Held::Copied, Held::Own { latest: true }, Held::Locked] {
+            assert_eq!(share(one_says_all).union(parts()), list(&[(3, 1), (1, 2)]));
         }
         let apart = vec![list(&[(3, 1)]), list(&[]), list(&[(2, 0)])];
-        assert_eq!(Share::divided(9).union(apart), list(&[(3, 1), (2, 0)]));
+        assert_eq!(share(Held::Divided).union(apart), list(&[(3, 1), (2, 0)]));
     }
 
     #[test]
@@ -451,7 +439,10 @@ mod tests {
             latest.note(&mut relaxations);
             relaxations.get("latest").copied()
         };
-        let merged = Share::merged(&[word(0, 1)], true);
+        let merged = share(Held::Merged {
+            words: [word(0, 1)].into(),
+            latest: true,
+        });
         // The first byte is a number, and the second was stored.
         let keyed: [&[(u8, [u8; 2])]; 3] = [
             &[(1, [5, 7]), (2, [0, 3])],
@@ -459,7 +450,7 @@ mod tests {
             &[(2, [0, 4])],
         ];
         assert_eq!(counted(&merged, &percpu_hash::KIND, &keyed), Some(1));
-        let own = Share::Own { latest: true };
+        let own = share(Held::Own { latest: true });
         assert_eq!(counted(&own, &percpu_hash::KIND, &keyed), Some(2));
         // An element is there on all workers, and zero where none of their packets stored anything.
         let elements: [&[(u8, [u8; 2])]; 2] = [
@@ -468,8 +459,8 @@ mod tests {
         ];
         assert_eq!(counted(&merged, &percpu_array::KIND, &elements), Some(2));
         for not in [
-            Share::merged(&[word(0, 1)], false),
-            Share::Own { latest: false },
+            share(Held::merged(&[word(0, 1)])),
+            share(Held::Own { latest: false }),
         ] {
             assert_eq!(counted(&not, &percpu_array::KIND, &elements), None);
         }
@@ -477,10 +468,8 @@ mod tests {
 
     #[test]
     fn an_element_is_that_of_the_worker_that_changed_it() {
-        let share = Share::divided(4);
-        let Share::Divided { before, .. } = &share else {
-            return;
-        };
+        let share = share(Held::Divided);
+        let before = &share.before;
         before.set(&[1], &[7]);
         let parts = || {
             vec![

@@ -13,11 +13,13 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millrace_check::{Budget, Checked};
 use millrace_object::Program;
 use millrace_object::program::StateObject;
+use millrace_place::{Held, Place, Placement};
 
 use crate::cache::{Cache, key};
 use crate::error::Error;
@@ -46,16 +48,12 @@ pub struct Options {
     pub module: ModuleOptions,
     /// the checker's limits
     pub check: millrace_check::Options,
-    /// state objects by name, and the capacity each is to have instead of the declared one
+    /// state objects by name, and the capacity that each instance's is to have instead of the declared one
     pub capacities: Vec<(String, u64)>,
     /// only this program for packets, of an object that holds several (`Program::narrow`)
     pub program: Option<String>,
-    /// state objects by name that all workers have in common, under the lock ([`lock`]); each worker has its
-    /// own of the others
-    pub shared: Vec<String>,
-    /// allocators by name whose numbers come home, and over how many indexes of the indirection table
-    /// ([`lock::Treatment::Home`])
-    pub homes: Vec<(String, u32)>,
+    /// how the objects live on several workers, found there by their names; none: on one
+    pub placement: Option<Arc<Placement>>,
     /// how a test has the lock behave; nothing else sets it
     pub test: Option<lock::Test>,
 }
@@ -251,27 +249,37 @@ fn slow(cache: &Cache, note: &Path) -> Option<(Duration, String)> {
     Some((Duration::from_millis(time.parse().ok()?), said.to_owned()))
 }
 
-/// Which objects are to be shared.
+/// The objects of which a placement makes other code than one worker has.
+fn named(placement: &Placement) -> impl Iterator<Item = &str> {
+    let locked = placement.names(|held| *held == Held::Locked);
+    locked.chain(placement.coming_home())
+}
+
+/// The placement in the program's order.
 fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error> {
-    let there = |name: &&String| program.objects.iter().any(|o| o.name == **name);
-    let homes = options.homes.iter().map(|(name, _)| name);
-    if let Some(missing) = options.shared.iter().chain(homes).find(|name| !there(name)) {
+    let Some(placement) = &options.placement else {
+        return Ok(lock::Sharing {
+            test: options.test,
+            ..lock::Sharing::default()
+        });
+    };
+    let missing = named(placement).find(|name| !program.objects.iter().any(|o| o.name == *name));
+    if let Some(missing) = missing {
         let known: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
         return Err(Error::Shared {
-            object: missing.clone(),
+            object: missing.to_owned(),
             known: known.join(", "),
         });
     }
-    let treatment = |object: &StateObject| {
-        let homes = options.homes.iter().find(|(name, _)| *name == object.name);
-        match homes {
-            Some((_, indexes)) if object.kind.leases() => lock::Treatment::Home(*indexes),
-            _ if options.shared.contains(&object.name) => lock::Treatment::Lock,
-            _ => lock::Treatment::Own,
-        }
+    let place = |object: &StateObject| match placement.of(&object.name) {
+        Some(place) => place.clone(),
+        None => Place::new(object, Held::Copied),
     };
     Ok(lock::Sharing {
-        treatments: program.objects.iter().map(treatment).collect(),
+        placement: Placement {
+            objects: program.objects.iter().map(place).collect(),
+            ..Placement::clone(placement)
+        },
         test: options.test,
     })
 }
@@ -369,6 +377,9 @@ fn module_key(
         constants.extend(object.initial.as_deref().unwrap_or_default());
     }
     let flags: Vec<&str> = options.module.flags().collect();
+    let placement = options.placement.as_deref();
+    let locked = placement.map(|p| p.names(|held| *held == Held::Locked).collect::<Vec<_>>());
+    let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         options.check.max_steps,
@@ -376,8 +387,8 @@ fn module_key(
         options.check.disabled,
         options.capacities,
         options.program,
-        options.shared,
-        options.homes,
+        locked,
+        home,
         options.test
     );
     key(&[

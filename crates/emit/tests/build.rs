@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use millrace_emit::cache::Cache;
 use millrace_emit::{Built, Error, Options, Stage, build};
+use millrace_place::Placement;
 
 /// A handler with an include of its own, a parameter and a constant.
 const SOURCE: &str = r#"#include <millrace/nf.h>
@@ -214,8 +216,9 @@ fn what_workers_share_is_another_module() {
         \tif (count)\n\t\t++*count;\n\treturn FORWARD(0);\n}\n";
     std::fs::write(&input, source).unwrap();
     let build = |shared: &[&str]| {
+        let locked = Placement::locked(shared.iter().copied());
         let options = Options {
-            shared: shared.iter().map(|s| (*s).to_owned()).collect(),
+            placement: Some(Arc::new(locked)),
             ..Options::default()
         };
         millrace_emit::build(&case.cache, &input, &[], &options, &mut |_| ())

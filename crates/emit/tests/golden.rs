@@ -6,8 +6,9 @@ use crate::support;
 
 use std::path::Path;
 
-use millrace_emit::lock::{Sharing, Treatment};
+use millrace_emit::lock::Sharing;
 use millrace_object::Program;
+use millrace_place::{Held, Placement};
 use support::{Bench, facts, nf};
 
 /// The clang that the files were made with: another chooses other instructions.
@@ -70,7 +71,7 @@ fn firewall() {
 fn portknock_under_the_lock() {
     emitted("portknock", "portknock-lock", |program| {
         let sharing = Sharing {
-            treatments: vec![Treatment::Lock],
+            placement: Placement::even(&program.objects, 1, vec![Held::Locked]),
             test: None,
         };
         millrace_emit::lock::emit(program, &facts(program), &sharing, "portknock-lock.c").unwrap()

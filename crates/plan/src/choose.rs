@@ -15,7 +15,7 @@ use crate::leased;
 use crate::packets::Packets;
 use crate::pinned;
 use crate::placed::{self, Placed};
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Home};
 use crate::rules::{Judged, disjoint, equality, incompatible, nothing, per_cpu};
@@ -24,6 +24,7 @@ use crate::together;
 use crate::touch::{Found, Gathered, Held, Software, Source, Touch, Touches, distinct, touches};
 use crate::weakened;
 use crate::words;
+use millrace_place::Treatment;
 
 /// An object that could be sharded, if it were alone.
 pub(crate) struct Candidate {

@@ -11,11 +11,12 @@ use millrace_object::state::allocator;
 
 use crate::constraints::Meeting;
 use crate::make::Carried;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::rules::homing::{self, Barred, Home, Homed};
 use crate::rules::{Judged, incompatible, interchangeable};
 use crate::solved::Device;
 use crate::touch::{Touch, Touches};
+use millrace_place::Treatment;
 
 /// What serves.
 pub(crate) struct Serving {

@@ -31,4 +31,4 @@ mod words;
 pub use balance::Loads;
 pub use make::{Carried, PlanError, SOLVER_TIME, Wanted, plan};
 pub use placed::{Finder, Lies};
-pub use plan::{Grounds, Plan, Strategy, Treatment};
+pub use plan::{Grounds, Plan};

@@ -19,12 +19,11 @@ use crate::choose::Choice;
 use crate::computed::Computed;
 use crate::constraints::Cases;
 use crate::degenerate::Known;
-use crate::plan::{
-    By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule, Strategy, Treatment,
-};
+use crate::plan::{By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule};
 use crate::relaxed::relaxations;
 use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, is_six, slot, why};
+use millrace_place::{Strategy, Treatment};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]

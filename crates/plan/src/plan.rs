@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use millrace_model::sums::Word;
 use millrace_model::weaken::weak;
 use millrace_object::program::ObjectId;
+use millrace_place::{Strategy, Treatment};
 use millrace_steer::keys::Keys;
 use millrace_steer::table::repeated;
 use millrace_steer::{Field, Kind, Nic, Odd, Rss, RssError, Steering};
@@ -19,55 +20,6 @@ use crate::placed::{Finder, Placed};
 use crate::rules::homing::{Home, spread};
 use crate::solved::{Solved, slot};
 
-/// How the whole runs: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// on one core
-    Alone,
-    /// any packet on any core
-    Spread,
-    /// packets that touch the same state meet on one core, which keeps it for itself
-    Shard,
-    /// the state is shared, and guarded by locks
-    Lock,
-    /// some objects shard, others are locked
-    Mixed,
-}
-
-impl Strategy {
-    /// Every one.
-    pub const ALL: [Self; 5] = [
-        Self::Alone,
-        Self::Spread,
-        Self::Shard,
-        Self::Lock,
-        Self::Mixed,
-    ];
-
-    /// As it is written, e.g. `shard`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Spread => "spread",
-            Self::Shard => "shard",
-            Self::Lock => "lock",
-            Self::Mixed => "mixed",
-        }
-    }
-
-    /// What users may ask for: the names, and `sequential` for `alone`.
-    pub const WORDS: [&str; 6] = ["alone", "sequential", "spread", "shard", "lock", "mixed"];
-
-    /// The one of this name; `sequential` is `alone`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let name = if name == "sequential" { "alone" } else { name };
-        Self::ALL.into_iter().find(|s| s.name() == name)
-    }
-}
-
 /// On what grounds a strategy was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -78,36 +30,6 @@ pub enum Grounds {
     Asked,
     /// it is the fastest of those that were measured (`predicted`)
     Measured,
-}
-
-/// What is done with one state object.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Treatment {
-    /// one core runs everything that touches it
-    Alone,
-    /// each core has a copy, and no packet changes it
-    Spread,
-    /// each core has its own entries; the steering brings a packet to the core that has its entry
-    Shard,
-    /// one copy for all cores, guarded by per-core read/write locks
-    Lock,
-    /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
-    Merge,
-}
-
-impl Treatment {
-    /// As it is written, e.g. `shard`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Spread => "spread",
-            Self::Shard => "shard",
-            Self::Lock => "lock",
-            Self::Merge => "merge",
-        }
-    }
 }
 
 /// The rule that decided.

@@ -7,9 +7,10 @@ use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::{Program, StateObject};
 
-use crate::plan::{ObjectPlan, Relaxation, Rule, Treatment};
+use crate::plan::{ObjectPlan, Relaxation, Rule};
 use crate::room;
 use crate::solved::Solved;
+use millrace_place::Treatment;
 
 /// All of it, on so many cores.
 pub(crate) fn relaxations(

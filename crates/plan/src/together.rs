@@ -9,9 +9,10 @@ use millrace_steer::keys::Unsolved;
 
 use crate::choose::Candidate;
 use crate::constraints::Meeting;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::rules::{Judged, disjoint, subsumption};
 use crate::solved::{Answered, Device, NoKeys, Solved, why};
+use millrace_place::Treatment;
 
 /// More objects than this are not tried in all combinations.
 const MOST: usize = 12;

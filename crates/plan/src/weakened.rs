@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use millrace_model::weaken::weak;
 
-use crate::plan::Treatment;
 use crate::rules::Judged;
+use millrace_place::Treatment;
 
 /// What replaces which treatment: each rule, and what is spread where it is switched off.
 const TABLE: [(&str, Treatment); 3] = [

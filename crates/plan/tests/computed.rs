@@ -6,8 +6,9 @@ use crate::support;
 use std::path::Path;
 use std::time::Duration;
 
+use millrace_place::Treatment;
 use millrace_plan::plan::{Asked, ObjectPlan, Rule};
-use millrace_plan::{Plan, Treatment, Wanted, plan};
+use millrace_plan::{Plan, Wanted, plan};
 use support::{Modelled, kind, modelled, object, port};
 
 const FROM: &str = "source-address";

@@ -3,8 +3,9 @@
 
 use crate::support;
 
+use millrace_place::{Strategy, Treatment};
+use millrace_plan::Plan;
 use millrace_plan::plan::{By, Rule};
-use millrace_plan::{Plan, Strategy, Treatment};
 use millrace_steer::Parsed;
 use support::{function, kind, object, port, program, program_with};
 

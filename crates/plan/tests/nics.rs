@@ -3,8 +3,9 @@
 
 use crate::support;
 
+use millrace_place::Strategy;
 use millrace_plan::plan::By;
-use millrace_plan::{Plan, PlanError, Strategy, Wanted, plan};
+use millrace_plan::{Plan, PlanError, Wanted, plan};
 use millrace_steer::nic::{named, names};
 use support::{Modelled, kind, modelled, object, port, program, source};
 

@@ -7,7 +7,8 @@ use crate::support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use millrace_plan::{Plan, Strategy, Treatment};
+use millrace_place::{Strategy, Treatment};
+use millrace_plan::Plan;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::{kind, modelled, object, port};

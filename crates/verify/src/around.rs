@@ -13,7 +13,7 @@ use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use crate::compare::Kind;
 use crate::copy::Copy;
-use crate::findings::{Around, AtWorker, Difference, Held, Place};
+use crate::findings::{Around, AtWorker, Content, Difference, Place};
 use crate::lane::{Done, Lane};
 use crate::modules::Modules;
 use crate::run::{Case, VerifyError};
@@ -91,7 +91,7 @@ pub fn entry(case: &Case<'_>, found: &EntryDifference, prefix: &str) -> Differen
             later / 1_000_000
         ),
     };
-    let held = |value: Option<String>| Held {
+    let held = |value: Option<String>| Content {
         before: None,
         after: value,
     };
@@ -233,7 +233,7 @@ fn here(case: &Case<'_>, sides: &mut Sides<'_>, packet: &Packet) -> Option<Found
         if o.kind.is_global() {
             continue;
         }
-        let held = |lane: &mut Lane<'_>, at: usize, index: usize| Held {
+        let held = |lane: &mut Lane<'_>, at: usize, index: usize| Content {
             before: show(object.0, was(index, object.0, &key)),
             after: show(
                 object.0,

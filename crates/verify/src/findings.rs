@@ -123,14 +123,14 @@ pub struct Around {
     /// the key
     pub key: String,
     /// the sequential side
-    pub sequential: Held,
+    pub sequential: Content,
     /// the workers that have it, or had it, or asked for it
     pub parallel: Vec<AtWorker>,
 }
 
 /// An entry before and after the packet; none where there was none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Held {
+pub struct Content {
     /// before the packet
     pub before: Option<String>,
     /// after it
@@ -144,5 +144,5 @@ pub struct AtWorker {
     pub worker: u32,
     /// its entry
     #[serde(flatten)]
-    pub entry: Held,
+    pub entry: Content,
 }

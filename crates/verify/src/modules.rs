@@ -8,6 +8,7 @@ use millrace_dataplane::module::{Config, Module, ModuleError};
 use millrace_object::helper::{self, Arg};
 use millrace_object::insn::Insn;
 use millrace_object::program::Program;
+use millrace_place::Placement;
 
 use crate::lane::{Lane, Start};
 use crate::probes::Named;
@@ -20,10 +21,8 @@ use crate::sides::Sides;
 pub struct Wanted<'a> {
     /// capacities in place of the declared ones, by object
     pub capacities: &'a [(String, u64)],
-    /// objects that are one for all workers, under the lock
-    pub shared: &'a [String],
-    /// allocators that lease only what comes home, and over how many indexes (`Options::homes` of crates/emit)
-    pub homes: &'a [(String, u32)],
+    /// how objects live on several workers; none: on one. The parts' capacities stand above
+    pub placement: Option<&'a Placement>,
     /// threads are to be switched where they touch shared state, at places that this seed chooses
     pub yields: Option<u64>,
 }
@@ -130,7 +129,7 @@ impl Modules {
             rewrites: self.rewrites,
         };
         let (one, other) = (start(&self.sequential), start(&self.parallel));
-        let mut sides = Sides::new(&one, &other, case.deal, schedule)?;
+        let mut sides = Sides::new(&one, &other, (case.program, case.deal), schedule)?;
         sides.named = self.named.clone();
         sides.numbers = case
             .program

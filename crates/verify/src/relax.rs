@@ -11,9 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_object::contract::Relaxed;
 use millrace_object::program::{Program, StateObject};
+use millrace_place::Held;
+use millrace_place::placement::has_room;
 
 use crate::copy::Copy;
-use crate::deal::{Deal, Held, has_room};
+use crate::deal::Deal;
 use crate::sides::Sides;
 
 /// The most entries that an object is given room for.
@@ -36,14 +38,13 @@ fn objects<'a>(
     program: &'a Program,
     deal: &'a Deal<'_>,
 ) -> impl Iterator<Item = (usize, &'a StateObject)> {
-    let all = program.objects.iter().zip(&deal.held).enumerate();
-    let divided = all.filter(|(_, (o, held))| match held {
+    let all = program.objects.iter().enumerate();
+    all.filter(|(i, o)| match deal.held(*i) {
         Held::Divided => has_room(o) || o.kind.estimates(),
         // Each worker has room for all that one core has.
-        Held::Merged(_) => has_room(o),
+        Held::Merged { .. } => has_room(o),
         _ => false,
-    });
-    divided.map(|(i, (o, _))| (i, o))
+    })
 }
 
 /// Capacities with room for whatever so many packets put there.
@@ -129,7 +130,7 @@ impl Fullness {
             };
             let part = deal.part(object);
             // Of numbers that come home those of one index run out, whatever is left under others.
-            if deal.homes.iter().any(|(name, _)| *name == object.name) {
+            if deal.placement.coming_home().any(|name| name == object.name) {
                 let copy = sides.parallel.copies.get_mut(worker as usize);
                 if copy.and_then(|c| c.full(index)).is_some_and(|n| n > 0) {
                     names.insert(Relaxed::Capacity.name());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use millrace_dataplane::module::{Config, ModuleError};
 use millrace_dataplane::runner::Timers;
 use millrace_object::program::Program;
+use millrace_place::Placement;
 
 use crate::around;
 use crate::compare::{Found, Kind, leaves};
@@ -74,32 +75,34 @@ pub fn verify(
     build: &mut dyn Build,
     observe: Observe<'_>,
 ) -> Result<Findings, VerifyError> {
-    let shared = case.deal.shared(case.program);
-    let homes = &case.deal.homes;
-    let mut module = |capacities: &[(String, u64)], shared: &[String], homes: &[(String, u32)]| {
+    let (placement, one) = (&case.deal.placement, case.deal.placement.for_one());
+    let several = match case.deal.shares() {
+        true => placement,
+        false => &one,
+    };
+    let mut module = |capacities: &[(String, u64)], placement: Option<&Placement>| {
         let wanted = Wanted {
             capacities,
-            shared,
-            homes,
+            placement,
             yields: match case.schedule {
-                Schedule::Seeded(seed) if !shared.is_empty() => Some(seed),
+                Schedule::Seeded(seed) if placement.is_some_and(Placement::locks) => Some(seed),
                 _ => None,
             },
         };
         build.module(&wanted).map_err(VerifyError::Build)
     };
-    let sequential = module(&[], &[], &[])?;
+    let sequential = module(&[], None)?;
     let rewrites = writes_packets(case.program);
     let named = Named::learn(case, &sequential, rewrites, trace)?;
     let plain = Modules {
         sequential,
-        parallel: module(&case.deal.parts, &shared, homes)?,
+        parallel: module(&placement.parts(), Some(several))?,
         rewrites,
         named: Arc::new(named),
     };
     let relaxable = relax::may_differ(case.program, case.deal);
     // Workers that share state do not do the same again: what memory explains is explained at once.
-    let once = !shared.is_empty();
+    let once = case.deal.shares();
     if !(relaxable && once) {
         let mut first = Going::new(case, &plain, None)?;
         first.through(trace, observe, relaxable)?;
@@ -123,8 +126,8 @@ pub fn verify(
     };
     let ample = Modules {
         // Which numbers a packet may have is memory, too: here both sides have it divided.
-        sequential: module(&capacities, &[], homes)?,
-        parallel: module(&capacities, &shared, homes)?,
+        sequential: module(&capacities, Some(&one))?,
+        parallel: module(&capacities, Some(several))?,
         rewrites: plain.rewrites,
         named: plain.named.clone(),
     };

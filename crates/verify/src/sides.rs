@@ -5,11 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use millrace_dataplane::Share;
 use millrace_dataplane::module::ModuleError;
 use millrace_object::program::Program;
+use millrace_place::Held;
 
 use crate::compare::{Found, Kind, Pair, compare};
-use crate::deal::{Deal, Held};
+use crate::deal::{Deal, private};
 use crate::lane::{Done, Lane, Start};
 use crate::lease::Bijection;
 use crate::order::Order;
@@ -39,8 +41,10 @@ pub struct Sides<'a> {
     /// which leases stand for which
     pub bijection: Bijection,
     base: Base,
-    /// the objects that workers share
+    /// the objects that workers share and that are compared entry by entry
     shared: BTreeSet<usize>,
+    /// how each object is seen from outside
+    shares: Vec<Share>,
     /// by flow: worker and turn of its last packet
     flows: HashMap<u64, (u32, u64)>,
     /// where packets name leased numbers
@@ -71,7 +75,7 @@ impl<'a> Sides<'a> {
     pub fn new(
         sequential: &Start<'_>,
         parallel: &Start<'_>,
-        deal: &'a Deal<'a>,
+        (program, deal): (&Program, &'a Deal<'a>),
         schedule: Schedule,
     ) -> Result<Self, ModuleError> {
         Ok(Self {
@@ -79,9 +83,15 @@ impl<'a> Sides<'a> {
             parallel: Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?,
             bijection: Bijection::default(),
             base: Base::new(),
-            shared: (0..deal.held.len())
-                .filter(|i| deal.shares() && deal.held.get(*i) == Some(&Held::Shared))
+            shared: { program.objects.iter().enumerate() }
+                .filter(|(i, o)| {
+                    deal.shares()
+                        && *deal.held(*i) == Held::Locked
+                        && private(&Held::Locked, o).is_none()
+                })
+                .map(|(i, _)| i)
                 .collect(),
+            shares: Share::of(&deal.placement, parallel.module),
             flows: HashMap::new(),
             named: Arc::default(),
             numbers: Vec::new(),
@@ -92,10 +102,10 @@ impl<'a> Sides<'a> {
     /// Runs `ON_START` at a time (ns); the state afterwards is what packets change.
     pub fn start(&mut self, program: &Program, deal: &Deal<'_>, time: u64) {
         self.sequential.start(time, &[]);
-        self.parallel.start(time, &deal.shares);
+        self.parallel.start(time, &self.shares);
         self.sequential.take_records();
         self.parallel.take_records();
-        self.base = state::base(program, &deal.held, &mut self.sequential, time);
+        self.base = state::base(program, deal, &mut self.sequential, time);
     }
 
     /// Fires a timer on both sides.
@@ -416,8 +426,8 @@ impl<'a> Sides<'a> {
     /// Compares the state of both, after the last packet at `now` (ns).
     pub fn state(&mut self, program: &Program, deal: &Deal<'_>, now: u64) -> StateFound {
         let (one, other) = (&mut self.sequential, &mut self.parallel);
-        let base = &self.base;
-        state::compare(program, deal, base, one, other, &self.bijection, now)
+        let how = (deal, self.shares.as_slice());
+        state::compare(program, how, &self.base, one, other, &self.bijection, now)
     }
 
     /// Looks whether entries lie where their keys say, after the last packet at `now` (ns).

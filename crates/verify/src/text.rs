@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::findings::{Did, Difference, Findings, Held, Shown};
+use crate::findings::{Content, Did, Difference, Findings, Shown};
 
 /// Bytes of a packet that are written out.
 const SHOWN: usize = 64;
@@ -136,7 +136,7 @@ fn cut(bytes: &str) -> String {
     }
 }
 
-fn held(held: &Held) -> String {
+fn held(held: &Content) -> String {
     let value = |v: &Option<String>| v.clone().unwrap_or_else(|| "absent".into());
     let (before, after) = (value(&held.before), value(&held.after));
     if before == after {

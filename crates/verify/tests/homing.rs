@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use common::*;
 use millrace_dataplane::module::Homes;
+use millrace_place::Placement;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 use millrace_traffic::generate::{Mix, Spec};
 use millrace_verify::{Deal, Findings, Generated, Schedule};
@@ -35,37 +36,34 @@ fn steering(workers: u32) -> Vec<Steering> {
     vec![looking(lan), looking(wan)]
 }
 
-/// What the allocators go by, and their names; `wrong` is added to each number's index.
-fn homes(of: &Function, steering: &[Steering], wrong: u32) -> (Arc<Homes>, Vec<(String, u32)>) {
-    let indexes = steering[1].nic.table().len() as u32;
-    let objects = of.program.objects.iter();
-    let allocators = objects.clone().filter(|o| o.kind.leases());
-    let names = allocators.map(|o| (o.name.clone(), indexes)).collect();
-    let tables = objects.map(|o| {
+/// Tells each allocator's numbers where they come home; `wrong` is added to each number's index.
+fn come_home(of: &Function, placement: &mut Placement, wrong: u32) {
+    let nic = &placement.steering[1];
+    let indexes = nic.nic.table().len() as u32;
+    for (object, place) in of.program.objects.iter().zip(&mut placement.objects) {
+        if !object.kind.leases() {
+            continue;
+        }
         let index = |n: u64| {
             let bytes = (n as u16).to_be_bytes();
             let packet = Parsed::with_only(Kind::Ipv4Udp, Field::DestinationPort, &bytes);
-            (steering[1].index_of(&packet) + wrong) % indexes
+            (nic.index_of(&packet) + wrong) % indexes
         };
-        let numbers = o.first..o.first + o.capacity;
-        (o.kind.leases()).then(|| numbers.map(index).collect())
-    });
-    let owners = steering.iter().map(Steering::owners).collect();
-    (
-        Arc::new(Homes::new(owners, indexes, tables.collect())),
-        names,
-    )
+        let numbers = object.first..object.first + object.capacity;
+        place.home = Some(numbers.map(index).collect());
+        // Numbers are not divided: each worker has all, and leases those of its indexes.
+        place.part = place.whole;
+    }
+    placement.indexes = indexes;
 }
 
 fn verified(of: &Function, workers: u32, wrong: u32, trace: &mut Generated) -> Findings {
     let steering = steering(workers);
-    let (homes, names) = homes(of, &steering, wrong);
-    let deal = Deal::even(&of.program, workers, &steering, of.divided());
-    // Numbers are not divided: each worker has all, and leases those of its indexes.
-    let is_table = |(name, _): &(String, u64)| !names.iter().any(|(n, _)| n == name);
-    let parts = deal.parts.iter().filter(|p| is_table(p)).cloned().collect();
-    let deal = Deal { parts, ..deal }.with_homes(names.clone());
-    of.coming_home(&deal, Some(homes), Schedule::Seeded(3), trace)
+    let mut deal = Deal::even(&of.program, workers, &steering, of.divided());
+    deal.placement.steering.clone_from(&steering);
+    come_home(of, &mut deal.placement, wrong);
+    let homes = Homes::of_placement(&deal.placement).map(Arc::new);
+    of.coming_home(&deal, homes, Schedule::Seeded(3), trace)
         .unwrap()
 }
 

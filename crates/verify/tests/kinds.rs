@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicBool;
 use common::*;
 use millrace_dataplane::port::{InputOptions, input};
 use millrace_dataplane::runner::{Entry, Sources};
-use millrace_dataplane::share::Word;
 use millrace_object::program::StateObject;
+use millrace_place::{Held, Word};
 use millrace_steer::{Field, Parsed, Steering};
 use millrace_traffic::generate::Spec;
 use millrace_traffic::language::packet;
 use millrace_verify::{
-    Captured, Deal, Dispatch, Generated, Given, Held, Kind, Packet, Schedule, VerifyError,
+    Captured, Deal, Dispatch, Generated, Given, Kind, Packet, Schedule, VerifyError,
 };
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -170,21 +170,12 @@ fn timers_run_everywhere_and_counters_are_summed() {
     let held = |how: fn(&StateObject) -> Held| -> Vec<Held> {
         let objects = switch.program.objects.iter();
         objects
-            .map(|o| {
-                if o.read_only {
-                    Held::Replicated
-                } else {
-                    how(o)
-                }
-            })
+            .map(|o| if o.read_only { Held::Copied } else { how(o) })
             .collect()
     };
     // All of the globals are one object, whose counters of packets differ from worker to worker while the seconds
     // are the same everywhere: neither sum nor copy, and both are said to be different.
-    for how in [
-        |o: &StateObject| sums(o, 8),
-        |_: &StateObject| Held::Replicated,
-    ] {
+    for how in [|o: &StateObject| sums(o, 8), |_: &StateObject| Held::Copied] {
         let deal = Deal::even(&switch.program, 4, &rss, held(how));
         let found = switch.verify(&deal, Schedule::Seeded(9), &mut traffic(8_000));
         assert!(!found.equal);
@@ -259,8 +250,8 @@ fn sums_are_those_of_the_declared_words() {
     let verify = |words: &[Word]| {
         let objects = narrow.program.objects.iter();
         let held = objects.map(|o| match o.name.as_str() {
-            "tallies" => Held::Merged(words.to_vec()),
-            _ => Held::Replicated,
+            "tallies" => Held::merged(words),
+            _ => Held::Copied,
         });
         let deal = Deal::even(&narrow.program, 4, &rss, held.collect());
         narrow.verify(&deal, Schedule::Seeded(1), &mut traffic(5_000))

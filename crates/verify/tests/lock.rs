@@ -5,9 +5,10 @@
 use crate::common;
 
 use common::*;
+use millrace_place::Held;
 use millrace_steer::Field;
 use millrace_traffic::generate::Spec;
-use millrace_verify::{Deal, Findings, Generated, Held, Kind, Schedule};
+use millrace_verify::{Deal, Findings, Generated, Kind, Schedule};
 
 /// Flows that start and end for so many seconds, with answers.
 fn churning(packets: u64, seconds: f64) -> Generated {
@@ -99,9 +100,9 @@ fn a_lock_that_is_dropped_is_caught() {
     let verify = |function: &Function, seed: u64| {
         let objects = function.program.objects.iter();
         let held = objects.map(|o| match o.name.as_str() {
-            "tickets" => Held::Shared,
+            "tickets" => Held::Locked,
             "seen" => sums(o, 8),
-            _ => Held::Replicated,
+            _ => Held::Copied,
         });
         let deal = Deal::even(&function.program, 4, &rss, held.collect());
         function.verify(&deal, Schedule::Seeded(seed), &mut churning(4_000, 0.1))

@@ -5,14 +5,13 @@
 use crate::common;
 
 use common::*;
-use millrace_dataplane::Share;
-use millrace_dataplane::share::Word;
 use millrace_model::Limits;
 use millrace_object::program::{ObjectId, Program};
-use millrace_plan::{Carried, Plan, Treatment, Wanted};
+use millrace_place::{Held, Treatment, Word};
+use millrace_plan::{Carried, Plan, Wanted};
 use millrace_steer::{Parsed, Steering};
 use millrace_traffic::generate::Spec;
-use millrace_verify::{Deal, Dispatch, Findings, Generated, Kind, Schedule, held};
+use millrace_verify::{Deal, Dispatch, Findings, Generated, Kind, Schedule};
 
 const WORKERS: u32 = 4;
 
@@ -42,21 +41,21 @@ fn planned(of: &Function) -> Plan {
     millrace_plan::plan(&mut model, &of.program, &wanted).unwrap()
 }
 
-/// How the objects stand on the workers.
-fn shares(plan: &Plan, program: &Program) -> Vec<Share> {
-    let objects = (0..).map(ObjectId).zip(&program.objects);
+/// How the objects are held.
+fn held(plan: &Plan, program: &Program) -> Vec<Held> {
+    let objects = (0..program.objects.len()).map(ObjectId);
     objects
-        .map(|(id, object)| match plan.treatment(id) {
-            Treatment::Shard => Share::divided(object.capacity),
+        .map(|id| match plan.treatment(id) {
+            Treatment::Shard => Held::Divided,
             Treatment::Merge => {
                 let said = plan.objects.iter().find(|o| o.id == id).unwrap();
                 let word = |w: &millrace_model::sums::Word| Word {
                     offset: w.offset as usize,
                     bytes: w.bytes as usize,
                 };
-                Share::merged(&said.words.iter().map(word).collect::<Vec<_>>(), false)
+                Held::merged(&said.words.iter().map(word).collect::<Vec<_>>())
             }
-            _ => Share::Copied,
+            _ => Held::Copied,
         })
         .collect()
 }
@@ -64,12 +63,7 @@ fn shares(plan: &Plan, program: &Program) -> Vec<Share> {
 /// Verifies under keys of one secret, looking for entries under those of another.
 fn verified(of: &Function, plan: &Plan, secrets: [u8; 2]) -> Findings {
     let [steering, other] = secrets.map(|s| plan.steering(2, [s; 32]).unwrap());
-    let deal = Deal::even(
-        &of.program,
-        WORKERS,
-        &steering,
-        held(&shares(plan, &of.program), &of.program),
-    );
+    let deal = Deal::even(&of.program, WORKERS, &steering, held(plan, &of.program));
     let deal = Deal {
         finder: Some(plan.finder(&other)),
         ..deal
@@ -172,7 +166,7 @@ fn elements_that_nobody_touched_are_nobodys_entries() {
     std::fs::write(&path, PLACES).unwrap();
     let places = Function::of(&path, &[], &[]);
     let plan = planned(&places);
-    assert_eq!(plan.strategy, millrace_plan::Strategy::Shard);
+    assert_eq!(plan.strategy, millrace_place::Strategy::Shard);
     let found = verified(&places, &plan, [1, 1]);
     assert!(found.equal, "{:?}", found.differences.first());
     assert!(
@@ -183,7 +177,7 @@ fn elements_that_nobody_touched_are_nobodys_entries() {
     // Everything at the next worker: each verdict and each value is right, and every entry lies elsewhere.
     let steering = plan.steering(2, [1; 32]).unwrap();
     let next = Next(steering.clone());
-    let held = held(&shares(&plan, &places.program), &places.program);
+    let held = held(&plan, &places.program);
     let deal = Deal {
         finder: Some(plan.finder(&steering)),
         ..Deal::even(&places.program, WORKERS, &next, held)

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::*;
+use millrace_place::Held;
 use millrace_steer::{Field, Parsed, Steering};
 use millrace_traffic::generate::{Mix, Spec};
-use millrace_verify::{Deal, Dispatch, Findings, Generated, Held, Kind, Schedule};
+use millrace_verify::{Deal, Dispatch, Findings, Generated, Kind, Schedule};
 
 /// What is verified, without anything wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -238,7 +239,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "state that packets write, taken for a copy",
         base: Base::Merged(COUNTS),
-        wrong: Wrong::Held(|| Held::Replicated),
+        wrong: Wrong::Held(|| Held::Copied),
         found: STATE,
     },
     Fault {
@@ -621,7 +622,7 @@ fn found(of: &mut Function, base: Base, wrong: Option<Wrong>) -> Findings {
         Some(Wrong::Held(how)) => {
             for held in held
                 .iter_mut()
-                .filter(|h| matches!(h, Held::Divided | Held::Merged(_)))
+                .filter(|h| matches!(h, Held::Divided | Held::Merged { .. }))
             {
                 *held = how();
             }

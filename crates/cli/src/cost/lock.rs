@@ -11,6 +11,7 @@ use millrace_dataplane::packet::{Arrival, Burst, Layout};
 use millrace_dataplane::runner::BURST;
 use millrace_dataplane::{Config, place};
 use millrace_emit::cache::{Cache, key};
+use millrace_place::Placement;
 use millrace_plan::cost::LockCost;
 
 use crate::failure::Failure;
@@ -72,7 +73,7 @@ fn build(period: u64) -> Result<(Arc<Module>, Config), Failure> {
         written.map_err(trouble::emit)?;
     }
     let options = millrace_emit::Options {
-        shared: vec!["entries".to_owned()],
+        placement: Some(Arc::new(Placement::locked(["entries"]))),
         ..Default::default()
     };
     let settings = [("period".to_owned(), period.to_string())];

@@ -14,8 +14,9 @@ use millrace_dataplane::{Config, Module, place};
 use millrace_emit::cache::Cache;
 use millrace_model::Model;
 use millrace_object::program::Program;
+use millrace_place::{Placement, Strategy, Treatment};
 use millrace_plan::cost::{self, Measured, Share, Unmeasured, Work};
-use millrace_plan::{Grounds, Plan, PlanError, Strategy, Treatment, Wanted};
+use millrace_plan::{Grounds, Plan, PlanError, Wanted};
 use millrace_traffic::split::Split;
 
 use crate::failure::Failure;
@@ -173,8 +174,8 @@ fn module(function: &Function, plan: &Plan, asked: &Asked<'_>) -> Result<Arc<Mod
         .objects
         .iter()
         .filter(|o| o.treatment == Treatment::Lock);
-    let shared: Vec<String> = locked.map(|o| o.name.clone()).collect();
-    if shared.is_empty() {
+    let shared = Placement::locked(locked.map(|o| o.name.as_str()));
+    if !shared.locks() {
         return Ok(function.module.clone());
     }
     let told = |f: Failure| f.what;
@@ -185,7 +186,7 @@ fn module(function: &Function, plan: &Plan, asked: &Asked<'_>) -> Result<Arc<Mod
     let options = millrace_emit::Options {
         capacities: function::capacities(&asked.make.capacity).map_err(told)?,
         program: asked.make.program.clone().or(found.program.clone()),
-        shared,
+        placement: Some(Arc::new(shared)),
         ..Default::default()
     };
     let settings = function::settings(&asked.make.set).map_err(told)?;

@@ -7,7 +7,8 @@ use millrace_dataplane::port::{Query, RssOptions};
 use millrace_emit::lock;
 use millrace_model::Model;
 use millrace_object::program::{ObjectId, Program};
-use millrace_plan::{Plan, Treatment};
+use millrace_place::Treatment;
+use millrace_plan::Plan;
 use millrace_steer::Steering;
 
 use super::{enough, planned, written};

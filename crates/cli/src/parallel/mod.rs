@@ -4,14 +4,13 @@
 
 pub mod balance;
 pub mod by_hand;
+mod held;
 pub mod homes;
 pub mod planned;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use millrace_check::{Budget, Checked};
 use millrace_control::Exposed;
 use millrace_dataplane::classes::Classes;
@@ -21,15 +20,16 @@ use millrace_emit::lock;
 use millrace_model::Model;
 use millrace_model::model::Use;
 use millrace_object::program::{ObjectId, Program};
-use millrace_plan::{Carried, Plan, Treatment, Wanted, room};
+use millrace_place::{Held, Place, Placement, Strategy, Treatment};
+use millrace_plan::{Carried, Plan, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 use crate::budget;
 use crate::failure::Failure;
 use crate::function::{self, Function, Make};
+use crate::strategy::Wished;
 use crate::wiring::Words;
 use crate::word::{self, Source};
-use homes::ComingHome;
 pub use planned::secret;
 
 /// The model that hashes in software: any fields of any kind.
@@ -44,42 +44,12 @@ const ALONE: &str = "a module alone does not tell what it writes";
 /// Why a bundle is not taken whose plan locks.
 const BUILT: &str = "a bundle was built with state for one core; give its source or its object";
 
-/// How state lives on several workers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum Strategy {
-    /// what the plan takes for the best
-    #[default]
-    Best,
-    /// any packet on any worker, for functions whose packets write no state
-    Spread,
-    /// packets that touch the same state meet on one worker, which keeps it for itself
-    Shard,
-    /// on one worker, whatever the number of cores
-    Sequential,
-    /// what packets write is one for all workers, under a lock
-    Lock,
-}
-
-impl Strategy {
-    /// The one of the plan; none: whatever it takes for the best.
-    #[must_use]
-    pub fn of_plan(self) -> Option<millrace_plan::Strategy> {
-        match self {
-            Self::Best => None,
-            Self::Spread => Some(millrace_plan::Strategy::Spread),
-            Self::Shard => Some(millrace_plan::Strategy::Shard),
-            Self::Lock => Some(millrace_plan::Strategy::Lock),
-            Self::Sequential => Some(millrace_plan::Strategy::Alone),
-        }
-    }
-}
-
 /// The user's options.
 pub struct Asked<'a> {
     /// `--cores`, at least 2
     pub cores: usize,
     /// `--strategy`
-    pub strategy: Strategy,
+    pub strategy: Wished,
     /// `--steer`
     pub steer: &'a [String],
     /// the model of the NIC whose hash steers packets
@@ -102,27 +72,19 @@ impl Asked<'_> {
 }
 
 /// Purposes of the model under `--strategy` and `--steer`.
-pub fn strategies(strategy: Strategy, steer: &[String]) -> planned::Strategies {
+pub fn strategies(strategy: Wished, steer: &[String]) -> planned::Strategies {
     match (steer, strategy) {
         ([_, ..], _) => planned::Strategies::ByHand,
-        (_, Strategy::Lock) => planned::Strategies::Locked,
+        (_, Wished::LOCK) => planned::Strategies::Locked,
         _ => planned::Strategies::Any,
     }
 }
 
-/// How a function runs on several workers.
+/// How a function runs on several workers, and why.
 #[derive(Default)]
 pub struct Arrangement {
-    /// its objects by name, in the program's order, and what becomes of each
-    objects: Vec<(String, Share)>,
-    /// the capacity of each worker's part, where that is not the declared one
-    pub capacities: Vec<(String, u64)>,
-    /// how far apart in the packets' time workers may be, ns
-    pub apart: Option<u64>,
-    /// a port each, the last one for those behind it; none: any packet anywhere
-    steering: Vec<Steering>,
-    /// allocators whose numbers come home
-    pub home: Option<ComingHome>,
+    /// how its objects live, and who gets which packet
+    pub placement: Arc<Placement>,
     /// what it was made from; none where the user says who gets which packet
     pub plan: Option<Plan>,
     /// why, in a few lines
@@ -138,21 +100,9 @@ pub enum Answer {
 }
 
 impl Arrangement {
-    /// How the whole runs.
-    pub fn strategy(&self) -> millrace_plan::Strategy {
-        let has = |of: fn(&Share) -> bool| self.objects.iter().any(|(_, share)| of(share));
-        let divided = has(|s| matches!(s, Share::Divided { .. }));
-        match (divided, has(|s| matches!(s, Share::Locked))) {
-            (true, true) => millrace_plan::Strategy::Mixed,
-            (true, false) => millrace_plan::Strategy::Shard,
-            (false, true) => millrace_plan::Strategy::Lock,
-            (false, false) => millrace_plan::Strategy::Spread,
-        }
-    }
-
     /// Where packets come home that carry leased numbers.
     pub fn homes(&self) -> Option<Arc<Homes>> {
-        self.home.as_ref().map(|h| h.homes.clone())
+        Homes::of_placement(&self.placement).map(Arc::new)
     }
 
     /// Owners of the packets of each of `ports` ports.
@@ -169,40 +119,15 @@ impl Arrangement {
     /// # Errors
     /// As [`Self::owners`].
     pub fn dispatch(&self, ports: usize, cores: usize) -> Result<Vec<Steering>, Failure> {
-        match self.steering(ports) {
+        match self.placement.steering(ports) {
             Some(steering) => Ok(steering),
             None => Ok(vec![anywhere(cores)?; ports]),
         }
     }
 
-    /// The steering of each of `ports` ports; none where any packet may go anywhere.
-    pub fn steering(&self, ports: usize) -> Option<Vec<Steering>> {
-        let last = self.steering.last()?;
-        let of = |port: usize| self.steering.get(port).unwrap_or(last).clone();
-        Some((0..ports).map(of).collect())
-    }
-
-    /// Share of each object, in the program's order.
-    pub fn of_program(&self) -> Vec<Share> {
-        self.objects.iter().map(|(_, s)| s.clone()).collect()
-    }
-
     /// Share of each object, in the module's order.
     pub fn shares(&self, function: &Function) -> Vec<Share> {
-        let of = |name: &str| self.objects.iter().find(|(n, _)| n == name);
-        let objects = function.module.objects().iter();
-        objects
-            .map(|o| of(&o.name).map_or(Share::Copied, |(_, share)| share.clone()))
-            .collect()
-    }
-
-    /// The names of the objects that are one for all workers.
-    pub fn locked(&self) -> Vec<String> {
-        let locked = self
-            .objects
-            .iter()
-            .filter(|(_, s)| matches!(s, Share::Locked));
-        locked.map(|(name, _)| name.clone()).collect()
+        Share::of(&self.placement, &function.module)
     }
 
     /// Refuses a function of which the state of all workers takes more than it may.
@@ -211,9 +136,11 @@ impl Arrangement {
     /// It does.
     pub fn fits(&self, function: &Function, cores: usize) -> Result<(), Failure> {
         let shares = self.shares(function);
-        budget::maps(function, |object| match shares.get(object) {
-            Some(Share::Locked) => 1,
-            _ => cores as u64,
+        budget::maps(function, |object| {
+            match shares.get(object).map(|s| &s.held) {
+                Some(Held::Locked) => 1,
+                _ => cores as u64,
+            }
         })
     }
 
@@ -228,18 +155,9 @@ impl Arrangement {
 
     /// The same function, made with each worker's part of its objects.
     pub fn divided(&self, make: &Make) -> Make {
-        let own = |text: &&String| {
-            let name = text.split_once('=').map_or("", |(name, _)| name);
-            !self.capacities.iter().any(|(n, _)| n == name)
-        };
-        let mut capacity: Vec<_> = make.capacity.iter().filter(own).cloned().collect();
-        let parts = self.capacities.iter();
-        capacity.extend(parts.map(|(name, part)| format!("{name}={part}")));
         Make {
-            capacity,
-            shared: self.locked(),
-            homes: self.home.iter().flat_map(|h| h.names.clone()).collect(),
-            ..make.clone()
+            placement: Some(self.placement.clone()),
+            ..make.with_capacities(&self.placement.parts())
         }
     }
 
@@ -256,8 +174,7 @@ impl Arrangement {
     ) -> Result<(), Failure> {
         let parted = |object: usize| {
             let name = exposed.info(object).map_or("", |o| o.name.as_str());
-            let share = self.objects.iter().find(|(n, _)| n == name);
-            matches!(share, Some((_, Share::Divided { .. }))) && !exposed.indexed(object)
+            self.placement.held(name) == Held::Divided && !exposed.indexed(object)
         };
         let Some(entry) = entries.iter().find(|e| parted(e.object)) else {
             return Ok(());
@@ -317,7 +234,7 @@ pub fn arranged(
     let wanted = Wanted {
         cores: cores as u32,
         nic: asked.nic.to_owned(),
-        strategy: asked.strategy.of_plan(),
+        strategy: asked.strategy.0,
         // What was built before leases any number to anybody: where its numbers come home is not in it.
         carried: match asked.built {
             true => Carried::Compared,
@@ -337,8 +254,12 @@ pub fn arranged(
         let plan = millrace_plan::plan(model, program, &one);
         let plan = plan.map_err(|e| planned::impossible(&e))?;
         let treatments = by_hand::treatments(model, program, checked, &plan, cores)?;
-        let arrangement = stand(model, program, checked, &treatments, steering, asked);
-        return Ok(Answer::Several(Box::new(arrangement)));
+        let found = stand(model, program, checked, &treatments, steering, asked);
+        return Ok(Answer::Several(Box::new(Arrangement {
+            placement: Arc::new(found.placement),
+            plan: None,
+            reasons: found.reasons,
+        })));
     }
     let plan = planned::plan(model, program, checked, &wanted);
     let mut plan = plan.map_err(|e| planned::impossible(&e))?;
@@ -349,7 +270,7 @@ pub fn arranged(
         plan = found.0;
         traced = Some((words, frames, found.1));
     }
-    if plan.strategy == millrace_plan::Strategy::Alone {
+    if plan.strategy == Strategy::Alone {
         return Ok(Answer::One(Box::new(plan)));
     }
     let treatments: Vec<_> = (0..program.objects.len())
@@ -358,7 +279,7 @@ pub fn arranged(
     if asked.built && (treatments.contains(&Treatment::Lock) || !plan.homes.is_empty()) {
         return Err(refused(&program.name, cores, BUILT));
     }
-    let anywhere = plan.strategy == millrace_plan::Strategy::Spread && asked.trace.is_none();
+    let anywhere = plan.strategy == Strategy::Spread && asked.trace.is_none();
     let mut steering = match anywhere {
         // Whichever worker receives a packet may have it.
         true => Vec::new(),
@@ -374,17 +295,23 @@ pub fn arranged(
         reasons.extend(why);
         reasons.push(balance::to(&plan, words, &frames, &mut steering)?);
     }
-    let home = ComingHome::of(&plan, program, &steering);
     let mut found = stand(model, program, checked, &treatments, steering, asked);
+    homes::come_home(&mut found.placement, &plan);
     found.reasons.extend(reasons);
     Ok(Answer::Several(Box::new(Arrangement {
-        home,
+        placement: Arc::new(found.placement),
         plan: Some(plan),
-        ..found
+        reasons: found.reasons,
     })))
 }
 
-/// What becomes of each object, with room for each worker's part of what is divided.
+/// A placement, and why it is so in a few lines.
+struct Stand {
+    placement: Placement,
+    reasons: Vec<String>,
+}
+
+/// The placement of each object, with room for each worker's part of what is divided.
 fn stand(
     model: &Model,
     program: &Program,
@@ -392,79 +319,65 @@ fn stand(
     treatments: &[Treatment],
     steering: Vec<Steering>,
     asked: &Asked<'_>,
-) -> Arrangement {
+) -> Stand {
     let cores = asked.cores;
     let largest = steering
         .iter()
         .map(Steering::largest_share)
         .fold(0.0, f64::max);
-    let mut found = Arrangement {
-        steering,
-        ..Arrangement::default()
-    };
+    let mut objects = Vec::new();
     let mut parts = Vec::new();
     for ((id, object), treatment) in (0..).map(ObjectId).zip(&program.objects).zip(treatments) {
-        let share = match treatment {
-            Treatment::Shard => Share::divided(object.capacity),
-            Treatment::Merge => Share::merged(&words::of(model, id), words::latest(model, id)),
-            Treatment::Lock => Share::Locked,
-            Treatment::Spread if object.kind.per_cpu && written(model, id) => Share::Own {
-                latest: words::latest(model, id),
-            },
-            Treatment::Spread | Treatment::Alone => Share::Copied,
-        };
+        let held = held::held(model, id, object, *treatment);
+        let mut place = Place::new(object, held);
         // What was built before keeps its size, and so does what is addressed by an index: any worker may need
         // any of it.
         if *treatment == Treatment::Shard && cores > 1 && room::divides(object) {
-            let whole = object.capacity;
-            let part = match asked.built {
-                true => whole,
-                false => room::part(object, largest, cores),
-            };
+            if !asked.built {
+                place.part = room::part(object, largest, cores);
+            }
             let mut sized = object.clone();
-            sized.capacity = part;
+            sized.capacity = place.part;
             let bytes = sized.bytes().saturating_mul(cores as u64);
             parts.push(format!(
-                "{} of {whole} entries as {cores} of {part}, {} MiB in all",
+                "{} of {} entries as {cores} of {}, {} MiB in all",
                 object.name,
+                place.whole,
+                place.part,
                 bytes.div_ceil(1 << 20)
             ));
-            if part < whole {
-                found.capacities.push((object.name.clone(), part));
-            }
         }
-        found.objects.push((object.name.clone(), share));
+        objects.push(place);
     }
-    let of = |wanted: fn(&Share) -> bool| -> Vec<&str> {
-        let objects = found.objects.iter().filter(|(_, share)| wanted(share));
-        objects.map(|(name, _)| name.as_str()).collect()
+    let mut placement = Placement {
+        objects,
+        steering,
+        ..Placement::default()
     };
     let mut reasons = Vec::new();
-    let mut said = |what: &str, names: Vec<&str>| {
+    let mut said = |what: &str, names: &[&str]| {
         if !names.is_empty() {
             reasons.push(format!("{}: {what}: {}", program.name, names.join(", ")));
         }
     };
-    let divided = of(|s| matches!(s, Share::Divided { .. }));
-    let locked = of(|s| matches!(s, Share::Locked));
-    let merged = of(|s| matches!(s, Share::Merged { .. }));
+    let of = |treatment: Treatment| -> Vec<&str> {
+        let names = placement.names(|held| held.treatment() == treatment);
+        names.collect()
+    };
+    let (divided, locked) = (of(Treatment::Shard), of(Treatment::Lock));
     if divided.is_empty() && locked.is_empty() {
-        said("spread", vec!["any packet on any worker"]);
+        said("spread", &["any packet on any worker"]);
     }
-    said(&format!("shard over {cores} workers"), divided);
-    said(&format!("one for {cores} workers, under a lock"), locked);
-    said("each worker adds to its own", merged);
+    said(&format!("shard over {cores} workers"), &divided);
+    said(&format!("one for {cores} workers, under a lock"), &locked);
+    said("each worker adds to its own", &of(Treatment::Merge));
     if !parts.is_empty() {
         reasons.push(format!("divided: {}", parts.join(", ")));
     }
-    let locked = found.objects.iter().enumerate();
-    let locked = locked.filter(|(_, (_, share))| matches!(share, Share::Locked));
+    let locked = { placement.objects.iter().enumerate() }.filter(|(_, o)| o.held == Held::Locked);
     let locked = locked.map(|(object, _)| ObjectId(object)).collect();
-    Arrangement {
-        apart: lock::apart(program, checked, &locked),
-        reasons,
-        ..found
-    }
+    placement.apart = lock::apart(program, checked, &locked);
+    Stand { placement, reasons }
 }
 
 /// Whether packets or timers write an object.

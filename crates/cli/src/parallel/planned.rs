@@ -8,8 +8,9 @@ use millrace_check::{Budget, Checked};
 use millrace_emit::lock;
 use millrace_model::{Limits, Model};
 use millrace_object::program::{ObjectId, Program};
+use millrace_place::{Strategy, Treatment};
 use millrace_plan::plan::{ObjectPlan, Rule};
-use millrace_plan::{Plan, PlanError, Strategy, Treatment, Wanted};
+use millrace_plan::{Plan, PlanError, Wanted};
 
 use super::by_hand;
 use crate::failure::{Failure, NO};
@@ -125,18 +126,7 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
     }
     plan.relaxations.retain(|r| !changed.contains(&r.object));
     plan.homes.retain(|h| !changed.contains(&h.object));
-    let has = |t: Treatment| plan.objects.iter().any(|o| o.treatment == t);
-    plan.strategy = match (
-        has(Treatment::Alone),
-        has(Treatment::Shard),
-        has(Treatment::Lock),
-    ) {
-        (true, ..) => Strategy::Alone,
-        (_, true, true) => Strategy::Mixed,
-        (_, true, false) => Strategy::Shard,
-        (_, false, true) => Strategy::Lock,
-        (_, false, false) => Strategy::Spread,
-    };
+    plan.strategy = Strategy::of(plan.objects.iter().map(|o| o.treatment));
     if plan.strategy == Strategy::Alone {
         plan.cores = 1;
         plan.relaxations.clear();

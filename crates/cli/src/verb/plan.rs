@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace_model::Limits;
-use millrace_plan::{SOLVER_TIME, Strategy, Wanted, text};
+use millrace_place::Strategy;
+use millrace_plan::{SOLVER_TIME, Wanted, text};
 use millrace_steer::nic;
 use millrace_traffic::split::Split;
 

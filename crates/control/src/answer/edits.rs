@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use millrace_dataplane::share::Share;
 use serde_json::{Value, json};
 
 use super::{Result, Session, state};
@@ -103,8 +102,7 @@ impl Session {
     fn owned(&self, target: &Target, changes: &Arc<Vec<Change>>) -> Result<()> {
         let parted = |change: &Change| match change {
             Change::Set { object, .. } => {
-                matches!(target.exposed.share(*object), Share::Divided { .. })
-                    && !target.exposed.indexed(*object)
+                target.exposed.share(*object).divided() && !target.exposed.indexed(*object)
             }
             _ => false,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::KeyValue;
-use millrace_dataplane::share::{Count, Share};
+use millrace_dataplane::share::Count;
 use millrace_object::state::global;
 use serde_json::{Value, json};
 
@@ -110,8 +110,7 @@ impl Session {
             "key": exposed.show_key(object, &key),
             "value": exposed.show_value(object, &value),
         });
-        let several =
-            matches!(share, Share::Divided { .. }) && !exposed.indexed(object) && there.len() > 1;
+        let several = share.divided() && !exposed.indexed(object) && there.len() > 1;
         if (each_has_its_own(&target, object) || several)
             && let Some(members) = answer.as_object_mut()
         {

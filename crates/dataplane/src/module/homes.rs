@@ -4,7 +4,8 @@
 //! packet's own (fastpath/state/homes.h), so that what comes back with the number comes to the worker that leased it. The
 //! host says of each packet which index brought it, and of each number which index would.
 
-use millrace_steer::Owners;
+use millrace_place::Placement;
+use millrace_steer::{Owners, Steering};
 
 use super::Module;
 
@@ -37,6 +38,19 @@ impl Homes {
             indexes,
             tables,
         }
+    }
+
+    /// As a placement says; none where no numbers come home.
+    #[must_use]
+    pub fn of_placement(placement: &Placement) -> Option<Self> {
+        placement.coming_home().next()?;
+        let owners = placement.steering.iter().map(Steering::owners);
+        let tables = placement.objects.iter().map(|o| o.home.clone());
+        Some(Self::new(
+            owners.collect(),
+            placement.indexes,
+            tables.collect(),
+        ))
     }
 
     /// The index that brings a packet of a port to its worker; 0 for a port that there is not.

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use millrace_place::Held;
+
 use super::chain::Link;
 use super::stage::Stage;
-use crate::share::Share;
 
 /// Counting entries looks at all of them: not more often than this.
 const SELDOM: Duration = Duration::from_millis(200);
@@ -58,10 +59,10 @@ impl Pressure {
         for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
             let shares = link.objects().iter().zip(&link.shares);
             for (object, (info, share)) in shares.enumerate() {
-                let whole = match share {
-                    Share::Divided { whole, .. } => *whole,
+                let whole = match share.held {
+                    Held::Divided | Held::Alone => share.whole,
                     // Each worker has room for all; which entries are there may still differ.
-                    Share::Merged { .. } if !info.kind.has_all() => u64::MAX,
+                    Held::Merged { .. } if !info.kind.has_all() => u64::MAX,
                     _ => continue,
                 };
                 objects.push(Divided {

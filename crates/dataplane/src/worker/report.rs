@@ -7,7 +7,7 @@ use super::{Histogram, Serve, Shared, Worker};
 use crate::account::{Account, Failure, Function, ObjectAccount, OutputAccount};
 use crate::mailbox::{Desk, Job};
 use crate::memory::Memory;
-use crate::share::{Count, Latest, Share};
+use crate::share::{Count, Latest};
 
 /// Completes the account once the workers have ended; a worker that died is none.
 pub fn complete(
@@ -118,10 +118,7 @@ fn objects(
         for (index, object) in objects.iter().enumerate() {
             let share = stage.shares.get(index).filter(|_| several).cloned();
             let share = share.unwrap_or_default();
-            let whole = match &share {
-                Share::Divided { whole, .. } => Some(*whole),
-                _ => None,
-            };
+            let whole = share.divided().then_some(share.whole);
             if first {
                 counts.push((
                     Count::new(&share, object.kind),

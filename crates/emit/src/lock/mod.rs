@@ -25,8 +25,8 @@
 //! its own do not. `EVERY`, `ON_START` and `ON_STOP` write if they work on shared objects.
 //! A program with tail calls or with timers in values runs all its packets as writers.
 //!
-//! A counter that is only added to needs no lock: give each worker its own ([`Treatment::Own`]) and add them
-//! up when they are read (treatment `merge`).
+//! A counter that is only added to needs no lock: give each worker its own and add them up when they are read
+//! (treatment `merge`).
 
 mod burst;
 mod effects;
@@ -38,6 +38,7 @@ use millrace_check::Checked;
 use millrace_check::facts::{Flow, Step};
 use millrace_object::Program;
 use millrace_object::program::ObjectId;
+use millrace_place::{Held, Placement};
 
 pub(crate) use burst::{Burst, bursts};
 pub(crate) use effects::reads_clock;
@@ -46,24 +47,12 @@ pub(crate) use reader::Reader;
 
 use crate::error::Error;
 
-/// How a state object lives with several workers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Treatment {
-    /// each worker has one of its own: what is sharded, only read, or merged when read
-    #[default]
-    Own,
-    /// one for all workers, under the lock
-    Lock,
-    /// each worker has one of its own, an allocator that leases to a packet only numbers which come home under the
-    /// packet's own index of the indirection table, of so many (fastpath/state/homes.h)
-    Home(u32),
-}
-
 /// What is made of a program for workers that share state.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sharing {
-    /// by object, in the program's order; those beyond its end are each worker's own
-    pub treatments: Vec<Treatment>,
+    /// which objects are locked, and which allocators lease only numbers that come home (fastpath/state/homes.h); all
+    /// others are each worker's own
+    pub placement: Placement,
     /// none but for tests
     pub test: Option<Test>,
 }
@@ -82,22 +71,22 @@ impl Sharing {
     /// Whether workers share any object.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.treatments.contains(&Treatment::Lock)
+        self.placement.locks()
     }
 
     /// Over how many indexes an allocator's numbers are told apart; 0: a lease takes any.
     #[must_use]
     pub fn homes(&self, object: ObjectId) -> u32 {
-        match self.treatments.get(object.0) {
-            Some(Treatment::Home(indexes)) => *indexes,
-            _ => 0,
-        }
+        let place = self.placement.objects.get(object.0);
+        let home = place.is_some_and(|place| place.home.is_some());
+        if home { self.placement.indexes } else { 0 }
     }
 
     /// Whether workers share this object.
     #[must_use]
     pub fn is_shared(&self, object: ObjectId) -> bool {
-        self.treatments.get(object.0) == Some(&Treatment::Lock)
+        let place = self.placement.objects.get(object.0);
+        place.is_some_and(|place| place.held == Held::Locked)
     }
 }
 

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use millrace_emit::lock::{Sharing, Test, Treatment};
+use millrace_emit::lock::{Sharing, Test};
 use millrace_object::Program;
+use millrace_place::{Held, Placement};
 
 use super::{Bench, Outcome, facts};
 
@@ -81,12 +82,13 @@ pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
         let there = program.objects.iter().any(|o| o.name == *name);
         assert!(there, "there is no object {name}");
     }
-    let treatment = |name: &str| match shared.contains(&name) {
-        true => Treatment::Lock,
-        false => Treatment::Own,
+    let held = |name: &str| match shared.contains(&name) {
+        true => Held::Locked,
+        false => Held::Copied,
     };
+    let held = program.objects.iter().map(|o| held(&o.name)).collect();
     Sharing {
-        treatments: program.objects.iter().map(|o| treatment(&o.name)).collect(),
+        placement: Placement::even(&program.objects, 1, held),
         test: Some(Test::default()),
     }
 }

@@ -45,7 +45,7 @@ use serde::Serialize;
 pub use predict::{best, predict};
 pub use text::text;
 
-use crate::plan::Strategy;
+use millrace_place::Strategy;
 
 /// Numbers of cores that a table shows.
 pub const CORES: [u32; 5] = [1, 2, 4, 8, 16];

@@ -1,7 +1,7 @@
 //! The formula, and the choice.
 
 use super::{Measured, Prediction, Work};
-use crate::plan::Strategy;
+use millrace_place::Strategy;
 
 /// Rates that differ by less are alike: measurements on a machine that does other things repeat no better.
 const ALIKE: f64 = 0.03;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Measured, Prediction};
-use crate::plan::Strategy;
+use millrace_place::Strategy;
 
 /// Writes it down; `chosen` is the strategy that the plan has.
 #[must_use]

@@ -1,7 +1,8 @@
 //! R3, disjoint dependencies: each of two objects can be separated, but not both.
 
 use super::Judged;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
+use millrace_place::Treatment;
 
 /// An object that gives way to others.
 pub(crate) fn judge(

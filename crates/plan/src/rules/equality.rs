@@ -6,10 +6,11 @@ use std::rc::Rc;
 use super::Judged;
 use crate::computed::{Exact, Same};
 use crate::packets::Way;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::touch::{Found, Touch, distinct};
 use crate::words;
 use millrace_model::Model;
+use millrace_place::Treatment;
 use millrace_steer::Kind;
 
 /// An object that shards by its keys.

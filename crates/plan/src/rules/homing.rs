@@ -26,10 +26,11 @@ use super::Judged;
 use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::solved::Solved;
 use crate::touch::{Found, Source, Touch, distinct};
 use crate::words;
+use millrace_place::Treatment;
 
 /// How packets come home.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -7,9 +7,10 @@ use millrace_object::program::Program;
 
 use super::Judged;
 use crate::computed::Exact;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::touch::{At, OTHER, Source, Touch};
 use crate::words;
+use millrace_place::Treatment;
 
 fn judged(reason: String, remedy: &str, line: Option<String>) -> Judged {
     Judged {

@@ -11,7 +11,8 @@ pub(crate) mod nothing;
 pub(crate) mod per_cpu;
 pub(crate) mod subsumption;
 
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
+use millrace_place::Treatment;
 
 /// What is done with an object, and why.
 #[derive(Clone, Debug)]

@@ -8,7 +8,8 @@ use millrace_object::program::StateObject;
 use millrace_object::state::StateKind;
 
 use super::Judged;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
+use millrace_place::Treatment;
 
 /// What is done with an object that asks for nothing; none for all others.
 pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Option<Judged> {

@@ -7,8 +7,9 @@
 use millrace_model::Model;
 
 use super::Judged;
-use crate::plan::{Rule, Treatment};
+use crate::plan::Rule;
 use crate::words;
+use millrace_place::Treatment;
 
 /// What could not be sharded.
 pub(crate) fn barred(name: &str, judged: &mut Judged) {

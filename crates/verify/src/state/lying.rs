@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 
 use millrace_object::program::{ObjectId, Program};
+use millrace_place::Held;
 
 use super::Base;
-use crate::deal::{Deal, Held};
+use crate::deal::Deal;
 use crate::lane::Lane;
 
 /// An entry that lies elsewhere.
@@ -48,7 +49,7 @@ pub fn lying(
     };
     for object in 0..program.objects.len() {
         let id = ObjectId(object);
-        if deal.held.get(object) != Some(&Held::Divided) || !finder.knows(id) {
+        if *deal.held(object) != Held::Divided || !finder.knows(id) {
             continue;
         }
         let base = base.get(object).map_or(&[][..], Vec::as_slice);

@@ -17,8 +17,9 @@ use millrace_dataplane::Share;
 use millrace_dataplane::module::KeyValue;
 use millrace_object::program::{Program, StateObject};
 use millrace_object::state::Addressing;
+use millrace_place::Held;
 
-use crate::deal::{Deal, Held};
+use crate::deal::{Deal, private};
 use crate::lane::Lane;
 use crate::lease::Bijection;
 pub use leased::Numbers;
@@ -74,15 +75,17 @@ pub type Base = Vec<Vec<KeyValue>>;
 ///
 /// The elements of what cannot be listed are left out; the comparison will say so.
 #[must_use]
-pub fn base(program: &Program, held: &[Held], lane: &mut Lane<'_>, now: u64) -> Base {
-    let objects = program.objects.iter().zip(held).enumerate();
+pub fn base(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64) -> Base {
+    let objects = program.objects.iter().enumerate();
     let Some(copy) = lane.copies.first_mut() else {
         return Vec::new();
     };
     objects
-        .map(|(i, (o, held))| {
+        .map(|(i, o)| {
             let indexed = o.kind.addressing == Addressing::Index || o.kind.is_global();
-            let compared = matches!(held, Held::Divided | Held::Alone | Held::Shared);
+            let held = deal.held(i);
+            let compared = matches!(held, Held::Divided | Held::Alone | Held::Locked)
+                && private(held, o).is_none();
             let needed = compared && indexed;
             if needed {
                 copy.entries(i, now).unwrap_or_default()
@@ -125,7 +128,7 @@ impl Holding {
 /// Compares all objects after the last packet, at `now` (ns).
 pub fn compare(
     program: &Program,
-    deal: &Deal<'_>,
+    (deal, shares): (&Deal<'_>, &[Share]),
     base: &Base,
     sequential: &mut Lane<'_>,
     parallel: &mut Lane<'_>,
@@ -139,11 +142,11 @@ pub fn compare(
     let order = program.objects.iter().enumerate();
     let (first, rest): (Vec<_>, Vec<_>) = order.partition(|(_, o)| is_allocator(o));
     for (index, object) in first.into_iter().chain(rest) {
-        let how = deal.held.get(index).unwrap_or(&Held::Divided);
-        if let Held::Private(why) = how {
+        let how = deal.held(index);
+        if let Some(why) = private(how, object) {
             found.not_compared.push(NotCompared {
                 object: object.name.clone(),
-                why: why.clone(),
+                why: why.to_owned(),
             });
             continue;
         }
@@ -161,7 +164,7 @@ pub fn compare(
         let mut seen = Seen {
             object,
             how,
-            share: deal.shares.get(index),
+            share: shares.get(index),
             base,
             bijection,
             numbers: &mut numbers,
@@ -209,21 +212,21 @@ impl Seen<'_> {
     fn compare(&mut self, holding: &Holding) -> Vec<EntryDifference> {
         let single = self.object.kind.is_global();
         match (self.how, self.object.kind.addressing) {
-            (Held::Private(_), _) => Vec::new(),
+            (Held::Own { .. }, _) => Vec::new(),
             // What a reader sees (`outside.rs`) is all that can be said of the parts: the sums.
-            (Held::Merged(_), _) => Vec::new(),
-            (Held::Replicated, _) => keyed::same_everywhere(holding),
-            (Held::Divided | Held::Alone | Held::Shared, Addressing::Lease) => {
+            (Held::Merged { .. }, _) => Vec::new(),
+            (Held::Copied, _) => keyed::same_everywhere(holding),
+            (Held::Divided | Held::Alone | Held::Locked, Addressing::Lease) => {
                 leased::compare(holding, self.bijection, self.numbers)
             }
-            (Held::Divided | Held::Alone | Held::Shared, Addressing::Index) => {
+            (Held::Divided | Held::Alone | Held::Locked, Addressing::Index) => {
                 index::compare(holding, self.base, self.numbers)
             }
-            (Held::Divided | Held::Alone | Held::Shared, _) if single => {
+            (Held::Divided | Held::Alone | Held::Locked, _) if single => {
                 index::compare(holding, self.base, self.numbers)
             }
             (
-                Held::Divided | Held::Alone | Held::Shared,
+                Held::Divided | Held::Alone | Held::Locked,
                 Addressing::Key | Addressing::Prefix | Addressing::None,
             ) => keyed::compare(holding, self.numbers),
         }
@@ -253,7 +256,7 @@ fn holding(
     };
     // What is one for all workers is seen through any of them.
     let copies = match how {
-        Held::Shared => 1,
+        Held::Locked => 1,
         _ => parallel.copies.len(),
     };
     for (worker, copy) in parallel.copies.iter_mut().enumerate().take(copies) {

@@ -5,6 +5,7 @@
 
 use millrace_dataplane::Share;
 use millrace_dataplane::share::cleared;
+use millrace_place::Held;
 
 use super::{EntryDifference, Holding, Numbers};
 
@@ -33,8 +34,8 @@ pub fn compare(share: &Share, holding: &Holding, numbers: &Numbers) -> Vec<Entry
 }
 
 fn same(share: &Share, here: &[u8], there: &[u8]) -> bool {
-    match share {
-        Share::Merged {
+    match &share.held {
+        Held::Merged {
             words,
             latest: true,
         } if here.len() == there.len() => {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Config, Homes};
-use millrace_dataplane::share::Word;
 use millrace_emit::cache::Cache;
 use millrace_emit::lock::Test;
 use millrace_object::Program;
 use millrace_object::program::StateObject;
+use millrace_place::{Held, Word};
 use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
 use millrace_verify::{
-    Build, Bytes, Case, Deal, Dispatch, Findings, Held, Schedule, Trace, VerifyError, Wanted, text,
+    Build, Bytes, Case, Deal, Dispatch, Findings, Schedule, Trace, VerifyError, Wanted, text,
     verify,
 };
 
@@ -75,9 +75,8 @@ impl Sources {
         all.extend(capacities.iter().cloned());
         let options = millrace_emit::Options {
             capacities: all,
-            shared: wanted.shared.to_vec(),
+            placement: wanted.placement.cloned().map(Arc::new),
             test: wanted.yields.map(|seed| Test { seed, dropped }),
-            homes: wanted.homes.to_vec(),
             ..Default::default()
         };
         let (cache, source) = (&self.cache, &self.source);
@@ -97,12 +96,11 @@ impl Sources {
         all.extend(wanted.capacities.iter().cloned());
         let options = millrace_emit::Options {
             capacities: all,
-            shared: wanted.shared.to_vec(),
+            placement: wanted.placement.cloned().map(Arc::new),
             test: wanted.yields.map(|seed| Test {
                 seed,
                 dropped: false,
             }),
-            homes: wanted.homes.to_vec(),
             ..Default::default()
         };
         let mut source = self.source.clone();
@@ -201,8 +199,7 @@ impl Function {
         };
         let none = Wanted {
             capacities: &[],
-            shared: &[],
-            homes: &[],
+            placement: None,
             yields: None,
         };
         let program = sources.built(&none, false).1;
@@ -216,13 +213,17 @@ impl Function {
 
     /// Every object divided that packets write.
     pub fn divided(&self) -> Vec<Held> {
-        self.program.objects.iter().map(Held::divided).collect()
+        self.program
+            .objects
+            .iter()
+            .map(Held::where_all_is_divided)
+            .collect()
     }
 
     /// All that packets write under the lock.
     pub fn locked(&self) -> Vec<Held> {
         let shared = |held| match held {
-            Held::Divided => Held::Shared,
+            Held::Divided => Held::Locked,
             other => other,
         };
         self.divided().into_iter().map(shared).collect()
@@ -304,7 +305,11 @@ impl Build for Builder<'_> {
 /// Each worker adds to all numbers of an object's values, which are so many bytes wide.
 pub fn sums(object: &StateObject, bytes: usize) -> Held {
     let offsets = (0..object.value_bytes as usize).step_by(bytes);
-    Held::Merged(offsets.map(|offset| Word { offset, bytes }).collect())
+    Held::merged(
+        &offsets
+            .map(|offset| Word { offset, bytes })
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// A model that hashes whatever it is told to.

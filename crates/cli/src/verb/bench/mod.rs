@@ -24,7 +24,7 @@ use self::rig::{Place, Rig};
 use self::search::search;
 use crate::failure::{DONE, Failure};
 use crate::function::{Function, Make};
-use crate::parallel::Strategy;
+use crate::strategy::Wished;
 use crate::{screen, wiring};
 
 /// The function that only forwards.
@@ -50,7 +50,7 @@ pub struct Bench {
 
     /// How state lives on several cores
     #[arg(long, value_name = "STRATEGY", value_enum, default_value_t)]
-    strategy: Strategy,
+    strategy: Wished,
 
     /// Without a software NIC: each worker has its packets in its own memory and takes a processor, none is left
     /// for a NIC. The figure is the trace's second half over the time of the worker that is done last, copying
@@ -489,7 +489,7 @@ fn summary(configs: &[Config], seen: &[Vec<Once>], port: &'static str) -> Docume
             strategy: config
                 .arrangement
                 .as_ref()
-                .map_or("alone", |a| a.strategy().name()),
+                .map_or("alone", |a| a.placement.strategy().name()),
             port,
             cores: config.cores,
             charged_ns: config.charge,

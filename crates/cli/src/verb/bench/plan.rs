@@ -6,7 +6,8 @@ use millrace_dataplane::place;
 
 use crate::failure::Failure;
 use crate::function::{Function, Make};
-use crate::parallel::{self, Arrangement, Asked, Strategy};
+use crate::parallel::{self, Arrangement, Asked};
+use crate::strategy::Wished;
 
 /// A function, and how it was made.
 pub struct Subject {
@@ -78,7 +79,7 @@ impl Machine {
 /// How a function can run on several cores.
 pub struct Wish<'a> {
     /// `--strategy`
-    pub strategy: Strategy,
+    pub strategy: Wished,
     /// the NIC that the plan is made for
     pub nic: &'a str,
     /// without a NIC: workers have their packets in their own memory
@@ -112,7 +113,7 @@ pub fn possible(
     if cores == 1 {
         return Ok((subject.function.clone(), None));
     }
-    if wish.strategy == Strategy::Sequential {
+    if wish.strategy == Wished::SEQUENTIAL {
         return Err("--strategy sequential runs on one core".into());
     }
     let asked = Asked {

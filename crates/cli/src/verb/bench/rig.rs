@@ -78,7 +78,7 @@ impl Rig {
     ) -> Result<Self, Failure> {
         let failed = |e: PortError| wiring::port_failure(e);
         let ports = function.ports.len().max(2);
-        let steering = place.arrangement.and_then(|a| a.steering(ports));
+        let steering = place.arrangement.and_then(|a| a.placement.steering(ports));
         let mut settings = settings.clone();
         if let Some(steering) = &steering {
             let told = steering.iter().map(|s| s.nic.clone()).collect();

@@ -70,7 +70,7 @@ impl Run {
                 let parallel = Parallel {
                     owners: arrangement.owners(run.ports.len(), self.cores)?,
                     shares: arrangement.shares(function),
-                    apart: arrangement.apart,
+                    apart: arrangement.placement.apart,
                     workers: self.cores,
                     cpus: self.cpus.clone(),
                     mailboxes: opened.mailboxes.clone(),

@@ -30,8 +30,9 @@ use crate::failure::{DONE, Failure, WRONG};
 use crate::function::{Function, Make};
 use crate::metrics;
 use crate::outside::Outside;
-use crate::parallel::{self, Arrangement, Strategy};
+use crate::parallel::{self, Arrangement};
 use crate::serving::{self, Asked};
+use crate::strategy::Wished;
 use crate::wiring::Words;
 use crate::{account, in_kernel, routing, sanitize, screen, seed};
 use element::Element;
@@ -75,7 +76,7 @@ pub struct Run {
 
     /// How state lives on several cores
     #[arg(long, value_name = "STRATEGY", value_enum, default_value_t)]
-    strategy: Strategy,
+    strategy: Wished,
 
     /// The NIC whose hash steers packets, as for `millrace plan`; `software`: workers hash themselves
     #[arg(long, value_name = "MODEL", default_value = "software")]
@@ -260,7 +261,7 @@ impl Run {
         Self {
             cores: 1,
             cpus: self.cpus.iter().copied().take(1).collect(),
-            strategy: Strategy::Best,
+            strategy: Wished::default(),
             trace: None,
             ..self.clone()
         }
@@ -269,7 +270,7 @@ impl Run {
     fn with_ports(&self) -> Result<u8, Failure> {
         let chain = self.described()?;
         self.sane(&chain)?;
-        if self.strategy == Strategy::Sequential {
+        if self.strategy == Wished::SEQUENTIAL {
             return self.sequential().with_ports();
         }
         if self.sanitize {
@@ -419,9 +420,9 @@ impl Run {
         let asked = parallel::Asked {
             cores: self.cores,
             trace: self.trace.is_some().then_some(words),
-            strategy: if chain.elements.len() > 1 && self.strategy != Strategy::Lock {
+            strategy: if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
                 // Nothing says yet what the steering of one would do to the next.
-                Strategy::Spread
+                Wished::SPREAD
             } else {
                 self.strategy
             },

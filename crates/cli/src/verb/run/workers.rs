@@ -162,7 +162,7 @@ impl Run {
             (true, false) => Vec::new(),
         };
         asked.classes = classes;
-        asked.steering = only.and_then(|a| a.steering(ports.len()));
+        asked.steering = only.and_then(|a| a.placement.steering(ports.len()));
         let there = Stay::near(cpus.first().copied());
         let steering = asked.steering.iter().flatten();
         let owners = steering.map(Steering::owners).collect();

@@ -6,21 +6,23 @@ use millrace_check::Checked;
 use millrace_dataplane::module::{Entry, Homes};
 use millrace_model::Model;
 use millrace_object::program::Program;
-use millrace_plan::{Plan, Strategy};
+use millrace_place::{Held, Placement, Strategy};
+use millrace_plan::Plan;
 use millrace_steer::Steering;
-use millrace_verify::{Deal, Findings, Held};
+use millrace_verify::{Deal, Findings};
 
 use super::Verify;
 use crate::failure::Failure;
 use crate::function::Function;
 use crate::parallel::{self, Answer, Arrangement, arranged, planned};
+use crate::strategy::Wished;
 
 /// How a function is dealt out to workers.
 pub struct Planned {
     workers: u32,
     /// who gets packets, by port
     dispatch: Vec<Steering>,
-    held: Vec<Held>,
+    placement: Arc<Placement>,
     how: How,
 }
 
@@ -47,10 +49,14 @@ pub fn planned(
     let one = |plan| Planned {
         workers: 1,
         dispatch: Vec::new(),
-        held: program.objects.iter().map(|_| Held::Alone).collect(),
+        placement: Arc::new(Placement::even(
+            &program.objects,
+            1,
+            vec![Held::Alone; program.objects.len()],
+        )),
         how: How::One(plan),
     };
-    if cores == 1 || of.strategy == parallel::Strategy::Sequential {
+    if cores == 1 || of.strategy == Wished::SEQUENTIAL {
         return Ok(one(None));
     }
     let mut secret = [0; 32];
@@ -78,7 +84,7 @@ pub fn planned(
     Ok(Planned {
         workers: cores,
         dispatch: arrangement.dispatch(ports.len(), cores as usize)?,
-        held: millrace_verify::held(&arrangement.of_program(), program),
+        placement: arrangement.placement.clone(),
         how: How::Several(arrangement),
     })
 }
@@ -105,23 +111,17 @@ impl Planned {
 
     /// How far apart in time packets may be that workers do at the same moment, ns.
     pub fn apart(&self) -> Option<u64> {
-        self.several().and_then(|a| a.apart)
+        self.placement.apart
     }
 
     /// The distribution of packets.
     pub fn deal(&self) -> Deal<'_> {
-        let several = self.several();
-        let homes = several.and_then(|a| a.home.as_ref());
+        let plan = self.several().and_then(|a| a.plan.as_ref());
         Deal {
             workers: self.workers,
             dispatch: &self.dispatch,
-            held: self.held.clone(),
-            parts: several.map_or_else(Vec::new, |a| a.capacities.clone()),
-            homes: homes.map_or_else(Vec::new, |h| h.names.clone()),
-            finder: several
-                .and_then(|a| a.plan.as_ref())
-                .map(|plan| plan.finder(&self.dispatch)),
-            shares: several.map_or_else(Vec::new, Arrangement::of_program),
+            placement: Placement::clone(&self.placement),
+            finder: plan.map(|plan| plan.finder(&self.dispatch)),
         }
     }
 
@@ -140,8 +140,7 @@ impl Planned {
 
     /// How the whole runs.
     pub fn strategy(&self) -> Strategy {
-        self.several()
-            .map_or(Strategy::Alone, Arrangement::strategy)
+        self.placement.strategy()
     }
 
     /// Further notes on the plan.

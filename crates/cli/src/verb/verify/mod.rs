@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use millrace_control::{Exposed, contents};
 use millrace_dataplane::module::{Config, Module};
 use millrace_dataplane::runner::Progress;
-use millrace_plan::Strategy;
+use millrace_place::Strategy;
 use millrace_traffic::split::Split;
 use millrace_verify::{Build, Case, Findings, Names, Schedule, VerifyError, Wanted, text, verify};
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::failure::{DONE, Failure, NO};
 use crate::function::{self, Function, Make};
 use crate::parallel::{self, planned};
 use crate::progress::Bar;
+use crate::strategy::Wished;
 use crate::wiring::{self, Words};
 use crate::{screen, seed};
 
@@ -64,7 +65,7 @@ pub struct Verify {
         default_value_t,
         conflicts_with = "steer"
     )]
-    strategy: parallel::Strategy,
+    strategy: Wished,
 
     /// The NIC's model
     #[arg(long, value_name = "NAME", default_value = "generic")]
@@ -270,20 +271,11 @@ struct Builder<'a> {
 
 impl Build for Builder<'_> {
     fn module(&mut self, wanted: &Wanted<'_>) -> Result<Arc<Module>, String> {
-        let mut make = Make {
-            shared: wanted.shared.to_vec(),
+        let make = Make {
+            placement: wanted.placement.cloned().map(Arc::new),
             yields: wanted.yields,
-            homes: wanted.homes.to_vec(),
-            ..self.of.make()
+            ..self.of.make().with_capacities(wanted.capacities)
         };
-        let other = |text: &String| {
-            let name = text.split('=').next().unwrap_or_default();
-            !wanted.capacities.iter().any(|(n, _)| n == name)
-        };
-        make.capacity.retain(other);
-        let parts = wanted.capacities.iter();
-        make.capacity
-            .extend(parts.map(|(name, part)| format!("{name}={part}")));
         let function = Function::load(&self.of.nf, &make).map_err(|f| f.what)?;
         Ok(function.module)
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use super::window::Batch;
 use crate::module::Module;
+use millrace_place::Held;
+
 use crate::share::Share;
 
 /// What is known of the divided objects.
@@ -27,15 +29,15 @@ impl Pressure {
     /// For a module whose objects stand so on the workers.
     pub fn new(module: &Module, shares: &[Share]) -> Self {
         let objects = module.objects().iter().zip(shares).enumerate();
-        let divided = objects.filter_map(|(object, (info, share))| match share {
-            Share::Divided { whole, .. } => Some(Divided {
+        let divided = objects.filter_map(|(object, (info, share))| match share.held {
+            Held::Divided | Held::Alone => Some(Divided {
                 object,
-                whole: *whole,
+                whole: share.whole,
                 name: info.kind.when_full().name(),
                 full: 0,
             }),
             // Each worker has room for all; what finds that full may still differ in which entries are there.
-            Share::Merged { .. } if !info.kind.has_all() => Some(Divided {
+            Held::Merged { .. } if !info.kind.has_all() => Some(Divided {
                 object,
                 whole: u64::MAX,
                 name: info.kind.when_full().name(),

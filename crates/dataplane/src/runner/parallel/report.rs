@@ -86,7 +86,7 @@ fn objects(
         return Vec::new();
     };
     let accounts = module.into_iter().enumerate().map(|(index, object)| {
-        let copied = Share::Copied;
+        let copied = Share::default();
         let share = shares.get(index).unwrap_or(&copied);
         let mut count = Count::new(share, object.kind);
         let mut latest = Latest::new(share, object.kind);
@@ -110,8 +110,8 @@ fn objects(
             by_worker: Vec::new(),
             full_by_worker: Vec::new(),
         };
-        if let Share::Divided { whole, .. } = share {
-            account.capacity = *whole;
+        if share.divided() {
+            account.capacity = share.whole;
             let full = instances.iter_mut().map(|i| i.full(index).unwrap_or(0));
             account.full_by_worker = full.collect();
             if account.full_by_worker.iter().all(|n| *n == 0) {

@@ -101,7 +101,7 @@ impl Bench {
         Parallel {
             run: self.run(name),
             owners: vec![steering.owners()],
-            shares: vec![Share::divided(4)],
+            shares: vec![Share::new(millrace_place::Held::Divided, 4)],
             apart: None,
             workers,
             cpus: Vec::new(),

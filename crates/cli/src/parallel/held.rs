@@ -1,13 +1,15 @@
 //! What packets leave in an object of which each worker has a part: numbers that they add to, so that what several workers
 //! added can be summed, and what was stored last.
 
-use millrace_dataplane::share::Word;
 use millrace_model::Model;
-use millrace_object::program::ObjectId;
+use millrace_object::program::{ObjectId, StateObject};
+use millrace_place::{Held, Treatment, Word};
+
+use super::written;
 
 /// The words of the object's values that the model proves to be sums. How wide the instructions are that store them says
 /// nothing: eight stores of a byte each can be one addition.
-pub fn of(model: &Model, object: ObjectId) -> Vec<Word> {
+fn of(model: &Model, object: ObjectId) -> Vec<Word> {
     let parts = model.objects.get(object.0).and_then(|o| o.parts.as_ref());
     let words = parts.map_or(&[][..], |p| p.words.as_slice());
     let word = |w: &millrace_model::sums::Word| Word {
@@ -18,7 +20,23 @@ pub fn of(model: &Model, object: ObjectId) -> Vec<Word> {
 }
 
 /// Whether packets store bytes in it that none reads again: each worker keeps what its own stored last.
-pub fn latest(model: &Model, object: ObjectId) -> bool {
+fn latest(model: &Model, object: ObjectId) -> bool {
     let parts = model.objects.get(object.0).and_then(|o| o.parts.as_ref());
     parts.is_some_and(|p| p.latest)
+}
+
+/// How an object is held under a treatment.
+pub fn held(model: &Model, id: ObjectId, object: &StateObject, treatment: Treatment) -> Held {
+    match treatment {
+        Treatment::Shard => Held::Divided,
+        Treatment::Merge => Held::Merged {
+            words: of(model, id).into(),
+            latest: latest(model, id),
+        },
+        Treatment::Lock => Held::Locked,
+        Treatment::Spread if object.kind.per_cpu && written(model, id) => Held::Own {
+            latest: latest(model, id),
+        },
+        Treatment::Spread | Treatment::Alone => Held::Copied,
+    }
 }

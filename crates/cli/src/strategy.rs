@@ -1,0 +1,51 @@
+//! `--strategy`: a strategy that the user asks for, in place of the plan's choice.
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use millrace_place::Strategy;
+
+/// What `--strategy` says; none: what the plan takes for the best.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wished(pub Option<Strategy>);
+
+impl Wished {
+    /// On one worker, whatever the number of cores.
+    pub const SEQUENTIAL: Self = Self(Some(Strategy::Alone));
+    /// Any packet on any worker.
+    pub const SPREAD: Self = Self(Some(Strategy::Spread));
+    /// What packets write is one for all workers, under a lock.
+    pub const LOCK: Self = Self(Some(Strategy::Lock));
+}
+
+impl ValueEnum for Wished {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self(None),
+            Self::SPREAD,
+            Self(Some(Strategy::Shard)),
+            Self::SEQUENTIAL,
+            Self::LOCK,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self.0 {
+            None => ("best", "What the plan takes for the best"),
+            Some(Strategy::Spread) => (
+                "spread",
+                "Any packet on any worker, for functions whose packets write no state",
+            ),
+            Some(Strategy::Shard) => (
+                "shard",
+                "Packets that touch the same state meet on one worker, which keeps it for itself",
+            ),
+            Some(Strategy::Alone) => ("sequential", "On one worker, whatever the number of cores"),
+            Some(Strategy::Lock) => (
+                "lock",
+                "What packets write is one for all workers, under a lock",
+            ),
+            Some(Strategy::Mixed) => return None,
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}

@@ -1,0 +1,234 @@
+//! The whole of a function's placement.
+
+use millrace_object::contract::Holds;
+use millrace_object::program::StateObject;
+use millrace_steer::Steering;
+
+use crate::held::Held;
+use crate::strategy::Strategy;
+
+/// How a function runs on several workers.
+#[derive(Clone, Debug, Default)]
+pub struct Placement {
+    /// its objects, in the program's order
+    pub objects: Vec<Place>,
+    /// who gets the packets of each port, the last one for ports behind it; empty: any packet may go anywhere
+    pub steering: Vec<Steering>,
+    /// how far apart in the packets' time workers may be, ns; none: as far as they like
+    pub apart: Option<u64>,
+    /// over how many indexes of the indirection table the numbers of allocators are told apart which
+    /// [`Place::home`] names, a power of two; 0 where there are none
+    pub indexes: u32,
+}
+
+/// How one state object lives on several workers.
+#[derive(Clone)]
+pub struct Place {
+    /// the author's name for it
+    pub name: String,
+    /// how it is held
+    pub held: Held,
+    /// its declared capacity
+    pub whole: u64,
+    /// the capacity that each worker's instance has
+    pub part: u64,
+    /// of an allocator whose numbers come home: for each of them the index of the indirection table that brings its
+    /// packets to the worker which leases it. Secret, as the steering's key follows from it.
+    pub home: Option<Vec<u32>>,
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Place")
+            .field("name", &self.name)
+            .field("held", &self.held)
+            .field("whole", &self.whole)
+            .field("part", &self.part)
+            .field("comes_home", &self.home.is_some())
+            .finish()
+    }
+}
+
+impl Place {
+    /// An object that is held so, with its whole capacity at each worker.
+    #[must_use]
+    pub fn new(object: &StateObject, held: Held) -> Self {
+        Self {
+            name: object.name.clone(),
+            held,
+            whole: object.capacity,
+            part: object.capacity,
+            home: None,
+        }
+    }
+}
+
+impl Placement {
+    /// Objects that are held so, in the program's order, each divided one in even parts; any packet may go anywhere.
+    #[must_use]
+    pub fn even(objects: &[StateObject], workers: u32, held: Vec<Held>) -> Self {
+        let objects = objects.iter().zip(held);
+        let place = |(object, held): (&StateObject, Held)| {
+            let divided = held == Held::Divided && has_room(object);
+            let place = Place::new(object, held);
+            Place {
+                part: match divided {
+                    true => object.capacity.div_ceil(u64::from(workers.max(1))).max(1),
+                    false => place.part,
+                },
+                ..place
+            }
+        };
+        Self {
+            objects: objects.map(place).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Objects of these names are locked, whatever their sizes are; nothing is said of others.
+    #[must_use]
+    pub fn locked<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let place = |name: &str| Place {
+            name: name.to_owned(),
+            held: Held::Locked,
+            whole: 0,
+            part: 0,
+            home: None,
+        };
+        Self {
+            objects: names.into_iter().map(place).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// How the whole runs.
+    #[must_use]
+    pub fn strategy(&self) -> Strategy {
+        Strategy::of(self.objects.iter().map(|o| o.held.treatment()))
+    }
+
+    /// The place of an object of this name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<&Place> {
+        self.objects.iter().find(|o| o.name == name)
+    }
+
+    /// How an object of this name is held; one that is not named is copied.
+    #[must_use]
+    pub fn held(&self, name: &str) -> Held {
+        self.of(name).map_or(Held::Copied, |o| o.held.clone())
+    }
+
+    /// The names of objects that are held as is wanted, in the program's order.
+    pub fn names(&self, wanted: impl Fn(&Held) -> bool) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter().filter(move |o| wanted(&o.held));
+        objects.map(|o| o.name.as_str())
+    }
+
+    /// Whether workers have any object in common.
+    #[must_use]
+    pub fn locks(&self) -> bool {
+        self.objects.iter().any(|o| o.held == Held::Locked)
+    }
+
+    /// Objects of which each worker's instance has another capacity than the declared one, and which.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(String, u64)> {
+        let parts = self.objects.iter().filter(|o| o.part != o.whole);
+        parts.map(|o| (o.name.clone(), o.part)).collect()
+    }
+
+    /// The names of allocators whose numbers come home.
+    pub fn coming_home(&self) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter().filter(|o| o.home.is_some());
+        objects.map(|o| o.name.as_str())
+    }
+
+    /// The steering of each of `ports` ports; none where any packet may go anywhere.
+    #[must_use]
+    pub fn steering(&self, ports: usize) -> Option<Vec<Steering>> {
+        let last = self.steering.last()?;
+        let of = |port: usize| self.steering.get(port).unwrap_or(last).clone();
+        Some((0..ports).map(of).collect())
+    }
+
+    /// The same numbers come home, and nothing is locked: for one worker that is to lease as these do.
+    #[must_use]
+    pub fn for_one(&self) -> Self {
+        let alone = |place: &Place| Place {
+            held: Held::Alone,
+            part: place.whole,
+            ..place.clone()
+        };
+        Self {
+            objects: self.objects.iter().map(alone).collect(),
+            apart: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// Whether the entries of an object are counted, so that a capacity can be divided: an object that is addressed by an
+/// index has an element for each of its indices everywhere.
+#[must_use]
+pub fn has_room(object: &StateObject) -> bool {
+    let entries = object.kind.holds == Holds::Values && !object.kind.has_all();
+    entries && object.nesting.is_none() && object.initial.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_object::state::{StateKind, array, map, percpu_array};
+
+    use super::*;
+    use crate::{Treatment, Word};
+
+    fn objects() -> Vec<StateObject> {
+        let kinds = [&map::KIND, &array::KIND, &percpu_array::KIND];
+        let object = |kind: &'static StateKind| StateObject::new(kind.name, kind, 4, 8, 10);
+        kinds.into_iter().map(object).collect()
+    }
+
+    #[test]
+    fn entries_are_divided_evenly_and_elements_are_not() {
+        let objects = objects();
+        let held = objects.iter().map(Held::where_all_is_divided);
+        let placement = Placement::even(&objects, 4, held.collect());
+        let own = Held::Own { latest: false };
+        assert_eq!(placement.held("percpu_array"), own);
+        assert_eq!(placement.parts(), [("map".to_owned(), 3)]);
+        assert_eq!(placement.strategy(), Strategy::Shard);
+        assert!(!placement.locks() && placement.steering(2).is_none());
+        let divided: Vec<_> = placement.names(|h| *h == Held::Divided).collect();
+        assert_eq!(divided, ["map", "array"]);
+        assert_eq!(placement.held("no such object"), Held::Copied);
+    }
+
+    #[test]
+    fn the_homes_of_numbers_are_shown_nowhere() {
+        let mut placement = Placement::even(&objects(), 2, vec![Held::Locked; 3]);
+        assert!(placement.locks());
+        if let Some(place) = placement.objects.first_mut() {
+            place.home = Some(vec![4711; 10]);
+        }
+        assert!(!format!("{placement:?}").contains("4711"));
+        let one = placement.for_one();
+        assert!(!one.locks() && one.parts().is_empty());
+        assert_eq!(one.coming_home().collect::<Vec<_>>(), ["map"]);
+        assert!(
+            one.objects
+                .iter()
+                .all(|o| o.held.treatment() == Treatment::Alone)
+        );
+    }
+
+    #[test]
+    fn what_is_merged_says_which_numbers() {
+        let word = Word {
+            offset: 8,
+            bytes: 4,
+        };
+        let held = Held::merged(&[word]);
+        assert!(held.parted() && held.treatment() == Treatment::Merge);
+    }
+}

@@ -1,0 +1,126 @@
+//! Names of what is done with a whole function, and with one of its objects.
+
+use serde::Serialize;
+
+/// How a function runs as a whole: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// on one core
+    Alone,
+    /// any packet on any core
+    Spread,
+    /// packets that touch the same state meet on one core, which keeps it for itself
+    Shard,
+    /// the state is shared, and guarded by locks
+    Lock,
+    /// some objects shard, others are locked
+    Mixed,
+}
+
+impl Strategy {
+    /// Every one.
+    pub const ALL: [Self; 5] = [
+        Self::Alone,
+        Self::Spread,
+        Self::Shard,
+        Self::Lock,
+        Self::Mixed,
+    ];
+
+    /// As it is written, e.g. `shard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Spread => "spread",
+            Self::Shard => "shard",
+            Self::Lock => "lock",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// What users may ask for: the names, and `sequential` for `alone`.
+    pub const WORDS: [&str; 6] = ["alone", "sequential", "spread", "shard", "lock", "mixed"];
+
+    /// The one of this name; `sequential` is `alone`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let name = if name == "sequential" { "alone" } else { name };
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
+
+    /// The strategy of a function whose objects have these treatments: one object on one core keeps all of it there.
+    #[must_use]
+    pub fn of(treatments: impl Iterator<Item = Treatment> + Clone) -> Self {
+        let has = |wanted: Treatment| treatments.clone().any(|t| t == wanted);
+        match (
+            has(Treatment::Alone),
+            has(Treatment::Shard),
+            has(Treatment::Lock),
+        ) {
+            (true, ..) => Self::Alone,
+            (_, true, true) => Self::Mixed,
+            (_, true, false) => Self::Shard,
+            (_, false, true) => Self::Lock,
+            (_, false, false) => Self::Spread,
+        }
+    }
+}
+
+/// What is done with one state object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Treatment {
+    /// one core runs everything that touches it
+    Alone,
+    /// each core has a copy, and no packet changes it
+    Spread,
+    /// each core has its own entries; the steering brings a packet to the core that has its entry
+    Shard,
+    /// one copy for all cores, guarded by per-core read/write locks
+    Lock,
+    /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
+    Merge,
+}
+
+impl Treatment {
+    /// As it is written, e.g. `shard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Spread => "spread",
+            Self::Shard => "shard",
+            Self::Lock => "lock",
+            Self::Merge => "merge",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strategy_follows_from_the_treatments() {
+        use Treatment::{Alone, Lock, Merge, Shard, Spread};
+        let of = |treatments: &[Treatment]| Strategy::of(treatments.iter().copied());
+        assert_eq!(of(&[]), Strategy::Spread);
+        assert_eq!(of(&[Merge, Spread]), Strategy::Spread);
+        assert_eq!(of(&[Merge, Shard]), Strategy::Shard);
+        assert_eq!(of(&[Lock, Spread]), Strategy::Lock);
+        assert_eq!(of(&[Lock, Shard]), Strategy::Mixed);
+        assert_eq!(of(&[Lock, Shard, Alone]), Strategy::Alone);
+    }
+
+    #[test]
+    fn every_name_and_every_word_is_that_of_a_strategy() {
+        for strategy in Strategy::ALL {
+            assert_eq!(Strategy::named(strategy.name()), Some(strategy));
+        }
+        assert!(Strategy::WORDS.iter().all(|w| Strategy::named(w).is_some()));
+        assert_eq!(Strategy::named("sequential"), Some(Strategy::Alone));
+        assert_eq!(Strategy::named("locks"), None);
+    }
+}
