@@ -9,11 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_object::insn::{Insn, Operand, Reg, Size};
+use millrace_object::insn::{Insn, Operand, Reg, STACK, Size};
 
 use crate::expand::blank;
 use crate::facts::{Flow, FrameId, Op, StepId};
-use crate::state::STACK;
 
 /// Lays out stores of zeros at the start of these frames: by frame, one bit a byte, lowest first. False if all of them
 /// are there already.
