@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::reference::{End, Machine};
 use millrace_check::{Options, Rule, check, check_with_statistics};
 use millrace_object::program::{FunctionId, Role};
-use support::assemble;
 
 #[track_caller]
 fn accepts(text: &str) -> u64 {

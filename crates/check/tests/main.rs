@@ -17,6 +17,5 @@ mod nested;
 mod refusals;
 mod rules;
 mod soundness;
-mod support;
 mod timers;
 mod zeros;

@@ -1,14 +1,12 @@
 //! Maps that are found in other maps, and values without keys: what a program may do with them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::facts::{ArgFact, Kind};
 use millrace_check::reference::{End, Machine};
 use millrace_check::{Options, check};
 use millrace_object::program::{Nesting, ObjectId, Program, Role};
 use millrace_object::state;
-use support::assemble;
 
 /// `outer` holds maps like `shape`, as does `other` those like `shape2`; `q` is a queue, `b` a Bloom filter.
 fn program(body: &str) -> Program {

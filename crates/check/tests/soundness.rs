@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::generate;
 use millrace_check::reference::{End, Machine, Violation};
 use millrace_check::{Options, Rule, check};
 use rand::{RngExt, SeedableRng};
-use support::generate;
 
 struct Tally {
     admitted: u32,

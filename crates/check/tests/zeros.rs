@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::facts::{Flow, Op};
 use millrace_check::reference::{End, Machine};
 use millrace_check::{Options, check};
 use millrace_object::insn::{Insn, Operand, Reg};
 use millrace_object::program::{FunctionId, Role};
-use support::assemble;
 
 fn flow(text: &str) -> Flow {
     let checked = check(&assemble(text), &Options::default());
