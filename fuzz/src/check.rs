@@ -1,7 +1,7 @@
 //! The checker: it must answer, and what it admits must never step outside.
 
 use millrace_assemble::generate;
-use millrace_check::reference::{End, Machine};
+use millrace_reference::{End, Machine};
 use millrace_check::{Options, check};
 
 /// Checks `data` as an object file, and the program that `data` decides. If that is admitted, it is

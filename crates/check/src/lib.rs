@@ -20,7 +20,6 @@ pub mod part;
 #[doc(hidden)]
 pub mod planted;
 pub mod prove;
-pub mod reference;
 pub mod refuse;
 pub mod rule;
 pub mod rules;

@@ -16,6 +16,5 @@ mod loops;
 mod nested;
 mod refusals;
 mod rules;
-mod soundness;
 mod timers;
 mod zeros;

@@ -112,7 +112,7 @@ impl Machine<'_> {
 
     /// After an instruction: the program that a tail call goes on with. Where there is none the call
     /// answers that.
-    pub(in super::super) fn onward(&mut self, c: &mut Call, insn: Insn) -> Option<FunctionId> {
+    pub(crate) fn onward(&mut self, c: &mut Call, insn: Insn) -> Option<FunctionId> {
         let is_tail = |h| h == TAIL_CALL.number;
         let exact = self.exact.as_mut()?;
         if !matches!(insn, Insn::Call { helper } if is_tail(helper)) {
@@ -142,7 +142,7 @@ impl Machine<'_> {
 }
 
 /// What a redirect by a map is asked for.
-pub(in super::super) enum Redirected {
+pub(crate) enum Redirected {
     /// the flags are not known
     Nowhere,
     /// one entry
@@ -152,7 +152,7 @@ pub(in super::super) enum Redirected {
 }
 
 /// What these flags of a redirect by this map ask for.
-pub(in super::super) fn redirected(object: &StateObject, flags: u64) -> Redirected {
+pub(crate) fn redirected(object: &StateObject, flags: u64) -> Redirected {
     let known = if object.kind.holds_interfaces() {
         ACTION | BROADCAST | NOT_INGRESS
     } else {

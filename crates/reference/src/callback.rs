@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use millrace_check::driver::too_many_rounds;
 use millrace_object::helper;
 use millrace_object::program::ObjectId;
 
 use super::{Call, Machine, Violation, violation};
-use crate::driver::too_many_rounds;
 
 /// Where the addresses of functions are: in no region.
 pub const FUNCTIONS: u64 = 1 << 62;

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_assemble::generate;
-use millrace_check::reference::{End, Machine, Violation};
 use millrace_check::{Options, Rule, check};
+use millrace_reference::{End, Machine, Violation};
 use rand::{RngExt, SeedableRng};
 
 struct Tally {

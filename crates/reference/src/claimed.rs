@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use millrace_check::claims::{At, Claim, Place};
+use millrace_check::facts::{Checked, Flow, FrameId, Op, StepId};
 use millrace_object::insn::STACK;
 
 use super::{APART, Call, INSET, Machine, Violation, violation};
-use crate::claims::{At, Claim, Place};
-use crate::facts::{Checked, Flow, FrameId, Op, StepId};
 
 /// Where a call of the interpreter is in the flow that was proved.
 #[derive(Clone, Default)]

@@ -23,11 +23,10 @@ mod timer;
 
 use std::collections::HashMap;
 
+use millrace_check::facts::Checked;
 use millrace_object::helper;
 use millrace_object::insn::{Insn, REGISTERS, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
-
-use crate::facts::Checked;
 
 pub use exact::Target;
 pub use log::{Log, Touch, index_key};
