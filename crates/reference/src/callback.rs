@@ -8,7 +8,7 @@ use millrace_object::program::ObjectId;
 
 use super::{Call, Machine, Violation, violation};
 
-/// Where the addresses of functions are: in no region.
+/// Address of the first function, in no region.
 pub const FUNCTIONS: u64 = 1 << 62;
 
 const EINVAL: u64 = 22;
@@ -18,7 +18,7 @@ pub fn calls_back(number: u32) -> bool {
     helper::by_number(number).is_some_and(|h| h.function_argument().is_some())
 }
 
-/// What is still to be done of a helper call.
+/// Rounds of a helper call that are still to be made.
 pub struct Rounds {
     function: usize,
     context: u64,

@@ -89,7 +89,7 @@ impl Machine<'_> {
         Some(keys.into())
     }
 
-    /// Where the value of a key is, if it is there.
+    /// Address of a key's value, if the key is there.
     pub(crate) fn value_of(&mut self, id: ObjectId, key: &[u8]) -> Option<u64> {
         let Some(exact) = &self.exact else {
             return self.values.get(&id).copied();

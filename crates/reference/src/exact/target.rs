@@ -1,4 +1,4 @@
-//! Where a packet goes on to: redirects, and tail calls.
+//! Targets of redirects and of tail calls.
 
 use millrace_object::contract::{Destination, Holds};
 use millrace_object::helper::TAIL_CALL;
@@ -8,7 +8,7 @@ use millrace_object::program::{FunctionId, ObjectId, Role, StateObject};
 use super::super::{Call, Machine};
 use super::{ENOENT, error};
 
-/// What the verdict `XDP_REDIRECT` forwards to.
+/// Target of the verdict `XDP_REDIRECT`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// the port of this number, which may not exist
@@ -39,7 +39,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What the packet at hand was last redirected to; none if it was not, or to no port's interface.
+    /// Target of the packet's last redirect; none if it was not, or to no port's interface.
     #[must_use]
     pub fn target(&self) -> Option<Target> {
         self.exact.as_ref()?.target
@@ -141,7 +141,7 @@ impl Machine<'_> {
     }
 }
 
-/// What a redirect by a map is asked for.
+/// Request of a redirect by a map.
 pub(crate) enum Redirected {
     /// the flags are not known
     Nowhere,
@@ -151,7 +151,7 @@ pub(crate) enum Redirected {
     All,
 }
 
-/// What these flags of a redirect by this map ask for.
+/// Request in the flags of a redirect by this map.
 pub(crate) fn redirected(object: &StateObject, flags: u64) -> Redirected {
     let known = if object.kind.holds_interfaces() {
         ACTION | BROADCAST | NOT_INGRESS
