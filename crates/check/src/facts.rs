@@ -142,6 +142,26 @@ pub struct Step {
     pub load_once: bool,
 }
 
+impl Step {
+    /// A step of which nothing is known.
+    pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> Self {
+        Self {
+            frame,
+            pc,
+            op,
+            line,
+            reached: false,
+            before: [Kind::Unset; REGISTERS],
+            after: Kind::Unset,
+            access: None,
+            extents: Vec::new(),
+            args: Vec::new(),
+            outcomes: Outcomes::default(),
+            load_once: false,
+        }
+    }
+}
+
 /// The instruction of a [`Step`], its control flow in terms of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Op {
