@@ -6,7 +6,7 @@ use millrace_object::insn::{REGISTERS, STACK};
 use millrace_object::program::ObjectId;
 
 use crate::domain::{Region, Scalar, Value};
-use crate::facts::{FrameId, StepId};
+use crate::ids::{FrameId, StepId};
 use crate::state::FrameState;
 
 /// Contents of a register or a slot.

@@ -3,10 +3,12 @@
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
 
-use crate::claims::Claims;
 use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role};
 use serde::Serialize;
+
+use crate::claims::Claims;
+pub use crate::ids::{FrameId, StepId};
 
 /// A program that may be emitted: one [`Flow`] an entry, in the order of `Program::entries`.
 #[derive(Clone, Debug, Serialize)]
@@ -56,14 +58,6 @@ pub struct Running<'a> {
     /// the steps
     pub flow: &'a Flow,
 }
-
-/// Index into [`Flow::frames`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-pub struct FrameId(pub usize);
-
-/// Index into [`Flow::steps`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-pub struct StepId(pub usize);
 
 /// One entry with all its local calls expanded.
 #[derive(Clone, Debug, Serialize)]

@@ -15,6 +15,7 @@ pub mod expand;
 pub mod explore;
 pub mod facts;
 pub mod flow;
+mod ids;
 pub mod machine;
 pub mod part;
 #[doc(hidden)]

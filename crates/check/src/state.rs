@@ -8,7 +8,7 @@ use millrace_object::insn::{AluOp, REGISTERS, Width};
 use crate::domain::alu::{alu, zero_extend};
 use crate::domain::value::Id;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
-use crate::facts::{FrameId, StepId};
+use crate::ids::{FrameId, StepId};
 use crate::planted::{self, Planted};
 
 /// A value kept in the stack by one store.
