@@ -1,11 +1,8 @@
 //! The checker: it must answer, and what it admits must never step outside.
 
-use millrace_check::reference::{End, Machine};
+use millrace_assemble::generate;
+use millrace_reference::{End, Machine};
 use millrace_check::{Options, check};
-
-#[path = "../../crates/check/tests/support/mod.rs"]
-#[allow(missing_docs)]
-mod support;
 
 /// Checks `data` as an object file, and the program that `data` decides. If that is admitted, it is
 /// executed on packets of the same bytes.
@@ -17,7 +14,7 @@ pub fn run(data: &[u8]) {
     if let Ok(program) = millrace_object::load(data, "fuzz") {
         drop(check(&program, &options));
     }
-    let program = support::generate::program(data);
+    let program = generate::program(data);
     let Ok(checked) = check(&program, &options) else {
         return;
     };

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use millrace_check::reference::{End, Machine};
 use millrace_dataplane::packet::Fate;
 use millrace_object::program::ObjectId;
+use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};

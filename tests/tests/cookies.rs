@@ -3,8 +3,8 @@
 //! errors, segment sizes, and that each takes its own cookies and nobody else's.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use millrace_check::reference::{End, Machine};
 use millrace_object::program::{FunctionId, Role};
+use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};

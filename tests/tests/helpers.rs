@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use millrace_check::reference::{End, Machine};
 use millrace_object::program::Role;
+use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};

@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use millrace_check::reference::{End, Machine, Target};
 use millrace_dataplane::packet::{Fate, HEADROOM, SLOT, TAILROOM};
 use millrace_object::program::{FunctionId, Nesting, ObjectId, Role};
 use millrace_object::state::{StateKind, array_of_maps};
+use millrace_reference::{End, Machine, Target};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::public::{CAPACITY, LISTED, Random, entries, objects, packets, programs};

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libbpf_rs::MapType;
-use millrace_check::reference::{End, Machine};
 use millrace_dataplane::packet::Fate;
 use millrace_object::Program;
 use millrace_object::program::{FunctionId, ObjectId, Role};
+use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Entries, Kernel, Like, unavailable};

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use millrace_check::reference::{End, Machine};
 use millrace_object::program::{ObjectId, Program, Role};
+use millrace_reference::{End, Machine};
 use millrace_routes::{Table, system};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;

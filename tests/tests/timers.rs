@@ -2,9 +2,9 @@
 //! times, whatever the burst, and a run tells how many.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use millrace_check::reference::{End, Machine};
 use millrace_dataplane::packet::Fate;
 use millrace_object::program::ObjectId;
+use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 

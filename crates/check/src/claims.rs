@@ -2,12 +2,12 @@
 //! reference interpreter, and emitted code that checks itself. Gathered on request only (`Options::claims`): a finished
 //! proof needs none of it.
 
-use millrace_object::insn::REGISTERS;
+use millrace_object::insn::{REGISTERS, STACK};
 use millrace_object::program::ObjectId;
 
 use crate::domain::{Region, Scalar, Value};
-use crate::facts::{FrameId, StepId};
-use crate::state::{FrameState, STACK};
+use crate::ids::{FrameId, StepId};
+use crate::state::FrameState;
 
 /// Contents of a register or a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

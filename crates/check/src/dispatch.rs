@@ -30,7 +30,6 @@ use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{Condition, Imm64, Insn, Operand, Reg, Width};
 use millrace_object::program::{ObjectId, Program};
 
-use crate::expand::blank;
 use crate::facts::{Flow, Op, Step, StepId};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
@@ -140,7 +139,9 @@ pub fn split(flow: &mut Flow, at: StepId, objects: &[ObjectId], limit: usize) ->
     for &object in objects {
         ops.extend([load(register, object), call, back]);
     }
-    let steps = ops.into_iter().map(|op| blank(frame, pc, op, line.clone()));
+    let steps = ops
+        .into_iter()
+        .map(|op| Step::blank(frame, pc, op, line.clone()));
     flow.steps.extend(steps);
     if let Some(step) = flow.steps.get_mut(at.0) {
         step.op = Op::Jump {

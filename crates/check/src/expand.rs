@@ -4,16 +4,14 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper;
-use millrace_object::insn::{
-    AluOp, BUDGET, Condition, Imm64, Insn, Operand, REGISTERS, ROUNDS, Reg, Width,
-};
+use millrace_object::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, ROUNDS, Reg, Width};
 use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
 
 use crate::Options;
 use crate::dispatch;
 use crate::driver::resolve::{self, Known};
 use crate::driver::{self, Driver};
-use crate::facts::{ArgFact, Flow, Frame, FrameId, Kind, Op, Outcomes, Refusal, Step, StepId};
+use crate::facts::{Flow, Frame, FrameId, Op, Refusal, Step, StepId};
 use crate::refuse::{Fault, refusal_at};
 use crate::rule::Rule;
 
@@ -272,7 +270,8 @@ impl<'a> Expander<'a> {
         }
         // Each becomes an entrance when its frame is laid out.
         let calls = maps.iter().map(|_| Op::Plain(Insn::Call { helper }));
-        let steps = (ops.into_iter().chain(calls)).map(|op| blank(frame, site.1, op, line.clone()));
+        let steps =
+            (ops.into_iter().chain(calls)).map(|op| Step::blank(frame, site.1, op, line.clone()));
         self.flow.steps.extend(steps);
         if let Some(step) = self.flow.steps.get_mut(step) {
             step.op = Op::Jump {
@@ -454,7 +453,7 @@ impl<'a> Expander<'a> {
                     "End every function with a return.",
                 ));
             }
-            self.flow.steps.push(blank(number, at, op, line));
+            self.flow.steps.push(Step::blank(number, at, op, line));
         }
         let tail_call = |insn: &Insn| matches!(insn, Insn::Call { helper } if *helper == TAIL_CALL);
         let landing = match back.filter(|_| insns.iter().any(tail_call)) {
@@ -463,7 +462,7 @@ impl<'a> Expander<'a> {
                 let (at, line) = place(insns.len().saturating_sub(1));
                 let landing = StepId(self.flow.steps.len());
                 let op = Op::Leave { target };
-                self.flow.steps.push(blank(number, at, op, line));
+                self.flow.steps.push(Step::blank(number, at, op, line));
                 Some(landing)
             }
         };
@@ -472,24 +471,6 @@ impl<'a> Expander<'a> {
             start,
             landing,
         })
-    }
-}
-
-/// A step of which nothing is known.
-pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> Step {
-    Step {
-        frame,
-        pc,
-        op,
-        line,
-        reached: false,
-        before: [Kind::Unset; REGISTERS],
-        after: Kind::Unset,
-        access: None,
-        extents: Vec::new(),
-        args: Vec::<ArgFact>::new(),
-        outcomes: Outcomes::default(),
-        load_once: false,
     }
 }
 

@@ -3,10 +3,12 @@
 //! Local calls are expanded: each call path has a [`Frame`] of its own with its own registers and
 //! stack, so that every later analysis is within one flat list of [`Step`]s.
 
-use crate::claims::Claims;
 use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::{FunctionId, Line, ObjectId, Program, Role};
 use serde::Serialize;
+
+use crate::claims::Claims;
+pub use crate::ids::{FrameId, StepId};
 
 /// A program that may be emitted: one [`Flow`] an entry, in the order of `Program::entries`.
 #[derive(Clone, Debug, Serialize)]
@@ -56,14 +58,6 @@ pub struct Running<'a> {
     /// the steps
     pub flow: &'a Flow,
 }
-
-/// Index into [`Flow::frames`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-pub struct FrameId(pub usize);
-
-/// Index into [`Flow::steps`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-pub struct StepId(pub usize);
 
 /// One entry with all its local calls expanded.
 #[derive(Clone, Debug, Serialize)]
@@ -140,6 +134,26 @@ pub struct Step {
     /// the loaded value carries a proof: it must be loaded exactly once, because somebody else may
     /// write the memory between two loads
     pub load_once: bool,
+}
+
+impl Step {
+    /// A step of which nothing is known.
+    pub(crate) fn blank(frame: FrameId, pc: usize, op: Op, line: Option<Line>) -> Self {
+        Self {
+            frame,
+            pc,
+            op,
+            line,
+            reached: false,
+            before: [Kind::Unset; REGISTERS],
+            after: Kind::Unset,
+            access: None,
+            extents: Vec::new(),
+            args: Vec::new(),
+            outcomes: Outcomes::default(),
+            load_once: false,
+        }
+    }
 }
 
 /// The instruction of a [`Step`], its control flow in terms of steps.

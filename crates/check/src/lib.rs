@@ -15,12 +15,12 @@ pub mod expand;
 pub mod explore;
 pub mod facts;
 pub mod flow;
+mod ids;
 pub mod machine;
 pub mod part;
 #[doc(hidden)]
 pub mod planted;
 pub mod prove;
-pub mod reference;
 pub mod refuse;
 pub mod rule;
 pub mod rules;

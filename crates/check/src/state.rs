@@ -8,11 +8,8 @@ use millrace_object::insn::{AluOp, REGISTERS, Width};
 use crate::domain::alu::{alu, zero_extend};
 use crate::domain::value::Id;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
-use crate::facts::{FrameId, StepId};
+use crate::ids::{FrameId, StepId};
 use crate::planted::{self, Planted};
-
-/// Bytes of a frame's stack; the offsets are `-STACK..0`.
-pub const STACK: i64 = 512;
 
 /// A value kept in the stack by one store.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -9,11 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_object::insn::{Insn, Operand, Reg, Size};
+use millrace_object::insn::{Insn, Operand, Reg, STACK, Size};
 
-use crate::expand::blank;
-use crate::facts::{Flow, FrameId, Op, StepId};
-use crate::state::STACK;
+use crate::facts::{Flow, FrameId, Op, Step, StepId};
 
 /// Lays out stores of zeros at the start of these frames: by frame, one bit a byte, lowest first. False if all of them
 /// are there already.
@@ -116,6 +114,8 @@ fn insert(flow: &mut Flow, at: StepId, frame: FrameId, ops: &[Op]) {
         }
     }
     let (pc, line) = (flow.steps.get(at.0)).map_or((0, None), |s| (s.pc, s.line.clone()));
-    let steps = ops.iter().map(|&op| blank(frame, pc, op, line.clone()));
+    let steps = ops
+        .iter()
+        .map(|&op| Step::blank(frame, pc, op, line.clone()));
     flow.steps.splice(at.0..at.0, steps);
 }

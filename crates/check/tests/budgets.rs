@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
 use std::fmt::Write;
 use std::time::Duration;
 
+use millrace_assemble::assemble;
 use millrace_check::budget::{self, Budget};
 use millrace_check::{Options, Refusal, check, check_with_statistics};
-use support::assemble;
 
 /// The one refusal of a program.
 fn refusal(text: &str, options: &Options) -> Refusal {

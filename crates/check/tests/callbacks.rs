@@ -2,12 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
-use millrace_check::reference::{End, Machine};
-use millrace_check::{Options, Rule, check, check_with_statistics};
-use millrace_object::program::{FunctionId, Role};
-use support::assemble;
+use millrace_assemble::assemble;
+use millrace_check::{Options, check, check_with_statistics};
 
 #[track_caller]
 fn accepts(text: &str) -> u64 {
@@ -118,19 +114,6 @@ fn what_is_called_back_is_known() {
         "callback",
         "r6 = *(u32 *)(r1 + 12)\nr2 = function f\nif r6 == 0 goto on\nr2 = function g\non:\nr1 = 4\nr3 = 0\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\nr0 = 0\nexit\nfn g\nr0 = 1\nexit",
     );
-}
-
-#[test]
-fn without_the_rule_something_else_is_called() {
-    let text = "r1 = function f\n*(u64 *)(r10 - 8) = r1\nr5 = r10\nr5 += -8\n*(u64 *)(r5 + 0) = 7\nr1 = 4\nr2 = *(u64 *)(r10 - 8)\nr3 = r10\nr4 = 0\ncall loop\nr0 = 0\nexit\nfn f\nr0 = 0\nexit";
-    let program = assemble(text);
-    let options = Options {
-        disabled: vec![Rule::Callback],
-        ..Options::default()
-    };
-    check(&program, &options).unwrap();
-    let mut machine = Machine::new(&program, &[0; 20], 1);
-    machine.run(FunctionId(0), Role::Xdp, 1000).unwrap_err();
 }
 
 #[test]
@@ -255,29 +238,6 @@ fn visits_of_maps() {
         "unbounded-loop",
         &visit("hash key=4 value=16 capacity=16777216", body),
     );
-}
-
-#[test]
-fn flags_and_too_many_rounds() {
-    let result = |n: &str, flags: &str| {
-        let program = assemble(&format!(
-            "r1 = {n} ll\nr2 = function f\nr3 = 0\n{flags}\ncall loop\nexit\nfn f\nr0 = 0\nexit"
-        ));
-        check(&program, &Options::default()).unwrap();
-        let end = Machine::new(&program, &[], 1).run(FunctionId(0), Role::Xdp, 1 << 20);
-        match end.unwrap() {
-            End::Verdict(v) => v as i64,
-            End::OutOfSteps => panic!("it goes on"),
-        }
-    };
-    assert_eq!(result("5", "r4 = 0"), 5);
-    // The number is one of 32 bits.
-    assert_eq!(result("4294967301", "r4 = 0"), 5);
-    assert_eq!(result("5", "r4 = 2"), -22);
-    assert_eq!(result("8388609", "r4 = 2"), -22);
-    // What the kernel puts in the call's place gives the error at 32 bits.
-    assert_eq!(result("8388609", "r4 = 0"), 0xffff_fff9);
-    assert_eq!(result("8388609", "r4 = 1\nr4 += -1"), -7);
 }
 
 /// `BODY` with an iterator of eight bytes at r7, its end in r8.

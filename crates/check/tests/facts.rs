@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::facts::{Access, ArgFact, Extent, Flow, FrameId, Kind, Op, Outcomes, Step};
 use millrace_check::{Options, check};
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
-use support::assemble;
 
 fn flow(text: &str) -> Flow {
     check(&assemble(text), &Options::default())

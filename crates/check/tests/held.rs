@@ -1,10 +1,8 @@
 //! What may not be held where a program ends or calls: locks and records, at exits and tail calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::{Options, check};
-use support::assemble;
 
 /// The rule that the program breaks, or "ok".
 fn verdict(text: &str) -> String {

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::{Options, Statistics, check, check_with_statistics};
-use support::assemble;
 
 #[track_caller]
 fn accepts(text: &str) -> Statistics {
@@ -110,7 +108,7 @@ fn what_only_the_unrolled_loop_shows() {
         )
     };
     let zeroed = |n: i32| {
-        let program = support::assemble(&with(n));
+        let program = assemble(&with(n));
         let checked = check(&program, &Options::default()).unwrap();
         checked.flows[0].frames[0].zeroed.clone()
     };

@@ -16,7 +16,5 @@ mod loops;
 mod nested;
 mod refusals;
 mod rules;
-mod soundness;
-mod support;
 mod timers;
 mod zeros;

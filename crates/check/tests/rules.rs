@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::{Options, check};
 use millrace_object::insn::{Insn, Reg, Width};
 use millrace_object::program::{Entry, FunctionId, ObjectId, Param, Role};
-use support::assemble;
 
 /// The rule that the program breaks, or "ok".
 fn verdict(text: &str) -> String {

@@ -1,11 +1,9 @@
 //! Timers in the values of maps: what helpers take, what a program may not touch, what is called.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
+use millrace_assemble::assemble;
 use millrace_check::{Options, check};
 use millrace_object::program::{FunctionId, ObjectId};
-use support::assemble;
 
 /// The rule that the program breaks, or "ok".
 fn verdict(text: &str) -> &'static str {

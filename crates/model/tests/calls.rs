@@ -7,7 +7,6 @@ use crate::support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use millrace_check::reference::{End, Machine};
 use millrace_model::exec::Presence;
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::ids::IdMap;
@@ -16,6 +15,7 @@ use millrace_model::expr::{Arena, ExprId, Node, Rel, SymId};
 use millrace_model::model::{Entry, Outcome, Path, Verdict};
 use millrace_model::solver::{Answer, Oracle, Z3};
 use millrace_object::program::Role;
+use millrace_reference::{End, Machine};
 use support::Loaded;
 
 const HEADROOM: u64 = 40;

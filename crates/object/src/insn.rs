@@ -21,6 +21,9 @@ pub const ROUNDS: i64 = 1 << 23;
 /// How many registers there are, [`BUDGET`] included.
 pub const REGISTERS: usize = 12;
 
+/// Bytes of the stack of one call of a function, the kernel's `MAX_BPF_STACK`. Their offsets from `r10` are `-STACK..0`.
+pub const STACK: i64 = 512;
+
 /// The width an arithmetic or branch instruction works at. A 32-bit result is zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Width {

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use millrace_check::reference::{Log, Touch, index_key};
 use millrace_dataplane::packet::{HEADROOM, TAILROOM};
 use millrace_model::exec::{Place, Target};
 use millrace_model::expr::eval::Assignment;
@@ -17,6 +16,7 @@ use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::program::{ObjectId, Program};
 use millrace_object::state::{allocator, vector};
+use millrace_reference::{Log, Touch, index_key};
 
 use crate::stands::{Stands, stand};
 use crate::trial::{Lookup, Trial, number};

@@ -2,7 +2,7 @@
 //!
 //! Every path carries an assignment under which its guard holds. Of that an execution is made: a packet, a
 //! port, a time, parameters, and the state before. It runs twice, as the module that was emitted and in the
-//! interpreter of `check`, which must do the same to the last byte. The guards of all paths are then evaluated
+//! interpreter (`reference`), which must do the same to the last byte. The guards of all paths are then evaluated
 //! on what was really there: exactly one must hold, and its accesses, packet writes, verdict and the state it
 //! leaves must be what happened. After that packets are sent one after another from empty state, and each is
 //! held against the model in the same way; this also says which paths packets alone reach.

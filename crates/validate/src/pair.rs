@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use millrace_check::reference::{End, Log, Machine, Target, index_key};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 use millrace_object::state::{allocator, hash, map};
+use millrace_reference::{End, Log, Machine, Target, index_key};
 
 use crate::trial::{Case, Seed, Trial, takes_packets};
 

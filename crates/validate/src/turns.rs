@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use millrace_check::reference::{Log, Touch};
 use millrace_model::exec::{Access, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId, walk::cone};
 use millrace_model::model::{Effect, Path, Verdict};
 use millrace_object::program::ObjectId;
+use millrace_reference::{Log, Touch};
 
 use crate::pair::Happened;
 use crate::predict::{Disagreement, Prediction, outcome};

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use millrace_check::reference::{End, Machine};
 use millrace_dataplane::module::KeyValue;
 use millrace_dataplane::packet::{Fate, HEADROOM, TAILROOM};
 use millrace_dataplane::runner::Timers;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
+use millrace_reference::{End, Machine};
 
 use crate::compare::Kind;
 use crate::copy::Copy;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use millrace_check::reference::{End, Layout, Machine};
 use millrace_check::{Checked, Options, check};
 use millrace_object::contract::Holds;
 use millrace_object::insn::Insn;
 use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role, StateObject};
 use millrace_object::state::lpm;
+use millrace_reference::{End, Layout, Machine};
 use rand::{Rng, RngExt};
 
 /// Ports that a packet may go to.

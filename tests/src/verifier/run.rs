@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use millrace_check::reference::{End, Machine};
 use millrace_check::{Checked, Options};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
@@ -14,6 +13,7 @@ use millrace_object::Program;
 use millrace_object::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::{Entry, Function, ObjectId, Role, StateObject};
 use millrace_object::state::global;
+use millrace_reference::{End, Machine};
 
 use super::{Case, suite};
 

@@ -3,7 +3,7 @@
 use millrace_object::program::{FunctionId, ObjectId};
 
 use super::scalar::Scalar;
-use crate::facts::{FrameId, StepId};
+use crate::ids::{FrameId, StepId};
 
 /// A name shared by values that are known to be the same unknown thing; 0 means none.
 pub type Id = u32;

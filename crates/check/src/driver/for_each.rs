@@ -2,11 +2,10 @@
 //! of the map in turn; where an entry is, one call with the map, its key, its value and the context.
 
 use millrace_object::helper::MAP_SLOT;
-use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg};
+use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
 use super::{alu, branch, call, imm, mov, reg};
-use crate::state::STACK;
 
 const EINVAL: i64 = 22;
 

@@ -114,6 +114,16 @@ fn expand(
     })
 }
 
+/// Result of a `bpf_loop` call for more rounds than the kernel makes ([`helper::MOST_ROUNDS`]); the call is the
+/// instruction `at` of a function. It is -E2BIG: of 32 bits where the function alone shows that the flags are always
+/// the constant 0, as the kernel's verifier inlines such calls, else of 64 bits.
+#[must_use]
+pub fn too_many_rounds(function: &[Insn], at: usize) -> u64 {
+    let known = resolve::arguments(function, &[Known::No; 5]);
+    let flags = known.get(&at).and_then(|arguments| arguments.get(3));
+    loop_::too_many(flags == Some(&Known::One(Address::Zero)))
+}
+
 /// What a tail call in a function is expanded into.
 #[must_use]
 pub fn of_tail_call() -> Driver {

@@ -2,12 +2,11 @@
 //! and the value of the entry whose timer fired. An entry of its own: nothing of the program calls it.
 
 use millrace_object::helper::TIMER_FIRED;
-use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg};
+use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
 use super::{Driver, alu, branch, call, imm, mov, reg};
 use crate::facts::Expansion;
-use crate::state::STACK;
 
 /// The instructions around a timer's function.
 ///

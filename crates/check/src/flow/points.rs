@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use millrace_object::helper::{self, Arg, Return};
-use millrace_object::insn::{AluOp, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
+use millrace_object::insn::{AluOp, Imm64, Insn, Operand, REGISTERS, Reg, STACK, Size, Width};
 use millrace_object::program::{ObjectId, Program};
 
 use super::graph::Blocks;
 use super::places::{Level, Span};
 use crate::facts::{Flow, Op};
-use crate::state::STACK;
 
 /// What a register may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

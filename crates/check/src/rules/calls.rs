@@ -2,7 +2,7 @@
 
 use millrace_object::contract::Act;
 use millrace_object::helper::{self, Helper, Return};
-use millrace_object::insn::Reg;
+use millrace_object::insn::{Reg, STACK};
 use millrace_object::program::{FunctionId, ObjectId, StateObject};
 
 use super::arguments::argument;
@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
-use crate::state::{STACK, State};
+use crate::state::State;
 
 /// What the arguments of one call have been found to be.
 #[derive(Default)]

@@ -7,6 +7,7 @@
 //! (`check_kfunc_call`, `MEM_RDONLY` memory of four bytes).
 
 use millrace_object::helper::{Helper, ITER_NUM_DESTROY, ITER_NUM_NEW, ITER_NUM_NEXT};
+use millrace_object::insn::STACK;
 
 use super::lock::LOCK;
 use super::{gone, stack};
@@ -16,7 +17,7 @@ use crate::machine::Machine;
 use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict, bytes};
 use crate::rule::Rule;
-use crate::state::{STACK, State};
+use crate::state::State;
 
 /// Bytes of an iterator.
 const BYTES: i64 = 8;

@@ -19,13 +19,13 @@ pub mod tail;
 pub mod timer;
 pub mod value;
 
-use millrace_object::insn::Reg;
+use millrace_object::insn::{Reg, STACK};
 
 use crate::domain::{Gone, Pointer, Scalar, Value};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
-use crate::state::{STACK, State};
+use crate::state::State;
 
 /// What a register holds, if it may be read.
 ///

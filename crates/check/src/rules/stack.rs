@@ -3,13 +3,15 @@
 //! Bytes that the function has not written are zeros, which a flow stores where it needs them (`zero`): what is
 //! refused here as uninitialised is gathered first, and refused if it still is so behind these stores.
 
+use millrace_object::insn::STACK;
+
 use crate::domain::alu::zero_extend;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
 use crate::facts::{Access, FrameId};
 use crate::machine::Machine;
 use crate::refuse::{Fault, Verdict, bytes};
 use crate::rule::Rule;
-use crate::state::{STACK, State};
+use crate::state::State;
 
 /// A range of a frame's stack, in bounds.
 #[derive(Clone, Copy, Debug)]

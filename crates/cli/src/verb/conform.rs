@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use millrace_check::reference::{End, Machine, Violation};
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
 use millrace_dataplane::{Config, Instance, Module};
 use millrace_emit::alone;
@@ -18,6 +17,7 @@ use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{self, ModuleOptions};
 use millrace_object::program::Program;
 use millrace_object::raw;
+use millrace_reference::{End, Machine, Violation};
 
 use crate::failure::{DONE, Failure, NO};
 use crate::function;

@@ -1,14 +1,14 @@
-//! Random programs: what is emitted of them against the checker's reference interpreter.
+//! Random programs: what is emitted of them against the reference interpreter.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod generate;
 use crate::support;
 
-use millrace_check::reference::{End, Machine};
 use millrace_check::{Options, check};
 use millrace_object::insn::Insn;
 use millrace_object::program::FunctionId;
 use millrace_object::program::{Program, Role};
+use millrace_reference::{End, Machine};
 use support::random::Random;
 use support::{Bench, Packet, Way, function, program};
 

@@ -7,14 +7,12 @@
 
 use millrace_check::facts::FrameId;
 use millrace_check::flow::places::Span;
+use millrace_object::insn::STACK;
 
 use super::Engine;
 use super::state::{Cell, State, Value};
 use super::turns::Changes;
 use crate::expr::{ExprId, Rel};
-
-/// Bytes of a frame's stack; offsets count from its end.
-const STACK: i64 = 512;
 
 /// A candidate for the counter of iterations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,6 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use millrace_check::flow::places::Places;
+use millrace_object::insn::STACK;
 
 use super::state::{Access, Cell, Place, State, Value, Written};
 use super::{Engine, tell};
@@ -38,7 +39,7 @@ pub(super) fn forget(s: &mut State, live: &Places) {
         let Some(depth) = depths.iter().position(|f| f == frame) else {
             return false;
         };
-        let byte = u16::try_from(at + 512).unwrap_or(0);
+        let byte = u16::try_from(at + STACK).unwrap_or(0);
         live.levels.get(depth).is_none_or(|l| l.has_any(byte, 1))
     });
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use millrace_check::reference::index_key;
 use millrace_object::program::{ObjectId, Program, StateObject};
+use millrace_reference::index_key;
 use rand::{Rng, RngExt};
 
 use super::words::Words;

@@ -12,8 +12,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use millrace_check::reference::Log;
 use millrace_object::program::{ObjectId, Program};
+use millrace_reference::Log;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

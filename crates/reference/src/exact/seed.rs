@@ -21,7 +21,7 @@ impl Machine<'_> {
         }
     }
 
-    /// How many such entries an object has.
+    /// Number of such entries of an object.
     pub(super) fn crowd_of(&self, id: ObjectId) -> u64 {
         let crowds = self.exact.as_ref().map(|e| &e.crowds);
         crowds.and_then(|c| c.get(&id)).copied().unwrap_or(0)
@@ -126,7 +126,7 @@ impl Machine<'_> {
         }
     }
 
-    /// How many live entries an object has, those of no key among them.
+    /// Number of live entries of an object, those of no key among them.
     #[must_use]
     pub fn how_many(&self, object: ObjectId) -> u64 {
         let Some(o) = self.declaration(object) else {

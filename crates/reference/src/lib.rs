@@ -1,4 +1,4 @@
-//! A slow interpreter that notices every step outside: the measure of what `check` promises.
+//! A slow interpreter that notices every access outside of memory: the measure of what `check` promises.
 //!
 //! It executes one entry on numbers, after RFC 9669 and the helpers' contracts, and keeps for every
 //! byte of memory whether it exists and has been written. Programs that `check` admits must never
@@ -23,21 +23,19 @@ mod timer;
 
 use std::collections::HashMap;
 
+use millrace_check::facts::Checked;
 use millrace_object::helper;
-use millrace_object::insn::{Insn, REGISTERS};
+use millrace_object::insn::{Insn, REGISTERS, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
-
-use crate::facts::Checked;
-use crate::state::STACK;
 
 pub use exact::Target;
 pub use log::{Log, Touch, index_key};
 
-/// What an admitted program never does.
+/// A step that an admitted program never takes, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// How regions of memory follow each other. No result of an admitted program depends on it: addresses are secret.
+/// Order of the regions of memory. No result of an admitted program depends on it: addresses are secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// each above the one before
@@ -46,7 +44,7 @@ pub enum Layout {
     Descending,
 }
 
-/// How an execution ended.
+/// End of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// with this verdict
@@ -58,12 +56,12 @@ pub enum End {
 /// The helper that leaves a function.
 const TAIL_CALL: u32 = helper::TAIL_CALL.number;
 
-/// Steps that are kept of an execution: beyond that nobody compares two of them.
+/// Most steps kept of an execution; no comparison of two executions needs more.
 const TRAIL: usize = 1 << 20;
 
 /// Distance between two regions' addresses; a pointer that strays stays in no region.
 const APART: u64 = 1 << 40;
-/// Where in its distance a region begins: programs that test the lower half of a packet's address for null find no null.
+/// Offset of a region in its distance: programs that test the lower half of a packet's address for null find no null.
 const INSET: u64 = 1 << 32 | 1 << 20;
 
 struct Memory {
@@ -183,7 +181,7 @@ impl<'a> Machine<'a> {
         &self.trail
     }
 
-    /// What the value of a global holds now.
+    /// Bytes of a global now.
     #[must_use]
     pub fn value(&self, object: ObjectId) -> Option<&[u8]> {
         let at = self.values.get(&object)?;
@@ -271,7 +269,7 @@ impl<'a> Machine<'a> {
     /// Executes an entry.
     ///
     /// # Errors
-    /// What the program did that an admitted program never does.
+    /// The first step that an admitted program never takes.
     pub fn run(&mut self, function: FunctionId, role: Role, steps: u64) -> Result<End, Violation> {
         let context = Some(self.context);
         let mut first = self.call(function.0, [context, None, None, None, None]);

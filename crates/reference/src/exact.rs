@@ -37,7 +37,7 @@ pub(super) const EINVAL: i64 = 22;
 const EOPNOTSUPP: i64 = 95;
 const EAFNOSUPPORT: i64 = 97;
 
-/// What lasts longer than a helper call.
+/// State that outlives a helper call.
 #[derive(Default)]
 pub struct Exact {
     pub(super) maps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
@@ -348,7 +348,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Where so many bytes from this offset lie in the packet, or the error if they do not.
+    /// Index of `len` bytes at this offset of the packet, or the error if they are not in it.
     fn part(&self, offset: u64, len: u64) -> Result<usize, u64> {
         let (from, len) = (u64::from(offset as u32), u64::from(len as u32));
         if from > MOST as u64 || len > MOST as u64 {

@@ -12,7 +12,7 @@ use super::prefix;
 
 const NONE: u64 = u64::MAX;
 
-/// What these kinds keep beside their values.
+/// Data of these kinds beside their values.
 #[derive(Default)]
 pub(super) struct Own {
     /// when an entry of a map was last refreshed

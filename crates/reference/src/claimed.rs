@@ -1,18 +1,19 @@
-//! Whether what a proof claims of each step holds while the program runs (`claims`).
+//! Verification of a proof's claims (`millrace_check::claims`) before each step.
 
 use std::collections::HashMap;
 
-use super::{APART, Call, INSET, Machine, Violation, violation};
-use crate::claims::{At, Claim, Place};
-use crate::facts::{Checked, Flow, FrameId, Op, StepId};
-use crate::state::STACK;
+use millrace_check::claims::{At, Claim, Place};
+use millrace_check::facts::{Checked, Flow, FrameId, Op, StepId};
+use millrace_object::insn::STACK;
 
-/// Where a call of the interpreter is in the flow that was proved.
+use super::{APART, Call, INSET, Machine, Violation, violation};
+
+/// Place of a call of the interpreter in the flow that was proved.
 #[derive(Clone, Default)]
 pub struct Whereabouts {
     /// the flow, index into those of [`Proof`]
     flow: usize,
-    /// the frames that it may be; none if nobody knows
+    /// the frames that it may be; none if that is not known
     frames: Vec<FrameId>,
 }
 
@@ -55,7 +56,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Where an entry begins.
+    /// Place where an entry begins.
     fn begin(&self, function: usize) -> Whereabouts {
         let is_of = |p: &Proved<'_>| {
             p.flow
@@ -72,7 +73,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Where a function begins that a call at this instruction calls, or calls back.
+    /// Place where a function begins that a call at this instruction calls, or calls back.
     fn called(&self, from: &Whereabouts, pc: usize, function: usize) -> Whereabouts {
         let Some(proved) = self.flows.get(from.flow) else {
             return Whereabouts::default();
@@ -90,7 +91,7 @@ impl<'a> Proof<'a> {
             let Some(frame) = proved.flow.frames.get(id.0) else {
                 continue;
             };
-            // What a call stands for calls the function in its turn; all its steps are the call's.
+            // The steps that the call was expanded into call the function; all of them are the call's.
             if frame.expansion.is_some() {
                 todo.extend(enters(id, pc));
             } else if frame.function.0 == function && !frames.contains(&id) {
@@ -110,7 +111,7 @@ impl<'a> Machine<'a> {
         self.proof = claims.then(|| Proof::new(checked));
     }
 
-    /// How many claims were looked at.
+    /// Number of claims verified so far.
     #[must_use]
     pub fn claims_looked_at(&self) -> u64 {
         self.proof.as_ref().map_or(0, |p| p.looked_at)
@@ -121,7 +122,7 @@ impl<'a> Machine<'a> {
         proof.map_or_else(Whereabouts::default, |p| p.begin(function))
     }
 
-    /// Where a call leads; `from` is behind it already.
+    /// Place that a call leads to; `from` is behind the call already.
     pub(super) fn leads(&self, from: &Call, function: usize) -> Whereabouts {
         let proof = self.proof.as_ref();
         proof.map_or_else(Whereabouts::default, |p| {

@@ -22,7 +22,7 @@ struct Timer {
     due: Option<(u64, u64)>,
 }
 
-/// What time it is, and what is to happen when.
+/// The time, and the timers that are set.
 #[derive(Default)]
 pub struct Clock {
     now: u64,
@@ -131,7 +131,7 @@ impl Machine<'_> {
     /// Fires the timers that are due at `time`, ns, before a packet of that time; gives how many.
     ///
     /// # Errors
-    /// What a function did that an admitted program never does, and more firings than are compared.
+    /// A step that an admitted program never takes, and more firings than are compared.
     pub fn advance(&mut self, time: u64, steps: u64) -> Result<u64, Violation> {
         let mut count = 0;
         loop {

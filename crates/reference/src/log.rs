@@ -27,7 +27,7 @@ pub struct Touch {
     pub result: u64,
 }
 
-/// What happened since [`Machine::record`].
+/// Accesses to state and results of helpers since [`Machine::record`].
 #[derive(Clone, Default, Debug)]
 pub struct Log {
     /// accesses in order
@@ -92,7 +92,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What is known of a call before it: none if it is on no object.
+    /// Entry of the log for a call that is about to be made; none if it is on no object.
     pub(super) fn before_call(
         &mut self,
         h: &Helper,

@@ -1,4 +1,5 @@
-//! A small text assembler, so that each rule can be tested on the few instructions that matter.
+//! Small programs for tests: a text assembler, so that each rule can be tested on the few instructions that matter, and
+//! programs of arbitrary bytes ([`generate`]). A mistake in the text is a panic that names its line.
 //!
 //! One statement a line, `;` begins a comment. Instructions are written as disassemblers print them:
 //! `r1 += r2`, `w1 s>>= 3`, `r2 = *(u32 *)(r1 + 4)`, `*(u8 *)(r10 - 1) = 5`, `if r1 > r2 goto out`,
@@ -6,7 +7,7 @@
 //! `r1 = value NAME + 4`, `r1 = function NAME`, `r1 = be16 r1`, `r1 = (s8)r2`, `r1 = -r1`, `label:`. `fn NAME` begins a
 //! function, the first one is the entry. `object NAME KIND key=4 value=8 capacity=16 timer=8 ro init=00ff`.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod generate;
 
@@ -22,7 +23,7 @@ use millrace_object::program::{
 use millrace_object::state;
 
 /// A plain state object.
-pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {
+fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> StateObject {
     StateObject::new(
         name,
         state::by_name(kind).unwrap_or_else(|| panic!("no kind {kind}")),
@@ -32,7 +33,11 @@ pub fn object(name: &str, kind: &str, key_bytes: u32, value_bytes: u32) -> State
     )
 }
 
-/// Assembles a program; `Err` never: a mistake in a test is a panic with its line.
+/// Assembles a program.
+///
+/// # Panics
+/// At a mistake in the text.
+#[must_use]
 pub fn assemble(text: &str) -> Program {
     Assembler::default().run(text)
 }

@@ -34,8 +34,8 @@ impl Iterator {
         same.then(|| self.at.wrapping_add(at.wrapping_sub(self.number)))
     }
 
-    /// What so many of its own bytes from here are for the proof (driver/iter_num.rs): the last number, and how many are
-    /// left; none of bytes beyond them.
+    /// Value of these own bytes in the proof (check's driver/iter_num.rs): the last number, and how many are left; none
+    /// for bytes beyond them.
     pub(super) fn stands(&self, at: u64, bytes: u8) -> Option<Vec<u8>> {
         let left = (i64::from(self.end) - i64::from(self.last) - 1).max(0) as u32;
         let own = [self.last.to_le_bytes(), left.to_le_bytes()].concat();
@@ -109,7 +109,7 @@ impl Machine<'_> {
     }
 }
 
-/// What `new` makes of a start and an end: the error, the number before the first, and the end.
+/// Result of `new` for a start and an end: the error, the number before the first, and the end.
 fn range(start: i32, end: i32) -> (u64, i32, i32) {
     let count = i64::from(end) - i64::from(start);
     if count < 0 {

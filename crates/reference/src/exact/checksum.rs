@@ -15,7 +15,7 @@ fn add(a: u32, b: u32) -> u32 {
     sum + u32::from(carry)
 }
 
-/// What the kernel gives (net/core/filter.c bpf_csum_diff): folded to 16 bits, not complemented. Taking
+/// The kernel's result (net/core/filter.c bpf_csum_diff): folded to 16 bits, not complemented. Taking
 /// away is adding the complement, at the place where the kernel does.
 pub(super) fn difference(from: &[u8], to: &[u8], seed: u32) -> u64 {
     let sum = match (from, to) {

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
+use millrace_check::driver::too_many_rounds;
 use millrace_object::helper;
 use millrace_object::program::ObjectId;
 
 use super::{Call, Machine, Violation, violation};
-use crate::driver::loop_;
-use crate::driver::resolve::{self, Address, Known};
 
-/// Where the addresses of functions are: in no region.
+/// Address of the first function, in no region.
 pub const FUNCTIONS: u64 = 1 << 62;
 
 const EINVAL: u64 = 22;
@@ -19,7 +18,7 @@ pub fn calls_back(number: u32) -> bool {
     helper::by_number(number).is_some_and(|h| h.function_argument().is_some())
 }
 
-/// What is still to be done of a helper call.
+/// Rounds of a helper call that are still to be made.
 pub struct Rounds {
     function: usize,
     context: u64,
@@ -66,12 +65,10 @@ impl Machine<'_> {
         let rest = if number == helper::LOOP.number {
             let count = u64::from(what as u32);
             if flags == 0 && count > u64::from(helper::MOST_ROUNDS) {
-                let plain = self.program.functions.get(c.function).is_some_and(|f| {
-                    let known = resolve::arguments(&f.insns, &[Known::No; 5]);
-                    let at = c.pc.checked_sub(1).and_then(|pc| known.get(&pc));
-                    at.is_some_and(|a| a[3] == Known::One(Address::Zero))
-                });
-                c.regs[0] = Some(loop_::too_many(plain));
+                let caller = self.program.functions.get(c.function);
+                let insns = caller.map_or(&[][..], |f| &f.insns);
+                // The program counter is past the call already.
+                c.regs[0] = Some(too_many_rounds(insns, c.pc.saturating_sub(1)));
                 return Ok(None);
             }
             Rest::Count(count)

@@ -1,4 +1,4 @@
-//! Full LRU maps: which entry goes. The rule is that of fastpath/state/lru_hash.h, CLOCK (Corbato: A Paging
+//! Eviction from full LRU maps. The rule is that of fastpath/state/lru_hash.h, CLOCK (Corbato: A Paging
 //! Experiment with the Multics System, 1968), here one place at a step. The kernel's lists choose others.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Where a packet goes on to: redirects, and tail calls.
+//! Targets of redirects and of tail calls.
 
 use millrace_object::contract::{Destination, Holds};
 use millrace_object::helper::TAIL_CALL;
@@ -8,7 +8,7 @@ use millrace_object::program::{FunctionId, ObjectId, Role, StateObject};
 use super::super::{Call, Machine};
 use super::{ENOENT, error};
 
-/// What the verdict `XDP_REDIRECT` forwards to.
+/// Target of the verdict `XDP_REDIRECT`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// the port of this number, which may not exist
@@ -39,7 +39,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What the packet at hand was last redirected to; none if it was not, or to no port's interface.
+    /// Target of the packet's last redirect; none if it was not, or to no port's interface.
     #[must_use]
     pub fn target(&self) -> Option<Target> {
         self.exact.as_ref()?.target
@@ -112,7 +112,7 @@ impl Machine<'_> {
 
     /// After an instruction: the program that a tail call goes on with. Where there is none the call
     /// answers that.
-    pub(in super::super) fn onward(&mut self, c: &mut Call, insn: Insn) -> Option<FunctionId> {
+    pub(crate) fn onward(&mut self, c: &mut Call, insn: Insn) -> Option<FunctionId> {
         let is_tail = |h| h == TAIL_CALL.number;
         let exact = self.exact.as_mut()?;
         if !matches!(insn, Insn::Call { helper } if is_tail(helper)) {
@@ -141,8 +141,8 @@ impl Machine<'_> {
     }
 }
 
-/// What a redirect by a map is asked for.
-pub(in super::super) enum Redirected {
+/// Request of a redirect by a map.
+pub(crate) enum Redirected {
     /// the flags are not known
     Nowhere,
     /// one entry
@@ -151,8 +151,8 @@ pub(in super::super) enum Redirected {
     All,
 }
 
-/// What these flags of a redirect by this map ask for.
-pub(in super::super) fn redirected(object: &StateObject, flags: u64) -> Redirected {
+/// Request in the flags of a redirect by this map.
+pub(crate) fn redirected(object: &StateObject, flags: u64) -> Redirected {
     let known = if object.kind.holds_interfaces() {
         ACTION | BROADCAST | NOT_INGRESS
     } else {

@@ -1,11 +1,11 @@
 //! One instruction that does not call a function of the program.
 
+use millrace_check::facts::written;
 use millrace_object::helper;
 use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
 
 use super::arithmetic::{arithmetic, compare};
 use super::{APART, Call, Machine, Violation, callback, log, violation};
-use crate::facts::written;
 
 impl Machine<'_> {
     pub(super) fn step(&mut self, c: &mut Call, insn: Insn) -> Result<(), Violation> {

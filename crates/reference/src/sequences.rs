@@ -11,7 +11,7 @@ use super::{Machine, Violation};
 const BPF_EXIST: u64 = 2;
 
 impl Machine<'_> {
-    /// What a queue, a stack or a Bloom filter holds, the oldest value first.
+    /// Values in a queue, a stack or a Bloom filter, the oldest first.
     #[must_use]
     pub fn held(&self, object: ObjectId) -> Vec<Vec<u8>> {
         let held = self.exact.as_ref().and_then(|e| e.sequences.get(&object));

@@ -1,10 +1,10 @@
-//! Maps of maps: which map a number names, and which map is where.
+//! Maps of maps: the numbers that name maps, and the maps under their keys.
 
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::Machine;
 
-/// What is added to the number of an object, so that its address is not null.
+/// Added to the number of an object, so that its address is not null.
 const ADDRESS: u64 = 1 << 63;
 
 impl<'a> Machine<'a> {
@@ -74,7 +74,7 @@ impl<'a> Machine<'a> {
         map.0 as u64 | ADDRESS
     }
 
-    /// What an object is like; of one that was made, its shape.
+    /// Declaration of an object; of one that was made, its shape.
     pub(super) fn declaration(&self, id: ObjectId) -> Option<&'a StateObject> {
         let objects = &self.program.objects;
         objects.get(id.0).or_else(|| {

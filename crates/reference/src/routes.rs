@@ -91,7 +91,7 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Which hop a flow takes, as fastpath/state/routes_lookup.h defines it.
+/// The hop that a flow takes, as fastpath/state/routes_lookup.h defines it.
 fn share<'e>(hops: &[&'e Entry], family: u8, params: &[u8]) -> Option<&'e Entry> {
     let mix = |flow: u64, w: u64| fold(flow ^ 0x9e37_79b9_7f4a_7c15, w ^ 0xbf58_476d_1ce4_e5b9);
     let flow = if family == 4 {

@@ -7,7 +7,7 @@ use millrace_object::program::{ObjectId, StateObject};
 use millrace_object::state::{lpm_trie, map};
 
 use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
-use crate::reference::APART;
+use crate::APART;
 
 const EAGAIN: i64 = 11;
 
@@ -74,7 +74,7 @@ impl Machine<'_> {
     }
 
     /// The keys of a map, an array's in their order.
-    pub(in crate::reference) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
+    pub(crate) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
         if let Some(o) = self.declaration(id).filter(|o| is_array(o)) {
             return Some(
                 (0..o.capacity)
@@ -89,8 +89,8 @@ impl Machine<'_> {
         Some(keys.into())
     }
 
-    /// Where the value of a key is, if it is there.
-    pub(in crate::reference) fn value_of(&mut self, id: ObjectId, key: &[u8]) -> Option<u64> {
+    /// Address of a key's value, if the key is there.
+    pub(crate) fn value_of(&mut self, id: ObjectId, key: &[u8]) -> Option<u64> {
         let Some(exact) = &self.exact else {
             return self.values.get(&id).copied();
         };

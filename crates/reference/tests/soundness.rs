@@ -1,14 +1,12 @@
-//! What is admitted never steps outside: random programs that pass are executed by the reference
-//! interpreter. With a rule switched off the same test catches programs that break it.
+//! Random programs that the checker admits, executed by the interpreter: none steps outside of its memory, and all end.
+//! With a rule switched off the same test catches programs that break it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support;
-
-use millrace_check::reference::{End, Machine, Violation};
+use millrace_assemble::generate;
 use millrace_check::{Options, Rule, check};
+use millrace_reference::{End, Machine, Violation};
 use rand::{RngExt, SeedableRng};
-use support::generate;
 
 struct Tally {
     admitted: u32,

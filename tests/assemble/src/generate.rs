@@ -6,10 +6,10 @@ use millrace_object::program::{
     Dialect, Entry, Function, FunctionId, ObjectId, Program, Role, StateObject,
 };
 
-use super::object;
+use crate::object;
 
 /// The bytes that decide.
-pub struct Source<'a> {
+struct Source<'a> {
     bytes: &'a [u8],
 }
 
@@ -37,6 +37,7 @@ const SCALARS: [u8; 5] = [1, 2, 3, 4, 9];
 const SIZES: [Size; 4] = [Size::B1, Size::B2, Size::B4, Size::B8];
 
 /// A program of at most some hundred instructions.
+#[must_use]
 pub fn program(bytes: &[u8]) -> Program {
     let mut s = Source { bytes };
     let mut g = Generator {
