@@ -10,17 +10,13 @@ pub mod expr;
 mod facts;
 pub mod kinds;
 pub mod known;
-pub mod layout;
 pub mod model;
-pub mod names;
 pub mod observe;
 mod presence;
-pub mod relation;
-pub mod report;
 pub mod solver;
 pub mod sums;
+pub mod symbols;
 pub mod weaken;
-pub mod words;
 pub mod writers;
 
 use std::path::PathBuf;

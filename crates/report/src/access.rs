@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_model::exec::Access;
+use millrace_model::expr::ExprId;
+use millrace_model::model::{Effect, Entry, Path};
 use millrace_object::program::Line as Source;
 
 use super::document::{AccessReport, Summary};
 use super::tree::Line;
 use super::{Context, clean, state_condition};
-use crate::exec::Access;
-use crate::expr::ExprId;
 use crate::layout::Layout;
-use crate::model::{Effect, Entry, Path};
 use crate::names::member;
 use crate::relation::port;
 use crate::words::{Keys, Order, Printer};
@@ -18,8 +18,9 @@ use crate::words::{Keys, Order, Printer};
 /// Beyond so many characters only what a value depends on is shown.
 const LONGEST: usize = 160;
 
-/// FILE:LINE
-pub(crate) fn place(line: &Source) -> String {
+/// A line of the source as FILE:LINE, without the file's folder.
+#[must_use]
+pub fn place(line: &Source) -> String {
     let file = std::path::Path::new(&*line.file);
     let name = file.file_name().map_or_else(
         || line.file.to_string(),

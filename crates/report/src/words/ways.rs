@@ -1,7 +1,8 @@
 //! Bytes that paths which merged left as choices: what each of the ways there made them.
 
+use millrace_model::expr::{ExprId, Node};
+
 use super::Printer;
-use crate::expr::{ExprId, Node};
 use crate::layout::Layout;
 use crate::names::Member;
 

@@ -9,9 +9,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use millrace_model::expr::walk::cone;
+use millrace_model::expr::{Arena, ExprId, Node, SymId};
+
 use super::made::{HEADER, MOST, Made, Possible, Shape, make, shapes};
-use crate::expr::walk::cone;
-use crate::expr::{Arena, ExprId, Node, SymId};
 
 /// Packets of each shape.
 const TRIALS: u64 = 2;
@@ -333,7 +334,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::{Bin, Rel};
+    use millrace_model::expr::{Bin, Rel};
 
     /// The length of the header at offset 54, whose number is at 20: authentication counts by `by` bytes.
     fn length(a: &mut Arena, by: u64) -> ExprId {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use millrace_model::model::{Effect, Use};
+
 use super::clean;
 use super::document::{AtMost, ObjectReport, Report, Summary};
 use super::tree::{Branch, End, Line, Node, Then, Tree};
-use crate::model::{Effect, Use};
 
 /// Colours of objects on a terminal, in the order of their declaration (ECMA-48, SGR).
 const COLOURS: &[u8] = &[36, 33, 35, 32, 34, 31, 96, 93, 95, 92, 94, 91];

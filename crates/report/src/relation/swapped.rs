@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_model::exec::Access;
+use millrace_model::expr::walk::{cone, rename};
+use millrace_model::expr::{ExprId, Node};
+use millrace_model::model::{Entry, Model};
+
 use super::{Relation, port, port_name};
-use crate::exec::Access;
-use crate::expr::walk::{cone, rename};
-use crate::expr::{ExprId, Node};
+use crate::Context;
 use crate::layout::Layout;
-use crate::model::{Entry, Model};
-use crate::report::Context;
 use crate::words::Keys;
 
 /// Most ways in which one key came about that are told apart.

@@ -1,9 +1,10 @@
 //! Comparisons: a field against what it can be, and offsets against the packet's length.
 
+use millrace_model::expr::{ExprId, Node, Rel};
+
 use super::bytes::{Order, Term};
 use super::number::literal;
 use super::{Printer, What};
-use crate::expr::{ExprId, Node, Rel};
 use crate::names::member;
 
 impl Printer<'_> {
@@ -63,7 +64,7 @@ impl Printer<'_> {
             {
                 let all = self
                     .terms(x)
-                    .is_some_and(|t| mask == crate::expr::mask(8 * bytes_in(&t)));
+                    .is_some_and(|t| mask == millrace_model::expr::mask(8 * bytes_in(&t)));
                 return if all {
                     format!("{name} {sign} 0")
                 } else {

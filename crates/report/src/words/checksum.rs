@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use millrace_model::exec::Written;
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::walk::cone;
+use millrace_model::expr::{ExprId, Node};
+
 use super::Printer;
-use crate::exec::Written;
-use crate::expr::eval::Assignment;
-use crate::expr::ids::IdMap;
-use crate::expr::walk::cone;
-use crate::expr::{ExprId, Node};
 
 /// Packets that are tried.
 const TRIALS: u64 = 8;
@@ -132,7 +133,7 @@ impl Printer<'_> {
             return *known;
         }
         let a = self.arena;
-        let mask = crate::expr::mask(a.width(low));
+        let mask = millrace_model::expr::mask(a.width(low));
         let cone = cone(a, &[whole, low], |_| false);
         let same = |trial: u64| {
             let symbols = cone.iter().filter_map(|id| match a.node(*id) {
@@ -179,7 +180,7 @@ impl Printer<'_> {
             .flat_map(|o| o.1.iter().map(|w| w.byte))
             .chain(bytes)
             .collect();
-        let symbols: Vec<_> = crate::expr::walk::cone(a, &all, |_| false)
+        let symbols: Vec<_> = millrace_model::expr::walk::cone(a, &all, |_| false)
             .into_iter()
             .filter_map(|id| match a.node(id) {
                 Node::Sym(s) => Some(*s),

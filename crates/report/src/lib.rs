@@ -5,29 +5,32 @@ mod at_most;
 mod document;
 pub mod dot;
 pub mod html;
+pub mod layout;
+pub mod names;
+pub mod relation;
 mod rewrite;
 mod share;
 pub mod text;
 pub mod tree;
-pub(crate) mod verdict;
+mod verdict;
+pub mod words;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use millrace_model::exec::Target;
+use millrace_model::expr::walk::cone;
+use millrace_model::expr::{Arena, ExprId, Node, Origin};
+use millrace_model::model::{Entry, Model, Outcome, Path, Use, Verdict};
 use millrace_object::program::{Program, Role};
 use millrace_object::types::EntryTypes;
 
-use crate::exec::Target;
-use crate::expr::walk::cone;
-use crate::expr::{Arena, ExprId, Node, Origin};
 use crate::layout::Layout;
-use crate::model::{Entry, Model, Outcome, Path, Use, Verdict};
 use crate::names::Names;
-use crate::relation;
 use crate::words::{Keys, Letters, Memory, Printer};
 use access::Summaries;
 
-pub(crate) use access::place;
+pub use access::place;
 pub use document::{AccessReport, AtMost, ObjectReport, PathReport, Report, Rewrite, Summary};
 
 /// What all words of a report are made with.
@@ -102,6 +105,16 @@ pub fn clean(text: &str) -> String {
     let bad =
         |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.replace(bad, "\u{fffd}")
+}
+
+/// A list in words: `a`, `a and b`, `a, b and c`.
+#[must_use]
+pub fn listed(all: &[String]) -> String {
+    match all {
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+        [] => String::new(),
+    }
 }
 
 /// What makes an entry run, in words.

@@ -1,8 +1,10 @@
 //! Bytes one after another, as fields and members.
 
+use millrace_model::expr::{ExprId, Node};
+use millrace_model::symbols::What;
+
 use super::Printer;
-use crate::expr::{ExprId, Node};
-use crate::names::{What, member};
+use crate::names::member;
 
 /// Most choices within each other of which a byte is shown as one.
 const CHOICES: usize = 64;

@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_model::exec::Access;
+use millrace_model::expr::{ExprId, Node, Rel};
+use millrace_model::model::{Effect, Entry, Model, Path};
+
 use super::{Relation, port, port_name};
-use crate::exec::Access;
-use crate::expr::{ExprId, Node, Rel};
 use crate::layout::Layout;
-use crate::model::{Effect, Entry, Model, Path};
-use crate::report::verdict::{passes, verdict};
-use crate::report::{Context, clean};
+use crate::verdict::{passes, verdict};
 use crate::words::Printer;
+use crate::{Context, clean, listed, place};
 
 /// A field and the byte of the value that it is held against.
 type Match = (u32, String);
@@ -197,14 +198,6 @@ fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]
     })
 }
 
-fn listed(all: &[String]) -> String {
-    match all {
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-        [] => String::new(),
-    }
-}
-
 /// What people call a field.
 fn spoken(field: &str) -> String {
     let (inner, bare) = match field.strip_prefix("inner.") {
@@ -328,7 +321,7 @@ fn writers(
     });
     all.map(|a| Wrote {
         port: port(context, entry, path),
-        line: a.line.as_ref().map_or(String::new(), crate::report::place),
+        line: a.line.as_ref().map_or(String::new(), place),
         bytes: (a.offset.unwrap_or(0)..)
             .zip(&a.value)
             .map(|(at, e)| {

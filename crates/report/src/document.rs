@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use millrace_model::model::{Effect, Took, Use};
 use millrace_object::state::StateKind;
 use serde::Serialize;
 
 use super::tree::Tree;
-use crate::model::{Effect, Took, Use};
 use crate::relation::Relation;
 
 /// A model in words.

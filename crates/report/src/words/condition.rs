@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use millrace_model::expr::sets::{Place, Set};
+use millrace_model::expr::{Bin, ExprId, Node, Rel};
+
 use super::compare::field_value;
 use super::{Printer, What};
-use crate::expr::sets::{Place, Set};
-use crate::expr::{Bin, ExprId, Node, Rel};
 use crate::layout::fields;
 
 /// Most parts into which a condition is taken apart.
@@ -260,7 +261,7 @@ impl Printer<'_> {
             let of = |s: &Set| -> Vec<u64> {
                 let mut v: Vec<u64> = s
                     .values()
-                    .map(|v| u64::from(v) >> low & crate::expr::mask(width))
+                    .map(|v| u64::from(v) >> low & millrace_model::expr::mask(width))
                     .collect();
                 v.sort_unstable();
                 v.dedup();

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::expr::SymId;
-use crate::expr::eval::Assignment;
-use crate::expr::ids::IdMap;
+use millrace_model::expr::SymId;
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::ids::IdMap;
 
 /// The header numbers of extension headers: hop-by-hop options, routing, fragment, authentication, destination
 /// options.

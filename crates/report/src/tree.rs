@@ -4,18 +4,19 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use millrace_model::exec::Access;
+use millrace_model::expr::ExprId;
+use millrace_model::expr::sets::{Place, Set};
+use millrace_model::known::Of;
+use millrace_model::model::{Entry, Path};
+
 use super::access;
 use super::document::Rewrite;
 use super::rewrite::rewrites;
 use super::share::{key, share};
 use super::verdict::verdict;
 use super::{Context, dependences};
-use crate::exec::Access;
-use crate::expr::ExprId;
-use crate::expr::sets::{Place, Set};
-use crate::known::Of;
 use crate::layout::Layout;
-use crate::model::{Entry, Path};
 use crate::words::{Keys, Printer};
 
 /// How many decisions after each other are shown: a person follows fewer, and each is a level of the stack

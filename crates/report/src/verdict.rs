@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use millrace_model::exec::Target;
+use millrace_model::expr::eval::Assignment;
+use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::walk::cone;
+use millrace_model::expr::{ExprId, Node};
+use millrace_model::model::{Path, Verdict};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use super::clean;
-use crate::exec::Target;
-use crate::expr::eval::Assignment;
-use crate::expr::ids::IdMap;
-use crate::expr::walk::cone;
-use crate::expr::{ExprId, Node};
-use crate::model::{Path, Verdict};
 use crate::words::{Order, Printer};
 
 pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) -> String {

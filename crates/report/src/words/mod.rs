@@ -13,14 +13,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::expr::ids::IdMap;
-use crate::expr::sets::{self, Place, Set};
-use crate::expr::walk::{children, cone, each_child};
-use crate::expr::{Arena, ExprId, Node, Origin};
-use crate::known;
+use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::sets::{self, Place, Set};
+use millrace_model::expr::walk::{children, cone, each_child};
+use millrace_model::expr::{Arena, ExprId, Node, Origin};
+use millrace_model::known;
+use millrace_model::symbols::{self, What};
+
+use crate::clean;
 use crate::layout::{Layout, Tags, landing};
-use crate::names::{self, Names, What, member};
-use crate::report::clean;
+use crate::names::{self, Names, member};
 
 pub use bytes::Order;
 pub(crate) use compare::field_value;
@@ -299,7 +301,7 @@ impl Printer<'_> {
     }
 
     /// What a symbol of state is of.
-    pub(crate) fn state(&self, e: ExprId) -> Option<(usize, names::StateName<'_>)> {
+    pub(crate) fn state(&self, e: ExprId) -> Option<(usize, symbols::StateName<'_>)> {
         let Node::Sym(s) = self.arena.node(e) else {
             return None;
         };
@@ -308,7 +310,7 @@ impl Printer<'_> {
             return None;
         };
         let name = &self.names.objects.get(object)?.object;
-        Some((object, names::state(name, &symbol.name)?))
+        Some((object, symbols::state(name, &symbol.name)?))
     }
 
     /// A symbol's name.

@@ -10,9 +10,10 @@ pub(crate) mod made;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::expr::sets::{Place, Set};
-use crate::expr::{Arena, Bin, ExprId, Node, Rel};
-use crate::known::Of;
+use millrace_model::expr::sets::{Place, Set};
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
+use millrace_model::known::Of;
+
 use crate::words::Memory;
 use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, TAG, transport};
 use ipv6::Chains;

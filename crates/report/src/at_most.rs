@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use millrace_model::model::{Model, Touch};
 use millrace_object::program::ObjectId;
 
 use super::Context;
 use super::access::place;
 use super::document::AtMost;
-use crate::model::{Model, Touch};
 
 /// Every access to an object in entries whose paths are not all; one line of the source once.
 pub(super) fn of(context: &Context<'_>, model: &Model, object: ObjectId) -> Vec<AtMost> {

@@ -1,8 +1,9 @@
 //! Numbers: arithmetic as it is written, fields and members by name, bits of a field as a mask.
 
+use millrace_model::expr::{Bin, ExprId, Node, Rel};
+
 use super::bytes::{Order, Term, swapped};
 use super::{Printer, What};
-use crate::expr::{Bin, ExprId, Node, Rel};
 use crate::layout::fields;
 use crate::names::member;
 
@@ -21,7 +22,7 @@ pub(super) fn literal(c: u64, width: u32) -> String {
     if c < 100_000 || round {
         return c.to_string();
     }
-    let above = crate::expr::mask(width) - c;
+    let above = millrace_model::expr::mask(width) - c;
     if width >= 16 && above < 1024 {
         return format!("-{}", above + 1);
     }
@@ -154,7 +155,7 @@ impl Printer<'_> {
             }
             out.push_str(text);
         };
-        let mask = crate::expr::mask(width);
+        let mask = millrace_model::expr::mask(width);
         let signed = |f: u64| {
             let f = f & mask;
             if f >= half && width >= 8 {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use millrace_model::expr::sets::Set;
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
+use millrace_model::known::{Known, Of};
+
 use super::fields::{EXTENSION, FRAGMENT, Field, ICMP_BYTES, IPV6, transport};
 use super::landing::{Landing, Meaning, Memory, Reach};
 use super::made::{EXTENSIONS, HEADER, MOST, Possible};
-use crate::expr::sets::Set;
-use crate::expr::{Arena, Bin, ExprId, Node, Rel};
-use crate::known::{Known, Of};
 
 /// A field's name, where in it a byte is, and how long it is.
 pub(super) type Found = (String, i64, i64);

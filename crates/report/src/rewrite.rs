@@ -1,8 +1,9 @@
 //! A path's packet writes, as updates of fields.
 
+use millrace_model::exec::Written;
+use millrace_model::expr::{ExprId, Node};
+
 use super::document::Rewrite;
-use crate::exec::Written;
-use crate::expr::{ExprId, Node};
 use crate::words::{Order, Printer, field_value};
 
 /// Bytes that are written to one field.

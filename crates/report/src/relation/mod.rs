@@ -3,11 +3,11 @@
 mod stored;
 mod swapped;
 
+use millrace_model::known::Of;
+use millrace_model::model::{Entry, Model, Path};
 use serde::Serialize;
 
-use crate::known::Of;
-use crate::model::{Entry, Model, Path};
-use crate::report::Context;
+use crate::Context;
 
 /// A relation that was found.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
