@@ -1,7 +1,7 @@
 //! Names of the symbols of state, taken apart.
 
 /// Meaning of a symbol of state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum What {
     /// bytes of a value as they were before the path wrote
     Bytes {

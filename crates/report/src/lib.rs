@@ -195,11 +195,7 @@ fn dependences(context: &Context<'_>, entry: &Entry, path: &Path) -> Dependences
 /// Puts a model into words. `types` says what the author's keys and values are made of, by the name of
 /// the object; without it they are bytes.
 #[must_use]
-pub fn report(
-    model: &mut Model,
-    program: &Program,
-    types: &BTreeMap<String, EntryTypes>,
-) -> Report {
+pub fn report(model: &Model, program: &Program, types: &BTreeMap<String, EntryTypes>) -> Report {
     let written = model.objects.iter().filter(|o| o.usage == Use::ReadWrite);
     let context = Context {
         program,

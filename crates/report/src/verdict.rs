@@ -1,6 +1,7 @@
 //! A path's verdict, in words.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use millrace_model::exec::Target;
 use millrace_model::expr::eval::Assignment;
@@ -11,7 +12,7 @@ use millrace_model::model::{Path, Verdict};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 
 use super::clean;
-use crate::words::{Order, Printer};
+use crate::words::{Ends, Order, Printer};
 
 pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, role: Role) -> String {
     let object = |o: &ObjectId| clean(program.objects.get(o.0).map_or("", |o| &o.name));
@@ -69,6 +70,91 @@ pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, rol
         4 => "pass to the host".to_owned(),
         _ => format!("{n:#x}, which is no verdict"),
     }
+}
+
+/// A verdict as far as it can be compared with those of other paths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Ending {
+    /// none, as what runs has no packet
+    None,
+    /// the path goes on behind this cut
+    Onward(u32),
+    /// a tail call: the object, and the identity of the index
+    GoesOn(usize, u64),
+    /// this number, and the identity of what a redirection leads to
+    Number(u64, u64),
+    /// a number that is computed, by its identity
+    Computed(u64),
+}
+
+impl Ending {
+    /// Of a path of packets of this port.
+    pub(crate) fn of(
+        printer: &Printer<'_>,
+        path: &Path,
+        (program, role): (&Program, Role),
+        port: u64,
+    ) -> Self {
+        let e = match path.verdict {
+            Verdict::Number(e) => e,
+            Verdict::None => return Self::None,
+            Verdict::Onward(cut) => return Self::Onward(cut),
+            Verdict::GoesOn(array, index) => {
+                return Self::GoesOn(array.0, printer.identity(&[index], Ends::Kept));
+            }
+        };
+        if !matches!(role, Role::Xdp | Role::OnPacket) {
+            return Self::None;
+        }
+        let Some(n) = at_port(printer, e, port) else {
+            return Self::Computed(printer.identity(&[e], Ends::Kept));
+        };
+        if program.dialect == Dialect::Xdp {
+            let to = path.target.as_ref().filter(|_| n == 4);
+            return Self::Number(n, to.map_or(0, |t| target(printer, t)));
+        }
+        // Of a flood and the like the lower bits say nothing.
+        match n >> 24 {
+            2..=4 => Self::Number(n >> 24 << 24, 0),
+            _ => Self::Number(n, 0),
+        }
+    }
+
+    /// Whether the packet, or a copy of it, goes on.
+    pub(crate) fn passes(self, dialect: Dialect) -> bool {
+        match self {
+            Self::None => false,
+            Self::Number(n, _) if dialect == Dialect::Xdp => n > 1,
+            Self::Number(n, _) => n >> 24 != 0,
+            Self::Onward(_) | Self::GoesOn(..) | Self::Computed(_) => true,
+        }
+    }
+}
+
+/// Identity of what a redirection leads to.
+fn target(printer: &Printer<'_>, target: &Target) -> u64 {
+    let mut h = DefaultHasher::new();
+    match target {
+        Target::Interface(e) => (0, 0, printer.identity(&[*e], Ends::Kept)),
+        Target::Entry(o, key) => (1, o.0, printer.identity(key, Ends::Kept)),
+        Target::All(o) => (2, o.0, 0),
+    }
+    .hash(&mut h);
+    h.finish()
+}
+
+/// The value of an expression that depends on nothing but the port, for packets of this one.
+fn at_port(printer: &Printer<'_>, e: ExprId, port: u64) -> Option<u64> {
+    let a = printer.arena;
+    let mut symbols = IdMap::default();
+    for id in cone(a, &[e], |_| false) {
+        match a.node(id) {
+            Node::Sym(s) if a.symbol(*s).name == "port" => drop(symbols.insert(*s, port)),
+            Node::Sym(_) | Node::Byte { .. } => return None,
+            _ => {}
+        }
+    }
+    Some(Assignment::new(symbols, BTreeMap::new()).value(a, e))
 }
 
 /// A forward to a port that is computed.

@@ -16,10 +16,10 @@ fn deep_decisions_are_cut_in_every_form() {
     let Some(loaded) = models::compile(&programs.join("nested.c")) else {
         return;
     };
-    let mut model = loaded.model();
+    let model = loaded.model();
     let paths = model.entries[0].paths.len();
     assert!(paths > 600, "{paths} paths, {:?}", model.entries[0].outcome);
-    let report = report(&mut model, &loaded.program, &BTreeMap::new());
+    let report = report(&model, &loaded.program, &BTreeMap::new());
     assert_eq!(report.paths.len(), paths);
     let (text, page, graph) = (text(&report, false), html(&report), dot(&report));
     let cut = "paths, too deep to be shown here; --json lists them";

@@ -24,8 +24,8 @@ fn names_that_anybody_chose_stay_text() {
         *r = hostile.to_owned();
     }
     let checked = millrace_check::check(&program, &millrace_check::Options::default()).unwrap();
-    let mut model = model(&program, &checked, &Limits::default());
-    let report = report(&mut model, &program, &BTreeMap::new());
+    let model = model(&program, &checked, &Limits::default());
+    let report = report(&model, &program, &BTreeMap::new());
     let page = html::html(&report);
     assert!(page.contains("&lt;script&gt;"), "{page}");
     for bad in ["<script", "\u{1b}", "\u{202e}", "</span><"] {

@@ -1,4 +1,112 @@
-//! The fields of headers (IEEE 802.3, 802.1Q; RFC 791, 8200, 9293, 768, 792, 4443).
+//! Fields of headers (IEEE 802.3, 802.1Q; RFC 791, 8200, 9293, 768, 792, 4443).
+
+use std::fmt;
+
+/// Name of a field in a packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Name {
+    /// of the inner packet of an ICMP error
+    pub inner: bool,
+    /// of the first, second … extension header behind IPv6; 0 for all other headers
+    pub extension: usize,
+    /// the name in the tables of this file
+    pub field: &'static str,
+}
+
+/// Meaning of a field that headers of several protocols have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// where the packet comes from
+    Source(End),
+    /// where it goes
+    Destination(End),
+    /// which protocol comes next
+    Protocol,
+}
+
+/// Kind of a source or destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// an address
+    Address,
+    /// a port
+    Port,
+}
+
+/// Fields of the source and their counterparts of the destination.
+const PAIRS: &[(&str, &str, End)] = &[
+    ("eth.src", "eth.dst", End::Address),
+    ("ip.src", "ip.dst", End::Address),
+    ("ip6.src", "ip6.dst", End::Address),
+    ("tcp.sport", "tcp.dport", End::Port),
+    ("udp.sport", "udp.dport", End::Port),
+    ("l4.sport", "l4.dport", End::Port),
+];
+
+impl Name {
+    /// The name of a field in one of the tables.
+    pub(super) fn of(inner: bool, field: &'static str) -> Self {
+        Self {
+            inner,
+            extension: 0,
+            field,
+        }
+    }
+
+    /// The meaning of the field, if other headers have a field of the same meaning.
+    #[must_use]
+    pub fn role(self) -> Option<Role> {
+        if self.field == "ip.protocol" {
+            return Some(Role::Protocol);
+        }
+        PAIRS.iter().find_map(|(source, destination, end)| {
+            if self.field == *source {
+                Some(Role::Source(*end))
+            } else {
+                (self.field == *destination).then_some(Role::Destination(*end))
+            }
+        })
+    }
+
+    /// The name with source and destination exchanged; the same for a field of neither.
+    #[must_use]
+    pub fn exchanged(self) -> Self {
+        let field = PAIRS.iter().find_map(|(source, destination, _)| {
+            if self.field == *source {
+                Some(*destination)
+            } else {
+                (self.field == *destination).then_some(*source)
+            }
+        });
+        Self {
+            field: field.unwrap_or(self.field),
+            ..self
+        }
+    }
+
+    /// The header that the field is of; all headers of an inner packet count as one.
+    #[must_use]
+    pub fn header(self) -> (bool, usize, &'static str) {
+        if self.inner {
+            return (true, 0, "");
+        }
+        let protocol = self.field.split('.').next().unwrap_or_default();
+        let own = if self.extension > 0 { "" } else { protocol };
+        (false, self.extension, own)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.inner {
+            f.write_str("inner.")?;
+        }
+        if self.extension > 0 {
+            write!(f, "ext{}.", self.extension)?;
+        }
+        f.write_str(self.field)
+    }
+}
 
 /// A field: name, first byte from the header's, bytes.
 pub(super) type Field = (&'static str, i64, i64);

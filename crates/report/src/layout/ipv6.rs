@@ -2,17 +2,70 @@
 //! the packet that it carries, whose fields' names begin with `inner.`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 use millrace_model::known::{Known, Of};
 
-use super::fields::{EXTENSION, FRAGMENT, Field, ICMP_BYTES, IPV6, transport};
+use super::fields::{EXTENSION, FRAGMENT, Field, ICMP_BYTES, IPV6, Name, transport};
 use super::landing::{Landing, Meaning, Memory, Reach};
 use super::made::{EXTENSIONS, HEADER, MOST, Possible};
 
 /// A field's name, where in it a byte is, and how long it is.
-pub(super) type Found = (String, i64, i64);
+pub(super) type Found = (Name, i64, i64);
+
+/// Meaning of an expression for the headers behind IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Along {
+    /// the number of the header behind all extension headers
+    Protocol {
+        /// of the inner packet of an ICMPv6 error
+        inner: bool,
+    },
+    /// an offset
+    Offset {
+        /// of the inner packet
+        inner: bool,
+        /// from where this header begins
+        header: Header,
+        /// bytes
+        by: i64,
+    },
+}
+
+/// A header of an IPv6 packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Header {
+    /// the fixed one
+    Ip6,
+    /// the first, second … extension header
+    Extension(usize),
+    /// the one behind them
+    Transport,
+}
+
+impl fmt::Display for Along {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = |inner: bool| if inner { "inner." } else { "" };
+        match *self {
+            Along::Protocol { inner } => write!(f, "{}ip6.protocol", prefix(inner)),
+            Along::Offset { inner, header, by } => {
+                write!(f, "at({}", prefix(inner))?;
+                match header {
+                    Header::Ip6 => f.write_str("ip6)")?,
+                    Header::Extension(n) => write!(f, "ext{n})")?,
+                    Header::Transport => f.write_str("l4)")?,
+                }
+                match by {
+                    0 => Ok(()),
+                    1.. => write!(f, " + {by}"),
+                    _ => write!(f, " - {}", by.unsigned_abs()),
+                }
+            }
+        }
+    }
+}
 
 /// Facts about the numbers along a chain of headers.
 #[derive(Clone, Debug)]
@@ -280,53 +333,53 @@ impl Chains {
 
     /// The field that a byte is of.
     pub(super) fn field(&self, landing: Landing, at: i64) -> Option<Found> {
-        let (chain, reach, at, prefix) = match self.carried(landing, at) {
-            Some((reach, at)) => (&self.inner, reach, at, "inner."),
-            None => (&self.outer, landing.outer, at, ""),
+        let (chain, reach, at, inner) = match self.carried(landing, at) {
+            Some((reach, at)) => (&self.inner, reach, at, true),
+            None => (&self.outer, landing.outer, at, false),
         };
-        let find = |fields: &[Field], at: i64, name: &dyn Fn(&str) -> String| {
+        let find = |fields: &'static [Field], at: i64, extension: usize| {
             let hit = fields.iter().find(|f| (f.1..f.1 + f.2).contains(&at));
+            let name = |field| Name {
+                inner,
+                extension,
+                field,
+            };
             hit.map(|f| (name(f.0), at - f.1, f.2))
         };
-        let plain = |name: &str| format!("{prefix}{name}");
         if at < 0 {
             let fixed = reach == Reach::After(0);
-            return fixed.then(|| find(IPV6, at + HEADER, &plain)).flatten();
+            return fixed.then(|| find(IPV6, at + HEADER, 0)).flatten();
         }
         match (chain.at(reach), reach) {
             (Stands::Extension(set), Reach::After(n)) => {
                 let fragment = set.values().any(|v| v == 44);
                 let fields = if fragment { FRAGMENT } else { EXTENSION };
-                find(fields, at, &|name| format!("{prefix}ext{}.{name}", n + 1))
+                find(fields, at, n + 1)
             }
             (Stands::Transport(set), _) => {
                 // What looks at either version's ICMP looks at the same fields.
                 let icmp = set.values().all(|v| matches!(v, 1 | 58));
                 let number = if icmp { Some(58) } else { set.only() };
-                find(transport(number, true), at, &plain)
+                find(transport(number, true), at, 0)
             }
             _ => None,
         }
     }
 
-    /// An offset in words.
-    pub(super) fn offset(&self, landing: Landing, by: i64) -> String {
-        let (chain, reach, by, prefix) = match self.carried(landing, by) {
-            Some((reach, by)) => (&self.inner, reach, by, "inner."),
-            None => (&self.outer, landing.outer, by, ""),
+    /// An offset, from the header that is there.
+    pub(super) fn offset(&self, landing: Landing, by: i64) -> Along {
+        let (chain, reach, by, inner) = match self.carried(landing, by) {
+            Some((reach, by)) => (&self.inner, reach, by, true),
+            None => (&self.outer, landing.outer, by, false),
         };
-        let (name, by) = match reach {
-            Reach::After(0) => ("ip6".to_owned(), by + HEADER),
+        let (header, by) = match reach {
+            Reach::After(0) => (Header::Ip6, by + HEADER),
             Reach::After(n) => match chain.at(reach) {
-                Stands::Transport(_) => ("l4".to_owned(), by),
-                _ => (format!("ext{}", n + 1), by),
+                Stands::Transport(_) => (Header::Transport, by),
+                _ => (Header::Extension(n + 1), by),
             },
-            Reach::Last(..) => ("l4".to_owned(), by),
+            Reach::Last(..) => (Header::Transport, by),
         };
-        let sign = if by < 0 { '-' } else { '+' };
-        match by.unsigned_abs() {
-            0 => format!("at({prefix}{name})"),
-            by => format!("at({prefix}{name}) {sign} {by}"),
-        }
+        Along::Offset { inner, header, by }
     }
 }

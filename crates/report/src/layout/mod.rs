@@ -15,9 +15,11 @@ use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 use millrace_model::known::Of;
 
 use crate::words::Memory;
-use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, TAG, transport};
+use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, Name, TAG, transport};
 use ipv6::Chains;
 use landing::Meaning;
+
+pub use ipv6::{Along, Header};
 
 /// Positions of headers.
 #[derive(Clone, Debug, Default)]
@@ -237,13 +239,12 @@ impl Layout {
 
     /// An offset that is computed along the headers behind IPv6, in words.
     #[must_use]
-    pub fn offset(&self, arena: &Arena, e: ExprId, memory: &Memory) -> Option<String> {
+    pub fn along(&self, arena: &Arena, e: ExprId, memory: &Memory) -> Option<Along> {
         let chains = self.chains.as_ref()?;
-        match memory.landings.meaning(arena, e, chains.network())? {
-            Meaning::Offset(landing, by) => Some(chains.offset(landing, by)),
-            Meaning::Protocol { inner: false } => Some("ip6.protocol".to_owned()),
-            Meaning::Protocol { inner: true } => Some("inner.ip6.protocol".to_owned()),
-        }
+        Some(match memory.landings.meaning(arena, e, chains.network())? {
+            Meaning::Offset(landing, by) => chains.offset(landing, by),
+            Meaning::Protocol { inner } => Along::Protocol { inner },
+        })
     }
 
     /// The place of a byte behind IPv6, in words.
@@ -254,7 +255,7 @@ impl Layout {
         base: Option<ExprId>,
         at: i64,
         memory: &Memory,
-    ) -> Option<String> {
+    ) -> Option<Along> {
         let chains = self.chains.as_ref()?;
         let (landing, by) = chains.place(arena, base, at, &memory.landings)?;
         Some(chains.offset(landing, by))
@@ -268,68 +269,46 @@ impl Layout {
         base: Option<ExprId>,
         at: i64,
         memory: &Memory,
-    ) -> Option<(String, i64, i64)> {
+    ) -> Option<(Name, i64, i64)> {
         if let Some(chains) = &self.chains
             && let Some((landing, at)) = chains.place(arena, base, at, &memory.landings)
         {
             return chains.field(landing, at);
         }
-        let find = |fields: &[Field], from: i64, prefix: &str| {
+        let find = |fields: &'static [Field], from: i64, inner: bool| {
             let hit = fields
                 .iter()
                 .find(|f| (f.1..f.1 + f.2).contains(&(at - from)));
-            hit.map(|f| (format!("{prefix}{}", f.0), at - from - f.1, f.2))
+            hit.map(|f| (Name::of(inner, f.0), at - from - f.1, f.2))
         };
         let Some(b) = base else {
             if at < 14 {
-                return find(ETHERNET, 0, "");
+                return find(ETHERNET, 0, false);
             }
             if at < 14 + 4 * self.tags {
-                return find(TAG, 14 + (at - 14) / 4 * 4, "");
+                return find(TAG, 14 + (at - 14) / 4 * 4, false);
             }
             let (network, kind) = self.network?;
             if kind == 0x0800 {
-                return find(IPV4, network, "").or_else(|| {
+                return find(IPV4, network, false).or_else(|| {
                     let from = network + self.header?;
-                    find(transport(self.protocol, false), from, "")
+                    find(transport(self.protocol, false), from, false)
                 });
             }
             return None;
         };
         let (network, _) = self.network?;
         if self.is_transport(arena, b) {
-            let own = find(transport(self.protocol, false), network, "");
+            let own = find(transport(self.protocol, false), network, false);
             return match own {
-                None if self.inner => find(IPV4, network + ICMP_BYTES, "inner."),
+                None if self.inner => find(IPV4, network + ICMP_BYTES, true),
                 own => own,
             };
         }
         if self.inner && self.is_inner_transport(arena, b) {
             let kind = transport(self.inner_protocol, false);
-            return find(kind, network + ICMP_BYTES, "inner.");
+            return find(kind, network + ICMP_BYTES, true);
         }
         None
-    }
-
-    /// Where a byte of a source field has its like in the destination field, and the other way round.
-    #[must_use]
-    pub fn swapped(
-        &self,
-        arena: &Arena,
-        base: Option<ExprId>,
-        at: i64,
-        memory: &Memory,
-    ) -> Option<i64> {
-        let (name, _, bytes) = self.field(arena, base, at, memory)?;
-        let ethernet = name.starts_with("eth");
-        // Of Ethernet the destination comes first.
-        let by = if name.ends_with("src") || name.ends_with("sport") {
-            if ethernet { -bytes } else { bytes }
-        } else if name.ends_with("dst") || name.ends_with("dport") {
-            if ethernet { bytes } else { -bytes }
-        } else {
-            return None;
-        };
-        Some(at + by)
     }
 }

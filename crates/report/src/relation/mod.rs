@@ -22,13 +22,13 @@ pub struct Relation {
     pub details: Vec<String>,
 }
 
-type Find = fn(&Context<'_>, &mut Model) -> Vec<Relation>;
+type Find = fn(&Context<'_>, &Model) -> Vec<Relation>;
 
 /// What is looked for.
 const RELATIONS: &[Find] = &[swapped::find, stored::find];
 
 /// All that hold on the paths that were followed.
-pub(crate) fn all(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
+pub(crate) fn all(context: &Context<'_>, model: &Model) -> Vec<Relation> {
     let mut out: Vec<Relation> = RELATIONS
         .iter()
         .flat_map(|find| find(context, model))

@@ -4,19 +4,20 @@
 //! that finds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
-use millrace_model::exec::Access;
 use millrace_model::expr::{ExprId, Node, Rel};
-use millrace_model::model::{Effect, Entry, Model, Path};
+use millrace_model::model::{self, Entry, Model, Path};
 
 use super::{Relation, port, port_name};
 use crate::layout::Layout;
-use crate::verdict::{passes, verdict};
+use crate::layout::fields::{End, Name, Role};
+use crate::verdict::{Ending, verdict};
 use crate::words::Printer;
 use crate::{Context, clean, listed, place};
 
-/// A field and the byte of the value that it is held against.
-type Match = (u32, String);
+/// The byte of the value that a field is held against, and the field.
+type Match = (u32, Name);
 
 /// One path that looked an entry of the object up.
 struct Asked {
@@ -27,8 +28,19 @@ struct Asked {
     /// that something is not
     differs: bool,
     passes: bool,
-    /// what it does to packet and state, and its verdict
-    effect: String,
+    effect: Effect,
+    /// the same in words
+    words: String,
+}
+
+/// Effect of a path on packet and state, and its verdict.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Effect {
+    ending: Ending,
+    /// the packet is changed
+    changed: bool,
+    /// what is done to state: operations and objects
+    operations: Vec<(&'static str, usize)>,
 }
 
 /// A writer of bytes of the value: its port, and which field comes to which byte.
@@ -36,10 +48,10 @@ struct Wrote {
     port: Option<u64>,
     line: String,
     /// by byte of the value: field and byte in it; none for anything else
-    bytes: BTreeMap<u32, Option<(String, i64)>>,
+    bytes: BTreeMap<u32, Option<(Name, i64)>>,
 }
 
-pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
+pub(super) fn find(context: &Context<'_>, model: &Model) -> Vec<Relation> {
     let mut out = Vec::new();
     for object in 0..context.program.objects.len() {
         let (mut asked, mut wrote) = (Vec::new(), Vec::new());
@@ -78,16 +90,16 @@ fn relations(
     for on in ports {
         let here = || asked.iter().filter(|a| a.port == on);
         let going: Vec<&Asked> = here().filter(|a| a.passes).collect();
-        let misses: BTreeSet<&str> = here()
+        let misses: BTreeMap<&Effect, &str> = here()
             .filter(|a| !a.found)
-            .map(|a| a.effect.as_str())
+            .map(|a| (&a.effect, a.words.as_str()))
             .collect();
         let mut mismatches = here().filter(|a| a.found && a.differs).peekable();
         let all_held = going.iter().all(|a| a.found && !a.equal.is_empty());
         if going.is_empty() || !all_held || misses.is_empty() || mismatches.peek().is_none() {
             continue;
         }
-        if !mismatches.all(|m| misses.contains(m.effect.as_str())) {
+        if !mismatches.all(|m| misses.contains_key(&m.effect)) {
             continue;
         }
         // Packets of different transports are held against fields of different names.
@@ -106,7 +118,8 @@ fn relations(
                 .or_default()
                 .extend(t.details);
         }
-        let ends: Vec<&str> = misses.into_iter().collect();
+        let ends: BTreeSet<&str> = misses.into_values().collect();
+        let ends: Vec<&str> = ends.into_iter().collect();
         let name = context.program.objects.get(object).map(|o| o.name.clone());
         let name = name.unwrap_or_default();
         for ((what, writer), details) in sentences {
@@ -141,14 +154,14 @@ fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]
     let mut details = Vec::new();
     let mut writers: BTreeSet<u64> = BTreeSet::new();
     for (byte, field) in equal {
-        let mut stored: BTreeSet<(String, String)> = BTreeSet::new();
+        let mut stored: BTreeSet<(Name, String)> = BTreeSet::new();
         for w in wrote {
             match w.bytes.get(byte) {
                 // Other bytes of the value.
                 None => continue,
                 Some(Some((from, 0))) => {
                     writers.insert(w.port?);
-                    stored.insert((from.clone(), w.line.clone()));
+                    stored.insert((*from, w.line.clone()));
                 }
                 // A constant, as the protocol where a path knows it, or the absent port of an echo.
                 Some(None) => {
@@ -160,14 +173,13 @@ fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]
         if stored.is_empty() {
             return None;
         }
-        let spoken = spoken(field);
+        let spoken = spoken(*field);
         if !what.contains(&spoken) {
             what.push(spoken);
         }
         // Of the same transport, if one is told.
-        let of = |f: &str| f.split('.').next().unwrap_or_default().to_owned();
-        if stored.iter().any(|s| of(&s.0) == of(field)) {
-            stored.retain(|s| of(&s.0) == of(field));
+        if stored.iter().any(|s| s.0.header() == field.header()) {
+            stored.retain(|s| s.0.header() == field.header());
         }
         for (from, line) in stored {
             details.push(format!("{field} == the stored {from} ({line})"));
@@ -198,20 +210,17 @@ fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]
     })
 }
 
-/// What people call a field.
-fn spoken(field: &str) -> String {
-    let (inner, bare) = match field.strip_prefix("inner.") {
-        Some(rest) => ("carried ", rest),
-        None => ("", field),
+/// A field as people call it.
+fn spoken(field: Name) -> String {
+    let name = match field.role() {
+        Some(Role::Source(End::Address)) => "source address",
+        Some(Role::Destination(End::Address)) => "destination address",
+        Some(Role::Source(End::Port)) => "source port",
+        Some(Role::Destination(End::Port)) => "destination port",
+        Some(Role::Protocol) => "protocol",
+        None => return field.to_string(),
     };
-    let name = match bare.rsplit('.').next() {
-        Some("src") => "source address",
-        Some("dst") => "destination address",
-        Some("sport") => "source port",
-        Some("dport") => "destination port",
-        Some("protocol") => "protocol",
-        _ => return field.to_owned(),
-    };
+    let inner = if field.inner { "carried " } else { "" };
     format!("{inner}{name}")
 }
 
@@ -226,7 +235,7 @@ fn one(
 ) -> Option<Asked> {
     let lookup = path.accesses.iter().find(|a| {
         a.object.0 == object
-            && matches!(a.effect, Effect::Read | Effect::Refresh)
+            && matches!(a.effect, model::Effect::Read | model::Effect::Refresh)
             && matches!(a.outcome, Some("there" | "absent"))
     })?;
     let found = lookup.outcome == Some("there");
@@ -246,33 +255,32 @@ fn one(
             equal.insert((byte, field));
         }
     }
-    let words = verdict(printer, path, context.program, entry.role);
-    let writes = |a: &&Access| a.effect != Effect::Read;
-    let changes: Vec<String> = path
-        .accesses
-        .iter()
-        .filter(writes)
-        .map(|a| format!("{} {}", a.operation, printer.object(a.object.0)))
-        .collect();
-    let changed = !path.rewrites.is_empty();
-    let mut effect = words.clone();
-    if changed {
-        effect.push_str(", the packet changed");
+    let ending = Ending::of(printer, path, (context.program, entry.role), on);
+    let effect = Effect {
+        ending,
+        changed: !path.rewrites.is_empty(),
+        operations: path
+            .accesses
+            .iter()
+            .filter(|a| a.effect != model::Effect::Read)
+            .map(|a| (a.operation, a.object.0))
+            .collect(),
+    };
+    let mut words = verdict(printer, path, context.program, entry.role);
+    if effect.changed {
+        words.push_str(", the packet changed");
     }
-    if !changes.is_empty() && !found {
-        effect.push_str(&format!(", {}", changes.join(", ")));
-    }
-    // Of an entry that is there refreshing alone is no change that a miss could make.
-    if found && changes.iter().any(|c| !c.is_empty()) {
-        effect.push_str(&format!(", {}", changes.join(", ")));
+    for (operation, object) in &effect.operations {
+        let _ = write!(words, ", {operation} {}", printer.object(*object));
     }
     Some(Asked {
         port: on,
         found,
         equal,
         differs,
-        passes: passes(&words) || changed,
+        passes: ending.passes(context.program.dialect) || effect.changed,
         effect,
+        words,
     })
 }
 
@@ -293,7 +301,7 @@ fn held(
     (object, number): (usize, u32),
     x: ExprId,
     y: ExprId,
-) -> Option<(u32, Option<String>)> {
+) -> Option<(u32, Option<Name>)> {
     let (o, n, bytes) = printer.memory_value(x)?;
     if (o, n) != (object, number) {
         return None;
@@ -315,7 +323,7 @@ fn writers(
 ) -> Vec<Wrote> {
     let all = path.accesses.iter().filter(|a| {
         a.object.0 == object
-            && a.effect == Effect::Write
+            && a.effect == model::Effect::Write
             && !a.value.is_empty()
             && !matches!(a.outcome, Some("full" | "none free" | "beyond the last"))
     });
@@ -326,7 +334,7 @@ fn writers(
             .zip(&a.value)
             .map(|(at, e)| {
                 let field = match *printer.arena.node(*e) {
-                    Node::Byte { base, at } => printer.field(base, at),
+                    Node::Byte { base, at } => printer.named(base, at),
                     _ => None,
                 };
                 (at, field.map(|f| (f.0, f.1)))

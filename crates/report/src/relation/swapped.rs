@@ -4,43 +4,41 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::exec::Access;
-use millrace_model::expr::walk::{cone, rename};
-use millrace_model::expr::{ExprId, Node};
+use millrace_model::expr::ExprId;
 use millrace_model::model::{Entry, Model};
 
 use super::{Relation, port, port_name};
 use crate::Context;
 use crate::layout::Layout;
-use crate::words::Keys;
+use crate::words::{Ends, Keys};
 
 /// Most ways in which one key came about that are told apart.
 const MOST: usize = 16;
 
-/// A key in words, and what tells it from others that read the same.
-type Text = (String, u64);
+/// A key in words, and its identity.
+type Key = (String, u64);
 
 /// A key as it is used on a port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct KeyUse {
     object: usize,
     port: u64,
-    /// the key as a person reads it, and what tells it from others that read the same
-    text: Text,
-    /// the same with source and destination swapped, if there is anything to swap
-    swapped: Option<Text>,
+    key: Key,
+    /// its identity with source and destination swapped, if there is anything to swap
+    swapped: Option<u64>,
 }
 
 /// One sentence for each object and pair of ports where a key of the one port is a key of the other swapped;
 /// its details name the keys of which that cannot be said.
-pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
+pub(super) fn find(context: &Context<'_>, model: &Model) -> Vec<Relation> {
     let mut uses: Vec<KeyUse> = Vec::new();
-    for entry in &mut model.entries {
-        for path in entry.paths.clone() {
-            let Some(on) = port(context, entry, &path) else {
+    for entry in &model.entries {
+        for path in &entry.paths {
+            let Some(on) = port(context, entry, path) else {
                 continue;
             };
             let layout = Layout::of(&entry.arena, &path.guard, &context.memory);
-            let keys = context.keys(&path);
+            let keys = context.keys(path);
             let mut met = BTreeSet::new();
             let keyed = path.accesses.iter().filter(|a| !a.key.is_empty());
             for access in keyed.filter(|a| met.insert((a.object, &a.key))) {
@@ -53,15 +51,15 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
         }
     }
     uses.sort();
-    let mut pairs: BTreeMap<(usize, u64, u64), Vec<(Text, Text)>> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, u64, u64), Vec<(Key, Key)>> = BTreeMap::new();
     for a in &uses {
         for b in &uses {
             if a.port < b.port
                 && a.object == b.object
-                && a.text != b.text
-                && b.swapped.as_ref() == Some(&a.text)
+                && a.key.1 != b.key.1
+                && b.swapped == Some(a.key.1)
             {
-                let pair = (a.text.clone(), b.text.clone());
+                let pair = (a.key.clone(), b.key.clone());
                 pairs
                     .entry((a.object, a.port, b.port))
                     .or_default()
@@ -75,8 +73,8 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
         let alone: Vec<String> = uses
             .iter()
             .filter(|u| u.object == object && u.port == p && u.swapped.is_some())
-            .filter(|u| !pairs.iter().any(|k| k.0 == u.text))
-            .map(|u| format!("not said of {}", u.text.0))
+            .filter(|u| !pairs.iter().any(|k| k.0 == u.key))
+            .map(|u| format!("not said of {}", u.key.0))
             .collect();
         let (p, q) = (port_name(context, p), port_name(context, q));
         let details = pairs.iter();
@@ -103,7 +101,7 @@ pub(super) fn find(context: &Context<'_>, model: &mut Model) -> Vec<Relation> {
 /// what it depends on can be shown, a number tells functions of the same fields apart.
 fn key_uses(
     context: &Context<'_>,
-    entry: &mut Entry,
+    entry: &Entry,
     (layout, keys): (&Layout, &Keys),
     access: &Access,
     port: u64,
@@ -117,39 +115,17 @@ fn key_uses(
         }
         None => vec![(layout.clone(), access.key.clone())],
     };
-    let mut out = Vec::new();
-    for (layout, key) in ways {
-        let mut changed = false;
-        let mut swapped: Vec<ExprId> = Vec::new();
-        for e in &key {
-            // Where each byte goes is looked up before the arena changes.
-            let mut moves = BTreeMap::new();
-            for id in cone(&entry.arena, &[*e], |_| false) {
-                if let Node::Byte { base, at } = *entry.arena.node(id)
-                    && let Some(to) = layout.swapped(&entry.arena, base, at, &context.memory)
-                {
-                    moves.insert((base, at), to);
-                }
-            }
-            let new = rename(&mut entry.arena, *e, &|base, at| {
-                moves.get(&(base, at)).copied()
-            });
-            changed |= new != *e;
-            swapped.push(new);
-        }
-        let printer = context.printer(&entry.arena, &layout, keys);
-        let text = |key: &[ExprId]| {
-            let text = printer.key_parts(access.object.0, key).join(" ++ ");
-            let salts = key.iter().map(|e| printer.salt(&text, *e));
-            let salt = salts.fold(0, |all: u64, s| all.rotate_left(7) ^ s);
-            (text, salt)
-        };
-        out.push(KeyUse {
+    let each = ways.iter().map(|(layout, key)| {
+        let printer = context.printer(&entry.arena, layout, keys);
+        let text = printer.key_parts(access.object.0, key).join(" ++ ");
+        let kept = printer.identity(key, Ends::Kept);
+        let swapped = printer.identity(key, Ends::Exchanged);
+        KeyUse {
             object: access.object.0,
             port,
-            text: text(&key),
-            swapped: changed.then(|| text(&swapped)),
-        });
-    }
-    out
+            key: (text, kept),
+            swapped: (swapped != kept).then_some(swapped),
+        }
+    });
+    each.collect()
 }

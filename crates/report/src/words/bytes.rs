@@ -4,6 +4,7 @@ use millrace_model::expr::{ExprId, Node};
 use millrace_model::symbols::What;
 
 use super::Printer;
+use crate::layout::fields::Name;
 use crate::names::member;
 
 /// Most choices within each other of which a byte is shown as one.
@@ -375,12 +376,12 @@ fn constant(rest: &[Term], order: Order) -> (usize, String) {
 impl Printer<'_> {
     /// The field whose bytes, as they lie in the packet, an expression is.
     #[must_use]
-    pub fn memory_field(&self, e: ExprId) -> Option<String> {
+    pub fn memory_field(&self, e: ExprId) -> Option<Name> {
         let terms = self.trimmed(e)?;
         let Some(Term::Packet(base, at)) = terms.first().copied() else {
             return None;
         };
-        let (name, from, all) = self.field(base, at)?;
+        let (name, from, all) = self.named(base, at)?;
         let run = (at..)
             .zip(&terms)
             .all(|(at, t)| *t == Term::Packet(base, at));

@@ -169,8 +169,8 @@ impl Printer<'_> {
     /// A number that is compared with the packet's length: an offset in it.
     fn position(&self, e: ExprId) -> String {
         let a = self.arena;
-        if let Some(text) = self.along(e) {
-            return text;
+        if let Some(along) = self.along(e) {
+            return along.to_string();
         }
         let (terms, constant) = a.linear(e);
         let Some((from, name)) = self.layout.network() else {

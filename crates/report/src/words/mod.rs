@@ -5,6 +5,7 @@ mod bytes;
 pub mod checksum;
 mod compare;
 mod condition;
+mod identity;
 mod number;
 mod ways;
 
@@ -21,11 +22,13 @@ use millrace_model::known;
 use millrace_model::symbols::{self, What};
 
 use crate::clean;
-use crate::layout::{Layout, Tags, landing};
+use crate::layout::fields::Name;
+use crate::layout::{Along, Layout, Tags, landing};
 use crate::names::{self, Names, member};
 
 pub use bytes::Order;
 pub(crate) use compare::field_value;
+pub(crate) use identity::Ends;
 
 /// Beyond so many nodes only what an expression depends on is shown.
 const MOST: usize = 96;
@@ -156,12 +159,19 @@ impl Printer<'_> {
     /// The name of the field that a byte of the packet is of, where in it the byte is, and how long it is.
     #[must_use]
     pub fn field(&self, base: Option<ExprId>, at: i64) -> Option<(String, i64, i64)> {
+        let (name, byte, bytes) = self.named(base, at)?;
+        Some((name.to_string(), byte, bytes))
+    }
+
+    /// As [`Printer::field`], apart from words.
+    #[must_use]
+    pub fn named(&self, base: Option<ExprId>, at: i64) -> Option<(Name, i64, i64)> {
         self.layout.field(self.arena, base, at, self.memory)
     }
 
-    /// In words, if an expression is an offset along the headers behind IPv6, or the number of the last one.
-    pub(super) fn along(&self, e: ExprId) -> Option<String> {
-        self.layout.offset(self.arena, e, self.memory)
+    /// Meaning of an expression for the headers behind IPv6: an offset along them, or the number of the last one.
+    pub(super) fn along(&self, e: ExprId) -> Option<Along> {
+        self.layout.along(self.arena, e, self.memory)
     }
 
     /// An expression as a number.
@@ -461,10 +471,11 @@ impl Printer<'_> {
     /// An offset in the packet, a constant behind a computed one.
     pub(crate) fn behind(&self, base: ExprId, at: i64) -> String {
         let there = self.layout.place(self.arena, Some(base), at, self.memory);
-        there.unwrap_or_else(|| match at {
-            0 => self.text(base),
-            at => format!("{} + {at}", self.text(base)),
-        })
+        match there {
+            Some(there) => there.to_string(),
+            None if at == 0 => self.text(base),
+            None => format!("{} + {at}", self.text(base)),
+        }
     }
 
     /// An offset in the packet, from the network header's where that is known.

@@ -32,8 +32,8 @@ pub(super) fn literal(c: u64, width: u32) -> String {
 impl Printer<'_> {
     pub(super) fn term(&self, e: ExprId) -> String {
         let a = self.arena;
-        if let Some(text) = self.along(e) {
-            return text;
+        if let Some(along) = self.along(e) {
+            return along.to_string();
         }
         if self.is_any(e) {
             return "any".to_owned();

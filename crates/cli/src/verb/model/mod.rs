@@ -103,8 +103,8 @@ impl Model {
         let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
         let budget = budget::begin();
         let checked = function::proved(&self.nf, &program, budget)?;
-        let mut model = millrace_model::model(&program, &checked, &self.limits(budget)?);
-        let report = millrace_report::report(&mut model, &program, &types);
+        let model = millrace_model::model(&program, &checked, &self.limits(budget)?);
+        let report = millrace_report::report(&model, &program, &types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
             Some(f) => std::fs::write(f, text())
                 .map_err(|e| Failure::wrong(format!("{}: {e}", f.display()))),
