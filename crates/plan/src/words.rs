@@ -1,4 +1,4 @@
-//! What a person reads of keys, objects and places in the source.
+//! Words for keys and fields in the reasons of a plan.
 
 use millrace_steer::Field;
 

@@ -73,7 +73,7 @@ fn parts(printer: &Printer<'_>, a: &Access) -> Vec<String> {
     }
 }
 
-/// What is written, member by member where the declaration names them.
+/// The written value, member by member where the declaration names them.
 fn written(printer: &Printer<'_>, a: &Access) -> Vec<String> {
     let Some(parts) = printer.names.objects.get(a.object.0) else {
         return Vec::new();
@@ -200,7 +200,7 @@ pub(super) fn one(printer: &Printer<'_>, a: &Access) -> AccessReport {
     }
 }
 
-/// What is known of the accesses of one line to one object.
+/// Facts about the accesses of one line to one object.
 struct Gathered {
     summary: Summary,
     when: Option<BTreeSet<ExprId>>,

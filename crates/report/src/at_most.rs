@@ -1,4 +1,4 @@
-//! The accesses that the proof of safety admits, in words: for objects whose accesses the paths do not all show.
+//! Upper bounds in words: the accesses that the proof of safety admits, for objects whose paths are not exhaustive.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The report as a value: what `--json` prints, and what the other forms are made of.
+//! The report as a value: the document of `--json`, from which the other forms are made.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ pub struct Summary {
     pub when: Vec<String>,
     /// how many paths
     pub paths: usize,
-    /// it is in a loop that is taken for any number of turns
+    /// it is in a loop that is modelled for any number of iterations
     pub repeated: bool,
 }
 
@@ -127,7 +127,7 @@ pub struct AccessReport {
     pub offset: Option<u32>,
     /// what came of it
     pub outcome: Option<&'static str>,
-    /// it happens any number of times: in the turns of a loop before its last
+    /// it happens any number of times: in the iterations of a loop before its last
     pub repeated: bool,
     /// FILE:LINE
     pub line: Option<String>,

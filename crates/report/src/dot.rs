@@ -1,5 +1,5 @@
-//! The decisions as a graph in the DOT language of Graphviz. Names come from objects that may be
-//! anybody's: labels are quoted strings, in which quotes, backslashes and line ends are escaped.
+//! The decisions as a graph in the DOT language of Graphviz. Names come from untrusted objects: labels are quoted
+//! strings, in which quotes, backslashes and line ends are escaped.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -150,7 +150,7 @@ impl Graph {
                 Some(id) => id,
                 None => {
                     let id = self.fresh();
-                    // What takes no packet neither passes nor drops it.
+                    // A program without a packet neither passes nor drops one.
                     let colour = match end.verdict.as_str() {
                         "none" => "white",
                         v if passes(v) => "palegreen",

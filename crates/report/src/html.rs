@@ -1,5 +1,5 @@
-//! The report as one page that needs nothing else: no script, no network. Names come from objects that
-//! may be anybody's, so all text is escaped, and the page's own policy allows nothing but its style.
+//! The report as one self-contained page, without scripts and network access. Names come from untrusted objects, so all
+//! text is escaped, and the page's own policy allows nothing but its style.
 
 use std::fmt::Write;
 

@@ -1,4 +1,6 @@
-//! The model for people and for machines: one [`Report`], and a file for each form that it is printed in.
+//! A [`Model`] for people and for machines: one [`Report`], and a file for each form that it is printed in.
+//!
+//! Everything here is wording: paths, guards and uses of objects are the model's, and nothing else is decided by a text.
 
 mod access;
 mod at_most;
@@ -33,7 +35,7 @@ use access::Summaries;
 pub use access::place;
 pub use document::{AccessReport, AtMost, ObjectReport, PathReport, Report, Rewrite, Summary};
 
-/// What all words of a report are made with.
+/// Names, letters and results that all words of a report share.
 pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
     pub(crate) names: Names,
@@ -117,7 +119,7 @@ pub fn listed(all: &[String]) -> String {
     }
 }
 
-/// What makes an entry run, in words.
+/// The event that runs an entry, in words.
 fn role(role: Role) -> String {
     match role {
         Role::Xdp | Role::OnPacket => "a packet".to_owned(),
@@ -138,7 +140,7 @@ fn state_condition(arena: &Arena, e: ExprId) -> bool {
     })
 }
 
-/// What a path depends on beside its packet.
+/// Inputs of a path beside its packet.
 struct Dependences {
     time: bool,
     random: bool,
@@ -178,7 +180,7 @@ fn dependences(context: &Context<'_>, entry: &Entry, path: &Path) -> Dependences
         object.is_some_and(|o| o.expire_after > 0 || o.window > 0)
     });
     let of_others = |o: &Origin| matches!(o, Origin::State(id) if context.written.contains(id));
-    // What a loop leaves depends on what any of its turns may have come to.
+    // The result of a loop depends on the inputs of every iteration.
     let drawn = |origin: Origin| {
         let turns = origins.contains(&Origin::Turn);
         origins.contains(&origin) || (turns && a.has_symbols_of(origin))

@@ -1,4 +1,4 @@
-//! The report for people, on a terminal or in a file: first what is done to state, then the decisions.
+//! The report for people, on a terminal or in a file: first the accesses to state, then the decisions.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Paths as decisions: conditions that paths share are said once, and so is what happens after them. Where
-//! the same follows in two places, the second says only where the first is.
+//! Paths as a tree of decisions: conditions that paths share, and what follows them, are printed once. Where the same
+//! subtree follows in two places, the second refers to the first.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,5 +1,5 @@
-//! The headers behind an IPv6 header: extension headers `ext1`, `ext2` …, the transport's, and behind an ICMPv6 error
-//! the packet that it carries, whose fields' names begin with `inner.`.
+//! Headers behind an IPv6 header: extension headers `ext1`, `ext2` …, the transport header, and behind an ICMPv6 error
+//! the inner packet, whose fields' names begin with `inner.`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,7 +76,7 @@ struct Chain {
     last: Set,
 }
 
-/// What stands at a place.
+/// Kind of header at a place.
 enum Stands {
     /// an extension header of one of these numbers
     Extension(Set),
@@ -184,7 +184,7 @@ fn lowest(arena: &Arena, e: ExprId) -> ExprId {
 }
 
 impl Chains {
-    /// What a guard says.
+    /// The chains that a guard implies.
     pub(super) fn of(
         arena: &Arena,
         (guard, known): (&[(ExprId, bool)], &Known),

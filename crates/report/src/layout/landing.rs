@@ -1,5 +1,5 @@
-//! Where computed offsets lead in an IPv6 packet: behind how many extension headers (RFC 8200, section 4), of the
-//! packet itself or of the one that an ICMPv6 error carries (RFC 4443).
+//! Targets of computed offsets in an IPv6 packet: behind how many extension headers they lead (RFC 8200, section 4), of
+//! the packet itself or of the inner packet of an ICMPv6 error (RFC 4443).
 //!
 //! Compilers write the lengths of these headers in many ways, so an offset is recognised by what it is, not by
 //! how it is computed: it is evaluated for made packets of each shape and held against where their headers
@@ -16,7 +16,7 @@ use super::made::{HEADER, MOST, Made, Possible, Shape, make, shapes};
 
 /// Packets of each shape.
 const TRIALS: u64 = 2;
-/// Beyond so many nodes nobody tries.
+/// Expressions of more nodes are not tried.
 const NODES: usize = 20_000;
 
 /// How far along a chain of headers.

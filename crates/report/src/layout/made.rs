@@ -1,5 +1,5 @@
-//! Packets that are made to try expressions on: IPv6 with so many extension headers, and what an ICMPv6 error
-//! carries.
+//! Packets on which expressions are tried: IPv6 with a given number of extension headers, and ICMPv6 errors with an
+//! inner packet.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) const EXTENSIONS: [u8; 5] = [0, 43, 44, 51, 60];
 pub(super) const HEADER: i64 = 40;
 /// Most extension headers of a made packet.
 pub(super) const MOST: usize = 8;
-/// What stands behind all extension headers, by trial: the first are those that offsets are tried on.
+/// Transport protocol behind all extension headers, by trial: the first are those that offsets are tried on.
 pub(super) const LAST: [u8; 5] = [6, 17, 58, 58, 59];
 /// Most extension headers of a carried packet where all shapes are tried.
 const CARRIED: usize = 3;

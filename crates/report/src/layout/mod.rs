@@ -1,6 +1,6 @@
-//! Names of header fields: what the bytes of a packet are, on a path whose guard says which headers
-//! there are. A byte whose header the guard does not tell has no name and is shown as `pkt[offset]`;
-//! `inner.` begins the names of fields of the packet that an ICMP error carries.
+//! Names of the header fields of a packet, on a path whose guard fixes the headers. A byte of a header that the guard
+//! leaves open has no name and is shown as `pkt[offset]`; names of fields of the inner packet of an ICMP error begin with
+//! `inner.`.
 
 pub mod fields;
 mod ipv6;
@@ -26,7 +26,7 @@ pub use ipv6::{Along, Header};
 pub struct Layout {
     /// offset of the network header and its EtherType; none where the guard does not say
     network: Option<(i64, u16)>,
-    /// how many VLAN tags stand before it
+    /// number of VLAN tags before it
     tags: i64,
     /// bytes of the IPv4 header, where the guard fixes them
     header: Option<i64>,
@@ -237,7 +237,7 @@ impl Layout {
         (self.is_transport(arena, a) && second(b)) || (self.is_transport(arena, b) && second(a))
     }
 
-    /// An offset that is computed along the headers behind IPv6, in words.
+    /// An offset that is computed along the headers behind IPv6, or the number of the last of them.
     #[must_use]
     pub fn along(&self, arena: &Arena, e: ExprId, memory: &Memory) -> Option<Along> {
         let chains = self.chains.as_ref()?;
@@ -247,7 +247,7 @@ impl Layout {
         })
     }
 
-    /// The place of a byte behind IPv6, in words.
+    /// The place of a byte behind IPv6.
     #[must_use]
     pub fn place(
         &self,

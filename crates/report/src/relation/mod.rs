@@ -24,7 +24,7 @@ pub struct Relation {
 
 type Find = fn(&Context<'_>, &Model) -> Vec<Relation>;
 
-/// What is looked for.
+/// Finders of relations.
 const RELATIONS: &[Find] = &[swapped::find, stored::find];
 
 /// All that hold on the paths that were followed.

@@ -1,7 +1,9 @@
-//! What an entry keeps of the packet that made it, and a later packet is held against: what a translation
-//! of addresses shows. On one port packets look an entry up and go on only if fields of theirs equal what
-//! it holds; what it holds was written by packets of another port; and one that does not match ends as one
-//! that finds nothing.
+//! Fields of a packet that are compared with those of the packet that made the entry, as in translations of addresses.
+//! On one port packets look an entry up and go on only if fields of theirs equal what it holds; what it holds was written
+//! by packets of another port; and a mismatch ends as a miss does.
+//!
+//! R5 of the plan (crates/plan, rules/interchangeable.rs) decides the same question bit by bit, over the fields that
+//! NICs hash. This finder names fields of all headers, for readers; nothing is decided by what it finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -148,7 +150,7 @@ struct Told {
     details: Vec<String>,
 }
 
-/// Which fields are held against which stored ones, if all were stored by packets of one other port.
+/// Compared fields and their stored counterparts, if all of these were stored by packets of one other port.
 fn told(context: &Context<'_>, equal: &BTreeSet<Match>, on: u64, wrote: &[Wrote]) -> Option<Told> {
     let mut what: Vec<String> = Vec::new();
     let mut details = Vec::new();
@@ -224,7 +226,7 @@ fn spoken(field: Name) -> String {
     format!("{inner}{name}")
 }
 
-/// What a path did that looked an entry up.
+/// The lookup of a path, if it has one of the object.
 fn one(
     context: &Context<'_>,
     printer: &Printer<'_>,

@@ -1,5 +1,5 @@
-//! Keys of one object on two ports, one the other with source and destination swapped: what a program
-//! that answers flows shows.
+//! Keys of one object on two ports, of which one is the other with source and destination swapped, as in programs that
+//! let the answers to flows pass. Keys are compared by identity (words/identity.rs); texts are only printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::Context;
 use crate::layout::Layout;
 use crate::words::{Ends, Keys};
 
-/// Most ways in which one key came about that are told apart.
+/// Most alternatives of one key that are told apart.
 const MOST: usize = 16;
 
 /// A key in words, and its identity.
@@ -97,8 +97,7 @@ pub(super) fn find(context: &Context<'_>, model: &Model) -> Vec<Relation> {
     out
 }
 
-/// A key in the ways that it came about, each as text, and with source and destination swapped. Where only
-/// what it depends on can be shown, a number tells functions of the same fields apart.
+/// The alternatives of a key, of which merged paths leave several.
 fn key_uses(
     context: &Context<'_>,
     entry: &Entry,

@@ -1,6 +1,5 @@
-//! Internet checksums (RFC 1071) recognised by what they compute, not by how it is written: an expression
-//! is evaluated for random packets and held against the definition. A wrong guess would have to agree in 16
-//! bits with each of several of them.
+//! Internet checksums (RFC 1071), recognised by their values and not by their form: an expression is evaluated for random
+//! packets and compared with the definition. A wrong guess would have to agree in 16 bits with each of several of them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use super::Printer;
 const TRIALS: u64 = 8;
 /// Bytes of a packet that are drawn.
 const DRAWN: u64 = 400;
-/// Beyond so many nodes nobody tries.
+/// Expressions of more nodes are not tried.
 const MOST: usize = 20_000;
 /// Most fields of which some may be covered.
 const FIELDS: usize = 8;

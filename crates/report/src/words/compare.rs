@@ -1,4 +1,4 @@
-//! Comparisons: a field against what it can be, and offsets against the packet's length.
+//! Comparisons in words: of a field with its possible values, and of offsets with the packet's length.
 
 use millrace_model::expr::{ExprId, Node, Rel};
 

@@ -1,4 +1,4 @@
-//! Conditions: their contraries, alternatives without what the others imply, sets of values.
+//! Conditions in words: negations, alternatives without what the others imply, sets of values.
 
 use std::collections::BTreeSet;
 
@@ -384,7 +384,7 @@ fn lean(shape: Shape) -> Shape {
     }
 }
 
-/// What all alternatives have in common, once.
+/// The conditions that all alternatives have in common, once.
 fn factored(shape: Shape) -> Shape {
     let Shape::Any(parts) = shape else {
         return shape;

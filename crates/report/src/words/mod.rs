@@ -1,5 +1,5 @@
-//! Expressions as a person reads them: fields of headers in network order, members of keys and values,
-//! names of ports; `le(x)` is a field read in the machine's byte order, `ntohs(x)` one that was swapped.
+//! Expressions in words: fields of headers in network order, members of keys and values, names of ports; `le(x)` is a
+//! field read in the machine's byte order, `ntohs(x)` one that was swapped.
 
 mod bytes;
 pub mod checksum;
@@ -34,7 +34,7 @@ pub(crate) use identity::Ends;
 const MOST: usize = 96;
 /// Beyond so many nodes they are counted no further.
 const WEIGHED: usize = 1024;
-/// Beyond so many nodes, those that are shared counted each time, nobody looks for what an expression may be.
+/// Beyond so many nodes, those that are shared counted each time, an expression's meaning is not looked for.
 const ENDLESS: u32 = 1 << 10;
 /// Keys longer than this are shown by a letter.
 const SHORT: usize = 36;
@@ -310,7 +310,7 @@ impl Printer<'_> {
         names
     }
 
-    /// What a symbol of state is of.
+    /// The object and the part of it that a symbol of state stands for.
     pub(crate) fn state(&self, e: ExprId) -> Option<(usize, symbols::StateName<'_>)> {
         let Node::Sym(s) = self.arena.node(e) else {
             return None;

@@ -1,4 +1,4 @@
-//! Numbers: arithmetic as it is written, fields and members by name, bits of a field as a mask.
+//! Numbers in words: arithmetic as C writes it, fields and members by name, bits of a field as a mask.
 
 use millrace_model::expr::{Bin, ExprId, Node, Rel};
 

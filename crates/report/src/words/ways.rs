@@ -1,4 +1,4 @@
-//! Bytes that paths which merged left as choices: what each of the ways there made them.
+//! Alternatives of bytes that merged paths left as choices.
 
 use millrace_model::expr::{ExprId, Node};
 
@@ -8,10 +8,10 @@ use crate::names::Member;
 
 /// Most steps in which choices are taken apart.
 const STEPS: usize = 400;
-/// Most ways that are told.
+/// Most alternatives that are printed.
 const MOST: usize = 6;
 
-/// One of the ways.
+/// One of the alternatives.
 pub struct Way {
     /// the bytes
     pub bytes: Vec<ExprId>,
@@ -20,7 +20,7 @@ pub struct Way {
 }
 
 impl Printer<'_> {
-    /// The ways that bytes came about; one where there is no choice. None where they are too many.
+    /// The alternatives of bytes; one where there is no choice. None where they are too many.
     #[must_use]
     pub fn ways(&self, bytes: &[ExprId]) -> Option<Vec<Way>> {
         let mut done: Vec<Way> = Vec::new();
@@ -44,7 +44,7 @@ impl Printer<'_> {
             };
             for holds in [false, true] {
                 let side = |e: &ExprId| match *self.arena.node(*e) {
-                    // The number of the header behind all others is the same one in every way.
+                    // The number of the header behind all others is the same in every alternative.
                     _ if self.along(*e).is_some() => *e,
                     Node::Ite(d, x, y) if d == c => {
                         if holds {
@@ -64,12 +64,12 @@ impl Printer<'_> {
         None
     }
 
-    /// The layout where a way is taken.
+    /// The layout under the conditions of an alternative.
     pub fn layout_of(&self, way: &Way) -> Layout {
         self.layout.given(self.arena, &way.because, self.memory)
     }
 
-    /// The members of a key, those together in which the ways differ. None where that says no more.
+    /// The members of a key, those together in which the alternatives differ. None where that says no more.
     pub(super) fn key_by_ways(&self, key: &[ExprId], members: &[Member]) -> Option<Vec<String>> {
         let ways = self.ways(key).filter(|w| w.len() > 1)?;
         let mut all: Vec<Vec<String>> = Vec::new();
