@@ -1,4 +1,4 @@
-//! What can it do? A checked program goes in, a [`Model`] comes out: every path, and for each its guard,
+//! Symbolic execution of a checked program. The result is a [`Model`]: every path, and for each its guard,
 //! its state accesses, what it writes to the packet and its verdict, as expressions over packet fields.
 //!
 //! The execution is bounded ([`Limits`]). Where a bound is met, where a helper has no meaning here yet, or
@@ -10,17 +10,13 @@ pub mod expr;
 mod facts;
 pub mod kinds;
 pub mod known;
-pub mod layout;
 pub mod model;
-pub mod names;
 pub mod observe;
 mod presence;
-pub mod relation;
-pub mod report;
 pub mod solver;
 pub mod sums;
+pub mod symbols;
 pub mod weaken;
-pub mod words;
 pub mod writers;
 
 use std::path::PathBuf;

@@ -4,16 +4,11 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use millrace_model::model::{Outcome, Use};
-use millrace_model::report::dot::dot;
-use millrace_model::report::html::html;
-use millrace_model::report::report;
-use millrace_model::report::text::text;
 use millrace_model::{Limits, Model, model};
 use support::Loaded;
 
@@ -183,22 +178,9 @@ fn a_way_out_at_every_step() {
     let Some(loaded) = support::load("nested") else {
         return;
     };
-    let mut model = within(&loaded, &Limits::default());
+    let model = within(&loaded, &Limits::default());
     let paths = model.entries[0].paths.len();
     assert!(paths > 600, "{paths} paths, {:?}", model.entries[0].outcome);
-    let began = Instant::now();
-    let report = report(&mut model, &loaded.program, &BTreeMap::new());
-    assert_eq!(report.paths.len(), paths);
-    // No reader of any form has to go deeper than a stack allows.
-    let (text, page, graph) = (text(&report, false), html(&report), dot(&report));
-    let cut = "paths, too deep to be shown here; --json lists them";
-    for form in [&page, &graph] {
-        assert!(form.contains(cut));
-    }
-    assert!(text.contains(cut), "{text}");
-    assert!(page.matches("<details").count() < 2 * paths);
-    drop(report);
-    assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
 }
 
 #[test]

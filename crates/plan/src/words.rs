@@ -1,20 +1,10 @@
-//! What a person reads of keys, objects and places in the source.
+//! Words for keys and fields in the reasons of a plan.
 
-use millrace_model::report::clean;
-use millrace_object::program::Line;
 use millrace_steer::Field;
 
 use crate::key::{Bit, Key};
 
-/// FILE:LINE
-pub(crate) fn place(line: &Line) -> String {
-    let file = std::path::Path::new(&*line.file);
-    let name = file.file_name().map_or_else(
-        || line.file.to_string(),
-        |f| f.to_string_lossy().into_owned(),
-    );
-    format!("{}:{}", clean(&name), line.line)
-}
+pub(crate) use millrace_report::{listed, place};
 
 /// A field as people call it.
 pub(crate) fn field(field: Field) -> &'static str {
@@ -23,15 +13,6 @@ pub(crate) fn field(field: Field) -> &'static str {
         Field::DestinationAddress => "destination address",
         Field::SourcePort => "source port",
         Field::DestinationPort => "destination port",
-    }
-}
-
-/// One and another and a third.
-pub(crate) fn listed(all: &[String]) -> String {
-    match all {
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-        [] => String::new(),
     }
 }
 

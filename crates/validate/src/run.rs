@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use millrace_dataplane::module::Module;
 use millrace_model::Model;
-use millrace_model::report;
 use millrace_object::program::Program;
 
 use crate::chart::Chart;
@@ -95,7 +94,7 @@ impl Validation<'_> {
         let Some(p) = e.paths.get(path) else {
             return Vec::new();
         };
-        report::guard(self.program, e, p)
+        millrace_report::guard(self.program, e, p)
     }
 
     pub(crate) fn rest(&self, entry: usize, path: usize, why: Option<String>) -> Rest {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use millrace_model::Model;
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
-use millrace_model::names::{self, What};
+use millrace_model::symbols::{self, What};
 use millrace_model::weaken::weak;
 use millrace_model::writers::Writer;
 use millrace_object::program::{ObjectId, Program};
@@ -176,7 +176,7 @@ impl Derived {
                 if symbol.origin != Origin::State(object) {
                     return None;
                 }
-                let state = names::state(name, &symbol.name)?;
+                let state = symbols::state(name, &symbol.name)?;
                 match state.what {
                     What::Bytes { from } => Some((state.entry, from)),
                     _ => None,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use millrace_model::Model;
 use millrace_model::expr::walk::cone;
 use millrace_model::expr::{ExprId, Node, Origin, Rel};
-use millrace_model::names::{self, What};
+use millrace_model::symbols::{self, What};
 use millrace_object::program::Program;
 
 use crate::constraints::{Cases, Meeting, equal};
@@ -168,7 +168,7 @@ fn matches(
             if symbol.origin != Origin::State(object) {
                 return None;
             }
-            let name = names::state(&program.objects.get(object)?.name, &symbol.name)?;
+            let name = symbols::state(&program.objects.get(object)?.name, &symbol.name)?;
             match name.what {
                 What::Bytes { from } if name.entry == number => Some(8 * from + u32::from(*i)),
                 _ => None,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use millrace_model::expr::ids::IdSet;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
-use millrace_model::names::{self, What};
+use millrace_model::symbols::{self, What};
 use millrace_object::program::Program;
 use millrace_steer::{Field, Kind};
 
@@ -142,7 +142,7 @@ pub(crate) fn value_byte(
         return None;
     };
     let name = &program.objects.get(object)?.name;
-    match names::state(name, &symbol.name)?.what {
+    match symbols::state(name, &symbol.name)?.what {
         What::Bytes { from } => Some((object, Some(from + low / 8))),
         What::Number => Some((object, None)),
         What::Present | What::Full => None,

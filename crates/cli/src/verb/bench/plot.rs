@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use millrace_model::report::html::escaped;
+use millrace_report::html::escaped;
 
 /// Colours that the style sheet has, `s0` and so on.
 pub const COLOURS: usize = 8;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace_check::Budget;
-use millrace_model::{Limits, report};
+use millrace_model::Limits;
+use millrace_report::{dot, html, text};
 
 use crate::failure::{DONE, Failure};
 use crate::{budget, function, screen};
@@ -102,20 +103,20 @@ impl Model {
         let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
         let budget = budget::begin();
         let checked = function::proved(&self.nf, &program, budget)?;
-        let mut model = millrace_model::model(&program, &checked, &self.limits(budget)?);
-        let report = report::report(&mut model, &program, &types);
+        let model = millrace_model::model(&program, &checked, &self.limits(budget)?);
+        let report = millrace_report::report(&model, &program, &types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
             Some(f) => std::fs::write(f, text())
                 .map_err(|e| Failure::wrong(format!("{}: {e}", f.display()))),
             None => Ok(()),
         };
-        write(&self.html, &|| report::html::html(&report))?;
-        write(&self.dot, &|| report::dot::dot(&report))?;
+        write(&self.html, &|| html::html(&report))?;
+        write(&self.dot, &|| dot::dot(&report))?;
         if self.json {
             screen::document(&report);
         } else {
             let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            screen::out(report::text::text(&report, colours).trim_end());
+            screen::out(text::text(&report, colours).trim_end());
         }
         Ok(DONE)
     }
