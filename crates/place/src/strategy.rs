@@ -52,8 +52,14 @@ impl Strategy {
 
     /// The strategy of a function whose objects have these treatments: one object on one core keeps all of it there.
     #[must_use]
-    pub fn of(treatments: impl Iterator<Item = Treatment> + Clone) -> Self {
-        let has = |wanted: Treatment| treatments.clone().any(|t| t == wanted);
+    pub fn of(treatments: impl Iterator<Item = Treatment>) -> Self {
+        let mut all = [false; Treatment::ALL.len()];
+        for treatment in treatments {
+            if let Some(met) = all.get_mut(treatment as usize) {
+                *met = true;
+            }
+        }
+        let has = |wanted: Treatment| all.get(wanted as usize) == Some(&true);
         match (
             has(Treatment::Alone),
             has(Treatment::Shard),
@@ -85,6 +91,15 @@ pub enum Treatment {
 }
 
 impl Treatment {
+    /// Every one, in the order of their declaration.
+    pub const ALL: [Self; 5] = [
+        Self::Alone,
+        Self::Spread,
+        Self::Shard,
+        Self::Lock,
+        Self::Merge,
+    ];
+
     /// As it is written, e.g. `shard`.
     #[must_use]
     pub fn name(self) -> &'static str {
