@@ -30,6 +30,8 @@ const FLAGS: &[&str] = &[
     "-fno-strict-overflow",
     // perf, gdb and llvm-symbolizer show the author's lines.
     "-gline-tables-only",
+    // As of an NF: what ends at a limit leaves nothing behind.
+    "-fno-crash-diagnostics",
 ];
 const PLAIN: &[&str] = &["-O3"];
 /// Not optimised: clang takes a third of the time, and undefined behaviour is reported by the sanitizers, not shown by what

@@ -29,6 +29,8 @@ pub const FLAGS: &[&str] = &[
     // A key or value of the wrong type is the commonest mistake there is; it must not compile.
     "-Werror=incompatible-pointer-types",
     "-Werror=implicit-function-declaration",
+    // A clang that runs out of its memory limit is an answer; it need not leave its input in the temporary folder.
+    "-fno-crash-diagnostics",
 ];
 
 /// Compiles an NF to `object`. `include` is the folder that holds `millrace/`.
