@@ -1,6 +1,7 @@
 //! Flattens an entry: every call path of local calls becomes frames and steps of its own, and calls of
 //! helpers that call back become what they stand for (`driver`).
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use millrace_object::helper;
@@ -17,6 +18,8 @@ use crate::rule::Rule;
 
 /// The helper that leaves a function, if it finds a program to go on with.
 const TAIL_CALL: u32 = helper::TAIL_CALL.number;
+/// The helper whose answer depends on whether its flags are known.
+const LOOP: u32 = helper::LOOP.number;
 
 /// Most active calls, the entry's included; the kernel's figure.
 pub const MAX_DEPTH: usize = 8;
@@ -186,8 +189,14 @@ impl<'a> Expander<'a> {
         } else {
             BTreeMap::new()
         };
+        let alone = LazyCell::new(|| resolve::arguments(&function.insns, &[Known::No; 5]));
         for (pc, insn) in function.insns.iter().enumerate() {
-            let known = known.get(&pc).copied().unwrap_or([Known::No; 5]);
+            let mut known = known.get(&pc).copied().unwrap_or([Known::No; 5]);
+            if matches!(insn, Insn::Call { helper: LOOP }) && from.known != [Known::No; 5] {
+                // The flags that the function itself sets decide, whoever calls it: the kernel decides once for an
+                // instruction.
+                known[3] = alone.get(&pc).map_or(Known::No, |arguments| arguments[3]);
+            }
             let step = laid.start + pc;
             match *insn {
                 Insn::CallLocal { function: callee } => {
