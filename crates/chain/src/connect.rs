@@ -1,7 +1,7 @@
 //! From a description to connections, once the ports of its elements are known.
 
-use millrace_dataplane::worker::Topology;
-use millrace_dataplane::worker::topology::{End, TopologyError};
+use millrace_topology::Topology;
+use millrace_topology::{End, TopologyError};
 
 use crate::description::{Description, Port};
 use crate::error::ChainError;

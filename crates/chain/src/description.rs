@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::ChainError;
 
 /// The most elements that a description may have.
-pub const MOST_ELEMENTS: usize = millrace_dataplane::worker::topology::MOST_ELEMENTS;
+pub const MOST_ELEMENTS: usize = millrace_topology::MOST_ELEMENTS;
 
 /// A chain as somebody described it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,7 +9,7 @@ use std::path::Path;
 use millrace_chain::connect::{Named, connect};
 use millrace_chain::file::{parse, read};
 use millrace_chain::{ChainError, Description, What};
-use millrace_dataplane::worker::Topology;
+use millrace_topology::Topology;
 
 const WHOLE: &str = r#"
 name = "edge"

@@ -1,7 +1,7 @@
 //! Changes of a running chain: making elements, naming ports, keeping state.
 
 use millrace_dataplane::worker::Link;
-use millrace_dataplane::worker::topology::{End, Topology, TopologyError};
+use millrace_topology::{End, Topology, TopologyError};
 use serde_json::{Value, json};
 
 use crate::elements::Element;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use millrace_dataplane::worker::change::{Change, Changed, Departed, Fresh};
-use millrace_dataplane::worker::topology::{End, Rearranged, Topology};
+use millrace_topology::{End, Rearranged, Topology};
 use serde_json::{Map, Value, json};
 
 use super::{Result, Session, not_started};
@@ -296,7 +296,7 @@ fn where_to(wanted: &ChainRequest, seen: &Seen) -> Result<(End, bool)> {
 
 fn arranged(
     seen: &Seen,
-    done: std::result::Result<Rearranged, millrace_dataplane::worker::topology::TopologyError>,
+    done: std::result::Result<Rearranged, millrace_topology::TopologyError>,
 ) -> Result<Rearranged> {
     done.map_err(|e| chain::wrong(&e, &seen.list))
 }

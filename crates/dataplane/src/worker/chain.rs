@@ -12,10 +12,10 @@ use super::classed::Guests;
 use super::foreign::Handed;
 use super::lives::Life;
 use super::stage::Stage;
-use super::topology::{self, Topology};
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
 use crate::share::Share;
+use millrace_topology::{self as topology, Topology};
 
 /// How often a packet may go through the whole chain, once in each direction.
 pub const SWEEPS: usize = 4;

@@ -27,7 +27,6 @@ mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod stage;
-pub mod topology;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
@@ -41,8 +40,8 @@ use millrace_steer::Owners;
 
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
+pub use millrace_topology::Topology;
 pub use shared::Shared;
-pub use topology::Topology;
 
 use crate::account::Account;
 use crate::clock::{Rate, now};

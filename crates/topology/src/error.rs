@@ -1,8 +1,8 @@
-//! Why elements cannot be connected so.
+//! Reasons why elements cannot be connected so.
 
 use std::fmt;
 
-use super::{End, MOST_ELEMENTS};
+use crate::{End, MOST_ELEMENTS};
 
 /// Why elements cannot be connected so.
 #[derive(Clone, Debug, PartialEq, Eq)]

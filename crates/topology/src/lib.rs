@@ -1,4 +1,4 @@
-//! How the elements of a chain are connected: a tree of elements whose ports lead to each other's, in both
+//! Topology of a chain: a tree of elements whose ports lead to each other's, in both
 //! directions, or out of the chain.
 //!
 //! A tree, because elements are run one after the other over a burst: with a cycle there would be no order in which
