@@ -199,7 +199,7 @@ mod tests {
     fn memory_counts_from_the_beginning() {
         let budget = Budget::begin(TIME, 64 << 20);
         assert_eq!(budget.spent(), None);
-        let much = vec![1_u8; 80 << 20];
+        let much = std::hint::black_box(vec![1_u8; 80 << 20]);
         assert_eq!(budget.spent(), Some(Spent::Memory(64 << 20)));
         assert!(Budget::begin(TIME, 64 << 20).spent().is_none());
         drop(much);

@@ -30,19 +30,19 @@ impl ValueEnum for Wished {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            None => ("best", "What the plan takes for the best"),
+            None => ("best", "what the plan takes for the best"),
             Some(Strategy::Spread) => (
                 "spread",
-                "Any packet on any worker, for functions whose packets write no state",
+                "any packet on any worker, for functions whose packets write no state",
             ),
             Some(Strategy::Shard) => (
                 "shard",
-                "Packets that touch the same state meet on one worker, which keeps it for itself",
+                "packets that touch the same state meet on one worker, which keeps it for itself",
             ),
-            Some(Strategy::Alone) => ("sequential", "On one worker, whatever the number of cores"),
+            Some(Strategy::Alone) => ("sequential", "on one worker, whatever the number of cores"),
             Some(Strategy::Lock) => (
                 "lock",
-                "What packets write is one for all workers, under a lock",
+                "what packets write is one for all workers, under a lock",
             ),
             Some(Strategy::Mixed) => return None,
         };
