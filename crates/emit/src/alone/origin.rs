@@ -323,10 +323,15 @@ fn widen(origins: Origins) -> Origins {
     for o in &origins {
         *distances.entry((o.frame, o.offset)).or_default() += 1;
     }
+    // Any distance stays any distance, whatever is added to it: otherwise states that add the same few again would
+    // take turns without end.
+    let any: BTreeSet<_> = { origins.iter() }
+        .filter(|o| o.distance.is_none())
+        .map(|o| (o.frame, o.offset))
+        .collect();
     let many = |o: &Origin| {
-        distances
-            .get(&(o.frame, o.offset))
-            .is_some_and(|n| *n > MAX_DISTANCES)
+        let place = (o.frame, o.offset);
+        any.contains(&place) || distances.get(&place).is_some_and(|n| *n > MAX_DISTANCES)
     };
     origins
         .into_iter()
