@@ -155,6 +155,7 @@ fn read(
     layout
         .objects
         .extend(implied(&functions, &layout.objects, capacities));
+    names_are_unique(&layout.objects)?;
     Ok(Program {
         name: name.to_owned(),
         dialect,
@@ -166,6 +167,18 @@ fn read(
         reasons: layout.reasons,
         license: license(&elf),
     })
+}
+
+/// Refuses two objects of one name. Users name objects, and how one lives on several workers is found by its name: of
+/// two, one would be locked, or divided, as the other is. No compiler makes such objects.
+fn names_are_unique(objects: &[StateObject]) -> Result<(), LoadError> {
+    let mut seen = HashSet::new();
+    match objects.iter().find(|o| !seen.insert(o.name.as_str())) {
+        Some(twice) => Err(
+            LoadError::malformed("another state object has this name, too").at_symbol(&twice.name),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Objects that helpers work on without naming them.

@@ -222,6 +222,36 @@ fn names_that_overlap() {
     assert_eq!(survive(&bytes, "overlapping names"), "malformed");
 }
 
+/// A map that is called as a section of variables is: whichever is meant where a name stands, it may be the other.
+#[test]
+fn two_objects_of_one_name() {
+    let text = r#"
+#include <linux/bpf.h>
+static volatile int total;
+struct { int (*type)[BPF_MAP_TYPE_ARRAY]; int (*max_entries)[1]; int *key, *value; } four
+    __attribute__((section(".maps"), used));
+__attribute__((section("xdp"), used)) int prog(struct xdp_md *context)
+{
+    int zero = 0, *value = ((void *(*)(void *, int *))1)(&four, &zero);
+    total++;
+    return value ? *value : 0;
+}
+"#;
+    let flags = ["-O2", "-g"];
+    let Some(mut bytes) = common::compile_text("clang-19", text, &flags) else {
+        return;
+    };
+    let program = load(&bytes, "honest").unwrap();
+    let mut names: Vec<_> = program.objects.iter().map(|o| o.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, [".bss", "four"]);
+    let ours = |w: &[u8]| w == b"\0four\0";
+    while let Some(at) = bytes.windows(6).position(ours) {
+        bytes[at + 1..at + 5].copy_from_slice(b".bss");
+    }
+    assert_eq!(survive(&bytes, "one name twice"), "malformed");
+}
+
 /// Millions of line records for one instruction.
 #[test]
 fn lines_without_number() {
