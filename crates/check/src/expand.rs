@@ -189,13 +189,11 @@ impl<'a> Expander<'a> {
         } else {
             BTreeMap::new()
         };
-        let alone = LazyCell::new(|| resolve::arguments(&function.insns, &[Known::No; 5]));
+        let flags = LazyCell::new(|| driver::loop_flags(&function.insns));
         for (pc, insn) in function.insns.iter().enumerate() {
             let mut known = known.get(&pc).copied().unwrap_or([Known::No; 5]);
             if matches!(insn, Insn::Call { helper: LOOP }) && from.known != [Known::No; 5] {
-                // The flags that the function itself sets decide, whoever calls it: the kernel decides once for an
-                // instruction.
-                known[3] = alone.get(&pc).map_or(Known::No, |arguments| arguments[3]);
+                known[3] = flags.get(&pc).copied().unwrap_or(Known::No);
             }
             let step = laid.start + pc;
             match *insn {

@@ -13,6 +13,8 @@ pub mod resolve;
 pub mod tail;
 pub mod timer;
 
+use std::collections::BTreeMap;
+
 use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
 use millrace_object::program::{FunctionId, ObjectId, Program};
@@ -114,14 +116,20 @@ fn expand(
     })
 }
 
+/// Flags of the `bpf_loop` calls of a function, by instruction, as far as the function alone shows them: what its
+/// callers pass does not count, since the kernel decides once for an instruction whether it inlines the call.
+#[must_use]
+pub(crate) fn loop_flags(function: &[Insn]) -> BTreeMap<usize, Known> {
+    let known = resolve::arguments(function, &[Known::No; 5]);
+    known.into_iter().map(|(at, a)| (at, a[3])).collect()
+}
+
 /// Result of a `bpf_loop` call for more rounds than the kernel makes ([`helper::MOST_ROUNDS`]); the call is the
 /// instruction `at` of a function. It is -E2BIG: of 32 bits where the function alone shows that the flags are always
 /// the constant 0, as the kernel's verifier inlines such calls, else of 64 bits.
 #[must_use]
 pub fn too_many_rounds(function: &[Insn], at: usize) -> u64 {
-    let known = resolve::arguments(function, &[Known::No; 5]);
-    let flags = known.get(&at).and_then(|arguments| arguments.get(3));
-    loop_::too_many(flags == Some(&Known::One(Address::Zero)))
+    loop_::too_many(loop_flags(function).get(&at) == Some(&Known::One(Address::Zero)))
 }
 
 /// What a tail call in a function is expanded into.
