@@ -278,7 +278,8 @@ fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error>
     Ok(lock::Sharing {
         placement: Placement {
             objects: program.objects.iter().map(place).collect(),
-            ..Placement::clone(placement)
+            indexes: placement.indexes,
+            ..Placement::default()
         },
         test: options.test,
     })
