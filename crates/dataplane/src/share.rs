@@ -87,6 +87,18 @@ impl Share {
         matches!(self.held, Held::Divided | Held::Alone)
     }
 
+    /// Entries that all parts together may have before one that found its own full would have been refused on one core,
+    /// too; none of an object whose parts are not full each for itself.
+    #[must_use]
+    pub fn bound(&self, kind: &StateKind) -> Option<u64> {
+        match self.held {
+            Held::Divided | Held::Alone => Some(self.whole),
+            // Each worker has room for all; which entries are there may still differ.
+            Held::Merged { .. } if !kind.has_all() => Some(u64::MAX),
+            _ => None,
+        }
+    }
+
     /// Whether what other workers have counts as well as what the first one has.
     #[must_use]
     pub fn parted(&self) -> bool {

@@ -1,12 +1,14 @@
 //! Connected functions on one worker.
 //!
-//! A chain of one function has its ports. Of a chain of several, `topology.rs` says which port leads where. A burst
-//! goes through function by function, in the order of their numbers and back, so that each runs over as many packets
-//! at once as there are; packets that came the same way stay in order at every function. A packet that keeps being
-//! sent back and forth is aborted after [`SWEEPS`] times through the chain. Packets are not copied within it: one that
-//! a function floods to more than one port is aborted, unless the function is the only one.
+//! A chain of one function has its ports. Of a chain of several, its `Topology` (crates/topology) says which port
+//! leads where. A burst goes through function by function, in the order of their numbers and back, so that each runs
+//! over as many packets at once as there are; packets that came the same way stay in order at every function. A packet
+//! that keeps being sent back and forth is aborted after [`SWEEPS`] times through the chain. Packets are not copied
+//! within it: one that a function floods to more than one port is aborted, unless the function is the only one.
 
 use std::sync::Arc;
+
+use millrace_topology::{self as topology, Topology};
 
 use super::classed::Guests;
 use super::foreign::Handed;
@@ -15,7 +17,6 @@ use super::stage::Stage;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
 use crate::share::Share;
-use millrace_topology::{self as topology, Topology};
 
 /// How often a packet may go through the whole chain, once in each direction.
 pub const SWEEPS: usize = 4;

@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millrace_topology::{Rearranged, Topology};
+
 use super::Shared;
 use super::chain::{self, Chain, Link};
 use super::counters::OfStage;
 use super::lives::Life;
 use super::stage::Stage;
 use crate::module::{Instance, ModuleError};
-use millrace_topology::{Rearranged, Topology};
 
 /// Entries that are copied from one state to another at a time.
 const PAGE: usize = 4096;

@@ -37,10 +37,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use millrace_steer::Owners;
+use millrace_topology::Topology;
 
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
-pub use millrace_topology::Topology;
 pub use shared::Shared;
 
 use crate::account::Account;

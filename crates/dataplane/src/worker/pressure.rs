@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use millrace_place::Held;
-
 use super::chain::Link;
 use super::stage::Stage;
 
@@ -59,11 +57,8 @@ impl Pressure {
         for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
             let shares = link.objects().iter().zip(&link.shares);
             for (object, (info, share)) in shares.enumerate() {
-                let whole = match share.held {
-                    Held::Divided | Held::Alone => share.whole,
-                    // Each worker has room for all; which entries are there may still differ.
-                    Held::Merged { .. } if !info.kind.has_all() => u64::MAX,
-                    _ => continue,
+                let Some(whole) = share.bound(info.kind) else {
+                    continue;
                 };
                 objects.push(Divided {
                     stage,

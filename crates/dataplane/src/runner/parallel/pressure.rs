@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 
 use super::window::Batch;
 use crate::module::Module;
-use millrace_place::Held;
-
 use crate::share::Share;
 
 /// What is known of the divided objects.
@@ -29,21 +27,13 @@ impl Pressure {
     /// For a module whose objects stand so on the workers.
     pub fn new(module: &Module, shares: &[Share]) -> Self {
         let objects = module.objects().iter().zip(shares).enumerate();
-        let divided = objects.filter_map(|(object, (info, share))| match share.held {
-            Held::Divided | Held::Alone => Some(Divided {
+        let divided = objects.filter_map(|(object, (info, share))| {
+            Some(Divided {
                 object,
-                whole: share.whole,
+                whole: share.bound(info.kind)?,
                 name: info.kind.when_full().name(),
                 full: 0,
-            }),
-            // Each worker has room for all; what finds that full may still differ in which entries are there.
-            Held::Merged { .. } if !info.kind.has_all() => Some(Divided {
-                object,
-                whole: u64::MAX,
-                name: info.kind.when_full().name(),
-                full: 0,
-            }),
-            _ => None,
+            })
         });
         Self {
             objects: divided.collect(),
