@@ -10,7 +10,7 @@ use millrace_control::Exposed;
 use millrace_dataplane::Module;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{self, ModuleOptions};
-use millrace_emit::{Built, Timings, alone, lock};
+use millrace_emit::{Built, Timings, alone};
 use millrace_object::program::{Program, Role};
 use millrace_object::types::{EntryTypes, entry_types};
 use millrace_place::Placement;
@@ -216,7 +216,7 @@ pub fn build(input: &Path, make: &Make) -> Result<Built, Failure> {
         capacities: capacities(&make.capacity)?,
         program: make.program.clone(),
         placement: make.placement.clone(),
-        test: make.yields.map(|seed| lock::Test {
+        test: make.yields.map(|seed| millrace_emit::Test {
             seed,
             dropped: false,
         }),
@@ -320,7 +320,7 @@ pub fn proved(word: &str, program: &Program, budget: Budget) -> Result<Checked, 
 pub fn emitted(word: &str) -> Result<(String, String), Failure> {
     let program = program(word, &[], None)?;
     let checked = proved(word, &program, budget::begin())?;
-    let file = format!("{}.c", alone::identifier(&program.name));
+    let file = format!("{}.c", millrace_emit::identifier(&program.name));
     let text = alone::emit(&program, &checked, &file).map_err(trouble::emit)?;
     Ok((program.name, text))
 }

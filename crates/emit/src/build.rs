@@ -23,8 +23,9 @@ use millrace_place::{Held, Place, Placement};
 
 use crate::cache::{Cache, key};
 use crate::error::Error;
+use crate::sync::{Sharing, Test};
 use crate::toolchain::{self, ModuleOptions, Toolchain};
-use crate::{alone, headers, lock};
+use crate::{codegen, headers};
 
 /// What building is at; for showing progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +56,7 @@ pub struct Options {
     /// how the objects live on several workers, found there by their names; none: on one
     pub placement: Option<Arc<Placement>>,
     /// how a test has the lock behave; nothing else sets it
-    pub test: Option<lock::Test>,
+    pub test: Option<Test>,
 }
 
 /// How long each stage took; zero for what the cache spared.
@@ -185,14 +186,15 @@ pub fn build(
         progress(Stage::Emit);
         let at = Instant::now();
         let sharing = sharing(&program, options)?;
-        let text = lock::emit(&program, &facts, &sharing, &source.display().to_string())?;
+        let text = codegen::emit(&program, &facts, &sharing, &source.display().to_string())?;
         timings.emit = at.elapsed();
 
         progress(Stage::Module);
         let at = Instant::now();
         let work = cache.workplace(&module)?;
         let (c, so) = (
-            work.path().join(format!("{}.c", alone::identifier(&name))),
+            work.path()
+                .join(format!("{}.c", codegen::identifier(&name))),
             work.path().join("module.so"),
         );
         std::fs::write(&c, text).map_err(Error::io(&c))?;
@@ -256,11 +258,11 @@ fn named(placement: &Placement) -> impl Iterator<Item = &str> {
 }
 
 /// The placement in the program's order.
-fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error> {
+fn sharing(program: &Program, options: &Options) -> Result<Sharing, Error> {
     let Some(placement) = &options.placement else {
-        return Ok(lock::Sharing {
+        return Ok(Sharing {
             test: options.test,
-            ..lock::Sharing::default()
+            ..Sharing::default()
         });
     };
     let missing = named(placement).find(|name| !program.objects.iter().any(|o| o.name == *name));
@@ -275,7 +277,7 @@ fn sharing(program: &Program, options: &Options) -> Result<lock::Sharing, Error>
         Some(place) => place.clone(),
         None => Place::new(object, Held::Copied),
     };
-    Ok(lock::Sharing {
+    Ok(Sharing {
         placement: Placement {
             objects: program.objects.iter().map(place).collect(),
             indexes: placement.indexes,

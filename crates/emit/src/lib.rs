@@ -1,12 +1,14 @@
 //! Turns a checked Program into C and the C into a shared object.
 
-pub mod alone;
 mod build;
 pub mod cache;
+pub mod codegen;
 mod error;
 pub mod headers;
-pub mod lock;
+pub mod sync;
 pub mod toolchain;
 
 pub use build::{Built, Options, Stage, Timings, build};
+pub use codegen::{emit, identifier};
 pub use error::Error;
+pub use sync::{Sharing, Test, alone, lock};

@@ -6,7 +6,7 @@ use crate::support;
 
 use std::path::Path;
 
-use millrace_emit::lock::Sharing;
+use millrace_emit::Sharing;
 use millrace_object::Program;
 use millrace_place::{Held, Placement};
 use support::{Bench, facts, nf};
@@ -74,6 +74,6 @@ fn portknock_under_the_lock() {
             placement: Placement::even(&program.objects, 1, vec![Held::Locked]),
             test: None,
         };
-        millrace_emit::lock::emit(program, &facts(program), &sharing, "portknock-lock.c").unwrap()
+        millrace_emit::emit(program, &facts(program), &sharing, "portknock-lock.c").unwrap()
     });
 }

@@ -8,7 +8,7 @@ use support::traffic::{SECOND, events, frame};
 use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing, writers};
 use support::{Bench, facts, nf};
 
-use millrace_emit::lock::{Sharing, Test};
+use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
 
 /// Runs events in each way there is, `made` for so many workers; each must be what one worker makes of them

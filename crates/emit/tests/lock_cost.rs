@@ -3,7 +3,7 @@
 
 use crate::support;
 
-use millrace_emit::lock::Sharing;
+use millrace_emit::Sharing;
 use millrace_object::Program;
 use support::traffic::{events, frame};
 use support::workers::{Build, Way, sharing};

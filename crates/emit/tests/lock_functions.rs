@@ -33,7 +33,7 @@ EVERY(SECONDS(1), p)
     );
     let checked = facts(&program);
     let emit = |shared: &[&str]| {
-        millrace_emit::lock::emit(&program, &checked, &sharing(&program, shared), "m.c")
+        millrace_emit::emit(&program, &checked, &sharing(&program, shared), "m.c")
     };
     let refused = emit(&["a"]).unwrap_err().to_string();
     assert!(

@@ -17,5 +17,6 @@ mod lock_cost;
 mod lock_functions;
 mod random;
 mod semantics;
+mod serial;
 mod state;
 mod support;

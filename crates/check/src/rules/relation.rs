@@ -4,7 +4,7 @@
 //! host put something, or two runs would differ. So two pointers are related only where both lead into one piece of
 //! memory whose bytes lie side by side in BPF's own numbering: the packet with its metadata, one frame's stack, one
 //! entry's value, one record. `emit` keeps each of those in one C object as far as the program relates places in it
-//! (`millrace_emit`, `alone/origin.rs`), so that the machine computes BPF's number.
+//! (`millrace_emit`, `codegen/origin.rs`), so that the machine computes BPF's number.
 //!
 //! Two lookups in the same map may find two entries, and where entries lie is the host's affair: pointers are into
 //! one value only if they come from the same lookup, or if the object is a global, of which there is one.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use millrace_emit::lock::{Sharing, Test};
+use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
 use millrace_place::{Held, Placement};
 
@@ -95,7 +95,7 @@ pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
 
 impl Bench {
     pub fn shared_text(&self, program: &Program, sharing: &Sharing) -> String {
-        millrace_emit::lock::emit(program, &facts(program), sharing, "module.c").unwrap()
+        millrace_emit::emit(program, &facts(program), sharing, "module.c").unwrap()
     }
 
     pub fn clang(&self, build: Build, flags: &[&str], source: &Path, output: &Path) {

@@ -30,10 +30,10 @@ pub fn is(helper: &Helper) -> bool {
 }
 
 /// What the instance counts with.
-pub const MEMBER: &str = "\tu32 tail_calls; /* so far, of the packet at hand */\n";
+pub const MEMBER: &str = "u32 tail_calls; /* so far, of the packet at hand */";
 
 /// Where programs leave their verdicts, if functions make tail calls.
-pub const VERDICT: &str = "\tu64 verdict; /* of the program that ended last */\n";
+pub const VERDICT: &str = "u64 verdict; /* of the program that ended last */";
 
 /// What a packet begins with.
 pub const BEGIN: &str = "self->tail_calls = 0;";

@@ -3,38 +3,14 @@
 
 use std::fmt::Write;
 
-use millrace_object::Program;
+use super::text::{READ, ageing};
+use crate::codegen::{Burst, Gate};
 
-use super::text::READ;
-use crate::alone::{Entry, Gate, Names};
-
-/// What the bursts of one entry are made from.
-pub struct Burst<'a> {
-    /// the program
-    pub program: &'a Program,
-    /// the objects in C
-    pub names: &'a Names,
-    /// the entry's number among those for packets
-    pub index: usize,
-    /// the entry
-    pub entry: &'a Entry,
-    /// whether own objects, and shared ones, are aged
-    pub ages: (bool, bool),
-    /// before each packet, about `packets[i]`
-    pub begin: &'a [&'a str],
-    /// whether programs draw
-    pub random: bool,
-    /// whether programs read the packet's time, which a scout may have kept for what takes it up
-    pub clock: bool,
-}
-
-/// The text.
-pub fn bursts(burst: &Burst) -> String {
+/// The text. `undo`: readers keep what they overwrite; `clock`: programs read the packet's time, which a prefetch pass
+/// may have kept.
+pub fn bursts(burst: &Burst, undo: bool, clock: bool) -> String {
     let Burst {
-        names,
-        index,
-        entry,
-        ..
+        unit, index, entry, ..
     } = burst;
     let begin: String = burst
         .begin
@@ -42,18 +18,18 @@ pub fn bursts(burst: &Burst) -> String {
         .flat_map(|l| l.lines())
         .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
         .collect();
-    let undo = if names.undo && entry.reader.is_some() {
+    let undo_all = if undo && entry.attempt.is_some() {
         "\tundo_all(&self->undo);\n"
     } else {
         ""
     };
     // The host begins them at 0.
-    let draws = if burst.random {
+    let draws = if unit.random {
         "\tpkt->draws = 0;\n"
     } else {
         ""
     };
-    let floor = if names.timers {
+    let floor = if unit.timers {
         "\tself->alarms.floor = self->shared->lock.time;\n"
     } else {
         ""
@@ -63,7 +39,7 @@ pub fn bursts(burst: &Burst) -> String {
 /* The packet as the only one at work, from its beginning. */
 static __attribute__((noinline)) void write{index}(struct mr_instance *self, struct mr_packet *pkt)
 {{
-{undo}{draws}	lock_read_to_write({READ});
+{undo_all}{draws}	lock_read_to_write({READ});
 {floor}	pkt->commit = lock_commit_write(&self->shared->lock);
 	pkt->time = lock_time_write(&self->shared->lock, pkt->time);
 {begin}	{run}(self, pkt);
@@ -72,7 +48,7 @@ static __attribute__((noinline)) void write{index}(struct mr_instance *self, str
 ",
         run = entry.function,
     );
-    let Some(reader) = &entry.reader else {
+    let Some(reader) = &entry.attempt else {
         out.push_str(&plain(burst, &format!("write{index}(self, packets[i]);")));
         let _ = write!(
             out,
@@ -83,7 +59,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
         );
         return out;
     };
-    let undo_begin = if names.undo {
+    let undo_begin = if undo {
         "\tundo_begin(&self->undo);\n\tpkt->undo = &self->undo;\n"
     } else {
         "\tpkt->undo = NULL;\n"
@@ -113,11 +89,11 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
 {}",
         around(burst, &format!("read{index}(self, packets, n);"))
     );
-    let Some(gate) = Gate::of(burst.program, names, entry) else {
+    let Some(gate) = Gate::of(unit, entry) else {
         return out;
     };
     // A key, too, may be made of the time that the scout saw.
-    let (came, current) = if burst.clock && entry.resume.is_some() {
+    let (came, current) = if clock && entry.resume.is_some() {
         (
             "\t\t\tconst u64 came = packets[i]->time;\n\n",
             " && packets[i]->time == came",
@@ -142,49 +118,19 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
         ", const struct slot *slot",
         &with_slot,
     ));
-    let Gate {
-        scout,
-        condition,
-        why,
-        second,
-    } = gate;
+    let last = format!(
+        "{came}\t\t\tlock_read_again({READ});
+\t\t\tpackets[i]->core = self->core;
+\t\t\tpackets[i]->commit = lock_commit_read(&self->shared->lock);
+\t\t\tpackets[i]->time = lock_time_read({READ}, packets[i]->time);
+{last}"
+    );
+    let (why, condition) = (gate.why, &gate.condition);
+    let remark = " A token that a writer outdates is made anew.";
+    out.push_str(&gate.passes(&format!("read{index}"), remark, "", &last));
     let _ = write!(
         out,
         "
-static inline void {scout}_entry(struct mr_instance *self, struct slot *slot)
-{{
-	switch (slot->site) {{
-{second}	default:
-		break;
-	}}
-}}
-
-/* Three passes, so that the misses of a batch overlap. A token that a writer outdates is made anew. */
-static __attribute__((noinline)) void read{index}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
-{{
-	struct slot slots[MR_BATCH];
-
-	while (n > 0) {{
-		const u32 count = n < MR_BATCH ? n : MR_BATCH;
-
-		for (u32 i = 0; i < count; i++) {{
-			fetch_ahead(packets, i, count);
-			slots[i].site = 0;
-			{scout}(self, packets[i], &slots[i]);
-		}}
-		for (u32 i = 0; i < count; i++)
-			{scout}_entry(self, &slots[i]);
-		for (u32 i = 0; i < count; i++) {{
-{came}			lock_read_again({READ});
-			packets[i]->core = self->core;
-			packets[i]->commit = lock_commit_read(&self->shared->lock);
-			packets[i]->time = lock_time_read({READ}, packets[i]->time);
-{last}		}}
-		packets += count;
-		n -= count;
-	}}
-}}
-
 /* {why} */
 static void burst{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {}",
@@ -236,7 +182,7 @@ fn around(burst: &Burst, inside: &str) -> String {
 	lock_read_end({READ});
 }}
 ",
-        own = age(burst.ages.0, "age"),
-        shared = age(burst.ages.1, "age_shared"),
+        own = age(burst.ages, "age"),
+        shared = age(!ageing(burst.unit).is_empty(), "age_shared"),
     )
 }

@@ -42,7 +42,7 @@ impl Body<'_> {
     pub fn constant(&self, id: StepId, kind: Kind) -> Result<Option<String>, Error> {
         match kind {
             Kind::Context => Ok(Some("(u8 *)pkt".into())),
-            Kind::Object(object) => Ok(Some(format!("(u8 *)&{}", self.names.instance(object)))),
+            Kind::Object(object) => Ok(Some(format!("(u8 *)&{}", self.unit.instance(object)))),
             Kind::Stack {
                 frame,
                 offset: Some(offset),

@@ -3,13 +3,51 @@
 use std::collections::BTreeSet;
 
 use millrace_check::facts::StepId;
+use millrace_object::insn::Insn;
+use millrace_object::program::ObjectId;
 
-use super::Sharing;
 use super::effects::{Effect, effect};
-use crate::alone::Slice;
+use crate::codegen::{Body, Slice};
+use crate::error::Error;
+use crate::sync::{Attempt, Hooks};
+
+/// How a reader says that it has to write.
+const RESTART: &str = "return LOCK_RESTART;";
+
+/// Where a test may switch threads: the steps that touch what workers share; none without a test.
+pub struct Points(BTreeSet<StepId>);
+
+impl Points {
+    /// Those of a program.
+    pub fn of(whole: &Slice, shared: &BTreeSet<ObjectId>, test: bool) -> Points {
+        use Effect::{Ask, Compare, Read, Write};
+        let steps = (0..whole.flow.steps.len()).map(StepId).filter(|_| test);
+        let touches = |id: &StepId| {
+            let effect = effect(whole.program, shared, whole.step(*id));
+            matches!(effect, Ask | Compare | Read | Write)
+        };
+        Points(steps.filter(touches).collect())
+    }
+
+    fn at(&self, step: StepId) -> Vec<String> {
+        let here = self.0.contains(&step);
+        here.then(|| "MR_POINT();".to_owned()).into_iter().collect()
+    }
+}
+
+/// Hooks of a program that is the only one at work.
+pub struct Writer(pub Points);
+
+impl Hooks for Writer {
+    fn before(&self, _: &Body, step: StepId, _: &Insn) -> Result<Vec<String>, Error> {
+        Ok(self.0.at(step))
+    }
+}
 
 /// What a reader has to mind, step by step.
 pub struct Reader {
+    /// where a test may switch threads
+    points: Points,
     /// it stops here and runs again as a writer
     stops: BTreeSet<StepId>,
     /// it stops here if what it finds is for a writer to tell
@@ -31,10 +69,10 @@ impl Reader {
     /// reader stops can be reached from it. Otherwise a store keeps what it overwrites, and so does a refresh of an
     /// own entry: the second run may be at a later time, when the entry has expired if nothing refreshes it.
     /// Whatever else there is, the reader stops before it.
-    pub fn of(whole: &Slice, sharing: &Sharing) -> Reader {
+    pub fn of(whole: &Slice, shared: &BTreeSet<ObjectId>, points: Points) -> Reader {
         let order = whole.layout();
         let effects: Vec<(StepId, Effect)> = (order.iter())
-            .map(|id| (*id, effect(whole.program, sharing, whole.step(*id))))
+            .map(|id| (*id, effect(whole.program, shared, whole.step(*id))))
             .collect();
         let which = |wanted: &[Effect]| -> BTreeSet<StepId> {
             let of = effects.iter().filter(|(_, e)| wanted.contains(e));
@@ -46,6 +84,7 @@ impl Reader {
         let ends = which(&[Effect::Write, Effect::Ask, Effect::Compare]);
         let leads = leading(whole, &order, ends);
         let mut reader = Reader {
+            points,
             stops,
             asks,
             compares,
@@ -71,34 +110,57 @@ impl Reader {
         reader
     }
 
-    /// Whether it runs again as a writer instead of this step.
-    pub fn stops(&self, id: StepId) -> bool {
-        self.stops.contains(&id)
-    }
-
-    /// What stands before the name of the kind's function for readers, where this call goes to one that may say that
-    /// only a writer can do it.
-    pub fn variant(&self, id: StepId) -> Option<&'static str> {
-        if self.asks.contains(&id) {
-            Some("reader_")
-        } else {
-            self.refreshed.contains(&id).then_some("kept_")
-        }
-    }
-
-    /// Whether this store is none if the same is there, and else stops it.
-    pub fn compares(&self, id: StepId) -> bool {
-        self.compares.contains(&id)
-    }
-
-    /// Whether this store keeps what it overwrites.
-    pub fn keeps(&self, id: StepId) -> bool {
-        self.keeps.contains(&id)
-    }
-
     /// Whether it keeps anything, refreshes included (fastpath/sync/stamps.h).
     pub fn undoes(&self) -> bool {
         !self.keeps.is_empty() || !self.refreshed.is_empty() || self.refreshes
+    }
+}
+
+impl Hooks for Reader {
+    fn attempt(&self) -> Option<Attempt> {
+        Some(Attempt {
+            prefix: "reader",
+            title: ", as long as it changes nothing that workers share.",
+            done: "LOCK_DONE",
+            leave: RESTART,
+        })
+    }
+
+    fn leaves(&self, step: StepId) -> bool {
+        self.stops.contains(&step)
+    }
+
+    /// A store that may have to be undone keeps what it overwrites.
+    fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+        let mut out = self.points.at(step);
+        if let Insn::Store {
+            size, base, offset, ..
+        }
+        | Insn::Atomic {
+            size, base, offset, ..
+        } = *insn
+            && self.keeps.contains(&step)
+        {
+            let (address, bytes) = (body.address(step, base, offset)?, size.bytes());
+            out.push(format!(
+                "if (undo_keep(&self->undo, {address}, {bytes})) {RESTART}"
+            ));
+        }
+        Ok(out)
+    }
+
+    /// To store what is there changes nothing.
+    fn store(&self, step: StepId, place: &str, value: &str) -> Option<Vec<String>> {
+        let compares = self.compares.contains(&step);
+        compares.then(|| vec![format!("if ({place} != {value}) {RESTART}")])
+    }
+
+    fn callee(&self, step: StepId) -> Option<&'static str> {
+        if self.asks.contains(&step) {
+            Some("reader_")
+        } else {
+            self.refreshed.contains(&step).then_some("kept_")
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use millrace_check::facts::{FrameId, Op, StepId, written};
 use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::ObjectId;
 
-use super::body::{Body, Purpose};
+use super::body::Body;
 use super::forms::Forms;
 use super::objects::is_constant;
 use crate::headers;
@@ -84,7 +84,7 @@ impl Body<'_> {
         };
         let mut all: Vec<String> = (0..REGISTERS as u8).filter_map(one).collect();
         // What begins or ends in the middle has not stored what it does not need.
-        if self.purpose == Purpose::Program && self.resume.is_none() {
+        if self.runs_whole() && self.resume.is_none() {
             let stores = |insn: &Insn| matches!(insn, Insn::Store { .. } | Insn::Atomic { .. });
             let again = |slot| {
                 looked.is_some_and(|(last, insn)| !stores(insn) && last.slots.contains(slot))
@@ -134,9 +134,9 @@ impl Body<'_> {
         let tells = headers::defines(declared.kind.c, "behind")
             && !declared.is_shape()
             && !is_constant(declared)
-            && self.purpose == Purpose::Program
+            && self.runs_whole()
             && (0..i64::from(declared.value_bytes)).contains(&span);
-        let operands = self.names.operands(object);
+        let operands = self.unit.operands(object);
         let kind = declared.kind.c;
         tells.then(|| format!("{kind}_behind({operands}, {pointer}, {least}) <= {span}"))
     }

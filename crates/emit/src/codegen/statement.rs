@@ -10,15 +10,15 @@ use crate::error::Error;
 
 /// The statements of an instruction that goes on to the next step; none if nobody reads its result.
 pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+    let mut out = body.hooks.before(body, id, insn)?;
+    out.extend(itself(body, id, insn)?);
+    Ok(out)
+}
+
+fn itself(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
     match *insn {
-        Insn::Store { .. } | Insn::Atomic { .. } => {
-            let mut out = memory::keep(body, id, insn)?;
-            out.extend(match insn {
-                Insn::Store { .. } => memory::store(body, id, insn)?,
-                _ => memory::atomic(body, id, insn)?,
-            });
-            return Ok(out);
-        }
+        Insn::Store { .. } => return memory::store(body, id, insn),
+        Insn::Atomic { .. } => return memory::atomic(body, id, insn),
         Insn::Call { helper } => return call::call(body, id, helper),
         _ => {}
     }
@@ -44,10 +44,10 @@ pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error>
                     Ok(body.assign(id, dst, Forms::SCALAR, &super::text::unsigned(number)))
                 }
                 Imm64::ObjectValue { object, offset } => {
-                    Ok(body.assign(id, dst, Forms::POINTER, &body.names.value(object, offset)))
+                    Ok(body.assign(id, dst, Forms::POINTER, &body.unit.value(object, offset)))
                 }
                 Imm64::Object(object) => {
-                    let address = format!("(u8 *)&{}", body.names.instance(object));
+                    let address = format!("(u8 *)&{}", body.unit.instance(object));
                     Ok(body.assign(id, dst, Forms::POINTER, &address))
                 }
                 // Nothing is read or called through it: what calls it back is laid out in its place, and what

@@ -11,7 +11,7 @@ use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::body::{Body, RESTART};
+use super::body::Body;
 use super::demand::key;
 use super::forms::{Forms, is_pure};
 use super::resume::Move;
@@ -37,8 +37,7 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         return Ok(Vec::new());
     }
     let call = arguments(body, id, helper)?;
-    if body.reader.is_some_and(|r| r.variant(id).is_some()) {
-        // What a reader finds may be for a writer to tell.
+    if body.hooks.callee(id).is_some() {
         let (word, restart, form) = match helper.returns {
             Return::Scalar { .. } => ("u64", "MR_RESTART_NUMBER", Forms::SCALAR),
             Return::ValueOrNull | Return::RecordOrNull => ("u8 *", "MR_RESTART", Forms::POINTER),
@@ -47,7 +46,8 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<String>, Error> 
         before.push(
             format!("{word} const found = {};", call.expression).replace("* const", "*const"),
         );
-        before.push(format!("if (mr_unlikely(found == {restart})) {RESTART}"));
+        let leave = body.leaving(id)?;
+        before.push(format!("if (mr_unlikely(found == {restart})) {leave}"));
         let result = body.assign(id, Reg(0), form, "found");
         return Ok(block(before, result));
     }
@@ -79,7 +79,7 @@ pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<String>, Err
     let (object, declaration) = object(body, id)?;
     let step = body.slice.step(id);
     let key = key(step).ok_or_else(|| body.slice.contradiction(step, "a call without a key"))?;
-    let operands = body.names.operands(object);
+    let operands = body.unit.operands(object);
     let prefix = declaration.kind.c;
     let mut before = copy_key(body, id, key, declaration)?;
     before.extend([
@@ -138,11 +138,11 @@ fn operands(
     if !declaration.is_shape() {
         return Ok(Operands {
             before: Vec::new(),
-            text: body.names.operands(object),
+            text: body.unit.operands(object),
         });
     }
     let map = body.pointer(id, reg)?;
-    let shape = body.names.shape(object);
+    let shape = body.unit.shape(object);
     let mut before = vec![format!(
         "struct {0} *const map = (struct {0} *)mr_map({map})->object;",
         declaration.kind.c
@@ -173,7 +173,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             return Err(body.slice.contradiction(step, "no object to work on"));
         };
         function = format!("{}_{}", kind.c, helper.name);
-        arguments.push(body.names.operands(ObjectId(at)));
+        arguments.push(body.unit.operands(ObjectId(at)));
     }
     for (arg, reg) in helper.args.iter().zip((1..=5).map(Reg)) {
         match arg {
@@ -183,13 +183,13 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             Arg::Timer => {
                 let (object, declaration) = object(body, id)?;
                 function = format!("{}_{}", declaration.kind.c, helper.name);
-                arguments.push(body.names.operands(object));
+                arguments.push(body.unit.operands(object));
                 arguments.push(body.address(id, reg, 0)?);
             }
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
-                let reader = body.reader.and_then(|r| r.variant(id)).unwrap_or("");
-                function = format!("{}_{reader}{}", declaration.kind.c, helper.name);
+                let prefix = body.hooks.callee(id).unwrap_or("");
+                function = format!("{}_{prefix}{}", declaration.kind.c, helper.name);
                 let of = operands(body, id, reg, object, declaration)?;
                 before.extend(of.before);
                 arguments.push(of.text);

@@ -4,13 +4,13 @@
 //! alignment. Pointers that are spilled keep their type, so that LLVM sees what they point to when
 //! they come back.
 //!
-//! In the treatment `alone` one thread owns the instance, so an atomic is a plain read, operation
-//! and write with the same result.
+//! One thread runs this code at a time, so an atomic is a plain read, operation and write with the same result; a
+//! treatment that lets several do so replaces it (`crate::sync`).
 
 use millrace_check::facts::{Access, StepId};
 use millrace_object::insn::{AtomicOp, Insn, Operand, Reg, Size};
 
-use super::body::{Body, RESTART};
+use super::body::Body;
 use super::context;
 use super::forms::Forms;
 use super::operand::memory_type;
@@ -102,38 +102,9 @@ pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error>
             .contradiction(body.slice.step(id), "a store that is none"));
     };
     let (value, kind) = stored(body, id, size, src)?;
-    if body.reader.is_some_and(|r| r.compares(id)) {
-        // To store what is there changes nothing.
-        let address = body.address(id, base, offset)?;
-        return Ok(vec![format!(
-            "if (*({kind} *){address} != {value}) {RESTART}"
-        )]);
-    }
-    Ok(vec![format!(
-        "*({kind} *){} = {value};",
-        body.address(id, base, offset)?
-    )])
-}
-
-/// What a reader does before a store that may have to be undone; nothing elsewhere.
-pub fn keep(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
-    let (Insn::Store {
-        size, base, offset, ..
-    }
-    | Insn::Atomic {
-        size, base, offset, ..
-    }) = *insn
-    else {
-        return Ok(Vec::new());
-    };
-    if !body.reader.is_some_and(|r| r.keeps(id)) {
-        return Ok(Vec::new());
-    }
-    Ok(vec![format!(
-        "if (undo_keep(&self->undo, {}, {})) {RESTART}",
-        body.address(id, base, offset)?,
-        size.bytes()
-    )])
+    let place = format!("*({kind} *){}", body.address(id, base, offset)?);
+    let instead = body.hooks.store(id, &place, &value);
+    Ok(instead.unwrap_or_else(|| vec![format!("{place} = {value};")]))
 }
 
 /// `*(size *)(base + offset) op= src`, and the old value where it is fetched.

@@ -10,10 +10,11 @@ use std::fmt::Write;
 use millrace_object::Program;
 use millrace_object::program::{Nesting, ObjectId, StateObject};
 
-use super::objects::{Names, offers};
+use super::objects::offers;
+use super::unit::Unit;
 
 /// What an instance keeps for maps that are made later.
-pub const MEMBER: &str = "\tstruct mr_config config; /* for maps that the host makes */\n";
+pub const MEMBER: &str = "struct mr_config config; /* for maps that the host makes */";
 
 /// Capacities up to this are positions in the lower half of a cursor.
 const CURSOR_BITS: u32 = 32;
@@ -69,21 +70,21 @@ pub fn begin(program: &Program) -> &'static str {
 }
 
 /// Making and ending maps, before `create`.
-pub fn lifetime(program: &Program, names: &Names) -> String {
+pub fn lifetime(unit: &Unit) -> String {
     let mut out = String::new();
-    for pair in pairs(program) {
-        let (prefix, c) = (names.prefix(pair.shape), pair.inner.kind.c);
-        let shape = names.shape(pair.shape);
+    for pair in pairs(unit.program) {
+        let (prefix, c) = (unit.prefix(pair.shape), pair.inner.kind.c);
+        let shape = unit.shape(pair.shape);
         let capacity = pair.inner.capacity;
         let mut cases = String::new();
-        for (index, object) in program.objects.iter().enumerate() {
+        for (id, object) in unit.objects() {
             if object.fits(pair.inner) {
                 let _ = writeln!(
                     cases,
                     "\tcase {number}: /* {name} */\n\t\t*map = (struct mr_map){{ (u8 *)&{instance}, {capacity}u, number }};\n\t\treturn 0;",
-                    number = index + 1,
+                    number = id.0 + 1,
                     name = super::text::comment_text(&object.name),
-                    instance = names.instance(ObjectId(index)),
+                    instance = unit.instance(id),
                     capacity = object.capacity,
                 );
             }
@@ -130,10 +131,10 @@ static void {prefix}_drop(struct mr_map *map)
 }
 
 /// At the end of `create`: what the file says the maps of maps hold. They have room for it.
-pub fn fill(program: &Program, names: &Names) -> String {
+pub fn fill(unit: &Unit) -> String {
     let mut out = String::new();
-    for pair in pairs(program) {
-        let (holder, shape) = (pair.holder, names.prefix(pair.shape));
+    for pair in pairs(unit.program) {
+        let (holder, shape) = (pair.holder, unit.prefix(pair.shape));
         for (index, map) in pair.values {
             let _ = write!(
                 out,
@@ -142,7 +143,7 @@ pub fn fill(program: &Program, names: &Names) -> String {
                 key = index.to_le_bytes().map(|b| b.to_string()).join(", "),
                 number = map.0 + 1,
                 c = holder.kind.c,
-                operands = names.operands(pair.id),
+                operands = unit.operands(pair.id),
             );
         }
     }
@@ -150,31 +151,26 @@ pub fn fill(program: &Program, names: &Names) -> String {
 }
 
 /// At the beginning of `destroy`: ends the maps that were made.
-pub fn clear(program: &Program, names: &Names) -> String {
+pub fn clear(unit: &Unit) -> String {
     let mut out = String::new();
-    for pair in pairs(program) {
+    for pair in pairs(unit.program) {
         let _ = write!(
             out,
             "\t{{\n\t\tu8 key[MR_KEY_BYTES_MAX];\n\t\tu64 cursor = 0;\n\t\tstruct mr_map *map;\n\n\t\twhile ((map = {c}_each({operands}, &cursor, key, UINT64_MAX)))\n\t\t\t{shape}_drop(map);\n\t}}\n",
             c = pair.holder.kind.c,
-            operands = names.operands(pair.id),
-            shape = names.prefix(pair.shape),
+            operands = unit.operands(pair.id),
+            shape = unit.prefix(pair.shape),
         );
     }
     out
 }
 
 /// Setting and removing maps, for a map of maps; nothing for all others.
-pub fn holder_control(
-    program: &Program,
-    names: &Names,
-    index: usize,
-    table: &mut String,
-) -> String {
-    let Some(pair) = pairs(program).find(|p| p.id.0 == index) else {
+pub fn holder_control(unit: &Unit, id: ObjectId, table: &mut String) -> String {
+    let Some(pair) = pairs(unit.program).find(|p| p.id == id) else {
         return String::new();
     };
-    let (prefix, shape) = (names.prefix(pair.id), names.prefix(pair.shape));
+    let (prefix, shape) = (unit.prefix(pair.id), unit.prefix(pair.shape));
     let _ = write!(
         table,
         "\n\t\t.set = {prefix}_set,\n\t\t.remove = {prefix}_remove,"
@@ -195,22 +191,22 @@ static int {prefix}_remove(struct mr_instance *self, const u8 *key, u64 now)
 }}
 ",
         c = pair.holder.kind.c,
-        operands = names.operands(pair.id),
+        operands = unit.operands(pair.id),
     )
 }
 
 /// The entries of the maps in a map of maps.
-pub fn inner_control(program: &Program, names: &Names, index: usize, table: &mut String) -> String {
-    let Some(pair) = pairs(program).find(|p| p.shape.0 == index) else {
+pub fn inner_control(unit: &Unit, id: ObjectId, table: &mut String) -> String {
+    let Some(pair) = pairs(unit.program).find(|p| p.shape == id) else {
         return String::new();
     };
-    let prefix = names.prefix(pair.shape);
+    let prefix = unit.prefix(pair.shape);
     let (c, holder) = (pair.inner.kind.c, pair.holder.kind.c);
-    let operands = names.operands(pair.id);
+    let operands = unit.operands(pair.id);
     let skip = pair.holder.key_bytes;
     let like = format!(
         "const struct shape like = maps_shape(&{}, map);",
-        names.shape(pair.shape)
+        unit.shape(pair.shape)
     );
     let object = format!("(struct {c} *)map->object, &like");
     let mut out = String::new();

@@ -9,7 +9,6 @@ use millrace_object::helper::{self, Arg, Helper};
 use millrace_object::insn::{Imm64, Insn, Operand, Reg};
 use millrace_object::program::ObjectId;
 
-use super::Sharing;
 use crate::headers;
 
 /// What a step does, as far as others could see it.
@@ -34,14 +33,14 @@ pub enum Effect {
 }
 
 /// What a step does.
-pub fn effect(program: &Program, sharing: &Sharing, step: &Step) -> Effect {
+pub fn effect(program: &Program, shared: &BTreeSet<ObjectId>, step: &Step) -> Effect {
     match step.op {
         Op::Plain(Insn::Load { .. }) => match step.access {
-            Some(Access::Value(o) | Access::Record(o)) if sharing.is_shared(o) => Effect::Read,
+            Some(Access::Value(o) | Access::Record(o)) if shared.contains(&o) => Effect::Read,
             Some(Access::Several) => Effect::Read,
             _ => Effect::None,
         },
-        Op::Plain(Insn::Store { src, .. }) if matches!(step.access, Some(Access::Value(o)) if sharing.is_shared(o)) => {
+        Op::Plain(Insn::Store { src, .. }) if matches!(step.access, Some(Access::Value(o)) if shared.contains(&o)) => {
             match src {
                 Operand::Reg(src) if !is_number(step, src) => Effect::Write,
                 _ => Effect::Compare,
@@ -49,12 +48,12 @@ pub fn effect(program: &Program, sharing: &Sharing, step: &Step) -> Effect {
         }
         Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => match step.access {
             Some(Access::Stack { .. } | Access::Context { .. }) => Effect::None,
-            Some(access) if may_be_shared(sharing, access) => Effect::Write,
+            Some(access) if may_be_shared(shared, access) => Effect::Write,
             Some(_) => Effect::Store,
             None => Effect::Write,
         },
         Op::Plain(Insn::Call { helper }) => match helper::by_number(helper) {
-            Some(helper) => call(program, sharing, step, helper),
+            Some(helper) => call(program, shared, step, helper),
             None => Effect::Write,
         },
         Op::Plain(Insn::CallRegister { .. } | Insn::LegacyPacketLoad) => Effect::Write,
@@ -67,16 +66,16 @@ fn is_number(step: &Step, reg: Reg) -> bool {
     step.before.get(usize::from(reg.0)) == Some(&Kind::Scalar)
 }
 
-fn may_be_shared(sharing: &Sharing, access: Access) -> bool {
+fn may_be_shared(shared: &BTreeSet<ObjectId>, access: Access) -> bool {
     match access {
-        Access::Value(o) | Access::Record(o) => sharing.is_shared(o),
+        Access::Value(o) | Access::Record(o) => shared.contains(&o),
         Access::Several => true,
         Access::Context { .. } | Access::Packet | Access::Stack { .. } => false,
     }
 }
 
-fn call(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper) -> Effect {
-    let mut found = on_object(program, sharing, step, helper);
+fn call(program: &Program, shared: &BTreeSet<ObjectId>, step: &Step, helper: &Helper) -> Effect {
+    let mut found = on_object(program, shared, step, helper);
     for (arg, fact) in helper.args.iter().zip(&step.args) {
         let ArgFact::Memory { access, .. } = *fact else {
             continue;
@@ -93,8 +92,8 @@ fn call(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper) -> E
         );
         let here = match access {
             Access::Stack { .. } | Access::Context { .. } => Effect::None,
-            access if may_be_shared(sharing, access) && writes => Effect::Write,
-            access if may_be_shared(sharing, access) => Effect::Read,
+            access if may_be_shared(shared, access) && writes => Effect::Write,
+            access if may_be_shared(shared, access) => Effect::Read,
             _ if writes => Effect::Own,
             _ => Effect::None,
         };
@@ -123,7 +122,12 @@ fn stronger(a: Effect, b: Effect) -> Effect {
     }
 }
 
-fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper) -> Effect {
+fn on_object(
+    program: &Program,
+    shared: &BTreeSet<ObjectId>,
+    step: &Step,
+    helper: &Helper,
+) -> Effect {
     let implied = helper::implied(helper)
         .and_then(|kind| program.objects.iter().position(|o| o.kind == kind))
         .map(ObjectId);
@@ -142,7 +146,7 @@ fn on_object(program: &Program, sharing: &Sharing, step: &Step, helper: &Helper)
         return Effect::Write;
     };
     let act = object.does(helper).map_or(Act::Write, |d| d.act);
-    match (sharing.is_shared(id), act) {
+    match (shared.contains(&id), act) {
         // Of what expires a reader joins the stamps that workers keep apart (fastpath/sync/stamps.h).
         (true, Act::Look) if object.expire_after == 0 => Effect::Read,
         (true, _) if headers::reads(object.kind.c, helper.name) => Effect::Ask,

@@ -8,29 +8,24 @@ use millrace_object::program::Dialect;
 
 use super::demand::Demand;
 use super::forms::Forms;
-use super::objects::Names;
 use super::resume::{Entrance, Resume};
 use super::slice::{Role, Slice};
 use super::stack::Stack;
 use super::store_order::runs;
 use super::text::Text;
+use super::unit::Unit;
 use super::{branch, statement};
 use crate::error::Error;
-use crate::lock::{self, Reader};
+use crate::sync::{Attempt, Hooks, Plain};
 
 /// What a function is emitted for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// to run: sets the packet's fate
     Program,
-    /// to run for as long as it writes nothing that workers share; says whether it came to the end
-    Reader,
     /// to find and prefetch what the program will look up: fills a slot
     Scout,
 }
-
-/// How a reader says that it has to write.
-pub const RESTART: &str = "return LOCK_RESTART;";
 
 /// Everything the statements of one function are made from.
 pub struct Body<'a> {
@@ -40,8 +35,8 @@ pub struct Body<'a> {
     pub demand: Demand,
     /// the stack objects
     pub stack: Stack,
-    /// the state objects in C
-    pub names: &'a Names,
+    /// the module
+    pub unit: &'a Unit<'a>,
     /// what the function is for
     pub purpose: Purpose,
     /// the keyed operations that come first, with their numbers
@@ -50,8 +45,10 @@ pub struct Body<'a> {
     pub slotted: bool,
     /// what a slot holds besides
     pub resume: Option<&'a Resume<'a>>,
-    /// what a reader has to mind
-    pub reader: Option<&'a Reader>,
+    /// what stands around its steps
+    pub hooks: &'a dyn Hooks,
+    /// how it leaves, if it may
+    pub attempt: Option<Attempt>,
 }
 
 impl<'a> Body<'a> {
@@ -61,7 +58,7 @@ impl<'a> Body<'a> {
     /// [`Error::Facts`] when the facts contradict each other.
     pub fn new(
         slice: &'a Slice<'a>,
-        names: &'a Names,
+        unit: &'a Unit<'a>,
         purpose: Purpose,
         sites: &'a BTreeMap<StepId, u32>,
     ) -> Result<Self, Error> {
@@ -71,21 +68,20 @@ impl<'a> Body<'a> {
             slice,
             demand,
             stack,
-            names,
+            unit,
             purpose,
             sites,
             slotted: !sites.is_empty(),
             resume: None,
-            reader: None,
+            hooks: &Plain,
+            attempt: None,
         })
     }
 
-    /// The same as a reader's.
-    pub fn reading(mut self, reader: Option<&'a Reader>) -> Self {
-        if reader.is_some() {
-            self.purpose = Purpose::Reader;
-            self.reader = reader;
-        }
+    /// The same with something around its steps.
+    pub fn hooked(mut self, hooks: &'a dyn Hooks) -> Self {
+        self.hooks = hooks;
+        self.attempt = hooks.attempt();
         self
     }
 
@@ -93,7 +89,7 @@ impl<'a> Body<'a> {
     /// is one, or else the rest. Both have the stack of the whole.
     pub fn part(
         slice: &'a Slice<'a>,
-        names: &'a Names,
+        unit: &'a Unit<'a>,
         purpose: Purpose,
         sites: &'a BTreeMap<StepId, u32>,
         resume: &'a Resume<'a>,
@@ -103,12 +99,13 @@ impl<'a> Body<'a> {
             slice,
             demand: Demand::of_part(slice, &resume.cut),
             stack: stack.clone(),
-            names,
+            unit,
             purpose,
             sites,
             slotted: true,
             resume: Some(resume),
-            reader: None,
+            hooks: &Plain,
+            attempt: None,
         }
     }
 
@@ -226,16 +223,14 @@ impl<'a> Body<'a> {
             Dialect::Handlers => "mr_verdict_handlers",
         };
         let verdict = self.scalar(id, Reg(0))?;
-        let keep = if self.names.verdicts {
+        let keep = if self.unit.verdicts {
             "self->verdict = "
         } else {
             ""
         };
-        let done = if self.purpose == Purpose::Reader {
-            ", LOCK_DONE"
-        } else {
-            ""
-        };
+        let done = self
+            .attempt
+            .map_or_else(String::new, |a| format!(", {}", a.done));
         Ok(format!("return {meaning}(pkt, {keep}{verdict}){done};"))
     }
 
@@ -282,6 +277,24 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// Whether it is a program that comes to its end.
+    pub fn runs_whole(&self) -> bool {
+        self.purpose == Purpose::Program && self.attempt.is_none()
+    }
+
+    /// The statement with which the body leaves.
+    ///
+    /// # Errors
+    /// [`Error::Facts`] where it never does.
+    pub fn leaving(&self, id: StepId) -> Result<String, Error> {
+        let attempt = self.attempt.map(|a| a.leave.to_owned());
+        attempt.ok_or_else(|| {
+            let step = self.slice.step(id);
+            self.slice
+                .contradiction(step, "a program that leaves before its end")
+        })
+    }
+
     /// What is looked at before a step, where somebody asked. `follows`: what it always comes after.
     fn claimed(&self, id: StepId, follows: Option<StepId>) -> Vec<String> {
         match self.slice.role(id) {
@@ -314,19 +327,13 @@ impl<'a> Body<'a> {
         let step = self.slice.step(id);
         match self.slice.role(id) {
             Role::Absent => return Ok(Vec::new()),
-            Role::Stop if self.purpose == Purpose::Reader => return Ok(vec![RESTART.into()]),
-            Role::Stop => return Ok(vec!["return;".into()]),
+            Role::Stop if self.purpose == Purpose::Scout => return Ok(vec!["return;".into()]),
+            Role::Stop => return Ok(vec![self.leaving(id)?]),
             Role::Site(site) => return super::call::scout_site(self, id, site),
             Role::Run => {}
         }
         match step.op {
-            Op::Plain(insn) => {
-                let mut out = statement::plain(self, id, &insn)?;
-                if lock::switches(self.slice.program, &self.names.sharing, step) {
-                    out.insert(0, "MR_POINT();".into());
-                }
-                Ok(out)
-            }
+            Op::Plain(insn) => statement::plain(self, id, &insn),
             Op::Jump { .. } => Ok(Vec::new()),
             Op::Branch { .. } if !step.outcomes.holds && !step.outcomes.fails => {
                 Ok(vec!["__builtin_trap();".into()])
@@ -402,7 +409,7 @@ impl<'a> Body<'a> {
         Ok(all)
     }
 
-    /// Declarations: the stack objects, then the registers that some statement names.
+    /// Declarations: the stack objects, then the registers that some statement unit.
     fn locals(&self, out: &mut Text, statements: &[Vec<String>], gotos: &[Vec<(String, StepId)>]) {
         let mut scalars = Vec::new();
         let mut pointers = Vec::new();

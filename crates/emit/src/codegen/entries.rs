@@ -1,0 +1,203 @@
+//! The C functions of each entry: its bodies, its scout, and the rest of the program behind that.
+
+use std::collections::BTreeMap;
+
+use millrace_object::program;
+
+use super::body::{Body, Purpose};
+use super::gate::{self, Prefetch};
+use super::module::{Entry, takes_packets};
+use super::resume::Resume;
+use super::scout::{self, Scout};
+use super::slice::Slice;
+use super::text::{self, Text, identifier};
+use super::unit::Unit;
+use super::{call, describe_role, tail};
+use crate::error::Error;
+use crate::sync::Bodies;
+
+/// Above this many steps a program is emitted once, for both passes, and not twice, specialised:
+/// the instruction cache is worth more than a branch saved.
+const SPECIALISE_UP_TO: usize = 3000;
+
+/// Function of what seldom runs, or is too large to be written twice.
+pub const OUTLINED: &str = "static __attribute__((noinline))";
+
+const PARAMETERS: &str = "struct mr_instance *self, struct mr_packet *pkt";
+
+/// What of an entry is written.
+struct Parts<'a> {
+    /// all its steps
+    whole: &'a Slice<'a>,
+    bodies: Bodies<'a>,
+    /// the steps of the body that packets run first
+    first: Slice<'a>,
+}
+
+/// Writes the functions of all entries.
+pub fn write(
+    out: &mut Text,
+    unit: &Unit,
+    wholes: &[Slice],
+    file: &str,
+) -> Result<Vec<Entry>, Error> {
+    let parts: Vec<Parts> = (wholes.iter().enumerate())
+        .map(|(entry, whole)| {
+            let bodies = unit.treatment.bodies(entry);
+            let first = match bodies.first.attempt() {
+                Some(_) => whole.stopping(|id| bodies.first.leaves(id)),
+                None => whole.clone(),
+            };
+            Parts {
+                whole,
+                bodies,
+                first,
+            }
+        })
+        .collect();
+    let scouts: Vec<Option<Scout>> = (unit.program.entries.iter().zip(&parts))
+        .map(|(entry, parts)| {
+            let ahead = takes_packets(entry.role) && parts.bodies.hot;
+            ahead.then(|| scout::scout(&parts.first)).flatten()
+        })
+        .collect();
+    let none = BTreeMap::new();
+    let mut firsts: Vec<Body> = (parts.iter().zip(&scouts))
+        .map(|(parts, scout)| {
+            let sites = scout.as_ref().map_or(&none, |s| &s.sites);
+            let body = Body::new(&parts.first, unit, Purpose::Program, sites)?;
+            Ok(body.hooked(parts.bodies.first))
+        })
+        .collect::<Result<_, Error>>()?;
+    let rests: Vec<Option<Resume>> = (parts.iter().zip(&scouts).zip(&firsts))
+        .map(|((parts, scout), first)| {
+            let scout = scout.as_ref().filter(|_| specialised(&parts.first))?;
+            Resume::of(&parts.first, scout, &first.stack, &first.demand)
+        })
+        .collect();
+    for (first, rest) in firsts.iter_mut().zip(&rests) {
+        first.slotted &= rest.is_none();
+    }
+    let sites = scouts.iter().flatten().flat_map(|s| &s.objects);
+    let words = sites.map(|o| call::key_words(&unit.program.objects[o.0]));
+    if let Some(words) = words.max() {
+        out.lines(&gate::slot(words, rests.iter().flatten()));
+    }
+    if unit.tails {
+        out.lines(tail::DECLARATION);
+    }
+    let all = parts.iter().zip(&firsts).zip(scouts.iter().zip(&rests));
+    let entry = |(index, ((parts, first), (scout, rest)))| {
+        let ahead = (scout as &Option<_>)
+            .as_ref()
+            .map(|s| (s, (rest as &Option<_>).as_ref()));
+        entry(out, (unit, file), index, (parts, first), ahead)
+    };
+    all.enumerate().map(entry).collect()
+}
+
+/// Writes those of one, whose packets may have what the scout found.
+fn entry(
+    out: &mut Text,
+    (unit, file): (&Unit, &str),
+    index: usize,
+    (parts, first): (&Parts, &Body),
+    ahead: Option<(&Scout, Option<&Resume>)>,
+) -> Result<Entry, Error> {
+    let none = BTreeMap::new();
+    let declared = &unit.program.entries[index];
+    let name = name(unit.program, declared.function);
+    let title = format!("{name}: {}", describe_role(declared.role));
+    let called = |what: &str| format!("{what}{index}_{}", identifier(name));
+    let slot = match first.slotted {
+        true => ", const struct slot *slot",
+        false => "",
+    };
+    let linkage = match specialised(&parts.first) && parts.bodies.hot {
+        true => "MR_INLINE",
+        false => OUTLINED,
+    };
+    let function = called("run");
+    let mut attempt = None;
+    let result = if first.attempt.is_some() {
+        "int"
+    } else {
+        "void"
+    };
+    if let (Some(how), Some(hooks)) = (first.attempt, parts.bodies.fallback) {
+        let signature = format!("{OUTLINED} void {function}({PARAMETERS})");
+        let body = Body::new(parts.whole, unit, Purpose::Program, &none)?.hooked(hooks);
+        function_text(out, file, &title, &signature, &body)?;
+        let function = called(how.prefix);
+        let signature = format!("{linkage} int {function}({PARAMETERS}{slot})");
+        let title = format!("{name}{}", how.title);
+        function_text(out, file, &title, &signature, first)?;
+        attempt = Some(function);
+    } else {
+        let signature = format!("{linkage} void {function}({PARAMETERS}{slot})");
+        function_text(out, file, &title, &signature, first)?;
+    }
+    let (mut prefetch, mut resume) = (None, None);
+    if let Some((scout, rest)) = ahead {
+        let function = called("scout");
+        let signature = format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
+        let title = format!("{name} up to its first keyed operation: finds what to prefetch.");
+        let body = match rest {
+            None => Body::new(&scout.slice, unit, Purpose::Scout, &none)?,
+            Some(rest) => {
+                let stack = &first.stack;
+                Body::part(&scout.slice, unit, Purpose::Scout, &none, rest, stack)
+            }
+        };
+        function_text(out, file, &title, &signature, &body)?;
+        prefetch = Some(Prefetch::of(scout, function));
+        if let Some(rest) = rest {
+            let function = called("resume");
+            let signature =
+                format!("MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot)");
+            let title = format!("{name} from its first keyed operation on.");
+            let (sites, stack) = (&scout.sites, &first.stack);
+            let body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
+                .hooked(parts.bodies.first);
+            function_text(out, file, &title, &signature, &body)?;
+            resume = Some(function);
+        }
+    }
+    Ok(Entry {
+        function,
+        slotted: first.slotted,
+        role: declared.role,
+        prefetch,
+        resume,
+        attempt,
+        once: unit.treatment.once(index),
+    })
+}
+
+/// The name of a function of the program.
+pub fn name(program: &program::Program, function: program::FunctionId) -> &str {
+    let function = program.functions.get(function.0);
+    function.map_or("function", |f| f.name.as_str())
+}
+
+/// Whether a program is small enough to be written more than once.
+fn specialised(slice: &Slice) -> bool {
+    slice.flow.steps.len() <= SPECIALISE_UP_TO
+}
+
+/// Writes one function.
+pub fn function_text(
+    out: &mut Text,
+    file: &str,
+    title: &str,
+    signature: &str,
+    body: &Body,
+) -> Result<(), Error> {
+    out.blank();
+    out.lines(&format!("/* {} */", text::comment_text(title)));
+    out.lines(signature);
+    out.lines("{");
+    body.write(out, file)?;
+    out.lines("}");
+    Ok(())
+}

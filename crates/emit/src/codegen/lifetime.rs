@@ -1,0 +1,150 @@
+//! Creation and destruction of an instance, and of what all workers have in common: what was made is unmade when
+//! something later fails.
+
+use std::fmt::Write;
+
+use millrace_object::program::ObjectId;
+
+use super::unit::Unit;
+use super::{nested, timers};
+
+/// Something that is made, and unmade when something later fails.
+struct Made {
+    /// the label from which on it is unmade
+    label: String,
+    create: String,
+    destroy: String,
+}
+
+impl Made {
+    fn object(kind: &str, id: ObjectId, operands: &str) -> Self {
+        Self {
+            label: format!("undo{}", id.0),
+            create: format!(
+                "{kind}_create({operands}, config, config->initial ? config->initial[{}] : NULL)",
+                id.0
+            ),
+            destroy: format!("{kind}_destroy({operands})"),
+        }
+    }
+}
+
+/// Statements that make all of these, and those behind `return 0` to which they jump.
+fn creation(all: &[Made]) -> (String, String) {
+    let (mut create, mut undo) = (String::new(), String::new());
+    let mut before: Option<&Made> = None;
+    for made in all {
+        let fail = match before {
+            Some(before) => format!("goto {}", before.label),
+            None => "return error".to_owned(),
+        };
+        let _ = writeln!(
+            create,
+            "\terror = {};\n\tif (error)\n\t\t{fail};",
+            made.create
+        );
+        if let Some(Made { label, destroy, .. }) = before {
+            undo.insert_str(0, &format!("{label}:\n\t{destroy};\n"));
+        }
+        before = Some(made);
+    }
+    if !undo.is_empty() {
+        undo = format!("\n{undo}\treturn error;\n");
+    }
+    (create, undo)
+}
+
+/// Statements that end all of these, the last one first.
+fn destruction(all: &[Made]) -> String {
+    let destroy = |made: &Made| format!("\t{};\n", made.destroy);
+    all.iter().rev().map(destroy).collect()
+}
+
+/// `struct mr_shared`; nothing where nothing is shared.
+pub fn common(unit: &Unit) -> String {
+    let Some(common) = unit.treatment.common() else {
+        return String::new();
+    };
+    let mut out = format!(
+        "\n/* One for all workers. */\nstruct mr_shared {{\n{}",
+        common.member
+    );
+    for (id, object) in unit.shared() {
+        let _ = writeln!(out, "\tstruct {} {};", object.kind.c, unit.member(id));
+    }
+    out.push_str("};\n");
+    out
+}
+
+/// The functions that make and end it.
+fn common_functions(unit: &Unit) -> String {
+    let Some(common) = unit.treatment.common() else {
+        return String::new();
+    };
+    let objects = unit.shared().map(|(id, object)| {
+        let operands = format!("&self->{}, &{}", unit.member(id), unit.shape(id));
+        Made::object(object.kind.c, id, &operands)
+    });
+    let all: Vec<Made> = std::iter::once(Made {
+        label: "unlock".to_owned(),
+        create: common.create.to_owned(),
+        destroy: common.destroy.to_owned(),
+    })
+    .chain(objects)
+    .collect();
+    let (create, undo) = creation(&all);
+    format!(
+        "
+static int create_shared(struct mr_shared *self, const struct mr_config *config)
+{{
+	int error;
+
+{create}	return 0;
+{undo}}}
+
+static void destroy_shared(struct mr_shared *self)
+{{
+{destroy}}}
+",
+        destroy = destruction(&all)
+    )
+}
+
+/// The functions that make and end an instance, and what workers have in common.
+pub fn functions(unit: &Unit) -> String {
+    let own = unit
+        .objects()
+        .filter(|(id, o)| unit.is_owned(*id) && !o.is_shape());
+    let all: Vec<Made> = own
+        .map(|(id, object)| Made::object(object.kind.c, id, &unit.operands(id)))
+        .collect();
+    let (create, undo) = creation(&all);
+    let (error, unused, unused_end) = match all.is_empty() {
+        true => ("", "\t(void)self;\n\t(void)config;\n", "\t(void)self;\n"),
+        false => ("\tint error;\n\n", "", ""),
+    };
+    format!(
+        "{common}{nested}
+static int create(struct mr_instance *self, const struct mr_config *config)
+{{
+{error}{synchronised}{random}{begin}{create}{unused}{timers}{fill}	return 0;
+{undo}}}
+
+static void destroy(struct mr_instance *self)
+{{
+{clear}{destroy}{unused_end}}}
+",
+        common = common_functions(unit),
+        nested = nested::lifetime(unit),
+        synchronised = unit.treatment.create(),
+        random = match unit.random {
+            true => "\tself->sketch_seed = config->sketch_seed;\n",
+            false => "",
+        },
+        begin = nested::begin(unit.program),
+        timers = timers::create(unit),
+        fill = nested::fill(unit),
+        clear = nested::clear(unit),
+        destroy = destruction(&all),
+    )
+}

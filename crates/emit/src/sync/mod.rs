@@ -1,0 +1,213 @@
+//! Synchronisation: what a treatment adds to code that otherwise assumes one thread.
+//!
+//! `codegen` writes the C of a program that one thread runs. A treatment is a folder here that implements [`Treatment`]:
+//! which objects all workers have in common, which bodies a program has and what stands before, behind or in place
+//! of their steps ([`Hooks`]), the functions that run a burst, and what all this needs of the instance and of each state
+//! kind. Adding one is a folder and a line in [`TREATMENTS`]; `tests/serial` is the shortest there is.
+
+pub mod alone;
+pub mod lock;
+
+use millrace_check::Checked;
+use millrace_check::facts::StepId;
+use millrace_object::Program;
+use millrace_object::insn::Insn;
+use millrace_object::program::ObjectId;
+use millrace_place::Placement;
+
+use crate::codegen::{Body, Burst, Slice, Unit};
+use crate::error::Error;
+
+/// All treatments. The first that a placement asks for is taken; `alone` takes any.
+pub const TREATMENTS: &[Make] = &[lock::make, alone::make];
+
+/// What a program is emitted for: how its objects live on several workers.
+#[derive(Clone, Debug, Default)]
+pub struct Sharing {
+    /// by object, in the program's order: whether one is there for all workers, and which allocators lease only numbers
+    /// that come home (fastpath/state/homes.h). An object that is not in it is each worker's own.
+    pub placement: Placement,
+    /// none but for tests
+    pub test: Option<Test>,
+}
+
+impl Sharing {
+    /// Over how many indexes an allocator's numbers are told apart; 0: a lease takes any.
+    #[must_use]
+    pub fn homes(&self, object: ObjectId) -> u32 {
+        let place = self.placement.objects.get(object.0);
+        let home = place.is_some_and(|place| place.home.is_some());
+        if home { self.placement.indexes } else { 0 }
+    }
+}
+
+/// A module whose threads are switched wherever they touch shared state, at places that a seed chooses
+/// (fastpath/sync/points.h): for tests of what comes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Test {
+    /// chooses the places
+    pub seed: u64,
+    /// writers take no lock, so that something wrong does come of it
+    pub dropped: bool,
+}
+
+/// What a treatment is made from.
+pub struct Input<'a> {
+    /// the program
+    pub program: &'a Program,
+    /// what is known of it
+    pub checked: &'a Checked,
+    /// by entry of the program: all its steps
+    pub wholes: &'a [Slice<'a>],
+    /// whether it makes tail calls
+    pub tails: bool,
+    /// how its objects live
+    pub sharing: &'a Sharing,
+}
+
+/// Makes a treatment; none where the placement does not ask for it.
+///
+/// # Errors
+/// [`Error::Unsupported`] where it asks for what cannot be.
+pub type Make = fn(&Input) -> Result<Option<Box<dyn Treatment>>, Error>;
+
+/// One way in which the workers of a process run a module. Without any of its methods but `title` and `burst` it is
+/// that of one worker.
+pub trait Treatment {
+    /// What the module's opening comment says.
+    fn title(&self) -> &'static str;
+
+    /// Whether all workers have one of this object, a member of `struct mr_shared`.
+    fn shares(&self, _object: ObjectId) -> bool {
+        false
+    }
+
+    /// What stands in `struct mr_shared` beside the objects that are shared; none where there are none.
+    fn common(&self) -> Option<Common> {
+        None
+    }
+
+    /// The bodies of an entry of the program.
+    fn bodies(&self, _entry: usize) -> Bodies<'_> {
+        Bodies {
+            first: &Plain,
+            fallback: None,
+            hot: true,
+        }
+    }
+
+    /// Hooks of the function that timers in values call, by its number in `Checked::timers`.
+    fn timer(&self, _timer: usize) -> &dyn Hooks {
+        &Plain
+    }
+
+    /// Whether an entry without a packet runs once for all workers, between two [`Treatment::handler`]; else each worker
+    /// runs it over its own objects.
+    fn once(&self, _entry: usize) -> bool {
+        false
+    }
+
+    /// Headers and definitions, behind those of the state kinds.
+    fn includes(&self, _unit: &Unit) -> String {
+        String::new()
+    }
+
+    /// Members of the instance, a line each.
+    fn members(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// The first statements of `create`, which makes an instance from `config`.
+    fn create(&self) -> &'static str {
+        ""
+    }
+
+    /// Functions behind those that make and destroy an instance.
+    fn functions(&self, _unit: &Unit) -> String {
+        String::new()
+    }
+
+    /// The functions `burstN`, if the entry has a prefetch pass, and `burstN_plain`.
+    fn burst(&self, burst: &Burst) -> String;
+
+    /// Statements before and behind what the host does with a shared object.
+    fn control(&self) -> [&'static str; 2] {
+        ["", ""]
+    }
+
+    /// Statements before and behind an entry that runs once for all workers.
+    fn handler(&self) -> [&'static str; 2] {
+        self.control()
+    }
+}
+
+/// What workers synchronise with, in `struct mr_shared`.
+#[derive(Clone, Copy, Debug)]
+pub struct Common {
+    /// the member, a line
+    pub member: &'static str,
+    /// the call that makes it in `self`, a `struct mr_shared *`, and gives 0 or an error
+    pub create: &'static str,
+    /// the call that ends it
+    pub destroy: &'static str,
+}
+
+/// The bodies of one program.
+pub struct Bodies<'a> {
+    /// hooks of the body that packets run first
+    pub first: &'a dyn Hooks,
+    /// hooks of the whole program, which runs where the first body leaves; none where that comes to its end
+    pub fallback: Option<&'a dyn Hooks>,
+    /// the first body is what nearly all packets run: it may be inlined, and a prefetch pass may run ahead of it
+    pub hot: bool,
+}
+
+/// How a body that may leave before its end differs from the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// prefix of the C function
+    pub prefix: &'static str,
+    /// what the comment above it says behind the program's name
+    pub title: &'static str,
+    /// what it returns at the program's end
+    pub done: &'static str,
+    /// the statement with which it leaves
+    pub leave: &'static str,
+}
+
+/// What stands around the steps of one body.
+pub trait Hooks {
+    /// How the body leaves, if it may.
+    fn attempt(&self) -> Option<Attempt> {
+        None
+    }
+
+    /// Whether it leaves before this step.
+    fn leaves(&self, _step: StepId) -> bool {
+        false
+    }
+
+    /// Statements before a step.
+    ///
+    /// # Errors
+    /// Those of the expressions that `body` gives.
+    fn before(&self, _body: &Body, _step: StepId, _insn: &Insn) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Statements in place of a store of `value` to `place`, both C expressions.
+    fn store(&self, _step: StepId, _place: &str, _value: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Prefix of the kind's function for a call, between the kind's and the helper's name, where the body leaves if that
+    /// returns `MR_RESTART`.
+    fn callee(&self, _step: StepId) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Nothing around any step.
+pub struct Plain;
+
+impl Hooks for Plain {}
