@@ -15,6 +15,9 @@
 #include "base.h"
 #include "context.h"
 
+/* All functions of a kind have the same parameters, whichever of them a program needs. */
+#pragma clang diagnostic ignored "-Wunused-parameter"
+
 typedef s16 __attribute__((may_alias, aligned(1))) mr_s16;
 typedef s32 __attribute__((may_alias, aligned(1))) mr_s32;
 typedef s64 __attribute__((may_alias, aligned(1))) mr_s64;

@@ -6,19 +6,21 @@ use millrace_check::planted::{self, Planted};
 use millrace_object::insn::{AluOp, ByteOrder, Insn, Operand, Reg, Size, Width};
 
 use super::body::Body;
+use super::c::Code;
 use super::forms::{Base, known_distance, pointer_base};
 use super::text::unsigned;
+use crate::c;
 use crate::error::Error;
 
 /// The result as a number.
-pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
+pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<Code, Error> {
     if let Some(bytes) = known_distance(body.slice.step(id), insn) {
-        return Ok(unsigned(match insn {
+        return Ok(Code::from(unsigned(match insn {
             Insn::Alu {
                 width: Width::W32, ..
             } => u64::from(bytes as u32),
             _ => bytes as u64,
-        }));
+        })));
     }
     match *insn {
         Insn::Alu {
@@ -28,7 +30,7 @@ pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
             src,
         } => {
             let left = if op == AluOp::Mov {
-                String::new()
+                Code::default()
             } else {
                 body.scalar(id, dst)?
             };
@@ -41,15 +43,15 @@ pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
             src,
         } => {
             let left = if op == AluOp::Mov {
-                String::new()
+                Code::default()
             } else {
-                format!("(u32){}", body.scalar(id, dst)?)
+                c!("(u32){}", body.scalar(id, dst)?)
             };
             narrow(op, &left, &body.operand32(id, src)?, src)
         }
         Insn::Neg { width, dst } => Ok(match width {
-            Width::W64 => format!("-{}", body.scalar(id, dst)?),
-            Width::W32 => format!("-(u32){}", body.scalar(id, dst)?),
+            Width::W64 => c!("-{}", body.scalar(id, dst)?),
+            Width::W32 => c!("-(u32){}", body.scalar(id, dst)?),
         }),
         Insn::SignExtend {
             width, from, src, ..
@@ -58,17 +60,17 @@ pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
             let bits = from.bytes() * 8;
             Ok(match (width, from) {
                 (_, Size::B8) => source,
-                (Width::W64, _) => format!("(u64)(s{bits}){source}"),
-                (Width::W32, _) => format!("(u32)(s{bits}){source}"),
+                (Width::W64, _) => c!("(u64)(s{}){}", bits, source),
+                (Width::W32, _) => c!("(u32)(s{}){}", bits, source),
             })
         }
         Insn::ByteOrder { order, bits, dst } => {
             let value = body.scalar(id, dst)?;
             match (order, bits) {
                 (ByteOrder::ToLittle, 64) => Ok(value),
-                (ByteOrder::ToLittle, 16 | 32) => Ok(format!("(u{bits}){value}")),
+                (ByteOrder::ToLittle, 16 | 32) => Ok(c!("(u{}){}", bits, value)),
                 (ByteOrder::ToBig | ByteOrder::Swap, 16 | 32 | 64) => {
-                    Ok(format!("__builtin_bswap{bits}((u{bits}){value})"))
+                    Ok(c!("__builtin_bswap{}((u{}){})", bits, bits, value))
                 }
                 _ => Err(body
                     .slice
@@ -82,7 +84,7 @@ pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
 }
 
 /// The result as a pointer, where the instruction moves one.
-pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<String>, Error> {
+pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<Code>, Error> {
     let Insn::Alu {
         op,
         width,
@@ -101,27 +103,23 @@ pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<String>, E
             (Some(Base::Left), Operand::Imm(by)) => {
                 // The immediate's sign and the operation's together: distances are said as they are.
                 let backwards = minus != (by < 0);
-                Some(format!(
-                    "{} {} {}",
-                    body.pointer(id, dst)?,
-                    if backwards { '-' } else { '+' },
-                    by.unsigned_abs()
+                let (pointer, sign) = (body.pointer(id, dst)?, if backwards { "-" } else { "+" });
+                Some(Code::operation(
+                    &pointer,
+                    sign,
+                    &c!("{}", by.unsigned_abs()),
                 ))
             }
             (Some(Base::Left), Operand::Reg(by)) => {
                 let distance = body.scalar(id, by)?;
                 // As a signed distance: a negative one in u64 would be an offset beyond the address space.
-                Some(format!(
-                    "{} {} (s64){distance}",
-                    moved(body, id, dst)?,
-                    if minus { '-' } else { '+' }
-                ))
+                let (pointer, sign) = (moved(body, id, dst)?, if minus { "-" } else { "+" });
+                Some(Code::operation(&pointer, sign, &c!("(s64){}", distance)))
             }
-            (Some(Base::Right), Operand::Reg(base)) => Some(format!(
-                "{} + (s64){}",
-                moved(body, id, base)?,
-                body.scalar(id, dst)?
-            )),
+            (Some(Base::Right), Operand::Reg(base)) => {
+                let distance = c!("(s64){}", body.scalar(id, dst)?);
+                Some(Code::operation(&moved(body, id, base)?, "+", &distance))
+            }
             _ => None,
         },
     )
@@ -129,7 +127,7 @@ pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<String>, E
 
 /// A pointer to which a variable distance is added. Only where an access goes must there be memory, so that a place
 /// before an array is none of its elements' indices: the array is cast to a pointer.
-fn moved(body: &Body, id: StepId, reg: Reg) -> Result<String, Error> {
+fn moved(body: &Body, id: StepId, reg: Reg) -> Result<Code, Error> {
     let pointer = body.pointer(id, reg)?;
     let of_stack = matches!(
         body.slice.step(id).before[usize::from(reg.0)],
@@ -138,56 +136,56 @@ fn moved(body: &Body, id: StepId, reg: Reg) -> Result<String, Error> {
             ..
         }
     );
-    Ok(if of_stack && !pointer.contains(' ') {
-        format!("(u8 *){pointer}")
+    Ok(if of_stack && pointer.is_word() {
+        c!("(u8 *){}", pointer)
     } else {
         pointer
     })
 }
 
-fn wide(op: AluOp, left: &str, right: &str, src: Operand) -> Result<String, Error> {
+fn wide(op: AluOp, left: &Code, right: &Code, src: Operand) -> Result<Code, Error> {
     let constant = immediate(src);
     Ok(match op {
-        AluOp::Mov => right.into(),
-        AluOp::Add => sum(left, '+', '-', right, constant),
-        AluOp::Sub => sum(left, '-', '+', right, constant),
-        AluOp::Mul => format!("{left} * {right}"),
-        AluOp::Or => format!("{left} | {right}"),
-        AluOp::And => format!("{left} & {right}"),
-        AluOp::Xor => format!("{left} ^ {right}"),
-        AluOp::Lsh => format!("{left} << {}", amount(right, constant, 63)),
-        AluOp::Rsh => format!("{left} >> {}", amount(right, constant, 63)),
-        AluOp::Arsh => format!("(u64)((s64){left} >> {})", amount(right, constant, 63)),
-        AluOp::Div if constant.is_some_and(|c| c != 0) => format!("{left} / {right}"),
-        AluOp::Mod if constant.is_some_and(|c| c != 0) => format!("{left} % {right}"),
-        AluOp::Div if planted::is(Planted::EmitDivision) => format!("{left} / {right}"),
-        AluOp::Div => format!("divide64({left}, {right})"),
-        AluOp::Mod => format!("modulo64({left}, {right})"),
-        AluOp::SignedDiv => format!("signed_divide64({left}, {right})"),
-        AluOp::SignedMod => format!("signed_modulo64({left}, {right})"),
+        AluOp::Mov => right.clone(),
+        AluOp::Add => sum(left, "+", "-", right, constant),
+        AluOp::Sub => sum(left, "-", "+", right, constant),
+        AluOp::Mul => Code::operation(left, "*", right),
+        AluOp::Or => Code::operation(left, "|", right),
+        AluOp::And => Code::operation(left, "&", right),
+        AluOp::Xor => Code::operation(left, "^", right),
+        AluOp::Lsh => Code::operation(left, "<<", &amount(right, constant, 63)),
+        AluOp::Rsh => Code::operation(left, ">>", &amount(right, constant, 63)),
+        AluOp::Arsh => c!("(u64)((s64){} >> {})", left, amount(right, constant, 63)),
+        AluOp::Div if constant.is_some_and(|c| c != 0) => Code::operation(left, "/", right),
+        AluOp::Mod if constant.is_some_and(|c| c != 0) => Code::operation(left, "%", right),
+        AluOp::Div if planted::is(Planted::EmitDivision) => Code::operation(left, "/", right),
+        AluOp::Div => c!("divide64({}, {})", left, right),
+        AluOp::Mod => c!("modulo64({}, {})", left, right),
+        AluOp::SignedDiv => c!("signed_divide64({}, {})", left, right),
+        AluOp::SignedMod => c!("signed_modulo64({}, {})", left, right),
     })
 }
 
-fn narrow(op: AluOp, left: &str, right: &str, src: Operand) -> Result<String, Error> {
+fn narrow(op: AluOp, left: &Code, right: &Code, src: Operand) -> Result<Code, Error> {
     let constant = immediate(src).map(|c| c as u32);
     let wide = constant.map(i64::from);
     Ok(match op {
-        AluOp::Mov => right.into(),
-        AluOp::Add => format!("{left} + {right}"),
-        AluOp::Sub => format!("{left} - {right}"),
-        AluOp::Mul => format!("{left} * {right}"),
-        AluOp::Or => format!("{left} | {right}"),
-        AluOp::And => format!("{left} & {right}"),
-        AluOp::Xor => format!("{left} ^ {right}"),
-        AluOp::Lsh => format!("{left} << {}", amount(right, wide, 31)),
-        AluOp::Rsh => format!("{left} >> {}", amount(right, wide, 31)),
-        AluOp::Arsh => format!("(u32)((s32){left} >> {})", amount(right, wide, 31)),
-        AluOp::Div if constant.is_some_and(|c| c != 0) => format!("{left} / {right}"),
-        AluOp::Mod if constant.is_some_and(|c| c != 0) => format!("{left} % {right}"),
-        AluOp::Div => format!("divide32({left}, {right})"),
-        AluOp::Mod => format!("modulo32({left}, {right})"),
-        AluOp::SignedDiv => format!("signed_divide32({left}, {right})"),
-        AluOp::SignedMod => format!("signed_modulo32({left}, {right})"),
+        AluOp::Mov => right.clone(),
+        AluOp::Add => Code::operation(left, "+", right),
+        AluOp::Sub => Code::operation(left, "-", right),
+        AluOp::Mul => Code::operation(left, "*", right),
+        AluOp::Or => Code::operation(left, "|", right),
+        AluOp::And => Code::operation(left, "&", right),
+        AluOp::Xor => Code::operation(left, "^", right),
+        AluOp::Lsh => Code::operation(left, "<<", &amount(right, wide, 31)),
+        AluOp::Rsh => Code::operation(left, ">>", &amount(right, wide, 31)),
+        AluOp::Arsh => c!("(u32)((s32){} >> {})", left, amount(right, wide, 31)),
+        AluOp::Div if constant.is_some_and(|c| c != 0) => Code::operation(left, "/", right),
+        AluOp::Mod if constant.is_some_and(|c| c != 0) => Code::operation(left, "%", right),
+        AluOp::Div => c!("divide32({}, {})", left, right),
+        AluOp::Mod => c!("modulo32({}, {})", left, right),
+        AluOp::SignedDiv => c!("signed_divide32({}, {})", left, right),
+        AluOp::SignedMod => c!("signed_modulo32({}, {})", left, right),
     })
 }
 
@@ -199,17 +197,23 @@ fn immediate(src: Operand) -> Option<i64> {
 }
 
 /// Adding a negative constant reads better as a subtraction.
-fn sum(left: &str, plus: char, minus: char, right: &str, constant: Option<i64>) -> String {
+fn sum(
+    left: &Code,
+    plus: &'static str,
+    minus: &'static str,
+    right: &Code,
+    constant: Option<i64>,
+) -> Code {
     match constant {
-        Some(c) if c < 0 => format!("{left} {minus} {}", unsigned(c.unsigned_abs())),
-        _ => format!("{left} {plus} {right}"),
+        Some(c) if c < 0 => Code::operation(left, minus, &unsigned(c.unsigned_abs()).into()),
+        _ => Code::operation(left, plus, right),
     }
 }
 
-fn amount(right: &str, constant: Option<i64>, mask: i64) -> String {
+fn amount(right: &Code, constant: Option<i64>, mask: i64) -> Code {
     match constant {
-        Some(c) => format!("{}", c & mask),
-        None if planted::is(Planted::EmitShift) => right.into(),
-        None => format!("({right} & {mask})"),
+        Some(c) => c!("{}", c & mask),
+        None if planted::is(Planted::EmitShift) => right.clone(),
+        None => c!("({} & {})", right, mask),
     }
 }

@@ -6,15 +6,17 @@ use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::Dialect;
 
+use super::c::{Code, Local, Statement};
 use super::demand::Demand;
 use super::forms::Forms;
-use super::resume::{Entrance, Resume};
+use super::resume::{Entrance, Move, Resume};
 use super::slice::{Role, Slice};
 use super::stack::Stack;
 use super::store_order::runs;
 use super::text::Text;
 use super::unit::Unit;
 use super::{branch, statement};
+use crate::c;
 use crate::error::Error;
 use crate::sync::{Attempt, Hooks, Plain};
 
@@ -124,10 +126,19 @@ impl<'a> Body<'a> {
         }
         let gotos = self.gotos(&order)?;
         let entry = self.entry();
-        statements.push(entry);
-        self.locals(out, &statements, &gotos);
-        for line in statements.pop().into_iter().flatten() {
-            out.lines(&format!("\t{line}"));
+        let mut named = BTreeSet::new();
+        for statement in statements.iter().flatten().chain(&entry) {
+            statement.locals(&mut named);
+        }
+        named.extend(
+            gotos
+                .iter()
+                .flatten()
+                .flat_map(|(condition, _)| condition.locals()),
+        );
+        self.declarations(out, &named);
+        for statement in &entry {
+            statement.lines(1, &mut |depth, text| out.line(depth, text, ""));
         }
         let entered = self.entrances().map(|(id, _)| *id);
         let labels: BTreeSet<StepId> = (gotos.iter().flatten())
@@ -147,26 +158,25 @@ impl<'a> Body<'a> {
                 out.lines(&format!("L{}:", id.0));
             }
             if let Some(run) = runs.get(&at) {
-                out.statement(1, "{", "stores in the order of addresses");
+                out.line(1, "{", "stores in the order of addresses");
                 for (step, text) in &run.statements {
                     self.emit(out, 2, *step, text);
                 }
-                out.statement(1, "}", "");
+                out.line(1, "}", "");
                 at += run.length;
                 // Only the run's last step can lead elsewhere than to the step behind it.
                 if let Some((condition, target)) = gotos.get(at - 1).and_then(|g| g.first()) {
                     debug_assert!(condition.is_empty(), "a store does not branch");
-                    out.statement(1, &self.leave(*target)?, "");
+                    out.line(1, self.leave(*target)?.text(), "");
                 }
                 continue;
             }
             let mut lines = statements[at].clone();
             for (condition, target) in &gotos[at] {
                 let leave = self.leave(*target)?;
-                lines.push(if condition.is_empty() {
-                    leave
-                } else {
-                    format!("if ({condition}) {leave}")
+                lines.push(match condition.is_empty() {
+                    true => leave.into(),
+                    false => c!("if ({}) {}", condition, leave).into(),
                 });
             }
             self.emit(out, 1, id, &lines);
@@ -183,41 +193,27 @@ impl<'a> Body<'a> {
     }
 
     /// Brings along what the scout kept and goes where it ended.
-    fn entry(&self) -> Vec<String> {
+    fn entry(&self) -> Vec<Statement> {
         let count = self.entrances().count();
-        let mut out = Vec::new();
-        if count > 1 {
-            out.push("switch (slot->site) {".to_owned());
-        }
-        let indent = if count > 1 { "\t" } else { "" };
+        let (mut out, mut cases) = (Vec::new(), Vec::new());
         for (number, (id, entrance)) in (1..).zip(self.entrances()) {
-            if count > 1 && number == count {
-                out.push("default:".into());
-            } else if count > 1 {
-                out.push(format!("case {}:", entrance.site));
-            }
             let moves = entrance.moves();
-            out.extend(moves.iter().map(|m| format!("{indent}{}", m.bring())));
-            out.push(format!("{indent}goto L{};", id.0));
+            let mut lines: Vec<Statement> = moves.iter().map(Move::bring).collect();
+            lines.push(c!("goto L{};", id.0).into());
+            match (count, number == count) {
+                (1, _) => out = lines,
+                (_, true) => cases.push(("default".into(), lines)),
+                (_, false) => cases.push((c!("case {}", entrance.site), lines)),
+            }
         }
-        if count > 1 {
-            out.push("}".into());
+        if !cases.is_empty() {
+            out.push(Statement::Switch("slot->site".into(), cases));
         }
         out
     }
 
-    /// The C name of a form of a register.
-    pub fn local(frame: FrameId, reg: Reg, form: Forms) -> String {
-        format!(
-            "{}{}_{}",
-            if form.pointer { 'p' } else { 'r' },
-            reg.0,
-            frame.0
-        )
-    }
-
     /// The end of the program: the verdict becomes the packet's fate.
-    fn exit(&self, id: StepId) -> Result<String, Error> {
+    fn exit(&self, id: StepId) -> Result<Code, Error> {
         let meaning = match self.slice.program.dialect {
             Dialect::Xdp => "mr_verdict_xdp",
             Dialect::Handlers => "mr_verdict_handlers",
@@ -230,8 +226,8 @@ impl<'a> Body<'a> {
         };
         let done = self
             .attempt
-            .map_or_else(String::new, |a| format!(", {}", a.done));
-        Ok(format!("return {meaning}(pkt, {keep}{verdict}){done};"))
+            .map_or_else(Code::default, |a| c!(", {}", a.done));
+        Ok(c!("return {}(pkt, {}{}){};", meaning, keep, verdict, done))
     }
 
     /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are
@@ -244,15 +240,15 @@ impl<'a> Body<'a> {
     }
 
     /// A jump.
-    fn leave(&self, target: StepId) -> Result<String, Error> {
+    fn leave(&self, target: StepId) -> Result<Code, Error> {
         if self.ends(target) {
             self.exit(target)
         } else {
-            Ok(format!("goto L{};", target.0))
+            Ok(c!("goto L{};", target.0))
         }
     }
 
-    fn emit(&self, out: &mut Text, depth: usize, id: StepId, lines: &[String]) {
+    fn emit(&self, out: &mut Text, depth: usize, id: StepId, lines: &[Statement]) {
         if lines.is_empty() {
             return;
         }
@@ -269,11 +265,13 @@ impl<'a> Body<'a> {
             (Some(_), _) => String::new(),
             (None, _) => self.slice.program.text(frame.function, step.pc),
         };
-        let mut comment = format!("{slot}: {text}");
-        for line in lines {
-            out.at(step.line.as_ref());
-            out.statement(depth, line, &comment);
-            comment.clear();
+        let comment = format!("{slot}: {text}");
+        let mut comment = comment.as_str();
+        for statement in lines {
+            statement.lines(depth, &mut |depth, text| {
+                out.at(step.line.as_ref());
+                out.line(depth, text, std::mem::take(&mut comment));
+            });
         }
     }
 
@@ -286,8 +284,8 @@ impl<'a> Body<'a> {
     ///
     /// # Errors
     /// [`Error::Facts`] where it never does.
-    pub fn leaving(&self, id: StepId) -> Result<String, Error> {
-        let attempt = self.attempt.map(|a| a.leave.to_owned());
+    pub fn leaving(&self, id: StepId) -> Result<Code, Error> {
+        let attempt = self.attempt.map(|a| a.leave.into());
         attempt.ok_or_else(|| {
             let step = self.slice.step(id);
             self.slice
@@ -296,7 +294,7 @@ impl<'a> Body<'a> {
     }
 
     /// What is looked at before a step, where somebody asked. `follows`: what it always comes after.
-    fn claimed(&self, id: StepId, follows: Option<StepId>) -> Vec<String> {
+    fn claimed(&self, id: StepId, follows: Option<StepId>) -> Vec<Statement> {
         match self.slice.role(id) {
             Role::Run if self.purpose != Purpose::Scout => self.claims(id, follows),
             _ => Vec::new(),
@@ -323,12 +321,12 @@ impl<'a> Body<'a> {
     }
 
     /// What a step does, its jumps excluded.
-    fn step(&self, id: StepId) -> Result<Vec<String>, Error> {
+    fn step(&self, id: StepId) -> Result<Vec<Statement>, Error> {
         let step = self.slice.step(id);
         match self.slice.role(id) {
             Role::Absent => return Ok(Vec::new()),
             Role::Stop if self.purpose == Purpose::Scout => return Ok(vec!["return;".into()]),
-            Role::Stop => return Ok(vec![self.leaving(id)?]),
+            Role::Stop => return Ok(vec![self.leaving(id)?.into()]),
             Role::Site(site) => return super::call::scout_site(self, id, site),
             Role::Run => {}
         }
@@ -358,7 +356,7 @@ impl<'a> Body<'a> {
             Op::Exit if self.purpose == Purpose::Scout || !self.slice.verdict => {
                 Ok(vec!["return;".into()])
             }
-            Op::Exit => Ok(vec![self.exit(id)?]),
+            Op::Exit => Ok(vec![self.exit(id)?.into()]),
         }
     }
 
@@ -369,27 +367,19 @@ impl<'a> Body<'a> {
         reg: Reg,
         to: FrameId,
         forms: Forms,
-        out: &mut Vec<String>,
+        out: &mut Vec<Statement>,
     ) -> Result<(), Error> {
         if forms.scalar {
-            out.push(format!(
-                "{} = {};",
-                Self::local(to, reg, Forms::SCALAR),
-                self.scalar(id, reg)?
-            ));
+            out.push(c!("{} = {};", Local::Number(to, reg), self.scalar(id, reg)?).into());
         }
         if forms.pointer {
-            out.push(format!(
-                "{} = {};",
-                Self::local(to, reg, Forms::POINTER),
-                self.pointer(id, reg)?
-            ));
+            out.push(c!("{} = {};", Local::Pointer(to, reg), self.pointer(id, reg)?).into());
         }
         Ok(())
     }
 
     /// The jumps behind each step: a condition (empty: always) and where to.
-    fn gotos(&self, order: &[StepId]) -> Result<Vec<Vec<(String, StepId)>>, Error> {
+    fn gotos(&self, order: &[StepId]) -> Result<Vec<Vec<(Code, StepId)>>, Error> {
         let mut all = Vec::with_capacity(order.len());
         for (at, &id) in order.iter().enumerate() {
             let successors = self.slice.successors(id);
@@ -402,32 +392,20 @@ impl<'a> Body<'a> {
             if let Some(first) = successors.first()
                 && order.get(at + 1) != Some(first)
             {
-                jumps.push((String::new(), *first));
+                jumps.push((Code::default(), *first));
             }
             all.push(jumps);
         }
         Ok(all)
     }
 
-    /// Declarations: the stack objects, then the registers that some statement unit.
-    fn locals(&self, out: &mut Text, statements: &[Vec<String>], gotos: &[Vec<(String, StepId)>]) {
-        let mut scalars = Vec::new();
-        let mut pointers = Vec::new();
-        let mut assigned = BTreeSet::new();
-        for text in statements
-            .iter()
-            .flatten()
-            .chain(gotos.iter().flatten().map(|(condition, _)| condition))
-        {
-            assigned.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
-        }
+    /// Declarations: the stack objects, then the registers, that some statement names.
+    fn declarations(&self, out: &mut Text, named: &BTreeSet<Local>) {
+        let (mut numbers, mut pointers) = (Vec::new(), Vec::new());
         for object in self.stack.objects() {
-            let name = object.name();
-            if assigned.contains(name.as_str()) {
-                out.lines(&format!(
-                    "\t_Alignas(8) u8 {name}[{}];",
-                    object.to - object.from
-                ));
+            if named.contains(&Local::Stack(*object)) {
+                let (name, bytes) = (object.name(), object.to - object.from);
+                out.lines(&format!("\t_Alignas(8) u8 {name}[{bytes}];"));
             }
         }
         for (index, unwritten) in self.demand.unwritten.iter().enumerate() {
@@ -436,47 +414,41 @@ impl<'a> Body<'a> {
                 let start = unwritten.forms(reg);
                 let is_context = index == 0
                     && self.slice.step(StepId(0)).before[usize::from(reg.0)] == Kind::Context;
-                for (form, list, needed) in [
-                    (Forms::SCALAR, &mut scalars, start.scalar),
-                    (Forms::POINTER, &mut pointers, start.pointer),
+                // A register is read unwritten on a path of the graph that no execution takes, or the compiler
+                // cannot see so.
+                let (number, pointer) = match is_context {
+                    true => ("(u64)(uintptr_t)pkt", "(u8 *)pkt"),
+                    false => ("0", "0"),
+                };
+                for (local, list, begins, value) in [
+                    (
+                        Local::Number(frame, reg),
+                        &mut numbers,
+                        start.scalar,
+                        number,
+                    ),
+                    (
+                        Local::Pointer(frame, reg),
+                        &mut pointers,
+                        start.pointer,
+                        pointer,
+                    ),
                 ] {
-                    let name = Self::local(frame, reg, form);
-                    let value = match (is_context, form.pointer) {
-                        (true, true) => "(u8 *)pkt",
-                        (true, false) => "(u64)(uintptr_t)pkt",
-                        // Read on a path of the graph that no execution takes, or the compiler cannot see so.
-                        _ => "0",
-                    };
-                    if needed {
-                        list.push(format!("{name} = {value}"));
-                    } else if assigned.contains(name.as_str()) {
-                        list.push(name);
+                    if begins {
+                        list.push(format!("{} = {value}", local.name()));
+                    } else if named.contains(&local) {
+                        list.push(local.name());
                     }
                 }
             }
         }
-        if !scalars.is_empty() {
-            out.lines(&format!("\tu64 {};", scalars.join(", ")));
+        if !numbers.is_empty() {
+            out.lines(&format!("\tu64 {};", numbers.join(", ")));
         }
         if !pointers.is_empty() {
             out.lines(&format!("\tu8 *{};", pointers.join(", *")));
         }
         out.blank();
-        let parameters = ["self", "pkt", "slot"];
-        let given = if self.purpose == Purpose::Scout || self.slotted {
-            3
-        } else {
-            2
-        };
-        for parameter in &parameters[..given] {
-            let start = scalars
-                .iter()
-                .chain(&pointers)
-                .any(|p| p.ends_with(parameter));
-            if !start && !assigned.contains(parameter) {
-                out.lines(&format!("\t(void){parameter};"));
-            }
-        }
     }
 
     /// Whether a step only computes a register and touches no stack memory.

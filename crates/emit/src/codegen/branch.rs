@@ -5,15 +5,17 @@ use millrace_check::planted::{self, Planted};
 use millrace_object::insn::{Condition, Insn, Operand, Width};
 
 use super::body::Body;
+use super::c::Code;
 use super::forms::compares_pointers;
 use super::text::signed;
+use crate::c;
 use crate::error::Error;
 
 /// The condition as a C expression.
 ///
 /// # Errors
 /// [`Error::Facts`] when an operand is a stack address that nothing touches.
-pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> {
+pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<Code, Error> {
     let step = body.slice.step(id);
     let Insn::Branch {
         condition,
@@ -42,33 +44,38 @@ pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<String, Error> 
         let pointer = body.pointer(id, left)?;
         return Ok(match (right, condition) {
             (Operand::Reg(right), _) => {
-                format!("{pointer} {operator} {}", body.pointer(id, right)?)
+                c!("{} {} {}", pointer, operator, body.pointer(id, right)?)
             }
-            (Operand::Imm(_), Condition::Eq) => format!("!{pointer}"),
+            (Operand::Imm(_), Condition::Eq) => c!("!{}", pointer),
             (Operand::Imm(_), _) => pointer,
         });
     }
     if is_signed && !planted::is(Planted::EmitSignedBranch) {
         let bits = if width == Width::W64 { 64 } else { 32 };
         let right = match right {
-            Operand::Imm(value) if bits == 64 => signed(value),
-            Operand::Imm(value) => signed(i64::from(value as i32)),
-            Operand::Reg(right) => format!("(s{bits}){}", body.scalar(id, right)?),
+            Operand::Imm(value) if bits == 64 => signed(value).into(),
+            Operand::Imm(value) => signed(i64::from(value as i32)).into(),
+            Operand::Reg(right) => c!("(s{}){}", bits, body.scalar(id, right)?),
         };
-        return Ok(format!(
-            "(s{bits}){} {operator} {right}",
-            body.scalar(id, left)?
+        return Ok(c!(
+            "(s{}){} {} {}",
+            bits,
+            body.scalar(id, left)?,
+            operator,
+            right
         ));
     }
     Ok(match width {
-        Width::W64 => format!(
-            "{} {operator} {}",
+        Width::W64 => c!(
+            "{} {} {}",
             body.scalar(id, left)?,
+            operator,
             body.operand(id, right)?
         ),
-        Width::W32 => format!(
-            "(u32){} {operator} {}",
+        Width::W32 => c!(
+            "(u32){} {} {}",
             body.scalar(id, left)?,
+            operator,
             body.operand32(id, right)?
         ),
     })

@@ -10,8 +10,9 @@ use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::ObjectId;
 
 use super::body::Body;
-use super::forms::Forms;
+use super::c::{Code, Local, Statement};
 use super::objects::is_constant;
+use crate::c;
 use crate::headers;
 
 /// How far from its buffer the address of a packet's byte may be that nobody has compared yet: what is added at once.
@@ -20,7 +21,7 @@ const FAR: u32 = 1 << 17;
 impl Body<'_> {
     /// The statements; none where nobody asked for claims. What was claimed before the step that this one `follows`, and
     /// stays as it was, has been looked at.
-    pub(super) fn claims(&self, id: StepId, follows: Option<StepId>) -> Vec<String> {
+    pub(super) fn claims(&self, id: StepId, follows: Option<StepId>) -> Vec<Statement> {
         let claims = self.slice.flow.claims.as_ref();
         let Some(at) = claims.and_then(|c| c.before(id)) else {
             return Vec::new();
@@ -42,8 +43,8 @@ impl Body<'_> {
                 return None;
             }
             let forms = self.demand.before(self.slice, id, step.frame, reg);
-            let number = Self::local(step.frame, reg, Forms::SCALAR);
-            let pointer = Self::local(step.frame, reg, Forms::POINTER);
+            let number = Code::from(Local::Number(step.frame, reg));
+            let pointer = Code::from(Local::Pointer(step.frame, reg));
             let (holds, value) = match claim {
                 Claim::Number(s) if forms.scalar => (within(s, &number)?, number),
                 Claim::Pointer {
@@ -52,10 +53,10 @@ impl Body<'_> {
                     ..
                 } if forms.pointer => {
                     let span = "(u64)(pkt->ceiling - pkt->floor)";
-                    let from = format!("(u64){pointer} - (u64)pkt->floor + {FAR}u");
+                    let from = c!("(u64){} - (u64)pkt->floor + {}u", pointer, FAR);
                     (
-                        format!("{from} <= {span} + 2 * {FAR}u"),
-                        format!("(u64){pointer}"),
+                        c!("{} <= {} + 2 * {}u", from, span, FAR),
+                        c!("(u64){}", pointer),
                     )
                 }
                 Claim::Pointer {
@@ -66,23 +67,22 @@ impl Body<'_> {
                 } if forms.pointer
                     && let Some(lies) = self.lies(*object, &pointer, (*least, *most)) =>
                 {
-                    let null = if *nullable {
-                        format!("!{pointer} || ")
-                    } else {
-                        String::new()
+                    let holds = match nullable {
+                        true => c!("!{} || {}", pointer, lies),
+                        false => lies,
                     };
-                    (format!("{null}{lies}"), format!("(u64){pointer}"))
+                    (holds, c!("(u64){}", pointer))
                 }
                 Claim::Pointer {
                     place: Place::Value(_) | Place::Record(_),
                     nullable: false,
                     ..
-                } if forms.pointer => (pointer.clone(), format!("(u64){pointer}")),
+                } if forms.pointer => (pointer.clone(), c!("(u64){}", pointer)),
                 _ => return None,
             };
             self.looked_at(id, &format!("r{}", reg.0), claim, (&holds, &value))
         };
-        let mut all: Vec<String> = (0..REGISTERS as u8).filter_map(one).collect();
+        let mut all: Vec<Statement> = (0..REGISTERS as u8).filter_map(one).collect();
         // What begins or ends in the middle has not stored what it does not need.
         if self.runs_whole() && self.resume.is_none() {
             let stores = |insn: &Insn| matches!(insn, Insn::Store { .. } | Insn::Atomic { .. });
@@ -110,8 +110,8 @@ impl Body<'_> {
         id: StepId,
         what: &str,
         claim: &Claim,
-        (holds, value): (&str, &str),
-    ) -> Option<String> {
+        (holds, value): (&Code, &Code),
+    ) -> Option<Statement> {
         let step = self.slice.step(id);
         let function = self.slice.flow.frames.get(step.frame.0)?.function.0;
         let claimed = match claim {
@@ -123,11 +123,11 @@ impl Body<'_> {
             "{what} before instruction {} of function {function}",
             step.pc
         );
-        Some(format!("MR_CLAIM({holds}, \"{at}, {claimed}\", {value});"))
+        Some(c!("MR_CLAIM({}, \"{}, {}\", {});", holds, at, claimed, value).into())
     }
 
     /// That an address lies within a value of an object, at one of these bytes from its start; none where nobody tells.
-    fn lies(&self, object: ObjectId, pointer: &str, (least, most): (i64, i64)) -> Option<String> {
+    fn lies(&self, object: ObjectId, pointer: &Code, (least, most): (i64, i64)) -> Option<Code> {
         let declared = self.slice.program.objects.get(object.0)?;
         let span = most.checked_sub(least)?;
         // Further apart, the next value's bytes are among those that are claimed.
@@ -138,55 +138,83 @@ impl Body<'_> {
             && (0..i64::from(declared.value_bytes)).contains(&span);
         let operands = self.unit.operands(object);
         let kind = declared.kind.c;
-        tells.then(|| format!("{kind}_behind({operands}, {pointer}, {least}) <= {span}"))
+        tells.then(|| {
+            c!(
+                "{}_behind({}, {}, {}) <= {}",
+                kind,
+                operands,
+                pointer,
+                least,
+                span
+            )
+        })
     }
 
     /// A number in a frame's stack as it lies there.
-    fn slot(&self, frame: FrameId, from: i32, size: u8) -> Option<String> {
+    fn slot(&self, frame: FrameId, from: i32, size: u8) -> Option<Code> {
         let object = self.stack.find(frame, from)?;
         let whole = object.from <= from && from + i32::from(size) <= object.to;
         let bits = u32::from(size) * 8;
-        let name = object.name();
+        let name = Local::Stack(*object);
         let at = from - object.from;
         match bits {
-            8 => whole.then(|| format!("(u64){name}[{at}]")),
-            16 | 32 | 64 => whole.then(|| format!("(u64)mr_load{bits}({name} + {at})")),
+            8 => whole.then(|| c!("(u64){}[{}]", name, at)),
+            16 | 32 | 64 => whole.then(|| c!("(u64)mr_load{}({} + {})", bits, name, at)),
             _ => None,
         }
     }
 }
 
 /// That a local is one of these numbers, as far as that says anything.
-fn within(s: &Scalar, local: &str) -> Option<String> {
+fn within(s: &Scalar, local: &Code) -> Option<Code> {
     if let Some(c) = s.as_constant() {
-        return Some(format!("{local} == {c:#x}ull"));
+        return Some(c!("{} == {}ull", local, format!("{:#x}", c)));
     }
     let mut all = Vec::new();
     if s.r64.umin > 0 || s.r64.umax < u64::MAX {
         let span = s.r64.umax.wrapping_sub(s.r64.umin);
-        all.push(format!("{local} - {:#x}ull <= {span:#x}ull", s.r64.umin));
+        all.push(c!(
+            "{} - {}ull <= {}ull",
+            local,
+            format!("{:#x}", s.r64.umin),
+            format!("{:#x}", span)
+        ));
     }
     if s.r64.smin > i64::MIN || s.r64.smax < i64::MAX {
         let span = (s.r64.smax as u64).wrapping_sub(s.r64.smin as u64);
-        all.push(format!(
-            "{local} - {:#x}ull <= {span:#x}ull",
-            s.r64.smin as u64
+        all.push(c!(
+            "{} - {}ull <= {}ull",
+            local,
+            format!("{:#x}", s.r64.smin as u64),
+            format!("{:#x}", span)
         ));
     }
     if s.r32.umin > 0 || s.r32.umax < u64::from(u32::MAX) {
         let span = s.r32.umax - s.r32.umin;
-        all.push(format!("(u32){local} - {:#x}u <= {span:#x}u", s.r32.umin));
+        all.push(c!(
+            "(u32){} - {}u <= {}u",
+            local,
+            format!("{:#x}", s.r32.umin),
+            format!("{:#x}", span)
+        ));
     }
     if s.r32.smin > i64::from(i32::MIN) || s.r32.smax < i64::from(i32::MAX) {
         let span = (s.r32.smax - s.r32.smin) as u32;
-        all.push(format!(
-            "(u32){local} - {:#x}u <= {span:#x}u",
-            s.r32.smin as u32
+        all.push(c!(
+            "(u32){} - {}u <= {}u",
+            local,
+            format!("{:#x}", s.r32.smin as u32),
+            format!("{:#x}", span)
         ));
     }
     if s.bits.mask != u64::MAX {
         let (known, value) = (!s.bits.mask, s.bits.value);
-        all.push(format!("({local} & {known:#x}ull) == {value:#x}ull"));
+        all.push(c!(
+            "({} & {}ull) == {}ull",
+            local,
+            format!("{:#x}", known),
+            format!("{:#x}", value)
+        ));
     }
-    (!all.is_empty()).then(|| all.join(" && "))
+    (!all.is_empty()).then(|| Code::join(&all, " && "))
 }

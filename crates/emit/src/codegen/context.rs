@@ -5,7 +5,9 @@ use millrace_object::insn::Size;
 use millrace_object::program::Dialect;
 
 use super::body::Body;
+use super::c::Code;
 use super::forms::Forms;
+use crate::c;
 use crate::error::Error;
 
 /// A field of the context.
@@ -55,7 +57,7 @@ pub fn load(
     size: Size,
     signed: bool,
     form: Forms,
-) -> Result<String, Error> {
+) -> Result<Code, Error> {
     let step = body.slice.step(id);
     let fields = match body.slice.program.dialect {
         Dialect::Xdp => XDP,
@@ -81,12 +83,12 @@ pub fn load(
     let whole = field.offset == offset && field.bytes == size.bytes();
     let bits = size.bytes() * 8;
     let shifted = match 8 * (offset - field.offset) {
-        0 => field.c.to_owned(),
-        by => format!("({} >> {by})", field.c),
+        0 => Code::from(field.c),
+        by => c!("({} >> {})", field.c, by),
     };
     Ok(match (signed, whole) {
-        (true, _) => format!("(u64)(s{bits}){shifted}"),
+        (true, _) => c!("(u64)(s{}){}", bits, shifted),
         (false, true) => shifted,
-        (false, false) => format!("(u{bits}){shifted}"),
+        (false, false) => c!("(u{}){}", bits, shifted),
     })
 }

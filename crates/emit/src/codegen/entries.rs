@@ -12,7 +12,7 @@ use super::scout::{self, Scout};
 use super::slice::Slice;
 use super::text::{self, Text, identifier};
 use super::unit::Unit;
-use super::{call, describe_role, tail};
+use super::{describe_role, key, tail};
 use crate::error::Error;
 use crate::sync::Bodies;
 
@@ -79,7 +79,7 @@ pub fn write(
         first.slotted &= rest.is_none();
     }
     let sites = scouts.iter().flatten().flat_map(|s| &s.objects);
-    let words = sites.map(|o| call::key_words(&unit.program.objects[o.0]));
+    let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
     if let Some(words) = words.max() {
         out.lines(&gate::slot(words, rests.iter().flatten()));
     }

@@ -119,20 +119,21 @@ pub fn functions(unit: &Unit) -> String {
         .map(|(id, object)| Made::object(object.kind.c, id, &unit.operands(id)))
         .collect();
     let (create, undo) = creation(&all);
-    let (error, unused, unused_end) = match all.is_empty() {
-        true => ("", "\t(void)self;\n\t(void)config;\n", "\t(void)self;\n"),
-        false => ("\tint error;\n\n", "", ""),
+    let error = if all.is_empty() {
+        ""
+    } else {
+        "\tint error;\n\n"
     };
     format!(
         "{common}{nested}
 static int create(struct mr_instance *self, const struct mr_config *config)
 {{
-{error}{synchronised}{random}{begin}{create}{unused}{timers}{fill}	return 0;
+{error}{synchronised}{random}{begin}{create}{timers}{fill}	return 0;
 {undo}}}
 
 static void destroy(struct mr_instance *self)
 {{
-{clear}{destroy}{unused_end}}}
+{clear}{destroy}}}
 ",
         common = common_functions(unit),
         nested = nested::lifetime(unit),

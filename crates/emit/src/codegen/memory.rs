@@ -11,14 +11,16 @@ use millrace_check::facts::{Access, StepId};
 use millrace_object::insn::{AtomicOp, Insn, Operand, Reg, Size};
 
 use super::body::Body;
+use super::c::{Code, Statement};
 use super::context;
 use super::forms::Forms;
 use super::operand::memory_type;
 use super::text::unsigned;
+use crate::c;
 use crate::error::Error;
 
 /// `dst = *(size *)(base + offset)`.
-pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<String>, Error> {
+pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<Statement>, Error> {
     let step = body.slice.step(id);
     let Insn::Load {
         size,
@@ -39,7 +41,7 @@ pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<Str
         if size != Size::B8 {
             return Err(body.slice.contradiction(step, "a pointer loaded in part"));
         }
-        return Ok(body.assign(id, dst, form, &format!("*(mr_pointer *){address}")));
+        return Ok(body.assign(id, dst, form, &c!("*(mr_pointer *){}", address)));
     }
     // A value that carries a proof is read once: were it read again after the check, somebody else
     // could have changed it. `volatile` is what forbids the compiler the second read.
@@ -48,9 +50,11 @@ pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<Str
         id,
         dst,
         form,
-        &format!(
-            "*(const {volatile}{} *){address}",
-            memory_type(size, signed)
+        &c!(
+            "*(const {}{} *){}",
+            volatile,
+            memory_type(size, signed),
+            address
         ),
     ))
 }
@@ -61,12 +65,12 @@ pub fn stored(
     id: StepId,
     size: Size,
     src: Operand,
-) -> Result<(String, &'static str), Error> {
+) -> Result<(Code, &'static str), Error> {
     match src {
         Operand::Reg(src) if body.stores_pointer(id, src) => {
             if size != Size::B8 {
                 return Ok((
-                    format!("(u{}){}", size.bytes() * 8, body.scalar(id, src)?),
+                    c!("(u{}){}", size.bytes() * 8, body.scalar(id, src)?),
                     memory_type(size, false),
                 ));
             }
@@ -77,19 +81,22 @@ pub fn stored(
             let narrowed = if size == Size::B8 {
                 value
             } else {
-                format!("(u{}){value}", size.bytes() * 8)
+                c!("(u{}){}", size.bytes() * 8, value)
             };
             Ok((narrowed, memory_type(size, false)))
         }
         Operand::Imm(value) => {
             let mask = u64::MAX >> (64 - 8 * size.bytes());
-            Ok((unsigned(value as u64 & mask), memory_type(size, false)))
+            Ok((
+                unsigned(value as u64 & mask).into(),
+                memory_type(size, false),
+            ))
         }
     }
 }
 
 /// `*(size *)(base + offset) = src`.
-pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
     let Insn::Store {
         size,
         base,
@@ -102,13 +109,13 @@ pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error>
             .contradiction(body.slice.step(id), "a store that is none"));
     };
     let (value, kind) = stored(body, id, size, src)?;
-    let place = format!("*({kind} *){}", body.address(id, base, offset)?);
+    let place = c!("*({} *){}", kind, body.address(id, base, offset)?);
     let instead = body.hooks.store(id, &place, &value);
-    Ok(instead.unwrap_or_else(|| vec![format!("{place} = {value};")]))
+    Ok(instead.unwrap_or_else(|| vec![c!("{} = {};", place, value).into()]))
 }
 
 /// `*(size *)(base + offset) op= src`, and the old value where it is fetched.
-pub fn atomic(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+pub fn atomic(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
     let Insn::Atomic {
         op,
         fetch,
@@ -123,20 +130,20 @@ pub fn atomic(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error
             .contradiction(body.slice.step(id), "an atomic that is none"));
     };
     let address = body.address(id, base, offset)?;
-    let place = format!("*({} *){address}", memory_type(size, false));
-    let value = |reg: Reg| -> Result<String, Error> {
+    let place = c!("*({} *){}", memory_type(size, false), address);
+    let value = |reg: Reg| -> Result<Code, Error> {
         let value = body.scalar(id, reg)?;
         Ok(if size == Size::B8 {
             value
         } else {
-            format!("(u32){value}")
+            c!("(u32){}", value)
         })
     };
     let operator = match op {
-        AtomicOp::Add => Some('+'),
-        AtomicOp::Or => Some('|'),
-        AtomicOp::And => Some('&'),
-        AtomicOp::Xor => Some('^'),
+        AtomicOp::Add => Some("+"),
+        AtomicOp::Or => Some("|"),
+        AtomicOp::And => Some("&"),
+        AtomicOp::Xor => Some("^"),
         AtomicOp::Exchange | AtomicOp::CompareExchange => None,
     };
     let source = value(src)?;
@@ -146,17 +153,18 @@ pub fn atomic(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error
         src
     };
     let update = match operator {
-        Some(operator) if !fetch => return Ok(vec![format!("{place} {operator}= {source};")]),
-        Some(operator) => format!("{place} = old {operator} {source};"),
-        None if op == AtomicOp::Exchange => format!("{place} = {source};"),
-        None => format!("if (old == {}) {place} = {source};", value(Reg(0))?),
+        Some(operator) if !fetch => {
+            return Ok(vec![c!("{} {}= {};", place, operator, source).into()]);
+        }
+        Some(operator) => c!("{} = old {} {};", place, operator, source),
+        None if op == AtomicOp::Exchange => c!("{} = {};", place, source),
+        None => c!("if (old == {}) {} = {};", value(Reg(0))?, place, source),
     };
-    let old = format!("const u{} old = {place};", size.bytes() * 8);
-    let result = body.assign(id, fetched, Forms::SCALAR, "old");
+    let result = body.assigned(id, fetched, Forms::SCALAR, &"old".into());
     if result.is_empty() && op != AtomicOp::CompareExchange && operator.is_none() {
-        return Ok(vec![update]);
+        return Ok(vec![update.into()]);
     }
-    Ok(vec![
-        format!("{{ {old} {update} {} }}", result.join(" ")).replace("  ", " "),
-    ])
+    let mut all = vec![c!("const u{} old = {};", size.bytes() * 8, place), update];
+    all.extend(result);
+    Ok(vec![c!("{{ {} }}", Code::join(&all, " ")).into()])
 }

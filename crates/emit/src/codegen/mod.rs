@@ -9,6 +9,7 @@
 mod arithmetic;
 mod body;
 mod branch;
+mod c;
 mod call;
 mod claims;
 mod context;
@@ -16,6 +17,7 @@ mod demand;
 mod entries;
 mod forms;
 mod gate;
+mod key;
 mod lifetime;
 mod memory;
 mod module;
@@ -44,6 +46,7 @@ use millrace_object::insn::Insn;
 use millrace_object::{Program, program};
 
 pub use body::Body;
+pub use c::{Code, Local, Part, Statement};
 pub use gate::Gate;
 pub use module::{Burst, Entry, takes_packets};
 pub use objects::offers;

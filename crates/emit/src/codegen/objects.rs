@@ -170,7 +170,7 @@ pub fn control(unit: &Unit) -> String {
         } else if constant {
             let _ = write!(
                 out,
-                "\nstatic int o{tag}_get(struct mr_instance *self, const u8 *key, u8 *value, u64 now)\n{{\n\t(void)self;\n\t(void)key;\n\t(void)now;\n\tmemcpy(value, constant{tag}, {});\n\treturn 0;\n}}\n",
+                "\nstatic int o{tag}_get(struct mr_instance *self, const u8 *key, u8 *value, u64 now)\n{{\n\tmemcpy(value, constant{tag}, {});\n\treturn 0;\n}}\n",
                 object.value_bytes,
             );
             let _ = write!(table, "\n\t\t.get = o{tag}_get,");

@@ -14,13 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, Operand, Reg};
 
-use super::body::Body;
-use super::call;
+use super::c::{Local, Statement};
 use super::demand::{Cut, Demand};
 use super::forms::Forms;
+use super::key;
 use super::scout::Scout;
 use super::slice::{Role, Slice};
 use super::stack::{Stack, StackObject, materialised, touched};
+use crate::c;
 
 /// The part of a program from its first keyed operations on.
 pub struct Resume<'a> {
@@ -60,7 +61,7 @@ impl Entrance {
             let place = format!("slot->stack + {at}");
             at += bytes;
             Move {
-                name: object.name(),
+                local: Local::Stack(*object),
                 place,
                 bytes: Some(bytes),
             }
@@ -71,7 +72,7 @@ impl Entrance {
             (Forms::POINTER, "pointer", &self.pointers),
         ] {
             let register = |(i, (frame, reg)): (usize, &(FrameId, Reg))| Move {
-                name: Body::local(*frame, *reg, form),
+                local: Local::register(*frame, *reg, form),
                 place: format!("slot->{array}[{i}]"),
                 bytes: None,
             };
@@ -83,7 +84,7 @@ impl Entrance {
 
 /// A local of the functions and where the slot keeps it.
 pub struct Move {
-    name: String,
+    local: Local,
     place: String,
     /// of an array; none for what is assigned
     bytes: Option<i32>,
@@ -91,19 +92,18 @@ pub struct Move {
 
 impl Move {
     /// The statement with which the scout keeps it.
-    pub fn keep(&self) -> String {
-        Self::statement(&self.place, &self.name, self.bytes)
+    pub fn keep(&self) -> Statement {
+        match self.bytes {
+            Some(bytes) => c!("memcpy({}, {}, {});", self.place, self.local, bytes).into(),
+            None => c!("{} = {};", self.place, self.local).into(),
+        }
     }
 
     /// The statement with which the rest has it again.
-    pub fn bring(&self) -> String {
-        Self::statement(&self.name, &self.place, self.bytes)
-    }
-
-    fn statement(to: &str, from: &str, bytes: Option<i32>) -> String {
-        match bytes {
-            Some(bytes) => format!("memcpy({to}, {from}, {bytes});"),
-            None => format!("{to} = {from};"),
+    pub fn bring(&self) -> Statement {
+        match self.bytes {
+            Some(bytes) => c!("memcpy({}, {}, {});", self.local, self.place, bytes).into(),
+            None => c!("{} = {};", self.local, self.place).into(),
         }
     }
 }
@@ -143,11 +143,7 @@ impl<'a> Resume<'a> {
         let kept = kept(&scout.slice, &slice, stack);
         let entrances = scout.sites.iter().map(|(id, site)| {
             let only = cut.kept_keys.contains(id);
-            let key = if only {
-                call::whole_key(&slice, *id)
-            } else {
-                None
-            };
+            let key = if only { key::whole(&slice, *id) } else { None };
             let mut entrance = Entrance {
                 site: *site,
                 only,

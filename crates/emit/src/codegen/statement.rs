@@ -4,18 +4,20 @@ use millrace_check::facts::StepId;
 use millrace_object::insn::{Imm64, Insn};
 
 use super::body::Body;
+use super::c::Statement;
 use super::forms::{Forms, is_address, natural};
 use super::{arithmetic, call, memory};
+use crate::c;
 use crate::error::Error;
 
 /// The statements of an instruction that goes on to the next step; none if nobody reads its result.
-pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
     let mut out = body.hooks.before(body, id, insn)?;
     out.extend(itself(body, id, insn)?);
     Ok(out)
 }
 
-fn itself(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+fn itself(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
     match *insn {
         Insn::Store { .. } => return memory::store(body, id, insn),
         Insn::Atomic { .. } => return memory::atomic(body, id, insn),
@@ -40,20 +42,26 @@ fn itself(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
     let expression = match *insn {
         Insn::LoadImm { value, .. } => {
             return match value {
-                Imm64::Number(number) => {
-                    Ok(body.assign(id, dst, Forms::SCALAR, &super::text::unsigned(number)))
-                }
-                Imm64::ObjectValue { object, offset } => {
-                    Ok(body.assign(id, dst, Forms::POINTER, &body.unit.value(object, offset)))
-                }
+                Imm64::Number(number) => Ok(body.assign(
+                    id,
+                    dst,
+                    Forms::SCALAR,
+                    &super::text::unsigned(number).into(),
+                )),
+                Imm64::ObjectValue { object, offset } => Ok(body.assign(
+                    id,
+                    dst,
+                    Forms::POINTER,
+                    &body.unit.value(object, offset).into(),
+                )),
                 Imm64::Object(object) => {
-                    let address = format!("(u8 *)&{}", body.unit.instance(object));
+                    let address = c!("(u8 *)&{}", body.unit.instance(object));
                     Ok(body.assign(id, dst, Forms::POINTER, &address))
                 }
                 // Nothing is read or called through it: what calls it back is laid out in its place, and what
                 // fires timers knows functions by this number.
                 Imm64::Function(function) => {
-                    let address = format!("(u8 *)(uintptr_t){}", function.0 + 1);
+                    let address = c!("(u8 *)(uintptr_t){}", function.0 + 1);
                     Ok(body.assign(id, dst, Forms::POINTER, &address))
                 }
             };

@@ -12,8 +12,10 @@ use millrace_check::facts::{Kind, Op, StepId};
 use millrace_object::insn::{Insn, Operand};
 
 use super::body::Body;
+use super::c::Statement;
 use super::memory;
 use super::statement;
+use crate::c;
 use crate::error::Error;
 
 /// A rewritten run.
@@ -21,7 +23,7 @@ pub struct Run {
     /// how many steps of the layout it replaces
     pub length: usize,
     /// statements with the step each belongs to
-    pub statements: Vec<(StepId, Vec<String>)>,
+    pub statements: Vec<(StepId, Vec<Statement>)>,
 }
 
 /// A store at a constant place of the stack.
@@ -140,8 +142,8 @@ fn rewrite(
             } else {
                 format!("const u{}", size.bytes() * 8)
             };
-            statements.push((id, vec![format!("{holder} v{} = {value};", id.0)]));
-            format!("v{}", id.0)
+            statements.push((id, vec![c!("{} v{} = {};", holder, id.0, value).into()]));
+            c!("v{}", id.0)
         } else {
             value
         };
@@ -156,7 +158,10 @@ fn rewrite(
             continue;
         };
         let address = body.address(store.id, base, offset)?;
-        statements.push((store.id, vec![format!("*({kind} *){address} = {value};")]));
+        statements.push((
+            store.id,
+            vec![c!("*({} *){} = {};", kind, address, value).into()],
+        ));
     }
     Ok(Run {
         length: steps.len(),

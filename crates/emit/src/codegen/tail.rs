@@ -7,7 +7,9 @@ use std::fmt::Write;
 
 use millrace_object::helper::{Helper, TAIL_AWAY, TAIL_CALL};
 
+use super::c::{Code, Statement};
 use super::module::{Entry, takes_packets};
+use crate::c;
 
 /// Whether a program makes tail calls.
 pub fn among(helpers: &[&Helper]) -> bool {
@@ -43,29 +45,27 @@ pub const DECLARATION: &str =
     "\nstatic void tail(struct mr_instance *self, struct mr_packet *pkt, u64 next);\n";
 
 /// In a program: `lookup` gives the next one's number or 0.
-pub fn statements(lookup: &str) -> Vec<String> {
-    vec![
-        format!("const u64 next = {lookup};"),
-        String::new(),
-        "if (next && self->tail_calls < MR_TAIL_CALLS) {".into(),
-        "\tself->tail_calls++;".into(),
-        "\ttail(self, pkt, next);".into(),
-        "\treturn;".into(),
-        "}".into(),
-    ]
+pub fn statements(lookup: &Code) -> Vec<Statement> {
+    called(lookup, &["return;"])
 }
 
 /// In a function: `lookup` gives the next program's number or 0; `gone` becomes what `tail_away` says.
-pub fn statements_away(lookup: &str) -> Vec<String> {
+pub fn statements_away(lookup: &Code) -> Vec<Statement> {
+    let mut out = called(lookup, &["gone = 1ull << 32 | (u32)self->verdict;"]);
+    out.insert(1, "u64 gone = 0;".into());
+    out
+}
+
+fn called(lookup: &Code, then: &[&str]) -> Vec<Statement> {
+    let call = ["self->tail_calls++;", "tail(self, pkt, next);"];
+    let call = call.iter().chain(then).map(|s| Statement::from(*s));
     vec![
-        format!("const u64 next = {lookup};"),
-        "u64 gone = 0;".into(),
-        String::new(),
-        "if (next && self->tail_calls < MR_TAIL_CALLS) {".into(),
-        "\tself->tail_calls++;".into(),
-        "\ttail(self, pkt, next);".into(),
-        "\tgone = 1ull << 32 | (u32)self->verdict;".into(),
-        "}".into(),
+        c!("const u64 next = {};", lookup).into(),
+        "".into(),
+        Statement::Block(
+            "if (next && self->tail_calls < MR_TAIL_CALLS)".into(),
+            call.collect(),
+        ),
     ]
 }
 

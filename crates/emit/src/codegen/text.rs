@@ -35,12 +35,12 @@ impl Text {
         self.push("");
     }
 
-    /// Adds a statement, indented, with a comment behind it.
-    pub fn statement(&mut self, depth: usize, statement: &str, comment: &str) {
+    /// Adds a line, indented, with a comment behind it.
+    pub fn line(&mut self, depth: usize, text: &str, comment: &str) {
         let mut line = "\t".repeat(depth);
-        line.push_str(statement);
+        line.push_str(text);
         if !comment.is_empty() {
-            let width = depth * 8 + statement.chars().count();
+            let width = depth * 8 + text.chars().count();
             let _ = write!(
                 line,
                 "{:pad$} /* {} */",

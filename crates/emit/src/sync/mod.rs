@@ -15,7 +15,7 @@ use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 use millrace_place::Placement;
 
-use crate::codegen::{Body, Burst, Slice, Unit};
+use crate::codegen::{Body, Burst, Code, Slice, Statement, Unit};
 use crate::error::Error;
 
 /// All treatments. The first that a placement asks for is taken; `alone` takes any.
@@ -191,12 +191,12 @@ pub trait Hooks {
     ///
     /// # Errors
     /// Those of the expressions that `body` gives.
-    fn before(&self, _body: &Body, _step: StepId, _insn: &Insn) -> Result<Vec<String>, Error> {
+    fn before(&self, _body: &Body, _step: StepId, _insn: &Insn) -> Result<Vec<Statement>, Error> {
         Ok(Vec::new())
     }
 
     /// Statements in place of a store of `value` to `place`, both C expressions.
-    fn store(&self, _step: StepId, _place: &str, _value: &str) -> Option<Vec<String>> {
+    fn store(&self, _step: StepId, _place: &Code, _value: &Code) -> Option<Vec<Statement>> {
         None
     }
 

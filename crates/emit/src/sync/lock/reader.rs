@@ -7,7 +7,8 @@ use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 
 use super::effects::{Effect, effect};
-use crate::codegen::{Body, Slice};
+use crate::c;
+use crate::codegen::{Body, Code, Slice, Statement};
 use crate::error::Error;
 use crate::sync::{Attempt, Hooks};
 
@@ -29,9 +30,9 @@ impl Points {
         Points(steps.filter(touches).collect())
     }
 
-    fn at(&self, step: StepId) -> Vec<String> {
+    fn at(&self, step: StepId) -> Vec<Statement> {
         let here = self.0.contains(&step);
-        here.then(|| "MR_POINT();".to_owned()).into_iter().collect()
+        here.then(|| "MR_POINT();".into()).into_iter().collect()
     }
 }
 
@@ -39,7 +40,7 @@ impl Points {
 pub struct Writer(pub Points);
 
 impl Hooks for Writer {
-    fn before(&self, _: &Body, step: StepId, _: &Insn) -> Result<Vec<String>, Error> {
+    fn before(&self, _: &Body, step: StepId, _: &Insn) -> Result<Vec<Statement>, Error> {
         Ok(self.0.at(step))
     }
 }
@@ -131,7 +132,7 @@ impl Hooks for Reader {
     }
 
     /// A store that may have to be undone keeps what it overwrites.
-    fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<String>, Error> {
+    fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
         let mut out = self.points.at(step);
         if let Insn::Store {
             size, base, offset, ..
@@ -142,17 +143,23 @@ impl Hooks for Reader {
             && self.keeps.contains(&step)
         {
             let (address, bytes) = (body.address(step, base, offset)?, size.bytes());
-            out.push(format!(
-                "if (undo_keep(&self->undo, {address}, {bytes})) {RESTART}"
-            ));
+            out.push(
+                c!(
+                    "if (undo_keep(&self->undo, {}, {})) {}",
+                    address,
+                    bytes,
+                    RESTART
+                )
+                .into(),
+            );
         }
         Ok(out)
     }
 
     /// To store what is there changes nothing.
-    fn store(&self, step: StepId, place: &str, value: &str) -> Option<Vec<String>> {
+    fn store(&self, step: StepId, place: &Code, value: &Code) -> Option<Vec<Statement>> {
         let compares = self.compares.contains(&step);
-        compares.then(|| vec![format!("if ({place} != {value}) {RESTART}")])
+        compares.then(|| vec![c!("if ({} != {}) {}", place, value, RESTART).into()])
     }
 
     fn callee(&self, step: StepId) -> Option<&'static str> {
