@@ -123,6 +123,8 @@ fn what_a_guest_may_not_do_is_refused() {
         ("wx", libc::EACCES),
         ("foreign", libc::EINVAL),
         ("write-host", libc::EFAULT),
+        ("wake", 0),
+        ("wake-host", libc::EFAULT),
         ("io_uring", libc::EPERM),
         ("pkey", libc::EPERM),
         ("vm-write", libc::EPERM),

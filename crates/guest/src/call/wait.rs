@@ -7,11 +7,7 @@ use crate::memory::Errno;
 
 /// The calls.
 pub const CALLS: &[Entry] = &[
-    entry(
-        libc::SYS_futex,
-        "futex",
-        How::Kernel(&[Arg::Out, Arg::Any, Arg::Any, Arg::Any, Arg::Out, Arg::Any]),
-    ),
+    entry(libc::SYS_futex, "futex", How::Here(futex)),
     entry(libc::SYS_poll, "poll", How::Here(poll)),
     entry(libc::SYS_ppoll, "ppoll", How::Here(poll)),
     entry(libc::SYS_select, "select", How::Here(select)),
@@ -24,6 +20,23 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_epoll_wait, "epoll_wait", How::Here(epoll_wait)),
     entry(libc::SYS_epoll_pwait, "epoll_pwait", How::Here(epoll_wait)),
 ];
+
+/// A second word has only commands that move waiters or write there: for all others its register holds what was there
+/// before, and a wake that is refused for that would be lost.
+fn futex(call: &mut Call<'_>) -> Result<i64, Errno> {
+    const SECOND: [i32; 5] = [
+        libc::FUTEX_REQUEUE,
+        libc::FUTEX_CMP_REQUEUE,
+        libc::FUTEX_WAKE_OP,
+        libc::FUTEX_WAIT_REQUEUE_PI,
+        libc::FUTEX_CMP_REQUEUE_PI,
+    ];
+    let second = match SECOND.contains(&(call.int(1) & libc::FUTEX_CMD_MASK)) {
+        true => Arg::Out,
+        false => Arg::Any,
+    };
+    call.kernel(&[Arg::Out, Arg::Any, Arg::Any, Arg::Any, second, Arg::Any])
+}
 
 /// The most descriptors in one call.
 const MOST: usize = 1024;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -258,6 +259,9 @@ static void ask(void)
     printf("foreign %d\n",
            mmap((void *)0x7000000000, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ? errno : 0);
     printf("write-host %d\n", read(open("/dev/zero", O_RDONLY), host(), 8) < 0 ? errno : 0);
+    /* A wake has no second word, whatever the register of one holds; a command with one has to name the guest's. */
+    printf("wake %d\n", syscall(SYS_futex, own, FUTEX_WAKE_PRIVATE, 1, NULL, host(), 0) < 0 ? errno : 0);
+    printf("wake-host %d\n", syscall(SYS_futex, own, FUTEX_WAKE_OP_PRIVATE, 1, 1, host(), 0) < 0 ? errno : 0);
     printf("io_uring %d\n", syscall(SYS_io_uring_setup, 8, NULL) < 0 ? errno : 0);
     printf("pkey %d\n", syscall(SYS_pkey_mprotect, NULL, 0, 0, 0) < 0 ? errno : 0);
     printf("vm-write %d\n", remote(SYS_process_vm_writev, getpid()));
