@@ -68,7 +68,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
     }
 }
 
-MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pkt)
+MR_INLINE struct slot prefetch(struct mr_instance *self, const struct mr_packet *pkt)
 {
     u64 key[5], token;
 
@@ -92,4 +92,4 @@ MR_INLINE void age(struct mr_instance *self, struct mr_packet *const *packet, u3
         hash_age(&self->flows, &shape, packet[n - 1]->time);
 }
 
-REFERENCE(cold, scout, touch, run, age)
+REFERENCE(cold, prefetch, touch, run, age)

@@ -79,7 +79,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
     }
 }
 
-MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pkt)
+MR_INLINE struct slot prefetch(struct mr_instance *self, const struct mr_packet *pkt)
 {
     u64 key[2], token;
 
@@ -97,4 +97,4 @@ MR_INLINE u64 touch(struct mr_instance *self, u64 token)
 
 MR_INLINE int cold(const struct mr_instance *self) { return hash_cold(&self->flows, &shape); }
 
-REFERENCE(cold, scout, touch, run, ageless)
+REFERENCE(cold, prefetch, touch, run, ageless)

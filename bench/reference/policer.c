@@ -109,7 +109,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
     forward(pkt, LAN);
 }
 
-MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pkt)
+MR_INLINE struct slot prefetch(struct mr_instance *self, const struct mr_packet *pkt)
 {
     u64 key[2], token;
 
@@ -133,4 +133,4 @@ MR_INLINE void age(struct mr_instance *self, struct mr_packet *const *packet, u3
         hash_age(&self->buckets, &shape, packet[n - 1]->time);
 }
 
-REFERENCE(cold, scout, touch, run, age)
+REFERENCE(cold, prefetch, touch, run, age)

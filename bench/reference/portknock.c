@@ -62,7 +62,7 @@ MR_INLINE void run(struct mr_instance *self, struct mr_packet *pkt, const struct
         drop(pkt, 0);
 }
 
-MR_INLINE struct slot scout(struct mr_instance *self, const struct mr_packet *pkt)
+MR_INLINE struct slot prefetch(struct mr_instance *self, const struct mr_packet *pkt)
 {
     if (!tcp(pkt))
         return (struct slot){0};
@@ -80,4 +80,4 @@ MR_INLINE u64 touch(struct mr_instance *self, u64 token)
 
 MR_INLINE int cold(const struct mr_instance *self) { return hash_cold(&self->sources, &shape); }
 
-REFERENCE(cold, scout, touch, run, ageless)
+REFERENCE(cold, prefetch, touch, run, ageless)

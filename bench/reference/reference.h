@@ -52,7 +52,7 @@ MR_INLINE void fetch_ahead(struct mr_packet *const *packet, u32 i, u32 n)
 }
 
 /* First pass: the key and its hash, touch the bucket. Second: touch the entry. Third: the function. */
-#define REFERENCE(cold, scout, touch, run, age)                                                          \
+#define REFERENCE(cold, prefetch, touch, run, age)                                                          \
     static void burst(struct mr_instance *self, struct mr_packet *const *packet, u32 n)             \
     {                                                                                              \
         struct slot slot[BURST_MAX];                                                               \
@@ -67,7 +67,7 @@ MR_INLINE void fetch_ahead(struct mr_packet *const *packet, u32 i, u32 n)
         }                                                                                          \
         for (u32 i = 0; i < n; i++) {                                                              \
             fetch_ahead(packet, i, n);                                                             \
-            slot[i] = scout(self, packet[i]);                                                      \
+            slot[i] = prefetch(self, packet[i]);                                                      \
         }                                                                                          \
         for (u32 i = 0; i < n; i++)                                                                \
             if (slot[i].valid)                                                                     \

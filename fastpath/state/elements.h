@@ -45,7 +45,7 @@ MR_INLINE u8 *elements_at(const struct elements *e, const struct shape *s, u64 i
     return index < s->capacity ? e->data + index * elements_stride(s) : NULL;
 }
 
-/* How far behind the byte `least` of an element an address lies (of a claim that is looked at, emit/c/alone.h): less than
+/* How far behind the byte `least` of an element an address lies (of a claim that is looked at, emit/c/codegen.h): less than
  * a stride, or, outside of all elements, more than any. */
 MR_INLINE u64 elements_behind(const struct elements *e, const struct shape *s, const u8 *p, s64 least)
 {

@@ -1,13 +1,13 @@
-/* What the C of treatment `alone` is written with, beyond fastpath/: arithmetic as RFC 9669 defines
- * it where C does not, and the slot that a scout leaves for the program.
+/* What emitted C is written with, beyond fastpath/: arithmetic as RFC 9669 defines
+ * it where C does not, and the slot that a prefetch pass leaves for the program.
  *
  * Conventions of the emitted functions: r3_1 is register 3 of call frame 1 as a number, p3_1 the same
  * register as a pointer; s1_24 is the stack object that begins 24 bytes below frame 1's r10. A frame
  * is one call path; frame 0 is the entry's. Loads through `volatile` are of values that a check has
  * been made on: read once, nobody can change them between the check and the use.
  */
-#ifndef MR_ALONE_H
-#define MR_ALONE_H
+#ifndef MR_CODEGEN_H
+#define MR_CODEGEN_H
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -286,7 +286,7 @@ mod tests {
         let cache = Cache::at(&folder.path().join("cache")).unwrap();
         let headers = cache.headers().unwrap();
         assert!(headers.join("fastpath/abi.h").is_file());
-        assert!(headers.join("fastpath/alone.h").is_file());
+        assert!(headers.join("fastpath/codegen.h").is_file());
         assert!(headers.join("include/millrace/nf.h").is_file());
         assert_eq!(cache.headers().unwrap(), headers);
         assert_eq!(

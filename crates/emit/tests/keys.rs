@@ -91,7 +91,7 @@ fn every_byte_of_a_key_counts() {
     let bench = Bench::new();
     let text = millrace_emit::alone::emit(&program, &support::facts(&program), "module.c").unwrap();
     for sanitize in [false, true] {
-        // Every table counts as larger than the cache: scouts run.
+        // Every table counts as larger than the cache: prefetch passes run.
         let module = bench.compile(
             &format!("#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n{text}"),
             sanitize,

@@ -41,7 +41,10 @@ fn run(name: &str, packets: &[Packet]) -> (Vec<Outcome>, Vec<u64>) {
     let bench = Bench::new();
     let program = nf::load(&bench, name);
     let text = millrace_emit::alone::emit(&program, &facts(&program), "module.c").unwrap();
-    assert!(text.contains("static void burst0("), "{name} has a scout");
+    assert!(
+        text.contains("static void burst0("),
+        "{name} has a prefetch pass"
+    );
     let mut agreed = None;
     for sanitize in [false, true] {
         for (prefix, plain, burst) in [

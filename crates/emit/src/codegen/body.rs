@@ -26,7 +26,7 @@ pub enum Purpose {
     /// to run: sets the packet's fate
     Program,
     /// to find and prefetch what the program will look up: fills a slot
-    Scout,
+    Prefetch,
 }
 
 /// Everything the statements of one function are made from.
@@ -87,7 +87,7 @@ impl<'a> Body<'a> {
         self
     }
 
-    /// One of the two parts of a program that is taken up again where its scout ends: the scout if `slice`
+    /// One of the two parts of a program that is taken up again where its prefetch pass ends: the prefetch pass if `slice`
     /// is one, or else the rest. Both have the stack of the whole.
     pub fn part(
         slice: &'a Slice<'a>,
@@ -188,11 +188,11 @@ impl<'a> Body<'a> {
 
     /// Where control comes in, unless at the beginning.
     fn entrances(&self) -> impl Iterator<Item = (&StepId, &Entrance)> {
-        let rest = self.resume.filter(|_| self.purpose != Purpose::Scout);
+        let rest = self.resume.filter(|_| self.purpose != Purpose::Prefetch);
         rest.into_iter().flat_map(|r| &r.entrances)
     }
 
-    /// Brings along what the scout kept and goes where it ended.
+    /// Brings along what the prefetch pass kept and goes where it ended.
     fn entry(&self) -> Vec<Statement> {
         let count = self.entrances().count();
         let (mut out, mut cases) = (Vec::new(), Vec::new());
@@ -233,7 +233,7 @@ impl<'a> Body<'a> {
     /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are
     /// still apart the verdict is mostly a constant, and its meaning folds.
     fn ends(&self, id: StepId) -> bool {
-        self.purpose != Purpose::Scout
+        self.purpose != Purpose::Prefetch
             && self.slice.verdict
             && self.slice.role(id) == Role::Run
             && self.slice.step(id).op == Op::Exit
@@ -296,7 +296,7 @@ impl<'a> Body<'a> {
     /// What is looked at before a step, where somebody asked. `follows`: what it always comes after.
     fn claimed(&self, id: StepId, follows: Option<StepId>) -> Vec<Statement> {
         match self.slice.role(id) {
-            Role::Run if self.purpose != Purpose::Scout => self.claims(id, follows),
+            Role::Run if self.purpose != Purpose::Prefetch => self.claims(id, follows),
             _ => Vec::new(),
         }
     }
@@ -325,9 +325,9 @@ impl<'a> Body<'a> {
         let step = self.slice.step(id);
         match self.slice.role(id) {
             Role::Absent => return Ok(Vec::new()),
-            Role::Stop if self.purpose == Purpose::Scout => return Ok(vec!["return;".into()]),
+            Role::Stop if self.purpose == Purpose::Prefetch => return Ok(vec!["return;".into()]),
             Role::Stop => return Ok(vec![self.leaving(id)?.into()]),
-            Role::Site(site) => return super::call::scout_site(self, id, site),
+            Role::Site(site) => return super::call::prefetch_site(self, id, site),
             Role::Run => {}
         }
         match step.op {
@@ -353,7 +353,7 @@ impl<'a> Body<'a> {
                 }
                 Ok(out)
             }
-            Op::Exit if self.purpose == Purpose::Scout || !self.slice.verdict => {
+            Op::Exit if self.purpose == Purpose::Prefetch || !self.slice.verdict => {
                 Ok(vec!["return;".into()])
             }
             Op::Exit => Ok(vec![self.exit(id)?.into()]),

@@ -2,8 +2,8 @@
 //!
 //! Keys and values are copied into fresh temporaries: nothing else can point to them, so they stay
 //! in registers whatever the callee does. A key goes in whole zero-padded words together with its
-//! token. Where a program goes on from its scout, both are the scout's; where it runs anew with the scout's
-//! token at hand, that is used if the scout's key was this one.
+//! token. Where a program goes on from its prefetch pass, both are the prefetch pass's; where it runs anew with the prefetch pass's
+//! token at hand, that is used if the prefetch pass's key was this one.
 
 use millrace_check::facts::{Access, ArgFact, Kind, Op, StepId};
 use millrace_object::Insn;
@@ -73,8 +73,8 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<Statement>, Erro
     Ok(block(call.before, result))
 }
 
-/// Where a scout ends: the token of the key, kept in the slot, and the first prefetch.
-pub fn scout_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement>, Error> {
+/// Where a prefetch pass ends: the token of the key, kept in the slot, and the first prefetch.
+pub fn prefetch_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement>, Error> {
     let (object, declaration) = object(body, id)?;
     let step = body.slice.step(id);
     let key =

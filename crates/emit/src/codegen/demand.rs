@@ -50,10 +50,10 @@ impl Live {
     }
 }
 
-/// What is different where a program is cut into a scout and the rest.
+/// What is different where a program is cut into a prefetch pass and the rest.
 #[derive(Default)]
 pub struct Cut {
-    /// needed of a scout where it ends, besides what the token is computed from, by level of calls
+    /// needed of a prefetch pass where it ends, besides what the token is computed from, by level of calls
     pub ends: BTreeMap<StepId, Vec<Live>>,
     /// keyed operations of the rest whose key was kept as a whole, so that its address is not needed
     pub kept_keys: BTreeSet<StepId>,

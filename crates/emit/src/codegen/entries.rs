@@ -1,4 +1,4 @@
-//! The C functions of each entry: its bodies, its scout, and the rest of the program behind that.
+//! The C functions of each entry: its bodies, its prefetch pass, and the rest of the program behind that.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use millrace_object::program;
 use super::body::{Body, Purpose};
 use super::gate::{self, Prefetch};
 use super::module::{Entry, takes_packets};
+use super::prefetch::{self, PrefetchPass};
 use super::resume::Resume;
-use super::scout::{self, Scout};
 use super::slice::Slice;
 use super::text::{self, Text, identifier};
 use super::unit::Unit;
@@ -55,30 +55,30 @@ pub fn write(
             }
         })
         .collect();
-    let scouts: Vec<Option<Scout>> = (unit.program.entries.iter().zip(&parts))
+    let passes: Vec<Option<PrefetchPass>> = (unit.program.entries.iter().zip(&parts))
         .map(|(entry, parts)| {
             let ahead = takes_packets(entry.role) && parts.bodies.hot;
-            ahead.then(|| scout::scout(&parts.first)).flatten()
+            ahead.then(|| prefetch::pass(&parts.first)).flatten()
         })
         .collect();
     let none = BTreeMap::new();
-    let mut firsts: Vec<Body> = (parts.iter().zip(&scouts))
-        .map(|(parts, scout)| {
-            let sites = scout.as_ref().map_or(&none, |s| &s.sites);
+    let mut firsts: Vec<Body> = (parts.iter().zip(&passes))
+        .map(|(parts, pass)| {
+            let sites = pass.as_ref().map_or(&none, |s| &s.sites);
             let body = Body::new(&parts.first, unit, Purpose::Program, sites)?;
             Ok(body.hooked(parts.bodies.first))
         })
         .collect::<Result<_, Error>>()?;
-    let rests: Vec<Option<Resume>> = (parts.iter().zip(&scouts).zip(&firsts))
-        .map(|((parts, scout), first)| {
-            let scout = scout.as_ref().filter(|_| specialised(&parts.first))?;
-            Resume::of(&parts.first, scout, &first.stack, &first.demand)
+    let rests: Vec<Option<Resume>> = (parts.iter().zip(&passes).zip(&firsts))
+        .map(|((parts, pass), first)| {
+            let pass = pass.as_ref().filter(|_| specialised(&parts.first))?;
+            Resume::of(&parts.first, pass, &first.stack, &first.demand)
         })
         .collect();
     for (first, rest) in firsts.iter_mut().zip(&rests) {
         first.slotted &= rest.is_none();
     }
-    let sites = scouts.iter().flatten().flat_map(|s| &s.objects);
+    let sites = passes.iter().flatten().flat_map(|s| &s.objects);
     let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
     if let Some(words) = words.max() {
         out.lines(&gate::slot(words, rests.iter().flatten()));
@@ -86,9 +86,9 @@ pub fn write(
     if unit.tails {
         out.lines(tail::DECLARATION);
     }
-    let all = parts.iter().zip(&firsts).zip(scouts.iter().zip(&rests));
-    let entry = |(index, ((parts, first), (scout, rest)))| {
-        let ahead = (scout as &Option<_>)
+    let all = parts.iter().zip(&firsts).zip(passes.iter().zip(&rests));
+    let entry = |(index, ((parts, first), (pass, rest)))| {
+        let ahead = (pass as &Option<_>)
             .as_ref()
             .map(|s| (s, (rest as &Option<_>).as_ref()));
         entry(out, (unit, file), index, (parts, first), ahead)
@@ -96,13 +96,13 @@ pub fn write(
     all.enumerate().map(entry).collect()
 }
 
-/// Writes those of one, whose packets may have what the scout found.
+/// Writes those of one, whose packets may have what the prefetch pass found.
 fn entry(
     out: &mut Text,
     (unit, file): (&Unit, &str),
     index: usize,
     (parts, first): (&Parts, &Body),
-    ahead: Option<(&Scout, Option<&Resume>)>,
+    ahead: Option<(&PrefetchPass, Option<&Resume>)>,
 ) -> Result<Entry, Error> {
     let none = BTreeMap::new();
     let declared = &unit.program.entries[index];
@@ -138,25 +138,25 @@ fn entry(
         function_text(out, file, &title, &signature, first)?;
     }
     let (mut prefetch, mut resume) = (None, None);
-    if let Some((scout, rest)) = ahead {
-        let function = called("scout");
+    if let Some((pass, rest)) = ahead {
+        let function = called("prefetch");
         let signature = format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
         let title = format!("{name} up to its first keyed operation: finds what to prefetch.");
         let body = match rest {
-            None => Body::new(&scout.slice, unit, Purpose::Scout, &none)?,
+            None => Body::new(&pass.slice, unit, Purpose::Prefetch, &none)?,
             Some(rest) => {
                 let stack = &first.stack;
-                Body::part(&scout.slice, unit, Purpose::Scout, &none, rest, stack)
+                Body::part(&pass.slice, unit, Purpose::Prefetch, &none, rest, stack)
             }
         };
         function_text(out, file, &title, &signature, &body)?;
-        prefetch = Some(Prefetch::of(scout, function));
+        prefetch = Some(Prefetch::of(pass, function));
         if let Some(rest) = rest {
             let function = called("resume");
             let signature =
                 format!("MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot)");
             let title = format!("{name} from its first keyed operation on.");
-            let (sites, stack) = (&scout.sites, &first.stack);
+            let (sites, stack) = (&pass.sites, &first.stack);
             let body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
                 .hooked(parts.bodies.first);
             function_text(out, file, &title, &signature, &body)?;

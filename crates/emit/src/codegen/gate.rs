@@ -5,13 +5,13 @@ use std::fmt::Write;
 use millrace_object::program::ObjectId;
 
 use super::module::Entry;
+use super::prefetch::PrefetchPass;
 use super::resume::Resume;
-use super::scout::Scout;
 use super::unit::Unit;
 
-/// A scout's result, without its steps.
+/// A prefetch pass's result, without its steps.
 pub struct Prefetch {
-    /// the scout's C function
+    /// the prefetch pass's C function
     pub function: String,
     /// by site number less 1
     pub objects: Vec<ObjectId>,
@@ -20,22 +20,22 @@ pub struct Prefetch {
 }
 
 /// From so many steps on, the passes pay even when all state is in the cache, if the program goes on
-/// from its scout: what one packet waits for, the next ones fill. A shorter program overlaps by itself.
+/// from its prefetch pass: what one packet waits for, the next ones fill. A shorter program overlaps by itself.
 /// Passes against none at 1K flows (docs/measurements/bench.md, `gate`): 36 steps 1.12, 49 steps 0.90, 557 steps 0.84.
 const LONG: usize = 40;
 
 impl Prefetch {
-    /// What is needed of a scout once it is written.
-    pub fn of(scout: &Scout, function: String) -> Prefetch {
+    /// What is needed of a prefetch pass once it is written.
+    pub fn of(pass: &PrefetchPass, function: String) -> Prefetch {
         Prefetch {
             function,
-            objects: scout.objects.clone(),
-            steps: scout.slice.runs(),
+            objects: pass.objects.clone(),
+            steps: pass.slice.runs(),
         }
     }
 }
 
-/// The slot that a scout fills, and what it is good for.
+/// The slot that a prefetch pass fills, and what it is good for.
 pub fn slot<'a>(words: u32, rests: impl Iterator<Item = &'a Resume<'a>>) -> String {
     let (mut numbers, mut pointers, mut bytes) = (0, 0, 0);
     for rest in rests {
@@ -59,7 +59,7 @@ pub fn slot<'a>(words: u32, rests: impl Iterator<Item = &'a Resume<'a>>) -> Stri
     }
     format!(
         "
-/* What a scout found of one packet: at which operation (0: none), with which key, its token, and what the
+/* What a prefetch pass found of one packet: at which operation (0: none), with which key, its token, and what the
  * rest of the program reads of registers and stack. */
 struct slot {{
 	u64 token;
@@ -78,8 +78,8 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 
 /// When a burst takes the prefetching passes, and what the second of them does.
 pub struct Gate<'a> {
-    /// the scout's C function
-    pub scout: &'a str,
+    /// the prefetch pass's C function
+    pub pass: &'a str,
     /// the condition, about `self` and `n`
     pub condition: String,
     /// its reason
@@ -89,7 +89,7 @@ pub struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
-    /// Of an entry; none without a scout.
+    /// Of an entry; none without a prefetch pass.
     pub fn of(unit: &Unit, entry: &'a Entry) -> Option<Gate<'a>> {
         let prefetch = entry.prefetch.as_ref()?;
         let mut objects = prefetch.objects.clone();
@@ -124,7 +124,7 @@ impl<'a> Gate<'a> {
             );
         }
         Some(Gate {
-            scout: &prefetch.function,
+            pass: &prefetch.function,
             condition,
             why,
             second,
@@ -134,10 +134,10 @@ impl<'a> Gate<'a> {
     /// The passes over a burst, as the function `NAME_passes`. `remark` ends its comment, `begin` stands at its beginning,
     /// and `last`, about `packets[i]` and `slots[i]`, is what the last pass does with a packet.
     pub fn passes(&self, name: &str, remark: &str, begin: &str, last: &str) -> String {
-        let Gate { scout, second, .. } = self;
+        let Gate { pass, second, .. } = self;
         format!(
             "
-static inline void {scout}_entry(struct mr_instance *self, struct slot *slot)
+static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
 {{
 	switch (slot->site) {{
 {second}	default:
@@ -156,10 +156,10 @@ static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, st
 		for (u32 i = 0; i < count; i++) {{
 			fetch_ahead(packets, i, count);
 			slots[i].site = 0;
-			{scout}(self, packets[i], &slots[i]);
+			{pass}(self, packets[i], &slots[i]);
 		}}
 		for (u32 i = 0; i < count; i++)
-			{scout}_entry(self, &slots[i]);
+			{pass}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
 {last}		}}
 		packets += count;

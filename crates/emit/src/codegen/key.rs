@@ -79,7 +79,7 @@ pub fn keep_whole(
     Ok(lines)
 }
 
-/// The key as the scout kept it.
+/// The key as the prefetch pass kept it.
 pub fn kept(
     body: &Body,
     id: StepId,

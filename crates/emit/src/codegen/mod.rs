@@ -2,7 +2,7 @@
 //!
 //! A program becomes C with two typed locals a register (`demand`), a stack split into
 //! independent objects (`stack`), calls of state objects that inline (`call`), and, where the
-//! program begins with keyed operations, a scout that fetches their state ahead (`scout`). What it
+//! program begins with keyed operations, a prefetch pass that fetches their state ahead (`prefetch`). What it
 //! costs against code by hand, `make bench` measures. Where several workers share state, a treatment adds to it
 //! ([`crate::sync`]).
 
@@ -25,9 +25,9 @@ mod nested;
 mod objects;
 mod operand;
 mod origin;
+mod prefetch;
 mod reads;
 mod resume;
-mod scout;
 mod slice;
 mod stack;
 mod statement;
@@ -209,7 +209,7 @@ fn is_free(helper: &helper::Helper) -> bool {
 fn includes(program: &Program, helpers: &[&helper::Helper]) -> String {
     let kinds: BTreeSet<&str> = program.objects.iter().map(|o| o.kind.c).collect();
     let free = helpers.iter().filter(|h| is_free(h));
-    let mut out = String::from("#include \"alone.h\"\n");
+    let mut out = String::from("#include \"codegen.h\"\n");
     for name in free.map(|h| h.name).collect::<BTreeSet<_>>() {
         out.push_str(&format!("#include \"helpers/{name}.h\"\n"));
     }

@@ -17,9 +17,9 @@ pub struct Entry {
     pub slotted: bool,
     /// what starts it
     pub role: Role,
-    /// what its scout can find, for packet entries
+    /// what its prefetch pass can find, for packet entries
     pub prefetch: Option<Prefetch>,
-    /// the C function that takes up what a scout found
+    /// the C function that takes up what a prefetch pass found
     pub resume: Option<String>,
     /// the C function of the body that packets run first, where that may leave ([`crate::sync::Hooks::attempt`])
     pub attempt: Option<String>,
@@ -51,7 +51,7 @@ pub fn header(unit: &Unit, entries: &[String]) -> String {
         );
     }
     out.push_str(
-        " *\n * How to read it: crates/emit/README.md, and alone.h for the names of locals.\n */\n",
+        " *\n * How to read it: crates/emit/README.md, and codegen.h for the names of locals.\n */\n",
     );
     out
 }

@@ -1,20 +1,20 @@
-//! The scout: the part of a program up to its first keyed operation, to run ahead over a burst.
+//! The prefetch pass: the part of a program up to its first keyed operation, to run ahead over a burst.
 //!
-//! A packet's state is mostly not in the cache. So each burst is passed three times: a scout runs the
+//! A packet's state is mostly not in the cache. So each burst is passed three times: a prefetch pass runs the
 //! program's own steps up to the first operation with a key, keeps the key with its token and
 //! prefetches the first line; then each entry is prefetched; then the program goes on from there
 //! (see [`super::resume`]).
 //!
-//! Why it may. The scout is a slice of the same steps and stops
+//! Why it may. The prefetch pass is a slice of the same steps and stops
 //! before anything with an effect, or that reads what another packet's run may write; it only reads
 //! the packet, the context, constants and settings, and writes its own stack. Nothing in between
 //! writes those, so the program, run anew, would come to the same operation with the same key. A
 //! packet's bytes are not always ours alone (a shared ring can be written by who filled it): then what
-//! the scout read and checked is what holds, since key, token and everything else that the rest needs
-//! were kept. Where they could not be, the program runs anew, compares its key with the scout's and
+//! the prefetch pass read and checked is what holds, since key, token and everything else that the rest needs
+//! were kept. Where they could not be, the program runs anew, compares its key with the prefetch pass's and
 //! takes the token only if they are equal; a token is a function of object, shape and key alone. The
-//! scout's loads and stores are as safe as the program's: each is reached through the same checks, made
-//! by the scout itself.
+//! prefetch pass's loads and stores are as safe as the program's: each is reached through the same checks, made
+//! by the prefetch pass itself.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ use super::forms::is_pure;
 use super::objects::offers;
 use super::slice::{Role, Slice};
 
-/// A scout and what it can find.
-pub struct Scout<'a> {
+/// A prefetch pass and what it can find.
+pub struct PrefetchPass<'a> {
     /// its steps
     pub slice: Slice<'a>,
     /// where it ends with a token: numbers from 1
@@ -37,8 +37,8 @@ pub struct Scout<'a> {
     pub objects: Vec<ObjectId>,
 }
 
-/// The scout of a program, or none if no execution comes to a keyed operation first.
-pub fn scout<'a>(whole: &Slice<'a>) -> Option<Scout<'a>> {
+/// The prefetch pass of a program, or none if no execution comes to a keyed operation first.
+pub fn pass<'a>(whole: &Slice<'a>) -> Option<PrefetchPass<'a>> {
     let steps = whole.flow.steps.len();
     let mut roles = vec![Role::Absent; steps];
     let mut predecessors = vec![Vec::new(); steps];
@@ -86,7 +86,7 @@ pub fn scout<'a>(whole: &Slice<'a>) -> Option<Scout<'a>> {
             *role = Role::Stop;
         }
     }
-    Some(Scout {
+    Some(PrefetchPass {
         slice: whole.with_roles(roles),
         sites,
         objects,
@@ -132,7 +132,7 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
         (step.args.first(), key)
     {
         let declaration = slice.program.objects.get(object.0);
-        // Which of the maps of a shape it is, a lookup says, and the scout makes none.
+        // Which of the maps of a shape it is, a lookup says, and the prefetch pass makes none.
         let prefetches = declaration.is_some_and(|o| {
             !o.is_shape()
                 && ["token", "prefetch", "prefetch_entry", "cold"]

@@ -1,12 +1,12 @@
-//! Where a program goes on from what its scout found.
+//! Where a program goes on from what its prefetch pass found.
 //!
-//! A scout runs the program's own steps up to the first keyed operation. What the rest of the program can
+//! A prefetch pass runs the program's own steps up to the first keyed operation. What the rest of the program can
 //! still read of that, registers and stack, is kept in the packet's slot, and the last pass begins at the
-//! operation itself: headers are read once a packet, not once a pass. Nothing that the scout read can
-//! change in between (see [`super::scout`]), and if somebody else writes to a packet all the same, what
+//! operation itself: headers are read once a packet, not once a pass. Nothing that the prefetch pass read can
+//! change in between (see [`super::prefetch`]), and if somebody else writes to a packet all the same, what
 //! was checked and kept is what is used.
 //!
-//! Addresses of the stack cannot be kept, since the stack of the last pass is another. Where a scout
+//! Addresses of the stack cannot be kept, since the stack of the last pass is another. Where a prefetch pass
 //! computes with one, the program begins anew and only takes the token over.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use super::c::{Local, Statement};
 use super::demand::{Cut, Demand};
 use super::forms::Forms;
 use super::key;
-use super::scout::Scout;
+use super::prefetch::PrefetchPass;
 use super::slice::{Role, Slice};
 use super::stack::{Stack, StackObject, materialised, touched};
 use crate::c;
@@ -91,7 +91,7 @@ pub struct Move {
 }
 
 impl Move {
-    /// The statement with which the scout keeps it.
+    /// The statement with which the prefetch pass keeps it.
     pub fn keep(&self) -> Statement {
         match self.bytes {
             Some(bytes) => c!("memcpy({}, {}, {});", self.place, self.local, bytes).into(),
@@ -109,23 +109,23 @@ impl Move {
 }
 
 impl<'a> Resume<'a> {
-    /// The rest of `whole` behind its scout; none where it cannot be entered in the middle. `stack` and
+    /// The rest of `whole` behind its prefetch pass; none where it cannot be entered in the middle. `stack` and
     /// `demand` are of the whole program.
     pub fn of(
         whole: &Slice<'a>,
-        scout: &Scout<'a>,
+        pass: &PrefetchPass<'a>,
         stack: &Stack,
         demand: &Demand,
     ) -> Option<Resume<'a>> {
-        if !scout
+        if !pass
             .slice
             .layout()
             .iter()
-            .all(|id| movable(&scout.slice, demand, *id))
+            .all(|id| movable(&pass.slice, demand, *id))
         {
             return None;
         }
-        let starts: Vec<StepId> = scout.sites.keys().copied().collect();
+        let starts: Vec<StepId> = pass.sites.keys().copied().collect();
         let slice = whole.from(&starts);
         let reached: BTreeSet<StepId> = slice
             .layout()
@@ -140,8 +140,8 @@ impl<'a> Resume<'a> {
             ..Cut::default()
         };
         let rest = Demand::of_part(&slice, &cut);
-        let kept = kept(&scout.slice, &slice, stack);
-        let entrances = scout.sites.iter().map(|(id, site)| {
+        let kept = kept(&pass.slice, &slice, stack);
+        let entrances = pass.sites.iter().map(|(id, site)| {
             let only = cut.kept_keys.contains(id);
             let key = if only { key::whole(&slice, *id) } else { None };
             let mut entrance = Entrance {
@@ -165,7 +165,7 @@ impl<'a> Resume<'a> {
             (*id, entrance)
         });
         let entrances = entrances.collect();
-        cut.ends = (scout.sites.keys())
+        cut.ends = (pass.sites.keys())
             .map(|id| (*id, rest.row(*id).to_vec()))
             .collect();
         Some(Resume {
@@ -187,9 +187,9 @@ impl<'a> Resume<'a> {
 }
 
 /// Whether a step's results mean the same in another execution of the function.
-fn movable(scout: &Slice, demand: &Demand, id: StepId) -> bool {
-    let step = scout.step(id);
-    if matches!(scout.role(id), Role::Absent | Role::Stop) {
+fn movable(pass: &Slice, demand: &Demand, id: StepId) -> bool {
+    let step = pass.step(id);
+    if matches!(pass.role(id), Role::Absent | Role::Stop) {
         return true;
     }
     // A pointer of no known origin may point to the stack.
@@ -209,11 +209,11 @@ fn movable(scout: &Slice, demand: &Demand, id: StepId) -> bool {
         }) => unknown(&step.before[usize::from(src.0)]),
         _ => false,
     };
-    !stored && materialised(scout, demand, id).is_empty()
+    !stored && materialised(pass, demand, id).is_empty()
 }
 
-/// What the scout may write of the stack and the rest may read.
-fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
+/// What the prefetch pass may write of the stack and the rest may read.
+fn kept(pass: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
     let objects = |slice: &Slice, wanted: &dyn Fn(&Op) -> bool| -> BTreeSet<StackObject> {
         (slice.layout().iter())
             .filter(|id| wanted(&slice.step(**id).op))
@@ -222,7 +222,7 @@ fn kept(scout: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
             .collect()
     };
     let writes = |op: &Op| matches!(op, Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }));
-    let written = objects(scout, &writes);
+    let written = objects(pass, &writes);
     // Through a pointer into several regions any byte of the stack may be read.
     let used = if rest.layout().iter().any(|id| anywhere(rest, *id)) {
         written.clone()

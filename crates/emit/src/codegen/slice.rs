@@ -1,7 +1,7 @@
 //! Which steps of a flow one emitted function holds, and how control goes through them.
 //!
-//! The whole program is one slice, its scout (see [`super::scout`]) another. Both are emitted by
-//! the same code, so the scout cannot compute anything else than the program does.
+//! The whole program is one slice, its prefetch pass (see [`super::prefetch`]) another. Both are emitted by
+//! the same code, so the prefetch pass cannot compute anything else than the program does.
 //!
 //! Building a slice checks once that every index in the flow is in range; the rest of this treatment
 //! indexes on that ground.
@@ -22,9 +22,9 @@ pub enum Role {
     Absent,
     /// it runs
     Run,
-    /// a scout ends here with the token of this keyed operation
+    /// a prefetch pass ends here with the token of this keyed operation
     Site(u32),
-    /// a scout ends here with nothing
+    /// a prefetch pass ends here with nothing
     Stop,
 }
 

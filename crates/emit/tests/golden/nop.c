@@ -2,9 +2,9 @@
  *
  * nop: every packet, XDP
  *
- * How to read it: crates/emit/README.md, and alone.h for the names of locals.
+ * How to read it: crates/emit/README.md, and codegen.h for the names of locals.
  */
-#include "alone.h"
+#include "codegen.h"
 #include "helpers/redirect.h"
 
 struct mr_instance {
@@ -16,7 +16,6 @@ MR_INLINE void run0_nop(struct mr_instance *self, struct mr_packet *pkt)
 {
 	u64 r0_0, r1_0, r2_0;
 
-	(void)self;
 #line 10 "nfs/nop/nop.c" /* return bpf_redirect(ctx->ingress_ifindex == 1 ? 2 : 1, 0); */
 	r2_0 = (pkt->port + 1);                                  /* 0: r2 = *(u32 *)(r1 +12) */
 #line 10
@@ -32,19 +31,16 @@ L4:
 	r0_0 = helper_redirect(r1_0, r2_0, pkt);                 /* 5: call redirect#23 */
 #line 10
 	return mr_verdict_xdp(pkt, r0_0);                        /* 6: exit */
-#line 36 "nop.c"
+#line 35 "nop.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
 {
-	(void)self;
-	(void)config;
 	return 0;
 }
 
 static void destroy(struct mr_instance *self)
 {
-	(void)self;
 }
 
 static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)

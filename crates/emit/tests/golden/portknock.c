@@ -3,9 +3,9 @@
  * portknock: every packet, XDP
  * sources: hash
  *
- * How to read it: crates/emit/README.md, and alone.h for the names of locals.
+ * How to read it: crates/emit/README.md, and codegen.h for the names of locals.
  */
-#include "alone.h"
+#include "codegen.h"
 #include "state/hash.h"
 
 /* sources: hash, key 4 B, value 4 B, capacity 65536 */
@@ -15,7 +15,7 @@ struct mr_instance {
 	struct hash o0_sources;
 };
 
-/* What a scout found of one packet: at which operation (0: none), with which key, its token, and what the
+/* What a prefetch pass found of one packet: at which operation (0: none), with which key, its token, and what the
  * rest of the program reads of registers and stack. */
 struct slot {
 	u64 token;
@@ -182,7 +182,7 @@ L68:
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
-static inline void scout0_portknock(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)
+static inline void prefetch0_portknock(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)
 {
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
@@ -394,7 +394,7 @@ static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, str
 	}
 }
 
-static inline void scout0_portknock_entry(struct mr_instance *self, struct slot *slot)
+static inline void prefetch0_portknock_entry(struct mr_instance *self, struct slot *slot)
 {
 	switch (slot->site) {
 	case 1:
@@ -416,10 +416,10 @@ static __attribute__((noinline)) void burst0_passes(struct mr_instance *self, st
 		for (u32 i = 0; i < count; i++) {
 			fetch_ahead(packets, i, count);
 			slots[i].site = 0;
-			scout0_portknock(self, packets[i], &slots[i]);
+			prefetch0_portknock(self, packets[i], &slots[i]);
 		}
 		for (u32 i = 0; i < count; i++)
-			scout0_portknock_entry(self, &slots[i]);
+			prefetch0_portknock_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {
 			if (!slots[i].site) {
 				burst0_plain(self, packets + i, 1);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Config, Homes};
-use millrace_emit::cache::Cache;
 use millrace_emit::Test;
+use millrace_emit::cache::Cache;
 use millrace_object::Program;
 use millrace_object::program::StateObject;
 use millrace_place::{Held, Word};

@@ -92,7 +92,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
     let Some(gate) = Gate::of(unit, entry) else {
         return out;
     };
-    // A key, too, may be made of the time that the scout saw.
+    // A key, too, may be made of the time that the prefetch pass saw.
     let (came, current) = if clock && entry.resume.is_some() {
         (
             "\t\t\tconst u64 came = packets[i]->time;\n\n",
