@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-echo "demo: building the millrace command"
-cargo build --release --quiet -p millrace-cli
+echo "demo: building the millrace command, which takes two processors about four minutes the first time"
+cargo build --release -p millrace-cli
 mkdir -p out
 
 echo "demo: nfs/firewall over captures/talk.pcap; packets from 10.0.0.0/24 enter at the LAN"

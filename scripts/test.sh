@@ -16,13 +16,32 @@ what_failed() {
     tail -n 40 "$1"
 }
 
+# Shows what a suite is doing until it ends: on a terminal in one line, elsewhere the last line of each minute.
+show() {
+    local out=$1 pid=$2 start=$SECONDS said=$SECONDS line
+    while kill -0 "$pid" 2>/dev/null; do
+        sleep 1
+        line=$(tail -c 400 "$out" | tr '\r' '\n' | grep -v '^ *$' | tail -n 1 | cut -c -90)
+        if [ -t 1 ]; then
+            printf '\r\033[K  %s s: %s' $((SECONDS - start)) "$line"
+        elif [ $((SECONDS - said)) -ge 60 ]; then
+            said=$SECONDS
+            printf '  %s s: %s\n' $((SECONDS - start)) "$line"
+        fi
+    done
+    if [ -t 1 ]; then printf '\r\033[K'; fi
+}
+
 suite() {
     local name=$1
     shift
     echo "test: $name"
-    local start=$SECONDS out
+    local start=$SECONDS out pid
     out=$(mktemp)
-    if "$@" >"$out" 2>&1; then
+    "$@" >"$out" 2>&1 &
+    pid=$!
+    show "$out" "$pid"
+    if wait "$pid"; then
         grep -E '^(test result:|[0-9]+ passed, [0-9]+ failed)' "$out" | grep -v ' 0 passed; 0 failed' | sed 's/^/  /'
     else
         status=1
@@ -56,11 +75,11 @@ if pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null; then
 else
     echo "skipped: ports of DPDK: libdpdk-dev is not installed (scripts/setup.sh dpdk)" | tee -a "$log"
 fi
-suite "build" cargo build --workspace --all-targets --quiet "${dpdk[@]}"
+suite "build" cargo build --workspace --all-targets "${dpdk[@]}"
 # The command of this build, for tests outside of its crate: none of them builds it once more.
 MILLRACE_COMMAND=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/millrace
 export MILLRACE_COMMAND
-suite "crates and end to end" cargo test --workspace --quiet --no-fail-fast "${dpdk[@]}" -- --show-output
+suite "crates and end to end" cargo test --workspace --no-fail-fast "${dpdk[@]}" -- --show-output
 suite "packet tests of every NF" "$MILLRACE_COMMAND" test $(cd nfs && for f in */; do echo "${f%/}"; done)
 if [ "${#dpdk[@]}" -gt 0 ]; then
     suite "a build without DPDK" without_dpdk
