@@ -1,4 +1,4 @@
-//! What is compared: a function as Millrace emits it, or written by hand, ready to take bursts.
+//! Contenders of a comparison: a function as Millrace emits it, or written by hand, ready to take bursts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

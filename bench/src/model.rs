@@ -1,4 +1,4 @@
-//! What it takes to follow every path of each bundled function.
+//! Time and memory to follow every path of each bundled function.
 
 use std::collections::BTreeMap;
 use std::io::Read;

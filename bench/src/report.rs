@@ -1,4 +1,4 @@
-//! What is printed, for people and as JSON.
+//! Printed results, for people and as JSON.
 
 use serde::Serialize;
 

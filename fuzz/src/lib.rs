@@ -1,5 +1,4 @@
-//! What the fuzz targets run: one module a reader, each with `run(data)`, which must return whatever
-//! the bytes are. A target is three lines in `fuzz_targets/`.
+//! The code of the fuzz targets: one module a reader, each with `run(data)`, which must return for any bytes. A target is three lines in `fuzz_targets/`.
 //!
 //!     cargo +nightly fuzz run elf -- -max_total_time=60
 

@@ -1,5 +1,5 @@
-//! What the checker claims of registers and stack before each step holds while programs run, in the reference interpreter
-//! and in emitted code; and with a hole put back, this test notices.
+//! The checker's claims about registers and stack hold before each step while programs run, in the reference interpreter
+//! and in emitted code. With a hole put back, the test fails.
 //!
 //! `MILLRACE_CLAIMS_SECONDS` says how long the search goes on (10 otherwise), `MILLRACE_CLAIMS_SEED` where it begins (0).
 //! Emitted code looks at its claims wherever it is made for the sanitizers: `millrace run --sanitize`, every packet test of

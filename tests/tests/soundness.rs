@@ -1,5 +1,5 @@
-//! What the checker admits never trips, and means the same to the interpreter and in emitted code; and
-//! with a rule of the checker switched off, this test notices.
+//! Soundness: admitted programs never trip a sanitizer, and mean the same in the interpreter and in emitted code. With a
+//! rule of the checker switched off, the test fails.
 //!
 //! `MILLRACE_SOUNDNESS_SECONDS` says how long the search goes on (20 otherwise), `MILLRACE_SOUNDNESS_SEED`
 //! where it begins (0).

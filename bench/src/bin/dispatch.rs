@@ -1,4 +1,4 @@
-//! What ports cost a worker: ns a packet for receiving it and sending it back, with nothing done to it.
+//! Cost of ports to a worker: ns a packet for receiving it and sending it back unprocessed.
 //! bench/dispatch.sh makes the interfaces and names the ports.
 //!
 //! A case is one port whose packets come back by themselves (`vnic:`, `net_ring`), or two at the ends of a

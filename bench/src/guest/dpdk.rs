@@ -1,4 +1,4 @@
-//! What hosting a program of DPDK costs: Debian's testpmd, which exchanges the addresses of each packet, hosted, and by
+//! Cost of hosting a program of DPDK: Debian's testpmd, which exchanges the addresses of each packet, hosted, and by
 //! itself on the same port, which does the same work without a host (bench/guest/alone.c).
 
 use std::fs::File;

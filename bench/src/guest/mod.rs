@@ -1,4 +1,4 @@
-//! What hosting somebody else's program costs, and what the same costs otherwise: by itself, in a process of its own, on
+//! Cost of hosting an unmodified program, and of running it without a host: by itself, in a process of its own, on
 //! a live interface.
 
 #![allow(unsafe_code, reason = "packets cross to guests by address")]

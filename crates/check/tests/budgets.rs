@@ -1,4 +1,4 @@
-//! What an object may take of time and memory, and a packet of work: the worst programs of each kind that are known.
+//! Budgets of time and memory for an object, and of work for a packet, on the worst known programs of each kind.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

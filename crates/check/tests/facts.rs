@@ -1,4 +1,4 @@
-//! What is handed on: kinds, accesses, arguments, outcomes, and loads that carry a proof.
+//! Facts handed to later stages: kinds, accesses, arguments, outcomes, and loads that carry a proof.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! What may not be held where a program ends or calls: locks and records, at exits and tail calls.
+//! Locks and records must not be held at exits and tail calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_assemble::assemble;

@@ -1,4 +1,4 @@
-//! Which loops are shown to end, and what is known inside them.
+//! Loops that are proved to end, and the facts inside them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

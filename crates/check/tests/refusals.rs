@@ -1,4 +1,4 @@
-//! What the author of each typical mistake is told: rule, line, reason and remedy, as recorded.
+//! Refusals of typical mistakes: rule, line, reason and remedy, as recorded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

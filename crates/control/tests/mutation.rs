@@ -1,5 +1,5 @@
-//! What the fuzz targets `map_file` and `control` run, over mutated seeds: a bounded share of it in every
-//! test run, without a fuzzer.
+//! The code of the fuzz targets `map_file` and `control` over mutated seeds, bounded, in every test run and without a
+//! fuzzer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 #[path = "../../../fuzz/src/control.rs"]

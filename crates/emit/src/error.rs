@@ -1,4 +1,4 @@
-//! What can go wrong between a checked program and its machine code.
+//! Errors between a checked program and its machine code.
 
 use std::path::PathBuf;
 

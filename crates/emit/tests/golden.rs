@@ -1,4 +1,4 @@
-//! What is emitted for a few NFs, to be read: tests/golden/NAME.c, of long functions the beginning and the end but for
+//! Emitted C of a few NFs, to be read: tests/golden/NAME.c, of long functions the beginning and the end but for
 //! portknock, which is whole. Set MILLRACE_BLESS=1 to write them anew after a change that is meant.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

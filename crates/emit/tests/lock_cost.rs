@@ -1,4 +1,4 @@
-//! What the lock costs: measurements, which are run by hand (docs/measurements/bench.md, The lock).
+//! Measurements of the lock's cost, run by hand (docs/measurements/bench.md, The lock).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;

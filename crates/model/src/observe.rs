@@ -1,5 +1,4 @@
-//! What of a path can be told from outside: the one list that every rule asks which says that nothing depends on an
-//! object. A path, an access, a place and what they are made of are taken apart here field by field, so that a field
+//! Observable behaviour of a path: the one list behind every rule that says that nothing depends on an object. A path, an access, a place and what they are made of are taken apart here field by field, so that a field
 //! that is added does not compile before somebody has said whether it shows.
 //!
 //! State shows where any of this is made of it: whether a path is taken at all, its verdict and where that leads, bytes of

@@ -1,4 +1,4 @@
-//! What calls mean, against an interpreter: for each of many packets exactly one path's guard holds, and it
+//! Meaning of calls, compared with an interpreter: for each of many packets exactly one path's guard holds, and it
 //! says which verdict, which bytes and which entries come out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! What becomes of a question: the solver's answer, checked; and none, without a solver.
+//! Answers of the solver, checked, and the behaviour without a solver.
 
 #![allow(clippy::panic)]
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What each section of an object is to a program, and the state objects found there.
+//! Roles of an object's sections, and the state objects found in them.
 
 use std::collections::{BTreeMap, HashSet};
 

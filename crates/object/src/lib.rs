@@ -1,4 +1,4 @@
-//! What is written? An ELF file goes in, a [`Program`] comes out.
+//! Reader of objects: an ELF file goes in, a [`Program`] comes out.
 //!
 //! This room reads compiled BPF (RFC 9669) in either dialect: XDP as the kernel takes it, and
 //! Millrace's handlers. It decodes, resolves every relocation, and names every state object. It

@@ -1,5 +1,5 @@
-//! What the keys and values of state objects are made of, for people who read and write entries: the
-//! author's types, from BTF.
+//! Types of keys and values of state objects, as the author declared them, from BTF: for people who read and write
+//! entries.
 //!
 //! Nothing is proved with this and nothing runs by it; an object without type information has its
 //! entries as bytes. Types may be nested in a circle or be enormous, so depth and number are bounded, and

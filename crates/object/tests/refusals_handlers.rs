@@ -1,4 +1,4 @@
-//! What is refused of handler programs, and that the error names the place, the problem and what to do.
+//! Refusals of handler programs: the error names the place, the problem and what to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;

@@ -1,4 +1,4 @@
-//! What the fuzz target `routes` runs, over damaged seeds from a fixed start: the same on every machine, with
+//! The code of the fuzz target `routes` over damaged seeds from a fixed start: the same on every machine, with
 //! the stable compiler.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Who gets which packet: what a NIC's receive side scaling (RSS) does, in software.
+//! Steering: a NIC's receive side scaling (RSS), in software.
 //!
 //! A NIC takes fields of a packet ([`fields`]), hashes them with a key ([`toeplitz`]), and looks the
 //! queue up in an indirection table ([`rss`]). Which fields it can take, how long its key and its table

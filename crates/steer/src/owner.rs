@@ -1,4 +1,4 @@
-//! Which worker owns a packet, at the rate of packets.
+//! The worker that owns a packet, computed at the rate of packets.
 
 use crate::fields::{Kind, Parsed, parse};
 use crate::odd::Odd;

@@ -1,4 +1,4 @@
-//! What the fuzz targets run, on damaged inputs from a fixed seed: the same on every machine, with the
+//! The code of the fuzz targets on damaged inputs from a fixed seed: the same on every machine, with the
 //! stable compiler.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

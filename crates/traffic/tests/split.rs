@@ -1,4 +1,4 @@
-//! Which port a packet of one capture enters at.
+//! The port at which a packet of one capture enters.
 #![allow(clippy::unwrap_used)]
 
 use millrace_traffic::prefix::PrefixError;

@@ -1,4 +1,4 @@
-//! What there is around a difference: the packet, what both sides did, and the entries that it asked for.
+//! Context of a difference: the packet, what both sides did, and the entries that it looked up.
 //!
 //! Which entries those are, the interpreter says: it is given the state of a side just before the packet and
 //! executes the program on it. Where it comes to the same verdict as the code did, its line is the verdict's.

@@ -1,4 +1,4 @@
-//! Whether both sides did the same with a packet, up to which free numbers their allocators gave.
+//! Comparison of what both sides did with a packet, up to a bijection over the numbers that their allocators leased.
 
 use millrace_dataplane::packet::Fate;
 

@@ -1,4 +1,4 @@
-//! Whether the order in which workers that share state committed their packets is one that a single core could have had.
+//! Check of the order in which workers that share state committed their packets: one core could have had it.
 //!
 //! Nothing of what the sequential program makes of it would show that: it does any order that it is given. So it is looked
 //! at by itself: each worker's packets, and so each flow's, are in it in the order in which they came; commits of a window

@@ -1,4 +1,4 @@
-//! What became of a packet on one side.
+//! Outcome of a packet on one side.
 
 use millrace_dataplane::packet::Fate;
 

@@ -1,4 +1,4 @@
-//! Whether two packets that differ in some words differ rightly in their checksums.
+//! Checksums of two packets that differ in some words: whether they differ as these words require.
 //!
 //! A checksum's message sums to the same number (in one's complement) as long as it is right, or as wrong as
 //! before: so a message whose words were replaced and whose checksum was mended has the sum it had (RFC 1624).

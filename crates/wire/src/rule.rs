@@ -1,4 +1,4 @@
-//! What a walk steps over, and which lengths it believes.
+//! Rules of a walk: the headers that it steps over, and the lengths that it believes.
 
 /// The rule of a walk. [`Rule::PROGRAM`] is that of `include/millrace`; each other one says in its own documentation
 /// why its caller needs it.

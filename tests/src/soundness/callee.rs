@@ -1,4 +1,4 @@
-//! What generated programs may call.
+//! Helpers and functions that generated programs may call.
 
 use millrace_object::helper::{
     KTIME_GET_NS, MAP_DELETE_ELEM, TAIL_CALL, TIMER_CANCEL, TIMER_START,

@@ -1,5 +1,4 @@
-//! Which generated programs may notice that a rule of the plan is switched off: the others need not be run to see that
-//! they do not.
+//! Generated programs that may notice a switched-off rule of the plan; the others need not be run for that.
 
 use super::case::{Action, Amount, Block, Case, Dialect, Key, Kind, Leak, Mismatch, Source};
 

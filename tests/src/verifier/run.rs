@@ -1,4 +1,4 @@
-//! What `r0` holds at the end of programs of a suite: as emitted, and in the reference interpreter.
+//! The value of `r0` at the end of programs of a suite: as emitted, and in the reference interpreter.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether a loop's counter proves that the loop ends.
+//! Proof by a loop's counter that the loop ends.
 //!
 //! If every time round the counter x has moved by some k of one sign, s <= |k| <= t, and whenever it
 //! comes round it lies in lo..=hi, where hi + t (upwards; lo - t downwards) does not wrap, then the

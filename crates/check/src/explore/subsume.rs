@@ -1,5 +1,5 @@
-//! Whether one state allows every execution that another allows: then what was proved from the
-//! first holds for the second.
+//! Subsumption of states: a state that allows every execution of another one. What was proved from the first holds
+//! for the second.
 
 use crate::domain::value::Id;
 use crate::domain::{Link, Pointer, Region, Value};

@@ -1,4 +1,4 @@
-//! Which form of each register is needed where: as a number, as a pointer, both, or neither.
+//! Demand analysis: the form in which each register is needed at each step, as a number, as a pointer, both, or neither.
 //!
 //! A BPF register becomes two C locals, `u64 r1_0` and `u8 *p1_0` (register 1, frame 0). Writing
 //! both at each definition would hide from LLVM what is a pointer and would leave dead code, so a

@@ -1,4 +1,4 @@
-//! What each instruction reads and writes, for the demand analysis.
+//! Registers that each instruction reads and writes, for the demand analysis.
 
 use millrace_check::facts::Step;
 use millrace_object::helper;

@@ -1,4 +1,4 @@
-//! Which steps of a flow one emitted function holds, and how control goes through them.
+//! The steps of a flow that one emitted function holds, and the control flow through them.
 //!
 //! The whole program is one slice, its prefetch pass (see [`super::prefetch`]) another. Both are emitted by
 //! the same code, so the prefetch pass cannot compute anything else than the program does.

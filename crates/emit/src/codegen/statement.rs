@@ -1,4 +1,4 @@
-//! What one instruction does, as C statements.
+//! C statements of one instruction.
 
 use millrace_check::facts::StepId;
 use millrace_object::insn::{Imm64, Insn};

@@ -1,4 +1,4 @@
-//! Which clang there is, and whether it will do.
+//! Search for a clang that supports what emitted code needs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What workers are given to do.
+//! Packets that the workers of a test process.
 
 use super::random::Random;
 use super::workers::{Event, PHASE};

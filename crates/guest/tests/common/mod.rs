@@ -1,4 +1,4 @@
-//! What the tests of guests share: programs compiled, packets read, output caught.
+//! Support of the tests of guests: compiled programs, packets, captured output.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]

@@ -1,5 +1,5 @@
-//! What counts the turns of a loop stays below a number: the invariant by which a loop over the elements of an array
-//! stays within it.
+//! Induction bound: a loop's counter stays below a number. By this invariant a loop over the elements of an array stays
+//! within it.
 //!
 //! What seems to count (`check`'s hints) is supposed to stay below the greatest number that such are compared with, or
 //! not to be above it. What does not hold before the first turn, or not after a turn before which it held, is supposed

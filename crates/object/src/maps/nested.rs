@@ -1,4 +1,4 @@
-//! What maps of maps hold at start: the maps named in `.values = { &inner, … }`, or by the index that
+//! Initial contents of maps of maps: the maps named in `.values = { &inner, … }`, or by the index that
 //! iproute2's declarations give.
 
 use crate::elf::Elf;

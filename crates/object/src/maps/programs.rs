@@ -1,4 +1,4 @@
-//! What program arrays hold at start: the functions named in `__array(values, int (void *))`.
+//! Initial contents of program arrays: the functions named in `__array(values, int (void *))`.
 
 use crate::elf::Elf;
 use crate::error::{LoadError, printable};

@@ -1,4 +1,4 @@
-//! What declarations of every kind have in common: which sizes are sane.
+//! Limits of sizes, common to the declarations of all kinds.
 
 use crate::program::StateObject;
 

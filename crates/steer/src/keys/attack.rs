@@ -1,4 +1,4 @@
-//! What somebody can do who knows the program, but not the key.
+//! Attacks by somebody who knows the program, but not the key.
 //!
 //! For a key drawn uniformly from the space, two packets whose hash inputs differ by d meet in a table
 //! entry with probability exactly 2^-r(d), where r(d) is the rank of the map from the key to the index of

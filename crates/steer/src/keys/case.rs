@@ -1,4 +1,4 @@
-//! Which pairs of packets must meet, as linear equations over their header bits.
+//! Pairs of packets that must meet, as linear equations over their header bits.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a NIC hashes of the packets of one port and one kind.
+//! Fields that a NIC hashes of the packets of one port and one kind.
 
 use crate::fields::{Field, Kind};
 use crate::nic::{Choice, Nic};

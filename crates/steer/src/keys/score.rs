@@ -1,4 +1,4 @@
-//! Which of two keys spreads better.
+//! Comparison of two keys by how well they spread packets.
 //!
 //! Full rank alone says that every index occurs, over all inputs; real traffic varies in a few bits: the
 //! hosts of one subnet, the ports of one pair of hosts. A good key has full rank on those as well, and so

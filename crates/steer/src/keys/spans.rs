@@ -1,4 +1,4 @@
-//! What the constraints say of the hash inputs: for each case, the pairs of inputs that must meet.
+//! Constraints on hash inputs: for each case, the pairs of inputs that must meet.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What can be wrong with a capture that is read.
+//! Errors of captures that are read.
 
 use std::{fmt, io};
 

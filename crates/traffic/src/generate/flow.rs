@@ -1,4 +1,4 @@
-//! Who the flow of a number is: its protocol, addresses and ports, from nothing but number and seed.
+//! Protocol, addresses and ports of a flow, a function of its number and the seed.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! What traffic to make.
+//! Description of the traffic to generate.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What a capture is like: its packets, flows, sizes and bursts, in one pass and bounded memory.
+//! Description of a capture: its packets, flows, sizes and bursts, in one pass and bounded memory.
 
 mod description;
 mod flows;

@@ -1,4 +1,4 @@
-//! What one packet adds to a description: its headers are walked by [`Rule::CAPTURE`].
+//! Contribution of one packet to a description: its headers are walked by [`Rule::CAPTURE`].
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

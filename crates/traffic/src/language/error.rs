@@ -1,4 +1,4 @@
-//! What is wrong with a text.
+//! Errors of a text in the packet language.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What several test files need.
+//! Support of several test files.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a reader outside sees of an object: exported, pinned, asked for by a key.
+//! An object as a reader outside sees it: exported, pinned, looked up by a key.
 //!
 //! `run` shows the parts of an object by [`Share::value`]; here the same function is asked, and must give what one core
 //! shows.

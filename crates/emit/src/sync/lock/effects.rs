@@ -1,4 +1,4 @@
-//! What a step does that others could see: which operations change an object, which only look.
+//! Effects of a step that other workers can see: operations that change an object, and those that only read it.
 
 use std::collections::BTreeSet;
 

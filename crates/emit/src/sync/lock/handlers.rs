@@ -1,4 +1,4 @@
-//! What sharing an object asks of the rest of the program: of handlers that work on it, and of time.
+//! Consequences of sharing an object for the rest of the program: for handlers that work on it, and for time.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a packet does as a reader: where it stops and becomes a writer, and what it keeps until then.
+//! The body of a packet as a reader: where it stops to run again as a writer, and what it keeps until then.
 
 use std::collections::BTreeSet;
 

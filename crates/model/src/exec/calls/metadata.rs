@@ -1,4 +1,4 @@
-//! What a NIC could say of a packet, and a flow table that the kernel keeps: packets come without the first,
+//! Metadata of a packet from a NIC, and lookups in the kernel's flow table: packets come without the first,
 //! and there is none of the second (fastpath/helpers/xdp_metadata_rx_*.h, xdp_flow_lookup.h).
 
 use millrace_object::helper::Helper;

@@ -1,4 +1,4 @@
-//! What an attacker must guess, on the known functions.
+//! Bits that an attacker must guess, on the known functions.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
