@@ -1,4 +1,4 @@
-/* A packet looks up one of a thousand entries that all workers share; one of so many, drawn by its number, changes it. */
+/* A packet looks up one of a thousand entries that all workers share; one of this many, drawn by its number, changes it. */
 #include <millrace/nf.h>
 
 PARAM(__u64, one_in, 0); /* packets a write; 0: none writes */

@@ -40,7 +40,7 @@ impl Figure {
         }
     }
 
-    /// In another unit, of which one of this is so many.
+    /// In another unit, of which one of this is this many.
     pub fn times(self, by: f64) -> Self {
         Self {
             median: self.median * by,

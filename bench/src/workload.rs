@@ -1,4 +1,4 @@
-//! The packets that are measured: 60 bytes (64 with the frame check sequence), so many flows, in an
+//! The packets that are measured: 60 bytes (64 with the frame check sequence), this many flows, in an
 //! order drawn with a fixed seed.
 
 use rand::{RngExt, SeedableRng};
@@ -37,13 +37,13 @@ pub struct Frame {
 /// What a measured function is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traffic {
-    /// TCP to port 80 from so many sources
+    /// TCP to port 80 from this many sources
     Sources,
-    /// UDP from so many LAN hosts to one server
+    /// UDP from this many LAN hosts to one server
     Outbound,
     /// the same, and every other burst answers
     BothWays,
-    /// UDP to so many LAN hosts, from the WAN
+    /// UDP to this many LAN hosts, from the WAN
     Inbound,
 }
 

@@ -121,7 +121,7 @@ MR_INLINE int format_next(const u8 *f, u64 *at, struct format_field *field)
     return 0;
 }
 
-/* Whether the kernel takes a format with so many values. */
+/* Whether the kernel takes a format with this many values. */
 MR_INLINE int format_fits(const u8 *f, u64 values)
 {
     struct format_field field;

@@ -10,12 +10,12 @@
  * refreshed: O(log4 n), one cache line a level. Each look at an entry that turns out to have been
  * refreshed uses up at least one refresh since the look before, so that looks never outnumber the
  * operations of the packets; `age` does them ahead, a bounded number a burst. In a table of a million
- * flows (one core, 2 MiB second-level cache): 66 ns to mend a bound, 246 ns to reclaim an entry, 277 ns
+ * flows (one core, 2 MiB second-level cache): 66 ns to repair a bound, 246 ns to reclaim an entry, 277 ns
  * for a put that takes an expired entry's place, 25 ns for a refused put.
  *
  * The queue is a heap of four children a node (Johnson, Priority queues with update and finding
  * minimum spanning trees, 1975), whose four children share a cache line. Equal times are ordered by
- * index, so that the order does not depend on when bounds were mended.
+ * index, so that the order does not depend on when bounds were repaired.
  *
  * Time that goes back: a stamp never does (a refresh at an earlier time leaves it), an entry whose
  * stamp lies ahead has age 0. Bounds stay bounds. What has expired is there again at an earlier time, but

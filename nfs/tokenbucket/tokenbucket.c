@@ -1,4 +1,4 @@
-/* A token bucket for every flow: so many packets a second, with a burst. */
+/* A token bucket for every flow: this many packets a second, with a burst. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_endian.h>

@@ -1,6 +1,6 @@
 /* Loops that the instruction may_goto bounds, for comparison with the kernel: over the packet's bytes, one in
  * another, in a function that is called, and one that only the budget ends. What such a loop has counted
- * by then is nobody's promise (kernels since 6.15 look at a clock), so nothing depends on it.
+ * by then is not promised (kernels since 6.15 look at a clock), so nothing depends on it.
  */
 #include <linux/bpf.h>
 

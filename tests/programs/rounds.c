@@ -1,7 +1,7 @@
 /* Functions that helpers call back, for comparison with the kernel: bpf_loop over the packet's bytes,
  * nested, stopped early and called with what it refuses; bpf_for_each_map_elem over each kind of map that
  * it takes, with entries deleted on the way. What the rounds depend on is the packet; the order in which
- * the entries of a hash map come is nobody's promise, so nothing depends on it. Per-CPU values stay zero: the
+ * the entries of a hash map come is not promised, so nothing depends on it. Per-CPU values stay zero: the
  * test may move from CPU to CPU.
  */
 #include <linux/bpf.h>

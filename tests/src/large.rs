@@ -57,7 +57,7 @@ const TAIL: &str = r"
 }
 ";
 
-/// The program in C, of so many rules; one is about 30 instructions.
+/// The program in C, of this many rules; one is about 30 instructions.
 #[must_use]
 pub fn source(rules: u32) -> String {
     let mut text = String::from(HEAD);

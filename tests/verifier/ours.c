@@ -19,7 +19,7 @@ struct {
 /* r0 = a number below 2^32 that nothing is known of */
 #define ANY "call 7;"
 
-/* A load of so many bits at the offset in r1 of a value of eight bytes; the result is what is there, 0. */
+/* A load of this many bits at the offset in r1 of a value of eight bytes; the result is what is there, 0. */
 #define AT_OFFSET(bits)                                                  \
     "r6 = r1; r1 = 1; *(u32 *)(r10 - 4) = r1; r2 = r10; r2 += -4;"       \
     "r1 = %[table] ll; call 1; if r0 != 0 goto +2; r0 = 99; exit;"       \

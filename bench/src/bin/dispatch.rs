@@ -39,7 +39,7 @@ struct Arguments {
     /// The processor that is measured on
     #[arg(long, default_value_t = 1)]
     cpu: usize,
-    /// NAME=PORT, NAME=PORT|PORT, or NAME*WORKERS=PORT: so many workers' queues, served in turns
+    /// NAME=PORT, NAME=PORT|PORT, or NAME*WORKERS=PORT: this many workers' queues, served in turns
     #[arg(required = true)]
     cases: Vec<String>,
 }

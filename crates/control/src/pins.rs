@@ -94,7 +94,7 @@ impl Pins {
             }
             let of_map = contents::of_file(&path, exposed, *object).map_err(|t| {
                 Trouble::new(&t.code, t.what)
-                    .help("mend the file, or move it away to start with an empty map")
+                    .help("fix the file, or move it away to start with an empty map")
             })?;
             entries.extend(of_map);
         }

@@ -39,7 +39,7 @@ pub struct Request {
     /// where to go on listing
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<u64>,
-    /// at most so many entries
+    /// at most this many entries
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// of one parameter: `NAME=VALUE`

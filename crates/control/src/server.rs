@@ -1,6 +1,6 @@
 //! The socket of a running function: a thread that takes connections, one for each client.
 //!
-//! Nobody can wedge it: clients are so many, a request is so long, and reading one, writing its answer
+//! A client cannot wedge it: the number of clients and the length of a request are bounded, and reading one, writing its answer
 //! and doing nothing take at most so much time. What does not keep to that is told so and closed.
 
 use std::io::{self, ErrorKind, Read, Write};

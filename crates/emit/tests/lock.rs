@@ -11,7 +11,7 @@ use support::{Bench, facts, nf};
 use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
 
-/// Runs events in each way there is, `made` for so many workers; each must be what one worker makes of them
+/// Runs events in each way there is, `made` for this many workers; each must be what one worker makes of them
 /// in the order of commits.
 fn equal(
     bench: &Bench,

@@ -126,7 +126,7 @@ fn what_time_costs() {
     }
 }
 
-/// One of so many packets of each worker writes; the others look up one of a thousand flows.
+/// One of this many packets of each worker writes; the others look up one of a thousand flows.
 const SHARES: &str = r#"
 #include <millrace/nf.h>
 

@@ -42,7 +42,7 @@ pub struct Limits {
     pub question: Duration,
     /// another solver than ours: the command of Z3
     pub solver: Option<PathBuf>,
-    /// paths are cut where more than so many meet, from the beginning; else only where a budget is spent
+    /// paths are cut where more than this many meet, from the beginning; else only where a budget is spent
     pub cut: Option<usize>,
     /// a folder that gets each question as SMT-LIB text
     pub dump: Option<PathBuf>,

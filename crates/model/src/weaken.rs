@@ -46,7 +46,7 @@ pub fn weak(rule: &str) -> bool {
     }
 }
 
-/// Paths are cut where more than so many meet, though no budget is spent: `MILLRACE_CUT`, in the same builds. What is
+/// Paths are cut where more than this many meet, though no budget is spent: `MILLRACE_CUT`, in the same builds. What is
 /// planned then must be as right as what is planned from whole paths.
 pub(crate) fn cut() -> Option<usize> {
     match cfg!(debug_assertions) {

@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Puts a packet before the machine, with so many zero bytes of headroom, as it arrives at `port`.
+    /// Puts a packet before the machine, with this many zero bytes of headroom, as it arrives at `port`.
     pub fn packet(&mut self, bytes: &[u8], headroom: usize, port: u32) {
         self.memory.remove(&(self.packet / APART));
         self.packet = self.map(bytes.to_vec(), true, true);

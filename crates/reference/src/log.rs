@@ -42,7 +42,7 @@ pub struct Log {
     owners: HashMap<u64, (ObjectId, Vec<u8>)>,
 }
 
-/// A number as the key of an element or a lease, in so many bytes; none if it has no room there.
+/// A number as the key of an element or a lease, in this many bytes; none if it has no room there.
 #[must_use]
 pub fn index_key(number: u64, bytes: u32) -> Option<Vec<u8>> {
     let all = number.to_le_bytes();

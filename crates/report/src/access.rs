@@ -15,7 +15,7 @@ use crate::names::member;
 use crate::relation::port;
 use crate::words::{Keys, Order, Printer};
 
-/// Beyond so many characters only what a value depends on is shown.
+/// Beyond this many characters only what a value depends on is shown.
 const LONGEST: usize = 160;
 
 /// A line of the source as FILE:LINE, without the file's folder.

@@ -94,7 +94,7 @@ impl Topology {
         }
     }
 
-    /// Elements with so many ports each, in any order, and what is connected with what; `entries` are the ports of
+    /// Elements with this many ports each, in any order, and what is connected with what; `entries` are the ports of
     /// elements at which packets enter and leave, in the order of the chain's ports.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::trial::{Case, Seed, with_contents};
 use crate::witness::case;
 
 impl Validation<'_> {
-    /// Every path from its assignment, or so many of each entry, spread over all. The cases, and what was not driven.
+    /// Every path from its assignment, or this many of each entry, spread over all. The cases, and what was not driven.
     pub(crate) fn seeded(&mut self, most: Option<usize>) -> (Vec<Case>, AllMissed) {
         let mut cases = Vec::new();
         let mut missed = AllMissed::new();

@@ -29,7 +29,7 @@ pub struct Packets<R> {
 }
 
 impl<R: Rng> Packets<R> {
-    /// From these frames, into so many ports.
+    /// From these frames, into this many ports.
     pub fn new(random: R, pool: Vec<Vec<u8>>, ports: u32) -> Self {
         Self {
             random,

@@ -106,7 +106,7 @@ impl Copy {
         Burst::new(1, self.ports, Layout::Pooled)
     }
 
-    /// A burst for [`Self::give_all`]: of so many packets, or of one where a packet's records could not be told from
+    /// A burst for [`Self::give_all`]: of this many packets, or of one where a packet's records could not be told from
     /// the next one's.
     #[must_use]
     pub fn bursts(&self, most: usize) -> (Burst, usize) {

@@ -47,7 +47,7 @@ fn objects<'a>(
     })
 }
 
-/// Capacities with room for whatever so many packets put there.
+/// Capacities with room for whatever this many packets put there.
 ///
 /// # Errors
 /// How much memory that would take.

@@ -1,7 +1,7 @@
 //! Checksums of two packets that differ in some words: whether they differ as these words require.
 //!
 //! A checksum's message sums to the same number (in one's complement) as long as it is right, or as wrong as
-//! before: so a message whose words were replaced and whose checksum was mended has the sum it had (RFC 1624).
+//! before: so a message whose words were replaced and whose checksum was updated has the sum it had (RFC 1624).
 //! This is looked at for the IPv4 header, and for TCP, UDP and ICMP with the addresses where these count, also of
 //! a packet that an ICMP error carries, as far as it is there.
 

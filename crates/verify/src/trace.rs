@@ -127,7 +127,7 @@ impl Pass for Read {
     }
 }
 
-/// The first so many packets of a trace.
+/// The first this many packets of a trace.
 pub struct First<T>(pub T, pub u64);
 
 struct Cut {

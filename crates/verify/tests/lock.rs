@@ -10,7 +10,7 @@ use millrace_steer::Field;
 use millrace_traffic::generate::Spec;
 use millrace_verify::{Deal, Findings, Generated, Kind, Schedule};
 
-/// Flows that start and end for so many seconds, with answers.
+/// Flows that start and end for this many seconds, with answers.
 fn churning(packets: u64, seconds: f64) -> Generated {
     let rate = packets as f64 / seconds;
     Generated(Spec {

@@ -221,7 +221,7 @@ fn v6(frame: &[u8], at: usize, rule: Rule) -> Result<Ip, Stop> {
     })
 }
 
-/// Where a packet ends whose header says so many bytes of header, and of all.
+/// Where a packet ends whose header says this many bytes of header, and of all.
 #[inline(always)]
 fn end(
     frame: usize,
@@ -440,7 +440,7 @@ impl Ip {
         }
     }
 
-    /// The sum of the pseudo header for an upper layer of this protocol and so many bytes.
+    /// The sum of the pseudo header for an upper layer of this protocol and this many bytes.
     #[must_use]
     pub fn pseudo(&self, frame: &[u8], protocol: u8, bytes: u32) -> Sum {
         Sum::default().pseudo(self.source(frame), self.destination(frame), protocol, bytes)

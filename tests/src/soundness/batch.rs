@@ -105,7 +105,7 @@ impl Bench {
         })
     }
 
-    /// Runs programs that the checker, so set, admits each by itself, on so many packets each: as
+    /// Runs programs that the checker, so set, admits each by itself, on this many packets each: as
     /// emitted under sanitizers, or, without `sanitize`, as users run it.
     ///
     /// # Errors

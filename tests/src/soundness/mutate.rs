@@ -4,7 +4,7 @@ use millrace_object::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, Reg,
 use rand::{Rng, RngExt};
 
 /// Whether a program may be changed and still be compared: what a ring buffer's record holds before it
-/// is written is nobody's promise, so a store into one must not get lost; and a loop that has nothing but its
+/// is written is not promised, so a store into one must not get lost; and a loop that has nothing but its
 /// budget must keep its own way out, or it goes round more often than there is time for.
 #[must_use]
 pub fn comparable(insns: &[Insn]) -> bool {

@@ -87,7 +87,7 @@ impl Bench {
         command
     }
 
-    /// The plan for so many cores and a NIC.
+    /// The plan for this many cores and a NIC.
     ///
     /// # Errors
     /// The program cannot be compiled, or the command failed.
@@ -105,7 +105,7 @@ impl Bench {
         }
     }
 
-    /// Runs these packets on so many cores.
+    /// Runs these packets on this many cores.
     ///
     /// # Errors
     /// The command failed, or what it left cannot be read.

@@ -142,7 +142,7 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
     Ok(out)
 }
 
-/// Whether a program is planned alone on so many cores.
+/// Whether a program is planned alone on this many cores.
 fn alone(bench: &Bench, cores: usize, nic: &str) -> Result<bool, String> {
     Ok(bench
         .plan(cores, nic)?

@@ -89,7 +89,7 @@ fn without(case: &Case, block: usize) -> Option<Case> {
     Some(smaller)
 }
 
-/// The smallest case that `fails` within so many trials.
+/// The smallest case that `fails` within this many trials.
 pub fn shrink(case: &Case, trials: usize, mut fails: impl FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
     let mut left = trials;

@@ -19,7 +19,7 @@ pub struct Prefetch {
     pub steps: usize,
 }
 
-/// From so many steps on, the passes pay even when all state is in the cache, if the program goes on
+/// From this many steps on, the passes pay even when all state is in the cache, if the program goes on
 /// from its prefetch pass: what one packet waits for, the next ones fill. A shorter program overlaps by itself.
 /// Passes against none at 1K flows (docs/measurements/bench.md, `gate`): 36 steps 1.12, 49 steps 0.90, 557 steps 0.84.
 const LONG: usize = 40;

@@ -16,7 +16,7 @@ pub fn words(declaration: &StateObject) -> u32 {
     declaration.key_bytes.div_ceil(8).max(1)
 }
 
-/// A key that is kept whole and has no slot to be compared with occupies so many registers at once. More
+/// A key that is kept whole and has no slot to be compared with occupies as many registers as it has words. More
 /// cost what they save (`make bench`: heavyhitter gains a twentieth by this, cl would lose as much).
 pub const MOST_WORDS_IN_REGISTERS: u32 = 2;
 

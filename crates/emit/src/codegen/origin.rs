@@ -20,7 +20,7 @@ use millrace_object::insn::{AluOp, Insn, Operand, Reg, Width};
 use super::forms::related;
 use super::slice::{Role, Slice};
 
-/// Beyond so many known distances from one origin, any distance is assumed.
+/// Beyond this many known distances from one origin, any distance is assumed.
 const MAX_DISTANCES: usize = 8;
 
 /// A stack byte, and how far a pointer has moved from it; none when unknown.

@@ -54,7 +54,7 @@ const STRICT: &[&str] = &[
     "-Wno-unknown-warning-option",
     "-Wno-invalid-feature-combination",
 ];
-/// A user cannot mend a warning in emitted code; the tests compile it strictly.
+/// A user cannot fix a warning in emitted code; the tests compile it strictly.
 const LAX: &[&str] = &["-w"];
 
 impl ModuleOptions {

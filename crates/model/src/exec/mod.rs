@@ -91,7 +91,7 @@ pub struct Engine<'a> {
     crowded: bool,
     /// whether that has come about; none: it no longer counts
     crowds: Option<bool>,
-    /// so many states at most leave a join; where more meet, paths are cut
+    /// this many states at most leave a join; where more meet, paths are cut
     cutting: Option<usize>,
     /// how many cuts there are
     cuts: u32,
@@ -185,7 +185,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The same, with paths cut where more than so many meet.
+    /// The same, with paths cut where more than this many meet.
     #[must_use]
     pub fn cut_at(mut self, most: usize) -> Self {
         self.cutting = Some(most);

@@ -65,7 +65,7 @@ fn kin(a: &Access, b: &Access) -> bool {
         && (b.offset, b.outcome, &b.line) == (a.offset, a.outcome, &a.line)
 }
 
-/// The objects that a state has written to since it had so many accesses.
+/// The objects that a state has written to since it had this many accesses.
 pub(super) fn written(s: &State, since: usize) -> impl Iterator<Item = ObjectId> {
     let writes = |a: &&Access| matches!(a.effect, Effect::Write | Effect::Add);
     s.accesses
@@ -372,7 +372,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A register's number may be any of so many bits as these have: 8, 16, 32 or 64.
+    /// A register's number may be any of this many bits as these have: 8, 16, 32 or 64.
     fn wider(&self, at: (usize, usize), numbers: &[ExprId], c: &mut Changes) {
         let most = numbers.iter().map(|e| self.arena.significant(*e)).max();
         let bits = most.unwrap_or(64).next_power_of_two().clamp(8, 64);

@@ -16,7 +16,7 @@ use super::{Engine, State};
 const FEW: i64 = 8;
 /// Most turns that are followed one by one through state objects.
 const MANY: usize = 16;
-/// So many states wait at the head of a loop that each turn multiplies the ways, if it is also so many times as many
+/// This many states wait at the head of a loop that each turn multiplies the ways, if it is also this many times as many
 /// as came to it from outside.
 const WIDE: usize = 1024;
 const WIDER: usize = 16;

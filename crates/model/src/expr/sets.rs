@@ -4,7 +4,7 @@ use super::eval::{apply_node, relation};
 use super::walk::{children, cone_within};
 use super::{Arena, ExprId, Node, mask};
 
-/// Beyond so many nodes nobody asks.
+/// Beyond this many nodes nobody asks.
 const MOST: usize = 4000;
 
 /// Values of a byte.

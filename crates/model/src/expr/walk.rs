@@ -88,7 +88,7 @@ pub fn cone(arena: &Arena, roots: &[ExprId], known: impl Fn(ExprId) -> bool) -> 
     cone_within(arena, roots, known, usize::MAX).unwrap_or_default()
 }
 
-/// The same; none if there are more than `most`, which is found out after so many.
+/// The same; none if there are more than `most`, which is found out after this many.
 #[must_use]
 pub fn cone_within(
     arena: &Arena,

@@ -11,7 +11,7 @@ use crate::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 
 /// Most steps of one walk.
 const STEPS: usize = 1600;
-/// After so many it begins again where it began, and draws otherwise.
+/// After this many it begins again where it began, and draws otherwise.
 const AGAIN: usize = 200;
 /// Most expressions that one step passes a wish through.
 const DEPTH: usize = 4000;

@@ -124,13 +124,13 @@ fn check(ip: &[u8], tcp: &[u8]) -> u64 {
 }
 
 impl Machine<'_> {
-    /// `tcp_raw_gen_syncookie_…`, of an IP header of so many bytes.
+    /// `tcp_raw_gen_syncookie_…`, of an IP header of this many bytes.
     pub(super) fn make_cookie(&mut self, a: [u64; 5], ip: u32) -> Result<u64, Violation> {
         let (ip, tcp) = (self.bytes_at(a[0], ip)?, self.bytes_at(a[1], a[2] as u32)?);
         Ok(make(&ip, &tcp))
     }
 
-    /// `tcp_raw_check_syncookie_…`, of an IP header of so many bytes.
+    /// `tcp_raw_check_syncookie_…`, of an IP header of this many bytes.
     pub(super) fn check_cookie(&mut self, a: [u64; 5], ip: u32) -> Result<u64, Violation> {
         let (ip, tcp) = (self.bytes_at(a[0], ip)?, self.bytes_at(a[1], TCP as u32)?);
         Ok(check(&ip, &tcp))

@@ -212,7 +212,7 @@ impl Machine<'_> {
         0
     }
 
-    /// A record of so many bytes takes its part of a ring buffer.
+    /// A record of this many bytes takes its part of a ring buffer.
     pub(super) fn produce(&mut self, id: ObjectId, length: u64) {
         if let Some(exact) = &mut self.exact {
             let produced = exact.produced.entry(id).or_default();

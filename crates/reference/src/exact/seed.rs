@@ -13,7 +13,7 @@ fn number(key: &[u8]) -> u64 {
 }
 
 impl Machine<'_> {
-    /// Fills an object with so many entries whose keys nobody will ask for. They do not expire; an allocator
+    /// Fills an object with this many entries whose keys nobody will ask for. They do not expire; an allocator
     /// has no free number then.
     pub fn crowd(&mut self, object: ObjectId, entries: u64) {
         if let Some(exact) = &mut self.exact {

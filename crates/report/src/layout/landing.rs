@@ -22,9 +22,9 @@ const NODES: usize = 20_000;
 /// How far along a chain of headers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reach {
-    /// behind so many extension headers; another one may follow
+    /// behind this many extension headers; another one may follow
     After(usize),
-    /// behind all of them, of which there are so many at least and so many at most
+    /// behind all of them, of which there are this many at least and this many at most
     Last(usize, usize),
 }
 
@@ -69,7 +69,7 @@ pub struct Landing {
 /// Meaning of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
-    /// an offset: so many bytes behind this place
+    /// an offset: this many bytes behind this place
     Offset(Landing, i64),
     /// the number of the header behind all extension headers; of the carried packet
     Protocol {

@@ -68,7 +68,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Writes a fixed header and so many extension headers at an offset, `last` behind them; where each begins.
+/// Writes a fixed header and this many extension headers at an offset, `last` behind them; where each begins.
 fn chain(
     packet: &mut BTreeMap<u64, u8>,
     at: i64,

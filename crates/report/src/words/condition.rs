@@ -11,10 +11,10 @@ use crate::layout::fields;
 
 /// Most parts into which a condition is taken apart.
 const PARTS: usize = 600;
-/// Beyond so many nodes only what a condition depends on is shown.
+/// Beyond this many nodes only what a condition depends on is shown.
 const MOST: usize = 240;
 
-/// Beyond so many characters, too.
+/// Beyond this many characters, too.
 const LONGEST: usize = 160;
 
 /// A condition, taken apart.

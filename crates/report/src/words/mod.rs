@@ -30,9 +30,9 @@ pub use bytes::Order;
 pub(crate) use compare::field_value;
 pub(crate) use identity::Ends;
 
-/// Beyond so many nodes only what an expression depends on is shown.
+/// Beyond this many nodes only what an expression depends on is shown.
 const MOST: usize = 96;
-/// Beyond so many nodes they are counted no further.
+/// Beyond this many nodes they are counted no further.
 const WEIGHED: usize = 1024;
 /// Beyond so many nodes, those that are shared counted each time, an expression's meaning is not looked for.
 const ENDLESS: u32 = 1 << 10;
@@ -74,7 +74,7 @@ impl Letters {
     }
 }
 
-/// Whether members follow each other without gaps and fill so many bytes.
+/// Whether members follow each other without gaps and fill this many bytes.
 fn members_are(members: &[names::Member], bytes: usize) -> bool {
     let end = members.iter().try_fold(0, |at, m| {
         (m.from == at).then(|| at.saturating_add(m.bytes))

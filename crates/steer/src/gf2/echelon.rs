@@ -12,7 +12,7 @@ pub(crate) struct Echelon {
 }
 
 impl Echelon {
-    /// The zero space of vectors of so many bits.
+    /// The zero space of vectors of this many bits.
     pub fn new(bits: usize) -> Self {
         Self {
             bits,
@@ -21,7 +21,7 @@ impl Echelon {
         }
     }
 
-    /// Of so many bits are the vectors.
+    /// Of this many bits are the vectors.
     pub fn bits(&self) -> usize {
         self.bits
     }

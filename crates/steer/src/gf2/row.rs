@@ -5,7 +5,7 @@
 pub(crate) struct Row(Vec<u64>);
 
 impl Row {
-    /// The zero vector with room for so many bits.
+    /// The zero vector with room for this many bits.
     pub fn zero(bits: usize) -> Self {
         Self(vec![0; bits.div_ceil(64)])
     }

@@ -19,7 +19,7 @@ use crate::gf2::{Echelon, Row, word_rank};
 const WEAK: usize = 9;
 /// Keys over which the share of the worst queue is averaged.
 const KEYS: usize = 8;
-/// With so many more bits than a random linear map needs to be injective it is, but for 2^-64.
+/// With this many more bits than a random linear map needs to be injective it is, but for 2^-64.
 const SURE: usize = 64;
 
 /// What the packets of one class give away.

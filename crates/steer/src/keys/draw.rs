@@ -183,7 +183,7 @@ impl Space {
     }
 }
 
-/// The rank of the 32-bit hash of so many input bits.
+/// The rank of the 32-bit hash of this many input bits.
 fn whole_rank(key: &[u8], bits: usize) -> usize {
     let mut input = vec![0_u8; bits.div_ceil(8)];
     let hashes = (0..bits).map(|at| {

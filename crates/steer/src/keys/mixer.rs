@@ -15,7 +15,7 @@ use crate::table::even;
 pub(super) struct Mixer(Vec<u64>);
 
 impl Mixer {
-    /// One of all invertible maps of so many bits (at most 32), each as likely as any other.
+    /// One of all invertible maps of this many bits (at most 32), each as likely as any other.
     pub fn draw(bits: usize, random: &mut impl Rng) -> Self {
         let mask = (1_u64 << bits) - 1;
         loop {

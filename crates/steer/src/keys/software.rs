@@ -32,7 +32,7 @@ pub struct Checked {
 }
 
 impl Space {
-    /// Hashes so many random pairs of each case with these keys, in software, and compares their indexes.
+    /// Hashes this many random pairs of each case with these keys, in software, and compares their indexes.
     /// Whatever made the keys, this finds those that are wrong: of pairs that a wrong key tells apart at
     /// all, it does half.
     ///

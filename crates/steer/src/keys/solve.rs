@@ -175,7 +175,7 @@ fn best(
                 .zip(classes.iter().zip(&bounds))
                 .filter(|(_, (c, _))| c.spread)
         };
-        // What any hash of so many bits could reach.
+        // What any hash of this many bits could reach.
         let lost = if spread().all(|(_, (_, bound))| *bound == index) {
             0
         } else {
@@ -345,7 +345,7 @@ pub(super) fn fixed() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(0x6d69_6c6c_7261_6365)
 }
 
-/// The space at so many index bits, whatever it reaches.
+/// The space at this many index bits, whatever it reaches.
 #[cfg(test)]
 pub(super) fn space_at(
     classes: &[Class],

@@ -96,7 +96,7 @@ impl Space {
         space.rank()
     }
 
-    /// The most that the rank of a class's index can be under any key, in bits: so many independent
+    /// The most that the rank of a class's index can be under any key, in bits: this many independent
     /// groups of its packets can be told apart. At most [`Space::index_bits`]. An upper bound, but for
     /// 2^-100; a key that meets it is proved best ([`Keys::rank`](super::Keys::rank)).
     #[must_use]

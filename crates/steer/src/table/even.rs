@@ -11,7 +11,7 @@ pub fn even(indexes: usize, queues: u32) -> Vec<u32> {
     (0..indexes).map(queue).collect()
 }
 
-/// The queues of the indexes repeated to a whole table of so many entries.
+/// The queues of the indexes repeated to a whole table of this many entries.
 #[must_use]
 pub fn repeated(queues: &[u32], entries: usize) -> Vec<u32> {
     queues.iter().copied().cycle().take(entries).collect()

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The least that the most loaded of so many queues can have, by trying every table.
+/// The least that the most loaded of this many queues can have, by trying every table.
 fn least(loads: &[u64], queues: &mut [u64]) -> u64 {
     let Some((load, rest)) = loads.split_first() else {
         return queues.iter().copied().max().unwrap_or(0);

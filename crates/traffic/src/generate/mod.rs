@@ -1,4 +1,4 @@
-//! Traffic made to a specification: so many flows, so popular, so long-lived, of such packets.
+//! Traffic made to a specification: this many flows, so popular, so long-lived, of such packets.
 //!
 //! A [`Generator`] is a stream: it holds 24 bytes a flow and no packet but the current one. The same
 //! [`Spec`] gives the same bytes, on every machine.

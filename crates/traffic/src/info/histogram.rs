@@ -56,7 +56,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// The least value that so many hundredths of all values do not exceed.
+    /// The least value that this many hundredths of all values do not exceed.
     fn quantile(&self, hundredths: u64) -> u64 {
         let rank = (u128::from(self.total) * u128::from(hundredths))
             .div_ceil(100)

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::language::{Packet, packet};
 
-    /// A frame of UDP with so many VLAN tags and six bytes of padding.
+    /// A frame of UDP with this many VLAN tags and six bytes of padding.
     fn tagged(tags: usize) -> Vec<u8> {
         let plain = packet("eth / ip 10.0.0.1 > 10.0.0.2 / udp 1 > 2").unwrap();
         let mut frame = plain[..12].to_vec();

@@ -92,7 +92,7 @@ pub enum Action {
         /// Its value, as written.
         value: String,
     },
-    /// A state object holds so many live entries.
+    /// A state object holds this many live entries.
     State {
         /// The object.
         object: String,

@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
         self.expected(&format!("`{word}`"))
     }
 
-    /// A number of so many bits, decimal or 0x….
+    /// A number of this many bits, decimal or 0x….
     pub(super) fn number(&mut self, word: &str, bits: u32) -> Result<u64, Fault> {
         let most = u64::MAX >> (64 - bits);
         match self.peek().and_then(number) {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         self.number("the port", 16).map(|port| port as u16)
     }
 
-    /// One word of hex digits, at most so many bytes.
+    /// One word of hex digits, at most this many bytes.
     pub(super) fn hex(&mut self, what: &str, most: usize) -> Result<Vec<u8>, Fault> {
         match self.peek().and_then(hex) {
             Some(bytes) if bytes.len() <= most => {

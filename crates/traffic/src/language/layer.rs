@@ -42,13 +42,13 @@ pub(super) enum Ends {
 /// What follows a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// A number of so many bits.
+    /// A number of this many bits.
     Number(u32),
     /// A number of bytes below 65536 that eight divides.
     Eights,
     /// Nothing: the word is a flag.
     Nothing,
-    /// Bytes in hex, at most so many: the layer's own (`options`).
+    /// Bytes in hex, at most this many: the layer's own (`options`).
     Hex(usize),
     /// Bytes in hex that follow ICMP's checksum: four as one number, further ones as the layer's own.
     Rest,

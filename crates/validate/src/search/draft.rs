@@ -38,7 +38,7 @@ pub(super) struct Draft {
     rest: Vec<Seed>,
 }
 
-/// Entries of an object that are filled at most, where so many objects are.
+/// Entries of an object that are filled at most, where this many objects are.
 fn most(o: &StateObject, objects: usize) -> u64 {
     let room = ROOM / objects.max(1) as u64;
     (room / (u64::from(o.value_bytes) + ENTRY)).clamp(1, ELEMENTS)

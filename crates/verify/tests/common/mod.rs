@@ -281,7 +281,7 @@ impl Function {
         Ok(found)
     }
 
-    /// The same at so many workers, with every object divided and this steering.
+    /// The same at this many workers, with every object divided and this steering.
     pub fn shard(&self, workers: u32, dispatch: &dyn Dispatch, trace: &mut dyn Trace) -> Findings {
         let deal = Deal::even(&self.program, workers, dispatch, self.divided());
         self.verify(&deal, Schedule::Ingress, trace)
@@ -302,7 +302,7 @@ impl Build for Builder<'_> {
     }
 }
 
-/// Each worker adds to all numbers of an object's values, which are so many bytes wide.
+/// Each worker adds to all numbers of an object's values, which are this many bytes wide.
 pub fn sums(object: &StateObject, bytes: usize) -> Held {
     let offsets = (0..object.value_bytes as usize).step_by(bytes);
     Held::merged(

@@ -128,7 +128,7 @@ impl<R: Rng> Generator<'_, R> {
         }
     }
 
-    /// The address of so many bytes: of the stack, or, where no argument has been set yet, of the packet.
+    /// The address of this many bytes: of the stack, or, where no argument has been set yet, of the packet.
     fn memory(&mut self, reg: u8, bytes: u32, written: bool, first: bool) {
         if first && self.chance(3) {
             let n = self.near(i64::from(bytes));

@@ -248,7 +248,7 @@ impl<R: Rng> Generator<'_, R> {
         self.change(4);
     }
 
-    /// Deletes the entry of the key that is set up, one time in so many, else writes it.
+    /// Deletes the entry of the key that is set up, one time in this many, else writes it.
     fn change(&mut self, one_in: u32) {
         if self.chance(one_in) {
             self.put(Insn::Call { helper: 3 });
@@ -289,7 +289,7 @@ impl<R: Rng> Generator<'_, R> {
         self.set(3, 0);
         self.put(Insn::Call { helper: 131 });
         self.out_if(Condition::Eq, 0, Operand::Imm(0));
-        // What a record holds before it is written is nobody's promise.
+        // What a record holds before it is written is not promised.
         self.store(Size::B8, 0, 0, Operand::Reg(Reg(9)));
         let at = self.near(8) as i16;
         self.store(Size::B8, 0, at.max(0), Operand::Imm(1));
@@ -354,7 +354,7 @@ impl<R: Rng> Generator<'_, R> {
             self.load_plain(Size::B8, 2, 10, -48);
         }
         if map {
-            // In which order the entries of other maps come is nobody's promise.
+            // In which order the entries of other maps come is not promised.
             self.object(1, ELEMENTS);
         } else {
             let r = self.of([1, 3, 4, 9]);

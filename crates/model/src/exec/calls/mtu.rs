@@ -1,4 +1,4 @@
-//! `bpf_check_mtu`, after fastpath/state/routes_lookup.h: whether a packet of so many bytes more fits through a
+//! `bpf_check_mtu`, after fastpath/state/routes_lookup.h: whether a packet of this many bytes more fits through a
 //! port, of which the host says how long its packets may be.
 
 use millrace_object::helper::Helper;

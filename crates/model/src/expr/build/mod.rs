@@ -14,7 +14,7 @@ use super::eval::apply;
 use super::{Arena, Bin, ExprId, Node, mask};
 
 impl Arena {
-    /// A number of so many bits.
+    /// A number of this many bits.
     pub fn number(&mut self, value: u64, width: u32) -> ExprId {
         self.add(Node::Const(value & mask(width)), width)
     }

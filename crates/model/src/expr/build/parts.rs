@@ -79,7 +79,7 @@ impl Arena {
         if low == 0 && width == self.width(e) {
             return e;
         }
-        // Where parts are shared an expression is a tree of any size, but of so many parts only.
+        // Where parts are shared an expression is a tree of any size, but of this many parts only.
         if let Some(known) = self.extracts.get(&(e, low, width)) {
             return *known;
         }

@@ -12,7 +12,7 @@ use crate::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 /// Most terms of a sum that is taken apart.
 const TERMS: usize = 32;
 
-/// A factor of so many digits is there to mix bits.
+/// A factor of this many digits is there to mix bits.
 const MIXING: u32 = 12;
 
 /// The gates of expressions, each made once.
@@ -87,7 +87,7 @@ impl Circuit {
         value >> at & 1 == 1
     }
 
-    /// The bits of an expression, if they can be had with about so many gates in all, and in time.
+    /// The bits of an expression, if they can be had with about this many gates in all, and in time.
     pub(super) fn bits(
         &mut self,
         arena: &Arena,
@@ -266,7 +266,7 @@ impl Circuit {
     }
 }
 
-/// Whether an expression is a product that a solver should leave for last: of two unknowns, or by a factor of so many
+/// Whether an expression is a product that a solver should leave for last: of two unknowns, or by a factor of this many
 /// digits that it is there to mix bits, as in a hash.
 fn is_product(arena: &Arena, e: ExprId) -> bool {
     let Node::Bin(op, a, b) = *arena.node(e) else {

@@ -28,7 +28,7 @@ impl Watch {
         }
     }
 
-    /// Allows so many wrong turns from now on, if any number is not meant.
+    /// Allows this many wrong turns from now on, if any number is not meant.
     pub(super) fn allow(&mut self, turns: Option<u64>) {
         self.most = turns.map_or(u64::MAX, |n| self.turns.saturating_add(n));
         if Instant::now() <= self.until {

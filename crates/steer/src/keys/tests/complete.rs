@@ -11,7 +11,7 @@ const FIELDS: [Field; 2] = [Field::SourcePort, Field::DestinationPort];
 /// Bits that vary on each side; all others are 0.
 const VARY: usize = 4;
 
-/// One class for each port, of so many port fields.
+/// One class for each port, of this many port fields.
 fn classes(ports: usize, fields: usize) -> Vec<Class> {
     let class = |port| Class {
         port,

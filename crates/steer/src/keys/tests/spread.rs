@@ -216,7 +216,7 @@ fn users_of_one_subnet_spread_over_all_queues() {
                 found.sort_by(f64::total_cmp);
                 let what = format!("{name}, /{prefix}, {table} entries: {found:?}");
                 // 50,000 flows thrown at 16 queues by chance: a queue's standard deviation is 1.7%, so
-                // that of so many queues and keys one is now and then beyond 1.06, none beyond 1.09.
+                // that of this many queues and keys one is now and then beyond 1.06, none beyond 1.09.
                 assert!(found[2] <= 1.06 && found[3] <= 1.09, "{what}");
             }
         }
