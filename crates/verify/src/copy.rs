@@ -23,6 +23,8 @@ pub struct Copy {
     /// some of its state is other copies', too
     shares: bool,
     given: u64,
+    /// a value that is looked at
+    value: Vec<u8>,
     /// where packets come home, for allocators that go by it
     homes: Option<Arc<Homes>>,
 }
@@ -53,6 +55,7 @@ impl Copy {
             records: objects().any(|(i, o)| o.records && !module.is_shared(i)),
             shares: shared.is_some() && module.shares(),
             given: 0,
+            value: Vec::new(),
             homes: config.homes.clone(),
         })
     }
@@ -233,8 +236,13 @@ impl Copy {
     }
 
     fn lease(&mut self, object: usize, size: usize, number: u64, now: u64) -> Option<Vec<u8>> {
-        let key = number_key(number, size)?;
-        self.instance.get(object, &key, now).ok().flatten()
+        let key = number.to_le_bytes();
+        let (key, rest) = key.split_at(size.min(8));
+        // Each word of a packet is looked up: nothing is allocated for those that are no leased numbers.
+        let fits = rest.iter().all(|b| *b == 0);
+        let value = &mut self.value;
+        let there = fits && self.instance.find(object, key, now, value).unwrap_or(false);
+        there.then(|| self.value.clone())
     }
 
     /// The allocators, by their index in the program.
@@ -284,12 +292,4 @@ fn untouched(packet: &Packet, (worker, turn): (u32, u64)) -> Outcome {
         commit: 0,
         time: packet.time,
     }
-}
-
-/// A number as the key of an allocator; none if it has no room there.
-#[must_use]
-pub fn number_key(number: u64, size: usize) -> Option<Vec<u8>> {
-    let all = number.to_le_bytes();
-    let (key, rest) = all.split_at(size.min(8));
-    rest.iter().all(|b| *b == 0).then(|| key.to_vec())
 }

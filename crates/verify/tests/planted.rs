@@ -4,8 +4,9 @@
 
 use crate::common;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
 
 use common::*;
 use millrace_place::Held;
@@ -636,28 +637,20 @@ fn found(of: &mut Function, base: Base, wrong: Option<Wrong>) -> Findings {
     of.verify(&deal, Schedule::Seeded(11), &mut traffic(base))
 }
 
-#[test]
-fn each_planted_fault_is_found() {
-    assert!(FAULTS.len() >= 30);
-    let mut functions = BTreeMap::new();
-    let mut folders = Vec::new();
+/// The faults of one base that are not found.
+fn missed(base: Base) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut of = function(base, folder.path());
+    let without = found(&mut of, base, None);
+    assert!(
+        without.equal,
+        "{base:?} without a fault: {:?}",
+        without.differences.first()
+    );
+    assert!(without.entries > 0 || base == Base::Own(CHANCE));
     let mut missed = Vec::new();
-    for fault in FAULTS {
-        let of = functions.entry(fault.base).or_insert_with(|| {
-            folders.push(tempfile::tempdir().unwrap());
-            let folder = folders.last().unwrap().path();
-            let mut of = function(fault.base, folder);
-            let found = found(&mut of, fault.base, None);
-            assert!(
-                found.equal,
-                "{:?} without a fault: {:?}",
-                fault.base,
-                found.differences.first()
-            );
-            assert!(found.entries > 0 || fault.base == Base::Own(CHANCE));
-            of
-        });
-        let found = found(of, fault.base, Some(fault.wrong));
+    for fault in FAULTS.iter().filter(|f| f.base == base) {
+        let found = found(&mut of, base, Some(fault.wrong));
         let first = found.differences.first();
         let by = |d: &millrace_verify::Difference| fault.found.contains(&d.kind);
         if found.equal || !found.differences.iter().any(by) {
@@ -674,6 +667,27 @@ fn each_planted_fault_is_found() {
             first.map_or("", |d| d.what.as_str())
         );
     }
+    missed
+}
+
+/// Two threads: each base is prepared once, and a processor would stand idle otherwise.
+#[test]
+fn each_planted_fault_is_found() {
+    assert!(FAULTS.len() >= 30);
+    let bases: BTreeSet<Base> = FAULTS.iter().map(|f| f.base).collect();
+    let waiting = Mutex::new(Vec::from_iter(bases));
+    let next = || waiting.lock().unwrap().pop();
+    let work = || {
+        std::iter::from_fn(next)
+            .flat_map(missed)
+            .collect::<Vec<_>>()
+    };
+    let missed = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut missed = work();
+        missed.extend(other.join().unwrap());
+        missed
+    });
     assert!(
         missed.is_empty(),
         "{} of {}: {missed:#?}",

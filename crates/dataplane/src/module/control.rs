@@ -46,16 +46,33 @@ impl Instance {
         key: &[u8],
         now: u64,
     ) -> Result<Option<Vec<u8>>, ModuleError> {
+        let mut value = Vec::new();
+        let there = self.find(index, key, now, &mut value)?;
+        Ok(there.then_some(value))
+    }
+
+    /// The same into a buffer that is used again; whether there is such an entry.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn find(
+        &mut self,
+        index: usize,
+        key: &[u8],
+        now: u64,
+        value: &mut Vec<u8>,
+    ) -> Result<bool, ModuleError> {
         let (info, object) = self.object(index, "get")?;
         let get = object.get.ok_or_else(|| missing(info, "get"))?;
         right_length(info, "get", key.len(), info.key_bytes)?;
-        let mut value = vec![0_u8; info.value_bytes.max(1)];
+        value.clear();
+        value.resize(info.value_bytes.max(1), 0);
         // SAFETY: key and value have the lengths the object declares.
         let result = unsafe { get(self.memory.as_ptr(), key.as_ptr(), value.as_mut_ptr(), now) };
         value.truncate(info.value_bytes);
         match result {
-            0 => Ok(Some(value)),
-            e if e == -libc::ENOENT => Ok(None),
+            0 => Ok(true),
+            e if e == -libc::ENOENT => Ok(false),
             e => Err(control(info, "get", errno(e))),
         }
     }
