@@ -16,7 +16,7 @@ use crate::make::Carried;
 use crate::plan::Assumption;
 use crate::solved::Device;
 use crate::touch::{Gathered, Held, Software};
-use crate::weakened;
+use crate::treatments;
 use millrace_steer::{Odd, Ports};
 
 /// What programs read of packets that a NIC reads otherwise, what costs software least first.
@@ -85,7 +85,7 @@ impl Asker<'_> {
         let chosen = self.with_echoes(held);
         if let Chosen::Draft(draft) = &chosen
             && !draft.may_want_odd()
-            && !weakened::any()
+            && !treatments::any_weak()
         {
             return chosen;
         }

@@ -11,17 +11,15 @@ use millrace_object::state::allocator;
 
 use crate::constraints::Meeting;
 use crate::make::Carried;
-use crate::plan::Rule;
-use crate::rules::homing::{self, Barred, Home, Homed};
-use crate::rules::{Judged, incompatible, interchangeable};
+use crate::rules::homing::{self, Home, Homed, Unserved};
+use crate::rules::{Barred, Said, incompatible, interchangeable};
 use crate::solved::Device;
 use crate::touch::{Touch, Touches};
-use millrace_place::Treatment;
 
 /// What serves.
 pub(crate) struct Serving {
     pub meetings: Vec<Meeting>,
-    pub judged: Judged,
+    pub said: Said,
     /// how packets come home, if it is by R6
     pub home: Option<Home>,
     /// ICMP echoes come home, too
@@ -47,11 +45,16 @@ pub(crate) fn serving(
     device: &Device<'_>,
     asked: &Asked<'_>,
     echoes: &mut bool,
-) -> Result<Serving, Judged> {
+) -> Result<Serving, Barred> {
     let Asked { object, own, .. } = *asked;
     let compared = |model: &mut Model| {
         let found = interchangeable::exchanged(model, program, object, asked.all, &device.cases)?;
-        Some(by_fields(asked.name, found))
+        Some(Serving {
+            said: interchangeable::judge(asked.name, &found),
+            meetings: found.meetings,
+            home: None,
+            echoes: false,
+        })
     };
     if device.carried.get() == Carried::Compared
         && let Some(found) = compared(model)
@@ -65,7 +68,7 @@ pub(crate) fn serving(
         solved.is_ok_and(|solved| homed.home.reaches_all(&solved, capacity))
     };
     if !homed.as_ref().is_ok_and(serves) {
-        *echoes |= matches!(homed, Err(Barred::Echoes));
+        *echoes |= matches!(homed, Err(Unserved::Echoes));
         if device.carried.get() == Carried::Home
             && let Some(found) = compared(model)
         {
@@ -80,33 +83,12 @@ pub(crate) fn serving(
         }) => Ok(Serving {
             meetings,
             echoes,
-            judged: homing::judge(model, asked.name, own, &home, &program.ports),
+            said: homing::judge(model, asked.name, own, &home, &program.ports),
             home: Some(home),
         }),
         Err(_) => {
             let refused = incompatible::access(model, program, asked.name, own);
             Err(refused.unwrap_or_else(|| incompatible::kind(asked.name, allocator::KIND.name)))
         }
-    }
-}
-
-/// By R5.
-fn by_fields(name: &str, found: interchangeable::Exchanged) -> Serving {
-    Serving {
-        meetings: found.meetings,
-        judged: Judged {
-            treatment: Treatment::Shard,
-            rule: Rule::R5,
-            reason: format!(
-                "a packet that finds an entry of {name} goes on only if its {} equal what was stored there, and a \
-                 mismatch behaves as a miss: packets meet by those fields, not by the leased number",
-                found.fields
-            ),
-            remedy: None,
-            line: found.line,
-            infeasible: false,
-        },
-        home: None,
-        echoes: false,
     }
 }

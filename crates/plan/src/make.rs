@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use millrace_check::Budget;
 use millrace_model::{Limits, Model};
-use millrace_object::program::{ObjectId, Program};
+use millrace_object::program::Program;
 use millrace_steer::Ports;
 use millrace_steer::keys::Unsolved;
 use millrace_steer::nic::{NicError, named};
@@ -23,6 +23,7 @@ use crate::plan::{By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, Port
 use crate::relaxed::relaxations;
 use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, is_six, slot, why};
+use crate::treatments::asked_for;
 use millrace_place::{Strategy, Treatment};
 
 /// What a plan is made for.
@@ -145,35 +146,13 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
             _ => why(&e, &program.ports).1,
         },
     })?;
-    let (choice, assumptions) = decided(model, program, &device);
-    let mut objects: Vec<ObjectPlan> = (0..)
-        .zip(&program.objects)
-        .filter_map(|(i, declared)| {
-            let j = choice.judged.get(&i)?;
-            Some(ObjectPlan {
-                id: ObjectId(i),
-                name: declared.name.clone(),
-                treatment: j.treatment,
-                rule: j.rule,
-                reason: j.reason.clone(),
-                remedy: j.remedy.clone(),
-                line: j.line.clone(),
-                infeasible: j.infeasible,
-                words: match (j.treatment, model.objects.get(i)) {
-                    (Treatment::Merge, Some(o)) => {
-                        o.parts.as_ref().map_or(Vec::new(), |p| p.words.clone())
-                    }
-                    _ => Vec::new(),
-                },
-                asked: choice.asked.get(&i).copied(),
-            })
-        })
-        .collect();
-    let found = strategy(&objects);
+    let (mut choice, assumptions) = decided(model, program, &device);
+    let mut objects = std::mem::take(&mut choice.objects);
+    let found = Strategy::of(objects.iter().map(|o| o.treatment));
     let strategy = wanted.strategy.unwrap_or(found);
     let mut solved = choice.solved.as_ref().unwrap_or(&spread);
     if strategy != found {
-        asked_for(program, strategy, found, &mut objects)?;
+        asked_for(&program.name, (strategy, found), &mut objects)?;
         solved = &spread;
     }
     let cores = match strategy {
@@ -214,64 +193,6 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
             Vec::new()
         },
     })
-}
-
-/// What the treatments come to.
-fn strategy(objects: &[ObjectPlan]) -> Strategy {
-    let has = |t: Treatment| objects.iter().any(|o| o.treatment == t);
-    if has(Treatment::Alone) {
-        return Strategy::Alone;
-    }
-    match (has(Treatment::Shard), has(Treatment::Lock)) {
-        (true, true) => Strategy::Mixed,
-        (true, false) => Strategy::Shard,
-        (false, true) => Strategy::Lock,
-        (false, false) => Strategy::Spread,
-    }
-}
-
-/// The treatments for a strategy that was asked for.
-fn asked_for(
-    program: &Program,
-    wanted: Strategy,
-    found: Strategy,
-    objects: &mut [ObjectPlan],
-) -> Result<(), PlanError> {
-    let to = match wanted {
-        Strategy::Alone => Treatment::Alone,
-        Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
-        _ => {
-            let barred = objects.iter().find(|o| match wanted {
-                // What could be locked does not stand in the way.
-                Strategy::Lock => o.treatment == Treatment::Alone,
-                _ => {
-                    matches!(o.treatment, Treatment::Lock | Treatment::Alone)
-                        || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
-                        || found == Strategy::Spread
-                }
-            });
-            let reason = barred.or(objects.first()).map_or_else(
-                || "it has no state".to_owned(),
-                |o| match &o.line {
-                    Some(line) => format!("{line}: {}", o.reason),
-                    None => o.reason.clone(),
-                },
-            );
-            return Err(PlanError::Strategy {
-                name: program.name.clone(),
-                wanted: wanted.name(),
-                reason,
-            });
-        }
-    };
-    let others = |o: &&mut ObjectPlan| {
-        to == Treatment::Alone || matches!(o.treatment, Treatment::Shard | Treatment::Lock)
-    };
-    for o in objects.iter_mut().filter(others) {
-        o.treatment = to;
-        o.reason = format!("asked for; of itself: {}", o.reason);
-    }
-    Ok(())
 }
 
 /// What it takes to aim packets of the kinds that reach state at one core.

@@ -69,6 +69,29 @@ fn the_bridge_is_locked_because_of_mac_addresses() {
 }
 
 #[test]
+fn every_treatment_is_possible_or_said_not_to_be() {
+    use Treatment::{Alone, Lock, Shard, Spread};
+    for (name, of, possible) in [
+        ("policer", "buckets", &[Shard, Lock, Alone][..]),
+        ("bridge", "stations", &[Lock, Alone]),
+        ("sbridge", "stations", &[Spread, Lock, Alone]),
+    ] {
+        let Some(plan) = function(name) else { return };
+        let o = object(&plan, of);
+        let all: Vec<Treatment> = o.offers.iter().map(|o| o.treatment).collect();
+        assert!(Treatment::ALL.iter().all(|t| all.contains(t)), "{all:?}");
+        let open = o.offers.iter().filter(|o| o.impossible.is_none());
+        let open: Vec<Treatment> = open.map(|o| o.treatment).collect();
+        assert_eq!(open, possible, "{name}");
+        assert_eq!(o.treatment, open[0], "{name}");
+        let shard = o.offers.iter().find(|o| o.treatment == Shard).unwrap();
+        // What bars a table from being sharded is why it is locked.
+        let locked = (o.treatment == Lock).then_some(&o.reason);
+        assert!(locked.is_none_or(|reason| shard.impossible.as_ref() == Some(reason)));
+    }
+}
+
+#[test]
 fn the_firewall_shards_with_swapped_keys() {
     let Some(plan) = function("firewall") else {
         return;

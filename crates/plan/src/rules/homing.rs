@@ -22,7 +22,7 @@ use millrace_model::expr::ids::IdSet;
 use millrace_object::program::Program;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 
-use super::Judged;
+use super::{Barred, Said};
 use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
@@ -30,7 +30,6 @@ use crate::plan::Rule;
 use crate::solved::Solved;
 use crate::touch::{Found, Source, Touch, distinct};
 use crate::words;
-use millrace_place::Treatment;
 
 /// How packets come home.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -54,7 +53,7 @@ pub(crate) struct Homed {
 
 /// Why the rule does not serve.
 #[derive(Debug)]
-pub(crate) enum Barred {
+pub(crate) enum Unserved {
     /// the number is the identifier of ICMP echoes, which nobody has looked for
     Echoes,
     /// for another reason
@@ -67,10 +66,10 @@ pub(crate) fn homed(
     object: usize,
     own: &[&Touch],
     cases: &Cases,
-) -> Result<Homed, Barred> {
-    let declared = program.objects.get(object).ok_or(Barred::Other)?;
+) -> Result<Homed, Unserved> {
+    let declared = program.objects.get(object).ok_or(Unserved::Other)?;
     if !declared.kind.leases() || declared.capacity == 0 {
-        return Err(Barred::Other);
+        return Err(Unserved::Other);
     }
     let last = declared.first.saturating_add(declared.capacity - 1);
     let mut direct: BTreeSet<(Packets, Option<Field>, &Key)> = BTreeSet::new();
@@ -96,12 +95,12 @@ pub(crate) fn homed(
         }
     }
     if echoes {
-        return Err(Barred::Echoes);
+        return Err(Unserved::Echoes);
     }
     if other {
-        return Err(Barred::Other);
+        return Err(Unserved::Other);
     }
-    let home = homes.into_iter().min().ok_or(Barred::Other)?;
+    let home = homes.into_iter().min().ok_or(Unserved::Other)?;
     let echoes = direct.iter().any(|(_, zero, _)| zero.is_some());
     let direct: Vec<_> = direct.into_iter().collect();
     let mut meetings = Vec::new();
@@ -120,28 +119,22 @@ pub(crate) fn homed(
     })
 }
 
-/// An object that shards by it.
+/// An object whose packets meet by it.
 pub(crate) fn judge(
     model: &Model,
     name: &str,
     own: &[&Touch],
     home: &Home,
     ports: &[String],
-) -> Judged {
+) -> Said {
     let leases = own.iter().find(|t| t.any(|s| *s == Source::Leased));
     let port = ports.get(home.packets.port).map_or("*", String::as_str);
-    Judged {
-        treatment: Treatment::Shard,
-        rule: Rule::R6,
-        reason: format!(
-            "packets on {port} find their lease of {name} by the number in their {}: a core leases to a packet only numbers that \
-             come home to it, those whose table index there is the packet's own",
-            home.words()
-        ),
-        remedy: None,
-        line: leases.and_then(|t| t.at.line(model)).map(words::place),
-        infeasible: false,
-    }
+    let reason = format!(
+        "packets on {port} find their lease of {name} by the number in their {}: a core leases to a packet only numbers that \
+         come home to it, those whose table index there is the packet's own",
+        home.words()
+    );
+    Said::new(Rule::R6, reason, leases.and_then(|t| t.at.place(model)))
 }
 
 /// An object of which some indexes would have no number.
@@ -151,22 +144,17 @@ pub(crate) fn poor(
     capacity: u64,
     bits: usize,
     line: Option<String>,
-) -> Judged {
-    Judged {
-        treatment: Treatment::Lock,
-        rule: Rule::R6,
-        reason: format!(
-            "the {capacity} numbers of {name} do not come home to all of the {} indexes of the table by their {}, and \
-             flows of the others would never be leased one",
-            1_u64 << bits.min(63),
-            home.words()
-        ),
-        remedy: Some(
-            "lease more numbers, or use a NIC with a smaller indirection table".to_owned(),
-        ),
-        line,
-        infeasible: false,
-    }
+) -> Barred {
+    let reason = format!(
+        "the {capacity} numbers of {name} do not come home to all of the {} indexes of the table by their {}, and \
+         flows of the others would never be leased one",
+        1_u64 << bits.min(63),
+        home.words()
+    );
+    Said::new(Rule::R6, reason, line).barred(
+        "lease more numbers, or use a NIC with a smaller indirection table",
+        false,
+    )
 }
 
 /// Whether a key is one number that is never leased.

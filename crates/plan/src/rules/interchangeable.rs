@@ -12,9 +12,11 @@ use millrace_model::expr::{ExprId, Node, Origin, Rel};
 use millrace_model::symbols::{self, What};
 use millrace_object::program::Program;
 
+use super::Said;
 use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::{Packets, conjuncts};
+use crate::plan::Rule;
 use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct};
 use crate::words;
 
@@ -25,6 +27,16 @@ pub(crate) struct Exchanged {
     pub fields: String,
     /// where
     pub line: Option<String>,
+}
+
+/// An object whose packets meet by what they are held against.
+pub(crate) fn judge(name: &str, found: &Exchanged) -> Said {
+    let reason = format!(
+        "a packet that finds an entry of {name} goes on only if its {} equal what was stored there, and a mismatch behaves \
+         as a miss: packets meet by those fields, not by the leased number",
+        found.fields
+    );
+    Said::new(Rule::R5, reason, found.line.clone())
 }
 
 /// A bit of a value and what a packet's must equal it.

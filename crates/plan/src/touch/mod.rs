@@ -19,6 +19,7 @@ use millrace_steer::Odd;
 
 use crate::packets::Way;
 use crate::rules::derived::Derived;
+use crate::words;
 
 use common::Common;
 use routes::Routes;
@@ -94,6 +95,11 @@ impl At {
 
     pub fn line<'m>(&self, model: &'m Model) -> Option<&'m Line> {
         self.access_of(model)?.line.as_ref()
+    }
+
+    /// The line as it is printed, FILE:LINE.
+    pub fn place(&self, model: &Model) -> Option<String> {
+        self.line(model).map(words::place)
     }
 }
 
