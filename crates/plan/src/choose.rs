@@ -100,15 +100,11 @@ pub(crate) struct Draft {
     /// whether all of these can be together; none if there are none
     together: Option<Answered>,
     all: Touches,
-    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
-    pub wants_echoes: bool,
-    /// an object could be sharded by R6, if it were alone, because somebody looks for them
-    pub by_echoes: bool,
+    pub beside: Beside,
     homing: bool,
     /// some packets are read otherwise by a NIC than by the program
     odd: bool,
     software: Software,
-    asked: BTreeMap<usize, Asked>,
 }
 
 /// Looks at each object by itself, with what is held taken for given, and with software that looks at so much; and
@@ -139,25 +135,14 @@ pub(crate) fn draft(
     }
     let all = touches(model, program, &open, held, (&mut *gathered, software));
     let mut candidates = Vec::new();
-    let mut beside = Beside {
-        derived: &mut gathered.derived,
-        wants_echoes: false,
-        by_echoes: false,
-        asked: BTreeMap::new(),
-    };
+    let mut beside = Beside::default();
     for object in open {
-        let found = candidate(model, program, device, &all, object, &mut beside);
-        match found {
+        let known = (&mut gathered.derived, &mut beside);
+        match candidate(model, program, device, &all, object, known) {
             Ok(c) => candidates.push(c),
             Err(barred) => drop(answers.insert(object, Answer::Not(barred))),
         }
     }
-    let Beside {
-        wants_echoes,
-        by_echoes,
-        asked,
-        ..
-    } = beside;
     let homing = candidates.iter().any(|c| c.by.home.is_some());
     let together = together::all(program, device, &mut candidates, &mut answers);
     let odd = distinct(&all.all).any(|(t, f)| is_odd(model, t, f));
@@ -167,11 +152,9 @@ pub(crate) fn draft(
         candidates,
         together,
         all,
-        wants_echoes,
-        by_echoes,
+        beside,
         homing,
         software,
-        asked,
     }
 }
 
@@ -195,7 +178,6 @@ impl Draft {
             all,
             homing,
             software,
-            asked,
             ..
         } = self;
         let solved = self.together.and_then(|together| {
@@ -218,7 +200,7 @@ impl Draft {
             let subject = Subject { declared, answer };
             let plan = subject.planned(ObjectId(*object), treatments::by_order);
             Some(ObjectPlan {
-                asked: asked.get(object).copied(),
+                asked: self.beside.asked.get(object).copied(),
                 ..plan
             })
         });
@@ -269,10 +251,13 @@ fn bounded(model: &Model) -> Option<String> {
 }
 
 /// What is found out on the way.
-struct Beside<'a> {
-    derived: &'a mut Derived,
-    wants_echoes: bool,
-    by_echoes: bool,
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
+    pub wants_echoes: bool,
+    /// an object could be sharded by R6, if it were alone, because somebody looks for them
+    pub by_echoes: bool,
+    /// what a solver was asked, by object
     asked: BTreeMap<usize, Asked>,
 }
 
@@ -283,7 +268,7 @@ fn candidate(
     device: &Device<'_>,
     all: &Touches,
     object: usize,
-    beside: &mut Beside<'_>,
+    (derived, beside): (&mut Derived, &mut Beside),
 ) -> Result<Candidate, Barred> {
     let declared = program.objects.get(object);
     let name = declared.map_or("", |o| o.name.as_str());
@@ -294,7 +279,7 @@ fn candidate(
     let mut own: Vec<&Touch> = Vec::new();
     let mut weight = 0;
     for t in all.all.iter().filter(|t| t.object == object) {
-        match beside.derived.holds(model, program, t) {
+        match derived.holds(model, program, t) {
             Some(from) => drop(needs.insert(from)),
             None => own.push(t),
         }
@@ -304,13 +289,8 @@ fn candidate(
     let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
     let (mut meetings, mut said) = if leases && reached {
-        let asked = leased::Asked {
-            object,
-            name,
-            all,
-            own: &own,
-        };
-        let found = leased::serving(model, program, device, &asked, &mut beside.wants_echoes)?;
+        let (object, echoes) = ((object, name), &mut beside.wants_echoes);
+        let found = leased::serving(model, program, device, object, (all, &own), echoes)?;
         home = found.home;
         beside.by_echoes |= found.echoes;
         (found.meetings, found.said)
@@ -346,10 +326,12 @@ fn candidate(
     // What is said without the exact answer is right, and less than could be said.
     let cut = match (device.ended.get(), &exact) {
         (Some(spent), _) => Some(format!("plan: {spent} is used up; {}", spent.raise())),
-        (None, None) if device.computed.late() && Computed::concerns(model, &own) => Some(format!(
-            "plan: the {} s for keys that are computed are used up; raise them with `--solver-time SECONDS`",
-            device.computed.time().as_secs_f64()
-        )),
+        (None, None) if device.computed.borrow().late() && Computed::concerns(model, &own) => {
+            Some(format!(
+                "plan: the {} s for keys that are computed are used up; raise them with `--solver-time SECONDS`",
+                device.computed.borrow().time().as_secs_f64()
+            ))
+        }
         _ => None,
     };
     let told = |mut barred: Barred| {

@@ -26,16 +26,8 @@ pub(crate) struct Serving {
     pub echoes: bool,
 }
 
-/// The object, and its touches that ask for something of their own.
-pub(crate) struct Asked<'a> {
-    pub object: usize,
-    pub name: &'a str,
-    pub all: &'a Touches,
-    pub own: &'a [&'a Touch],
-}
-
-/// The rule that serves, the preferred one first. `echoes` is set where R6 would serve if somebody looked for the
-/// identifiers of ICMP echoes.
+/// The rule that serves an object, the preferred one first; `own` are its touches that ask for something of their own.
+/// `echoes` is set where R6 would serve if somebody looked for the identifiers of ICMP echoes.
 ///
 /// # Errors
 /// Neither serves; or R6 alone would, but has no keys: its meetings are given, for the caller to say why.
@@ -43,14 +35,14 @@ pub(crate) fn serving(
     model: &mut Model,
     program: &Program,
     device: &Device<'_>,
-    asked: &Asked<'_>,
+    (object, name): (usize, &str),
+    (all, own): (&Touches, &[&Touch]),
     echoes: &mut bool,
 ) -> Result<Serving, Barred> {
-    let Asked { object, own, .. } = *asked;
     let compared = |model: &mut Model| {
-        let found = interchangeable::exchanged(model, program, object, asked.all, &device.cases)?;
+        let found = interchangeable::exchanged(model, program, object, all, &device.cases)?;
         Some(Serving {
-            said: interchangeable::judge(asked.name, &found),
+            said: interchangeable::judge(name, &found),
             meetings: found.meetings,
             home: None,
             echoes: false,
@@ -83,12 +75,12 @@ pub(crate) fn serving(
         }) => Ok(Serving {
             meetings,
             echoes,
-            said: homing::judge(model, asked.name, own, &home, &program.ports),
+            said: homing::judge(model, name, own, &home, &program.ports),
             home: Some(home),
         }),
         Err(_) => {
-            let refused = incompatible::access(model, program, asked.name, own);
-            Err(refused.unwrap_or_else(|| incompatible::kind(asked.name, allocator::KIND.name)))
+            let refused = incompatible::access(model, program, name, own);
+            Err(refused.unwrap_or_else(|| incompatible::kind(name, allocator::KIND.name)))
         }
     }
 }

@@ -123,14 +123,9 @@ fn relying(
 fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Rc<Solved>>) {
     let n = candidates.len().min(MOST);
     let members = |set: u32| -> Vec<&Candidate> {
-        let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
-        candidates
-            .iter()
-            .take(n)
-            .enumerate()
-            .filter(inside)
-            .map(|c| c.1)
-            .collect()
+        let all = candidates.iter().enumerate().take(n);
+        let inside = all.filter(|(i, _)| set >> i & 1 == 1);
+        inside.map(|c| c.1).collect()
     };
     let closed = |set: &[&Candidate]| {
         let there: BTreeSet<usize> = set.iter().map(|c| c.object).collect();

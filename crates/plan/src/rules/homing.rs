@@ -128,11 +128,11 @@ pub(crate) fn judge(
     ports: &[String],
 ) -> Said {
     let leases = own.iter().find(|t| t.any(|s| *s == Source::Leased));
-    let port = ports.get(home.packets.port).map_or("*", String::as_str);
+    let port = words::port(ports, home.packets.port);
     let reason = format!(
         "packets on {port} find their lease of {name} by the number in their {}: a core leases to a packet only numbers that \
          come home to it, those whose table index there is the packet's own",
-        home.words()
+        words::field(home.field)
     );
     Said::new(Rule::R6, reason, leases.and_then(|t| t.at.place(model)))
 }
@@ -149,7 +149,7 @@ pub(crate) fn poor(
         "the {capacity} numbers of {name} do not come home to all of the {} indexes of the table by their {}, and \
          flows of the others would never be leased one",
         1_u64 << bits.min(63),
-        home.words()
+        words::field(home.field)
     );
     Said::new(Rule::R6, reason, line).barred(
         "lease more numbers, or use a NIC with a smaller indirection table",
@@ -157,11 +157,17 @@ pub(crate) fn poor(
     )
 }
 
+/// The bits of a key, each with its place in the number that it is: keys are from the most significant bit of the first
+/// byte, numbers from the least byte.
+fn numbered(key: &Key) -> impl Iterator<Item = (u32, &Bit)> {
+    let place = |i: usize| (i / 8 * 8 + 7 - i % 8) as u32;
+    key.iter().enumerate().map(move |(i, bit)| (place(i), bit))
+}
+
 /// Whether a key is one number that is never leased.
 fn never(key: &Key, first: u64, last: u64) -> bool {
     let mut number = 0_u64;
-    for (i, bit) in key.iter().enumerate() {
-        let at = (i / 8 * 8 + 7 - i % 8) as u32;
+    for (at, bit) in numbered(key) {
         match bit {
             Bit::Const(true) => number |= 1_u64.checked_shl(at).unwrap_or(0),
             Bit::Const(false) => {}
@@ -174,9 +180,7 @@ fn never(key: &Key, first: u64, last: u64) -> bool {
 /// Where a packet has the number, if all numbers from `first` to `last` fit there.
 fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
     let mut found: Option<(Field, Vec<Option<u32>>)> = None;
-    for (i, bit) in touch.key.iter().enumerate() {
-        // Keys are from the most significant bit of the first byte, numbers from the least byte.
-        let number = (i / 8 * 8 + 7 - i % 8) as u32;
+    for (number, bit) in numbered(&touch.key) {
         match bit {
             Bit::Field(field, at) => {
                 let width = field.bits(touch.packets.kind);
@@ -250,11 +254,6 @@ impl Home {
             set.fold(zero, |sum, (_, column)| sum ^ column)
         };
         Some((first..first.saturating_add(capacity)).map(of).collect())
-    }
-
-    /// The field in words.
-    pub fn words(&self) -> &'static str {
-        words::field(self.field)
     }
 }
 

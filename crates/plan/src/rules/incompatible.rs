@@ -57,7 +57,7 @@ pub(crate) fn access(
 ) -> Option<Barred> {
     let bad = |t: &&&Touch| t.any(|s| *s != Source::Fields);
     // Of what is wrong the first in the source.
-    let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let line = |t: &&&Touch| t.at.spot(model);
     let t = touches.iter().filter(bad).min_by_key(line)?;
     let at = t.at.place(model);
     let source = t.by.iter().map(|f| &f.source);
@@ -116,7 +116,7 @@ pub(crate) fn computed(
     if touches.iter().any(|t| t.any(bad)) {
         return None;
     }
-    let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let line = |t: &&&Touch| t.at.spot(model);
     let computed = touches.iter().filter(|t| t.any(other)).min_by_key(line);
     let of: BTreeSet<&str> = exact.same.iter().map(|s| s.of.as_str()).collect();
     let of: Vec<String> = of.into_iter().map(str::to_owned).collect();

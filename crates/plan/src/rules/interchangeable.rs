@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use millrace_model::Model;
 use millrace_model::expr::walk::cone;
 use millrace_model::expr::{ExprId, Node, Origin, Rel};
-use millrace_model::symbols::{self, What};
 use millrace_object::program::Program;
 
 use super::Said;
@@ -17,7 +16,7 @@ use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::{Packets, conjuncts};
 use crate::plan::Rule;
-use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct};
+use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct, value_of};
 use crate::words;
 
 /// What takes the place of equal keys.
@@ -123,10 +122,7 @@ pub(crate) fn exchanged(
             }
         }
     }
-    let fields: Vec<String> = fields
-        .into_iter()
-        .map(|f| words::field(f).to_owned())
-        .collect();
+    let fields: Vec<String> = fields.into_iter().map(words::field).collect();
     (!meetings.is_empty()).then(|| Exchanged {
         meetings: cases.unique(meetings),
         fields: words::listed(&fields),
@@ -173,18 +169,8 @@ fn matches(
     let arena = &entry.arena;
     let value = |bit: &Bit| match bit {
         Bit::Foreign(e, i) => {
-            let Node::Sym(s) = arena.node(*e) else {
-                return None;
-            };
-            let symbol = arena.symbol(*s);
-            if symbol.origin != Origin::State(object) {
-                return None;
-            }
-            let name = symbols::state(&program.objects.get(object)?.name, &symbol.name)?;
-            match name.what {
-                What::Bytes { from } if name.entry == number => Some(8 * from + u32::from(*i)),
-                _ => None,
-            }
+            let (entry, from) = value_of(program, arena, (object, *e))?;
+            (entry == number).then_some(8 * from + u32::from(*i))
         }
         _ => None,
     };
