@@ -6,17 +6,12 @@ use crate::support;
 use millrace_place::{Strategy, Treatment};
 use millrace_plan::Plan;
 use millrace_plan::plan::{By, Rule};
-use support::{function, kind, object, port, program};
+use support::{decided, function, kind, object, port, program, tcp};
 
 const TO: &str = "destination-address";
 const FROM: &str = "source-address";
 const TO_PORT: &str = "destination-port";
 const FROM_PORT: &str = "source-port";
-
-fn decided(plan: &Plan, name: &str) -> (Treatment, Rule) {
-    let o = object(plan, name);
-    (o.treatment, o.rule)
-}
 
 /// The fields that count for TCP over IPv4, all of whose packets the whole index tells apart.
 fn counting(plan: &Plan, at: &str) -> Vec<String> {
@@ -335,18 +330,6 @@ fn a_key_from_state_does_not_shard() {
     let o = object(&plan, "counts");
     assert_eq!((o.treatment, o.rule), (Treatment::Lock, Rule::R4));
     assert!(o.reason.contains("read from groups"), "{o:?}");
-}
-
-/// A TCP segment over IPv4.
-fn tcp(from: [u8; 4], to: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
-    let mut frame = vec![2; 12];
-    frame.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
-    frame.extend(from);
-    frame.extend(to);
-    frame.extend(sport.to_be_bytes());
-    frame.extend(dport.to_be_bytes());
-    frame.extend([0; 16]);
-    frame
 }
 
 #[test]
