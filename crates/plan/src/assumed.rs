@@ -7,7 +7,7 @@ use millrace_model::Model;
 use millrace_model::expr::given::{Facts, Given};
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::support::Support;
-use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
+use millrace_model::expr::{Arena, ExprId, SymId};
 use millrace_model::model::Path;
 use millrace_object::program::Program;
 
@@ -15,24 +15,15 @@ use crate::choose::{Choice, Draft, draft};
 use crate::make::Carried;
 use crate::plan::Assumption;
 use crate::solved::Device;
-use crate::touch::{Gathered, Held, Software};
-use crate::weakened;
+use crate::touch::{Gathered, Held, Software, parameters};
+use crate::treatments;
 use millrace_steer::{Odd, Ports};
 
 /// What programs read of packets that a NIC reads otherwise, what costs software least first.
-const ODD: [Odd; 3] = [
-    Odd {
-        ports: Ports::Behind,
-        every: false,
-    },
-    Odd {
-        ports: Ports::Fixed,
-        every: true,
-    },
-    Odd {
-        ports: Ports::Behind,
-        every: true,
-    },
+const ODD: [(Ports, bool); 3] = [
+    (Ports::Behind, false),
+    (Ports::Fixed, true),
+    (Ports::Behind, true),
 ];
 
 /// What is asked about one model: how much of it shards with this taken for given.
@@ -85,18 +76,18 @@ impl Asker<'_> {
         let chosen = self.with_echoes(held);
         if let Chosen::Draft(draft) = &chosen
             && !draft.may_want_odd()
-            && !weakened::any()
+            && !treatments::any_weak()
         {
             return chosen;
         }
         let mut best = self.settled(chosen);
-        for odd in ODD {
+        for (ports, every) in ODD {
             if !best.wants_odd {
                 break;
             }
             let odd = Software {
                 echoes: false,
-                odd: Some(odd),
+                odd: Some(Odd { ports, every }),
             };
             let read = self.choose(held, odd);
             if read.rank() < best.rank() && read.homes.len() >= best.homes.len() {
@@ -116,11 +107,11 @@ impl Asker<'_> {
         // what a plan without it would be need not be asked.
         let first = self.program.objects.iter().any(|o| o.kind.leases());
         let looked = first.then(|| self.draft(held, echoes));
-        if let Some(looked) = looked.filter(|l| l.by_echoes) {
+        if let Some(looked) = looked.filter(|l| l.beside.by_echoes) {
             return Chosen::Draft(Box::new(looked));
         }
         let plain = self.draft(held, Software::default());
-        if !plain.wants_echoes {
+        if !plain.beside.wants_echoes {
             return Chosen::Draft(Box::new(plain));
         }
         let (plain, looked) = (self.settle(plain), self.choose(held, echoes));
@@ -241,8 +232,7 @@ fn held(model: &mut Model, values: &BTreeMap<String, u64>) -> Held {
         ..Held::default()
     };
     for (entry, e) in model.entries.iter_mut().enumerate() {
-        let symbols = (0..e.arena.len()).filter_map(|at| parameter(&e.arena, at, values));
-        let symbols: BTreeMap<SymId, u64> = symbols.collect();
+        let symbols = parameters(&e.arena, values);
         if symbols.is_empty() {
             continue;
         }
@@ -279,18 +269,4 @@ fn speaks(arena: &Arena, path: &Path, symbols: &BTreeMap<SymId, u64>) -> bool {
     let told = told.fold(Support::default(), Support::or);
     let mut keys = path.accesses.iter().flat_map(|a| &a.key);
     keys.any(|e| arena.support(*e).meets(told))
-}
-
-/// The symbol of a parameter that an expression is, with its value.
-fn parameter(
-    arena: &Arena,
-    at: usize,
-    values: &BTreeMap<String, u64>,
-) -> Option<(millrace_model::expr::SymId, u64)> {
-    let Node::Sym(s) = *arena.node(ExprId(at as u32)) else {
-        return None;
-    };
-    let symbol = arena.symbol(s);
-    let value = values.get(&symbol.name)?;
-    (symbol.origin == Origin::Param).then_some((s, *value))
 }

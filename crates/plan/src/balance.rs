@@ -24,12 +24,6 @@ impl Loads {
         }
     }
 
-    /// By index.
-    #[must_use]
-    pub fn by_index(&self) -> &[u64] {
-        &self.0
-    }
-
     /// Packets counted.
     #[must_use]
     pub fn packets(&self) -> u64 {

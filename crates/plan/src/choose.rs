@@ -1,51 +1,49 @@
-//! Object by object: what separates is sharded, what does not is locked, and why.
+//! Object by object what separates packets, and what is done then with all of them together.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
-use millrace_object::program::Program;
+use millrace_object::program::{ObjectId, Program};
 use millrace_steer::Kind;
 
 use crate::computed::{Asked, Computed};
-use crate::constraints::{Meeting, by_key};
+use crate::constraints::by_key;
 use crate::key::Key;
 use crate::leased;
 use crate::packets::Packets;
 use crate::pinned;
 use crate::placed::{self, Placed};
-use crate::plan::Rule;
+use crate::plan::ObjectPlan;
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Home};
-use crate::rules::{Judged, disjoint, equality, incompatible, nothing, per_cpu};
+use crate::rules::{
+    Answer, Barred, Constraints, Said, disjoint, equality, incompatible, nothing, unknown,
+};
 use crate::solved::{Answered, Device, Solved, is_six, why};
 use crate::together;
 use crate::touch::{Found, Gathered, Held, Software, Source, Touch, Touches, distinct, touches};
-use crate::weakened;
+use crate::treatments::{self, Subject};
 use crate::words;
 use millrace_place::Treatment;
 
-/// An object that could be sharded, if it were alone.
+/// An object whose packets could be separated, if it were alone.
 pub(crate) struct Candidate {
     pub object: usize,
-    pub meetings: Vec<Meeting>,
-    /// objects on which it relies to be sharded, too
-    pub needs: BTreeSet<usize>,
-    /// how packets with its numbers come home, if they do by R6
-    pub home: Option<Home>,
+    pub by: Constraints,
+    pub said: Said,
     /// entries, all cores together
     pub capacity: u64,
-    pub judged: Judged,
-    /// how much is lost if it is locked
+    /// how much is lost if they are not separated
     pub weight: usize,
-    /// it cannot be locked: without it all packets are one core's
+    /// all packets are one core's then
     pub vital: bool,
 }
 
 /// What is done with every object, and the keys for what is sharded.
 pub(crate) struct Choice {
-    pub judged: BTreeMap<usize, Judged>,
+    pub objects: Vec<ObjectPlan>,
     pub solved: Option<Rc<Solved>>,
     pub inside: BTreeSet<usize>,
     /// why IPv6 is all on one core, if an access is to blame for that
@@ -60,14 +58,12 @@ pub(crate) struct Choice {
     pub wants_odd: bool,
     /// what whoever steers looks at
     pub software: Software,
-    /// what a solver was asked, by object
-    pub asked: BTreeMap<usize, Asked>,
 }
 
 impl Choice {
     /// What stands in the way of several cores: objects that make all packets one core's, and those that are locked.
     pub fn barred(&self) -> (usize, usize) {
-        let of = |t: Treatment| self.judged.values().filter(|j| j.treatment == t).count();
+        let of = |t: Treatment| self.objects.iter().filter(|o| o.treatment == t).count();
         (of(Treatment::Alone), of(Treatment::Lock))
     }
 
@@ -97,22 +93,18 @@ impl Choice {
 /// A choice as far as is found out without asking which objects go together where not all do: that takes as long as all
 /// the rest, and where something else is chosen in the end nobody asks.
 pub(crate) struct Draft {
-    /// what cannot be sharded
-    judged: BTreeMap<usize, Judged>,
-    /// what could be, each by itself
+    /// of what no constraints separate
+    answers: BTreeMap<usize, Answer>,
+    /// what constraints could separate, each by itself
     candidates: Vec<Candidate>,
     /// whether all of these can be together; none if there are none
     together: Option<Answered>,
     all: Touches,
-    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
-    pub wants_echoes: bool,
-    /// an object could be sharded by R6, if it were alone, because somebody looks for them
-    pub by_echoes: bool,
+    pub beside: Beside,
     homing: bool,
     /// some packets are read otherwise by a NIC than by the program
     odd: bool,
     software: Software,
-    asked: BTreeMap<usize, Asked>,
 }
 
 /// Looks at each object by itself, with what is held taken for given, and with software that looks at so much; and
@@ -124,68 +116,53 @@ pub(crate) fn draft(
     held: &Held,
     (gathered, software): (&mut Gathered, Software),
 ) -> Draft {
-    let mut judged = BTreeMap::new();
+    let mut answers = BTreeMap::new();
     let mut open = BTreeSet::new();
     let bounded = bounded(model);
     for (i, declared) in program.objects.iter().enumerate() {
-        if let Some(j) = nothing::judge(model, i, declared) {
-            judged.insert(i, j);
+        let name = &declared.name;
+        let answer = if let Some(answer) = nothing::judge(model, i, declared) {
+            answer
         } else if let Some(why) = &bounded {
-            let j = if declared.kind.per_cpu {
-                per_cpu::unknown(model, &declared.name, i, why)
-            } else {
-                unknown(model, &declared.name, i, why)
-            };
-            judged.insert(i, j);
-        } else if declared.kind.division().is_some() && declared.timer.is_none() {
+            Answer::Not(unknown::judge(model, name, i, why))
+        } else if treatments::divides(declared) {
             open.insert(i);
+            continue;
         } else {
-            judged.insert(i, incompatible::kind(&declared.name, declared.kind.name));
-        }
+            Answer::Not(incompatible::kind(name, declared.kind.name))
+        };
+        answers.insert(i, answer);
     }
     let all = touches(model, program, &open, held, (&mut *gathered, software));
     let mut candidates = Vec::new();
-    let mut beside = Beside {
-        derived: &mut gathered.derived,
-        wants_echoes: false,
-        by_echoes: false,
-        asked: BTreeMap::new(),
-    };
+    let mut beside = Beside::default();
     for object in open {
-        let found = candidate(model, program, device, &all, object, &mut beside);
-        match found {
+        let known = (&mut gathered.derived, &mut beside);
+        match candidate(model, program, device, &all, object, known) {
             Ok(c) => candidates.push(c),
-            Err(j) => drop(judged.insert(object, j)),
+            Err(barred) => drop(answers.insert(object, Answer::Not(barred))),
         }
     }
-    let Beside {
-        wants_echoes,
-        by_echoes,
-        asked,
-        ..
-    } = beside;
-    let homing = candidates.iter().any(|c| c.home.is_some());
-    let together = together::all(program, device, &mut candidates, &mut judged);
+    let homing = candidates.iter().any(|c| c.by.home.is_some());
+    let together = together::all(program, device, &mut candidates, &mut answers);
     let odd = distinct(&all.all).any(|(t, f)| is_odd(model, t, f));
     Draft {
         odd,
-        judged,
+        answers,
         candidates,
         together,
         all,
-        wants_echoes,
-        by_echoes,
+        beside,
         homing,
         software,
-        asked,
     }
 }
 
 impl Draft {
     /// Whether nothing stands in the way of several cores.
     pub fn is_free(&self) -> bool {
-        let bars = |j: &Judged| matches!(j.treatment, Treatment::Lock | Treatment::Alone);
-        !self.judged.values().any(bars) && !matches!(self.together, Some(Err(_)))
+        let separate = self.answers.values().all(|a| a.barred().is_none());
+        separate && !matches!(self.together, Some(Err(_)))
     }
 
     /// Whether the choice may be one that [`Choice::wants_odd`].
@@ -196,16 +173,15 @@ impl Draft {
     /// Decides over all objects.
     pub fn settle(self, model: &Model, program: &Program, device: &Device<'_>) -> Choice {
         let Self {
-            mut judged,
+            mut answers,
             mut candidates,
             all,
             homing,
             software,
-            asked,
             ..
         } = self;
         let solved = self.together.and_then(|together| {
-            together::most(program, device, (&mut candidates, together), &mut judged)
+            together::most(program, device, (&mut candidates, together), &mut answers)
         });
         let sharded = candidates.iter().map(|c| c.object).collect();
         let pinned = pinned::because(model, program, &all, &sharded, is_six);
@@ -213,30 +189,31 @@ impl Draft {
         let placed = solved.as_ref();
         let placed =
             placed.map(|solved| placed::placed(program, &all.all, &sharded, solved, &all.inside));
-        let mut homes = BTreeMap::new();
-        for c in candidates {
-            homes.extend(c.home.map(|home| (c.object, home)));
-            judged.insert(c.object, c.judged);
-        }
-        for (object, j) in &mut judged {
-            let declared = program.objects.get(*object);
-            let per_cpu = declared.filter(|o| o.kind.per_cpu && j.treatment == Treatment::Lock);
-            if let Some(declared) = per_cpu {
-                per_cpu::barred(&declared.name, j);
-            }
-        }
-        weakened::judged(&mut judged);
+        let separated = candidates.into_iter();
+        answers.extend(separated.map(|c| (c.object, Answer::By(c.by, c.said))));
+        let homes = answers.iter().filter_map(|(object, answer)| match answer {
+            Answer::By(by, _) => Some((*object, by.home.clone()?)),
+            _ => None,
+        });
+        let objects = answers.iter().filter_map(|(object, answer)| {
+            let declared = program.objects.get(*object)?;
+            let subject = Subject { declared, answer };
+            let plan = subject.planned(ObjectId(*object), treatments::by_order);
+            Some(ObjectPlan {
+                asked: self.beside.asked.get(object).copied(),
+                ..plan
+            })
+        });
         Choice {
-            judged,
+            objects: objects.collect(),
             solved,
             inside: all.inside,
             pinned,
             placed: placed.unwrap_or_default(),
             homing,
-            homes,
+            homes: homes.collect(),
             wants_odd,
             software,
-            asked,
         }
     }
 }
@@ -273,38 +250,26 @@ fn bounded(model: &Model) -> Option<String> {
     })
 }
 
-fn unknown(model: &Model, name: &str, object: usize, why: &str) -> Judged {
-    let mut touched = model.entries.iter().flat_map(|e| &e.at_most);
-    let at = touched.find(|t| t.object.0 == object);
-    Judged {
-        treatment: Treatment::Lock,
-        rule: Rule::R4,
-        reason: format!(
-            "not all paths to {name} are known ({why}), so nothing is said of its keys and it is locked"
-        ),
-        remedy: Some("give the model more time, or make the program simpler".to_owned()),
-        line: at.and_then(|t| t.line.as_ref()).map(words::place),
-        infeasible: false,
-    }
-}
-
 /// What is found out on the way.
-struct Beside<'a> {
-    derived: &'a mut Derived,
-    wants_echoes: bool,
-    by_echoes: bool,
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes
+    pub wants_echoes: bool,
+    /// an object could be sharded by R6, if it were alone, because somebody looks for them
+    pub by_echoes: bool,
+    /// what a solver was asked, by object
     asked: BTreeMap<usize, Asked>,
 }
 
-/// Whether an object can be sharded by itself.
+/// Whether constraints separate the packets of an object by itself.
 fn candidate(
     model: &mut Model,
     program: &Program,
     device: &Device<'_>,
     all: &Touches,
     object: usize,
-    beside: &mut Beside<'_>,
-) -> Result<Candidate, Judged> {
+    (derived, beside): (&mut Derived, &mut Beside),
+) -> Result<Candidate, Barred> {
     let declared = program.objects.get(object);
     let name = declared.map_or("", |o| o.name.as_str());
     if let Some((_, at)) = all.others.iter().find(|o| o.0 == object) {
@@ -314,7 +279,7 @@ fn candidate(
     let mut own: Vec<&Touch> = Vec::new();
     let mut weight = 0;
     for t in all.all.iter().filter(|t| t.object == object) {
-        match beside.derived.holds(model, program, t) {
+        match derived.holds(model, program, t) {
             Some(from) => drop(needs.insert(from)),
             None => own.push(t),
         }
@@ -323,17 +288,12 @@ fn candidate(
     let leases = own.iter().any(|t| t.any(|s| *s == Source::Leased));
     let reached = own.iter().any(|t| t.any(|s| *s != Source::Leased));
     let mut home = None;
-    let (mut meetings, mut judged) = if leases && reached {
-        let asked = leased::Asked {
-            object,
-            name,
-            all,
-            own: &own,
-        };
-        let found = leased::serving(model, program, device, &asked, &mut beside.wants_echoes)?;
+    let (mut meetings, mut said) = if leases && reached {
+        let (object, echoes) = ((object, name), &mut beside.wants_echoes);
+        let found = leased::serving(model, program, device, object, (all, &own), echoes)?;
         home = found.home;
         beside.by_echoes |= found.echoes;
-        (found.meetings, found.judged)
+        (found.meetings, found.said)
     } else {
         let constant = |s: &Source| *s == Source::Constant;
         let constant = own.iter().any(|t| t.writes && t.any(constant))
@@ -366,23 +326,25 @@ fn candidate(
     // What is said without the exact answer is right, and less than could be said.
     let cut = match (device.ended.get(), &exact) {
         (Some(spent), _) => Some(format!("plan: {spent} is used up; {}", spent.raise())),
-        (None, None) if device.computed.late() && Computed::concerns(model, &own) => Some(format!(
-            "plan: the {} s for keys that are computed are used up; raise them with `--solver-time SECONDS`",
-            device.computed.time().as_secs_f64()
-        )),
+        (None, None) if device.computed.borrow().late() && Computed::concerns(model, &own) => {
+            Some(format!(
+                "plan: the {} s for keys that are computed are used up; raise them with `--solver-time SECONDS`",
+                device.computed.borrow().time().as_secs_f64()
+            ))
+        }
         _ => None,
     };
-    let told = |mut judged: Judged| {
+    let told = |mut barred: Barred| {
         if let Some(cut) = &cut {
-            judged.reason = format!("{}; {cut}", judged.reason);
-            judged.infeasible = false;
+            barred.said.reason = format!("{}; {cut}", barred.said.reason);
+            barred.proved = false;
         }
-        judged
+        barred
     };
     if let Some((exact, again)) = &exact {
         beside.asked.insert(object, exact.asked);
         if again.is_ok() {
-            judged = equality::computed(judged, name, exact, &program.ports);
+            said = equality::computed(said, name, exact, &program.ports);
             meetings = exact.meetings.clone();
         }
         solved = again.clone();
@@ -391,7 +353,7 @@ fn candidate(
         && !fits(solved)
     {
         let bits = solved.space.index_bits();
-        return Err(homing::poor(name, home, capacity, bits, judged.line));
+        return Err(homing::poor(name, home, capacity, bits, said.line));
     }
     if let Err(e) = solved {
         let (proved, mut why) = why(&e, &program.ports);
@@ -405,33 +367,34 @@ fn candidate(
         }
         let nic = device.nic.title.as_str();
         if let Some((exact, _)) = &exact
-            && let Some(j) =
+            && let Some(barred) =
                 incompatible::computed((model, nic), name, (&own, exact), (proved, &why))
         {
-            return Err(told(j));
+            return Err(told(barred));
         }
-        if let Some(mut j) = incompatible::access(model, program, name, &own) {
-            j.infeasible = proved;
-            return Err(told(j));
+        if let Some(barred) = incompatible::access(model, program, name, &own) {
+            return Err(told(Barred { proved, ..barred }));
         }
         let keys = distinct(own.iter().copied());
         let keys: BTreeSet<&Key> = keys.map(|(_, f)| f.key.as_ref()).collect();
         let keys: BTreeSet<String> = keys.into_iter().map(words::key).collect();
         let keys: Vec<String> = keys.into_iter().filter(|k| !k.is_empty()).take(4).collect();
         return Err(told(if keys.len() > 1 {
-            disjoint::alone(name, &keys, &why, judged.line, proved)
+            disjoint::alone(name, &keys, &why, said.line, proved)
         } else {
-            incompatible::device(name, nic, &why, judged.line, proved)
+            incompatible::device(name, nic, &why, said.line, proved)
         }));
     }
     Ok(Candidate {
         object,
-        meetings,
-        needs,
-        home,
+        by: Constraints {
+            meetings,
+            needs,
+            home,
+        },
+        said,
         capacity,
-        judged,
         weight,
-        vital: declared.is_some_and(|o| o.kind.per_cpu),
+        vital: declared.is_some_and(treatments::is_vital),
     })
 }

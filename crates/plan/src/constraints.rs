@@ -125,11 +125,7 @@ pub(crate) fn equal(a: Keyed<'_>, b: Keyed<'_>) -> Option<Case> {
             _ => case,
         };
     }
-    for (side, (kind, _, zero)) in [(Side::A, a), (Side::B, b)] {
-        if let Some(field) = zero {
-            case = case.constant(side, Bits::of(kind, field), 0);
-        }
-    }
+    case = zeroed(case, [(a.0, a.2), (b.0, b.2)]);
     if weak("meet-coarser")
         && let [x, y] = [a.0, b.0].map(|kind| bit(kind, Field::SourcePort, 0))
         && let (Some(x), Some(y)) = (x, y)
@@ -139,15 +135,22 @@ pub(crate) fn equal(a: Keyed<'_>, b: Keyed<'_>) -> Option<Case> {
     Some(case)
 }
 
-/// A key as equations see it.
-type Shape = Rc<Vec<Option<Bit>>>;
-
-/// What of a bit can stand in an equation.
-fn linear(bit: Bit) -> Option<Bit> {
-    match bit {
-        Bit::Const(_) | Bit::Field(..) => Some(bit),
-        Bit::Foreign(..) => None,
+/// A case of packets of these kinds, with the fields that are 0 whatever the key is.
+pub(crate) fn zeroed(mut case: Case, of: [(Kind, Option<Field>); 2]) -> Case {
+    for (side, (kind, zero)) in [Side::A, Side::B].into_iter().zip(of) {
+        if let Some(field) = zero {
+            case = case.constant(side, Bits::of(kind, field), 0);
+        }
     }
+    case
+}
+
+/// A key as equations see it: none for a bit that cannot stand in one.
+pub(crate) type Shape = Vec<Option<Bit>>;
+
+pub(crate) fn shape(key: &Key) -> Shape {
+    let linear = |bit: &Bit| Some(*bit).filter(|bit| !matches!(bit, Bit::Foreign(..)));
+    key.iter().map(linear).collect()
 }
 
 /// All pairs of packets that touch one place, of which at least one changes it.
@@ -157,16 +160,16 @@ pub(crate) fn by_key<'a>(
 ) -> Vec<Meeting> {
     // Keys that differ only in what no equation speaks of ask for the same. They are many times fewer than the
     // accesses: each is written down once.
-    let mut shapes: IdMap<*const Key, Shape> = IdMap::default();
-    let mut forms: HashSet<Shape> = HashSet::new();
-    let mut uses: BTreeMap<(Packets, Option<Field>, Shape), (&Key, bool)> = BTreeMap::new();
+    let mut shapes: IdMap<*const Key, Rc<Shape>> = IdMap::default();
+    let mut forms: HashSet<Rc<Shape>> = HashSet::new();
+    let mut uses: BTreeMap<_, (&Key, bool)> = BTreeMap::new();
     let mut seen = IdSet::default();
     for (t, f) in touches {
         if !seen.insert((f.packets, f.zero, Rc::as_ptr(&f.key), t.writes)) {
             continue;
         }
         let shape = shapes.entry(Rc::as_ptr(&f.key)).or_insert_with(|| {
-            let shape: Shape = Rc::new(f.key.iter().map(|b| linear(*b)).collect());
+            let shape = Rc::new(shape(&f.key));
             let known = forms.get(&shape).cloned();
             known.unwrap_or_else(|| {
                 forms.insert(shape.clone());

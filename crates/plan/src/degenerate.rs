@@ -8,49 +8,35 @@ use millrace_steer::keys::{ClassId, Space};
 
 use crate::plan::{Degenerate, Held};
 use crate::rules::homing::Home;
-use crate::solved::Steered;
 
 /// Sets of fields that are the same, each with the rank that it leaves.
-type Sets = Vec<(Vec<Held>, usize)>;
+pub(crate) type Sets = Vec<(Vec<Held>, usize)>;
 
-/// Answers, each once by port, fields and bits: many kinds of packets are hashed alike.
-#[derive(Default)]
-pub(crate) struct Known(BTreeMap<(usize, Vec<Field>, usize), Sets>);
-
-impl Known {
-    /// The least sets of fields of a class that, where they are the same in all packets, leave fewer table indexes
-    /// than there are cores.
-    pub fn of(
-        &mut self,
-        space: &Space,
-        (id, steered): (ClassId, &Steered),
-        homes: &BTreeMap<usize, Home>,
-    ) -> Vec<Degenerate> {
-        let class = &steered.class;
-        let same = (class.port, class.fields.clone(), class.bits());
-        let found = self.0.entry(same).or_insert_with(|| found(space, id));
-        let cores = space.target().cores;
-        let homed = |held: &[Held]| {
-            let [one] = held else { return false };
-            let at =
-                |h: &Home| h.packets.port == steered.packets.port && h.field.name() == one.field;
-            homes.values().any(at)
-        };
-        let all = found.iter().map(|(held, left)| Degenerate {
-            cores: cores.min(1_u32 << (*left).min(31)),
-            traffic: if homed(held) {
-                "packets that carry one leased number".to_owned()
-            } else {
-                traffic(held)
-            },
-            fields: held.clone(),
-        });
-        all.collect()
-    }
+/// Traffic at a port in which the fields of one of these sets are the same.
+pub(crate) fn degenerate(
+    sets: &Sets,
+    (port, cores): (usize, u32),
+    homes: &BTreeMap<usize, Home>,
+) -> Vec<Degenerate> {
+    let homed = |held: &[Held]| {
+        let [one] = held else { return false };
+        let at = |h: &Home| h.packets.port == port && h.field.name() == one.field;
+        homes.values().any(at)
+    };
+    let all = sets.iter().map(|(held, left)| Degenerate {
+        cores: cores.min(1_u32 << (*left).min(31)),
+        traffic: match homed(held) {
+            true => "packets that carry one leased number".to_owned(),
+            false => traffic(held),
+        },
+        fields: held.clone(),
+    });
+    all.collect()
 }
 
-/// The sets, with the rank that each leaves.
-fn found(space: &Space, id: ClassId) -> Sets {
+/// The least sets of fields of a class that, where they are the same in all packets, leave fewer table indexes than there
+/// are cores.
+pub(crate) fn sets(space: &Space, id: ClassId) -> Sets {
     let fields = space.counting(id);
     let needed = space.target().needed();
     let mut out: Vec<(u32, usize)> = Vec::new();

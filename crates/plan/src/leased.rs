@@ -11,33 +11,23 @@ use millrace_object::state::allocator;
 
 use crate::constraints::Meeting;
 use crate::make::Carried;
-use crate::plan::Rule;
-use crate::rules::homing::{self, Barred, Home, Homed};
-use crate::rules::{Judged, incompatible, interchangeable};
+use crate::rules::homing::{self, Home, Homed, Unserved};
+use crate::rules::{Barred, Said, incompatible, interchangeable};
 use crate::solved::Device;
 use crate::touch::{Touch, Touches};
-use millrace_place::Treatment;
 
 /// What serves.
 pub(crate) struct Serving {
     pub meetings: Vec<Meeting>,
-    pub judged: Judged,
+    pub said: Said,
     /// how packets come home, if it is by R6
     pub home: Option<Home>,
     /// ICMP echoes come home, too
     pub echoes: bool,
 }
 
-/// The object, and its touches that ask for something of their own.
-pub(crate) struct Asked<'a> {
-    pub object: usize,
-    pub name: &'a str,
-    pub all: &'a Touches,
-    pub own: &'a [&'a Touch],
-}
-
-/// The rule that serves, the preferred one first. `echoes` is set where R6 would serve if somebody looked for the
-/// identifiers of ICMP echoes.
+/// The rule that serves an object, the preferred one first; `own` are its touches that ask for something of their own.
+/// `echoes` is set where R6 would serve if somebody looked for the identifiers of ICMP echoes.
 ///
 /// # Errors
 /// Neither serves; or R6 alone would, but has no keys: its meetings are given, for the caller to say why.
@@ -45,13 +35,18 @@ pub(crate) fn serving(
     model: &mut Model,
     program: &Program,
     device: &Device<'_>,
-    asked: &Asked<'_>,
+    (object, name): (usize, &str),
+    (all, own): (&Touches, &[&Touch]),
     echoes: &mut bool,
-) -> Result<Serving, Judged> {
-    let Asked { object, own, .. } = *asked;
+) -> Result<Serving, Barred> {
     let compared = |model: &mut Model| {
-        let found = interchangeable::exchanged(model, program, object, asked.all, &device.cases)?;
-        Some(by_fields(asked.name, found))
+        let found = interchangeable::exchanged(model, program, object, all, &device.cases)?;
+        Some(Serving {
+            said: interchangeable::judge(name, &found),
+            meetings: found.meetings,
+            home: None,
+            echoes: false,
+        })
     };
     if device.carried.get() == Carried::Compared
         && let Some(found) = compared(model)
@@ -65,7 +60,7 @@ pub(crate) fn serving(
         solved.is_ok_and(|solved| homed.home.reaches_all(&solved, capacity))
     };
     if !homed.as_ref().is_ok_and(serves) {
-        *echoes |= matches!(homed, Err(Barred::Echoes));
+        *echoes |= matches!(homed, Err(Unserved::Echoes));
         if device.carried.get() == Carried::Home
             && let Some(found) = compared(model)
         {
@@ -80,33 +75,12 @@ pub(crate) fn serving(
         }) => Ok(Serving {
             meetings,
             echoes,
-            judged: homing::judge(model, asked.name, own, &home, &program.ports),
+            said: homing::judge(model, name, own, &home, &program.ports),
             home: Some(home),
         }),
         Err(_) => {
-            let refused = incompatible::access(model, program, asked.name, own);
-            Err(refused.unwrap_or_else(|| incompatible::kind(asked.name, allocator::KIND.name)))
+            let refused = incompatible::access(model, program, name, own);
+            Err(refused.unwrap_or_else(|| incompatible::kind(name, allocator::KIND.name)))
         }
-    }
-}
-
-/// By R5.
-fn by_fields(name: &str, found: interchangeable::Exchanged) -> Serving {
-    Serving {
-        meetings: found.meetings,
-        judged: Judged {
-            treatment: Treatment::Shard,
-            rule: Rule::R5,
-            reason: format!(
-                "a packet that finds an entry of {name} goes on only if its {} equal what was stored there, and a \
-                 mismatch behaves as a miss: packets meet by those fields, not by the leased number",
-                found.fields
-            ),
-            remedy: None,
-            line: found.line,
-            infeasible: false,
-        },
-        home: None,
-        echoes: false,
     }
 }

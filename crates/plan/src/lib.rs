@@ -25,7 +25,7 @@ mod solved;
 pub mod text;
 mod together;
 mod touch;
-mod weakened;
+mod treatments;
 mod words;
 
 pub use balance::Loads;

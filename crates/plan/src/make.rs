@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use millrace_check::Budget;
 use millrace_model::{Limits, Model};
-use millrace_object::program::{ObjectId, Program};
+use millrace_object::program::Program;
 use millrace_steer::Ports;
 use millrace_steer::keys::Unsolved;
 use millrace_steer::nic::{NicError, named};
@@ -18,11 +18,13 @@ use crate::assumed::decided;
 use crate::choose::Choice;
 use crate::computed::Computed;
 use crate::constraints::Cases;
-use crate::degenerate::Known;
+use crate::degenerate::{Sets, degenerate, sets};
 use crate::plan::{By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule};
 use crate::relaxed::relaxations;
 use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, is_six, slot, why};
+use crate::treatments::asked_for;
+use crate::words;
 use millrace_place::{Strategy, Treatment};
 
 /// What a plan is made for.
@@ -123,11 +125,11 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         cases: Cases::default(),
         budget,
         ended: Cell::default(),
-        computed: Computed::new(&Limits {
+        computed: RefCell::new(Computed::new(&Limits {
             time: wanted.solver_time.min(budget.left()),
             solver: wanted.solver.clone(),
             ..Limits::default()
-        }),
+        })),
         remembered: RefCell::default(),
     };
     if let Some(queues) = nic.queues.filter(|q| *q < wanted.cores) {
@@ -145,35 +147,13 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
             _ => why(&e, &program.ports).1,
         },
     })?;
-    let (choice, assumptions) = decided(model, program, &device);
-    let mut objects: Vec<ObjectPlan> = (0..)
-        .zip(&program.objects)
-        .filter_map(|(i, declared)| {
-            let j = choice.judged.get(&i)?;
-            Some(ObjectPlan {
-                id: ObjectId(i),
-                name: declared.name.clone(),
-                treatment: j.treatment,
-                rule: j.rule,
-                reason: j.reason.clone(),
-                remedy: j.remedy.clone(),
-                line: j.line.clone(),
-                infeasible: j.infeasible,
-                words: match (j.treatment, model.objects.get(i)) {
-                    (Treatment::Merge, Some(o)) => {
-                        o.parts.as_ref().map_or(Vec::new(), |p| p.words.clone())
-                    }
-                    _ => Vec::new(),
-                },
-                asked: choice.asked.get(&i).copied(),
-            })
-        })
-        .collect();
-    let found = strategy(&objects);
+    let (mut choice, assumptions) = decided(model, program, &device);
+    let mut objects = std::mem::take(&mut choice.objects);
+    let found = Strategy::of(objects.iter().map(|o| o.treatment));
     let strategy = wanted.strategy.unwrap_or(found);
     let mut solved = choice.solved.as_ref().unwrap_or(&spread);
     if strategy != found {
-        asked_for(program, strategy, found, &mut objects)?;
+        asked_for(&program.name, (strategy, found), &mut objects)?;
         solved = &spread;
     }
     let cores = match strategy {
@@ -216,80 +196,13 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     })
 }
 
-/// What the treatments come to.
-fn strategy(objects: &[ObjectPlan]) -> Strategy {
-    let has = |t: Treatment| objects.iter().any(|o| o.treatment == t);
-    if has(Treatment::Alone) {
-        return Strategy::Alone;
-    }
-    match (has(Treatment::Shard), has(Treatment::Lock)) {
-        (true, true) => Strategy::Mixed,
-        (true, false) => Strategy::Shard,
-        (false, true) => Strategy::Lock,
-        (false, false) => Strategy::Spread,
-    }
-}
-
-/// The treatments for a strategy that was asked for.
-fn asked_for(
-    program: &Program,
-    wanted: Strategy,
-    found: Strategy,
-    objects: &mut [ObjectPlan],
-) -> Result<(), PlanError> {
-    let to = match wanted {
-        Strategy::Alone => Treatment::Alone,
-        Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
-        _ => {
-            let barred = objects.iter().find(|o| match wanted {
-                // What could be locked does not stand in the way.
-                Strategy::Lock => o.treatment == Treatment::Alone,
-                _ => {
-                    matches!(o.treatment, Treatment::Lock | Treatment::Alone)
-                        || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)
-                        || found == Strategy::Spread
-                }
-            });
-            let reason = barred.or(objects.first()).map_or_else(
-                || "it has no state".to_owned(),
-                |o| match &o.line {
-                    Some(line) => format!("{line}: {}", o.reason),
-                    None => o.reason.clone(),
-                },
-            );
-            return Err(PlanError::Strategy {
-                name: program.name.clone(),
-                wanted: wanted.name(),
-                reason,
-            });
-        }
-    };
-    let others = |o: &&mut ObjectPlan| {
-        to == Treatment::Alone || matches!(o.treatment, Treatment::Shard | Treatment::Lock)
-    };
-    for o in objects.iter_mut().filter(others) {
-        o.treatment = to;
-        o.reason = format!("asked for; of itself: {}", o.reason);
-    }
-    Ok(())
-}
-
-/// What it takes to aim packets of the kinds that reach state at one core.
-fn guesses(solved: &Solved) -> BTreeMap<usize, Guess> {
-    let (mut known, mut out) = (BTreeMap::new(), BTreeMap::new());
-    for (id, s) in solved.steered.iter().enumerate().filter(|(_, s)| s.bound) {
-        // Kinds of which the same bits are hashed under the same key are alike.
-        let same = (s.class.port, s.class.fields.clone(), s.class.bits());
-        let found = *known.entry(same).or_insert_with(|| {
-            let (entry_bits, core_bits) = solved.space.guess(id)?;
-            Some(Guess {
-                entry_bits: entry_bits as u32,
-                core_bits: (core_bits * 100.0).round() / 100.0,
-            })
-        });
-        out.extend(found.map(|g| (id, g)));
-    }
-    out
+/// What it takes to aim packets of a class at one core.
+fn guess(solved: &Solved, id: usize) -> Option<Guess> {
+    let (entry_bits, core_bits) = solved.space.guess(id)?;
+    Some(Guess {
+        entry_bits: entry_bits as u32,
+        core_bits: (core_bits * 100.0).round() / 100.0,
+    })
 }
 
 /// Of which objects packets come home, and how many numbers each index has.
@@ -310,11 +223,7 @@ fn homes(
             Some(HomePlan {
                 id: o.id,
                 object: o.name.clone(),
-                port: program
-                    .ports
-                    .get(port)
-                    .cloned()
-                    .unwrap_or_else(|| "*".to_owned()),
+                port: words::port(&program.ports, port).to_owned(),
                 field: home.field.name().to_owned(),
                 indexes: 1_u32 << bits.min(31),
                 numbers: declared.capacity >> bits.min(63),
@@ -340,9 +249,9 @@ fn odd(solved: &Solved, choice: &Choice, port: usize) -> Option<&'static str> {
 fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
     // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));
-    let guessed = guesses(solved);
+    let cores = solved.space.target().cores;
     let count = program.ports.len().max(1);
-    let known = RefCell::new(Known::default());
+    let mut known: BTreeMap<_, (Option<Guess>, Sets)> = BTreeMap::new();
     let of = |port: usize| {
         let kinds = solved
             .steered
@@ -353,6 +262,12 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
             let names = |fields: Vec<millrace_steer::Field>| {
                 fields.into_iter().map(|f| f.name().to_owned()).collect()
             };
+            // Kinds of which the same bits are hashed under the same key are alike.
+            let same = (s.class.port, s.class.fields.clone(), s.class.bits());
+            let alike = s.bound.then(|| {
+                let found = || (guess(solved, id), sets(&solved.space, id));
+                &*known.entry(same).or_insert_with(found)
+            });
             KindPlan {
                 kind: s.packets.kind.name().to_owned(),
                 by: s.by,
@@ -362,22 +277,16 @@ fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
                 rank: keys.rank(id).map_or(0, |r| r.whole as u32),
                 table_rank: solved.space.table_rank(id) as u32,
                 certified: keys.rank(id).is_some_and(|r| r.certified),
-                guess: guessed.get(&id).copied(),
-                degenerate: match s.bound {
-                    true => known.borrow_mut().of(&solved.space, (id, s), &choice.homes),
-                    false => Vec::new(),
-                },
+                guess: alike.and_then(|a| a.0),
+                degenerate: alike
+                    .map_or_else(Vec::new, |a| degenerate(&a.1, (port, cores), &choice.homes)),
                 because: (s.bound && is_six(s.packets.kind) && s.class.fields.is_empty())
                     .then(|| choice.pinned.clone())
                     .flatten(),
             }
         });
         PortPlan {
-            name: program
-                .ports
-                .get(port)
-                .cloned()
-                .unwrap_or_else(|| "*".to_owned()),
+            name: words::port(&program.ports, port).to_owned(),
             kinds: kinds.collect(),
             inside: choice.inside.contains(&port),
             echoes: choice.software.echoes,

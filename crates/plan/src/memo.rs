@@ -163,17 +163,22 @@ pub(crate) fn furthest(all: &mut Vec<Offset>, one: &Offset) {
     }
 }
 
+/// An expression without the zeros that it is extended with.
+pub(crate) fn unextended(arena: &Arena, mut e: ExprId) -> ExprId {
+    while let Node::Concat(parts) = arena.node(e)
+        && let [high, low] = parts.as_ref()
+        && arena.constant(*high) == Some(0)
+    {
+        e = *low;
+    }
+    e
+}
+
 /// The byte that an expression is, whatever its width.
-fn byte(arena: &Arena, mut e: ExprId) -> Option<Place> {
-    loop {
-        match arena.node(e) {
-            Node::Byte { base, at } => return Some((*base, *at)),
-            Node::Concat(parts) => match parts.as_ref() {
-                [high, low] if arena.constant(*high) == Some(0) => e = *low,
-                _ => return None,
-            },
-            _ => return None,
-        }
+fn byte(arena: &Arena, e: ExprId) -> Option<Place> {
+    match *arena.node(unextended(arena, e)) {
+        Node::Byte { base, at } => Some((base, at)),
+        _ => None,
     }
 }
 
@@ -328,13 +333,7 @@ impl Memo {
     }
 
     fn with_bytes(&self, arena: &mut Arena, e: ExprId, bytes: &Bytes) -> ExprId {
-        let parts = self.parts(arena, e);
-        let matter: Bytes = if parts.moves(bytes) {
-            bytes.clone()
-        } else {
-            let here = |p: &Place| Some((*p, *bytes.get(p)?));
-            parts.places.iter().filter_map(here).collect()
-        };
+        let matter = self.matter(arena, &[e], bytes);
         if matter.is_empty() {
             return e;
         }
@@ -364,11 +363,7 @@ impl Memo {
             conditions: conditions.clone(),
             ..Facts::default()
         };
-        let mut all = self.given.borrow_mut();
-        let given = all
-            .entry(facts)
-            .or_insert_with_key(|facts| Given::new(facts.clone()));
-        let made = given.of(arena, roots);
+        let made = self.put(arena, roots, &facts);
         let either = roots.iter().zip(made).zip(told);
         either
             .map(|((e, made), told)| if told { made } else { *e })

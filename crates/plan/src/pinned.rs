@@ -11,7 +11,6 @@ use crate::key::Bit;
 use crate::packets::Packets;
 use crate::solved::named;
 use crate::touch::{Found, Source, Touch, Touches, distinct};
-use crate::words;
 
 /// The first access to one of these objects by packets of such kinds, in words; none if no access is to blame.
 pub(crate) fn because(
@@ -32,11 +31,16 @@ pub(crate) fn because(
         Some(port) => format!(" on {port}"),
         None => String::new(),
     };
-    let place = touch.at.line(model).map(words::place);
-    let place = place.map_or(String::new(), |p| format!("{p}: "));
     Some(format!(
-        "{place}no field of a packet{port} says for certain which entry of {object} it touches there"
+        "{}no field of a packet{port} says for certain which entry of {object} it touches there",
+        before(model, touch)
     ))
+}
+
+/// The line of an access, in front of what is said of it.
+fn before(model: &Model, touch: &Touch) -> String {
+    let place = touch.at.place(model);
+    place.map_or_else(String::new, |p| format!("{p}: "))
 }
 
 /// Which packets stand in the way of an object, and where: packets of which nothing that is hashed says which entry they
@@ -47,7 +51,6 @@ pub(crate) fn blocking(
     own: &[&Touch],
     without: impl Fn(Packets) -> bool,
 ) -> Option<String> {
-    let line = |t: &Touch| t.at.line(model).map(|l| (l.line, l.column));
     let mut of: BTreeMap<Packets, (&Touch, bool)> = BTreeMap::new();
     for (t, f) in distinct(own.iter().copied()) {
         if f.source == Source::Leased {
@@ -57,14 +60,10 @@ pub(crate) fn blocking(
         let field = |b: &Bit| matches!(b, Bit::Field(f, at) if usize::from(*at) < f.bits(kind));
         let unnamed = !f.key.iter().any(field) && !f.key.iter().all(|b| matches!(b, Bit::Const(_)));
         let first = of.entry(f.packets).or_insert((t, unnamed));
-        if (unnamed, line(first.0)) > (first.1, line(t)) {
+        if (unnamed, first.0.at.spot(model)) > (first.1, t.at.spot(model)) {
             *first = (t, unnamed);
         }
     }
-    let at = |t: &Touch| {
-        let place = t.at.line(model).map(words::place);
-        place.map_or(String::new(), |p| format!("{p}: "))
-    };
     let unnamed: Vec<_> = of.iter().filter(|(_, (_, unnamed))| *unnamed).collect();
     // Where it is so for all kinds, that is the key's, and said of it.
     if let [(packets, (t, _)), ..] = unnamed.as_slice()
@@ -72,7 +71,7 @@ pub(crate) fn blocking(
     {
         return Some(format!(
             "{}no field of {} says which entry of {name} they touch there",
-            at(t),
+            before(model, t),
             named(**packets, &program.ports)
         ));
     }
@@ -80,7 +79,7 @@ pub(crate) fn blocking(
     let (packets, (t, _)) = each.find(|(packets, _)| without(**packets))?;
     Some(format!(
         "{}without {} the others could be told apart",
-        at(t),
+        before(model, t),
         named(*packets, &program.ports)
     ))
 }

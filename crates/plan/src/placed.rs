@@ -17,29 +17,19 @@ use millrace_object::program::{ObjectId, Program};
 use millrace_object::state::Addressing;
 use millrace_steer::{Field, Kind, Owners, Parsed, Steering};
 
-use crate::key::{Bit, Key};
+use crate::constraints::{Shape, shape};
+use crate::key::Bit;
 use crate::packets::{Packets, Way};
 use crate::solved::Solved;
 use crate::touch::Touch;
-
-/// A bit of a key.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Of {
-    /// the same in all keys
-    Is(bool),
-    /// a field's; 0 is the most significant
-    Field(Field, u16),
-    /// nothing that is hashed
-    Other,
-}
 
 /// What keys of an object say of the packets of one class that make its entries.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Placed {
     object: usize,
     packets: Packets,
-    /// byte after byte, each from its most significant bit
-    key: Vec<Of>,
+    /// what of it is constant or a field's
+    key: Shape,
     /// the plan brings such packets together by fields of this kind
     bound: bool,
 }
@@ -84,15 +74,6 @@ pub(crate) fn placed(
         }
     }
     out.into_iter().collect()
-}
-
-fn shape(key: &Key) -> Vec<Of> {
-    let of = |bit: &Bit| match *bit {
-        Bit::Const(v) => Of::Is(v),
-        Bit::Field(field, at) => Of::Field(field, at),
-        Bit::Foreign(..) => Of::Other,
-    };
-    key.iter().map(of).collect()
 }
 
 /// Where an entry lies.
@@ -161,14 +142,14 @@ impl Placed {
     fn tells(&self, owners: &Owners) -> bool {
         let kind = self.packets.kind;
         let zero = owners.place_of(&Parsed::with_only(kind, Field::SourceAddress, &[]));
-        let has: BTreeSet<Of> = self.key.iter().copied().collect();
+        let has: BTreeSet<Bit> = self.key.iter().flatten().copied().collect();
         Field::ALL.into_iter().all(|field| {
             (0..field.bits(kind)).all(|at| {
                 let mut bytes = vec![0; field.bits(kind) / 8];
                 if let Some(byte) = bytes.get_mut(at / 8) {
                     *byte = 0x80 >> (at % 8);
                 }
-                has.contains(&Of::Field(field, at as u16))
+                has.contains(&Bit::Field(field, at as u16))
                     || owners.place_of(&Parsed::with_only(kind, field, &bytes)) == zero
             })
         })
@@ -187,13 +168,13 @@ impl Placed {
         }
         for (of, bit) in self.key.iter().zip(bits) {
             match *of {
-                Of::Is(v) if v != bit => return None,
-                Of::Is(_) | Of::Other => {}
+                Some(Bit::Const(v)) if v != bit => return None,
+                Some(Bit::Const(_) | Bit::Foreign(..)) | None => {}
                 // A bit that stands in the key twice is the same there.
-                Of::Field(field, at) if *seen.entry((field, at)).or_insert(bit) != bit => {
+                Some(Bit::Field(field, at)) if *seen.entry((field, at)).or_insert(bit) != bit => {
                     return None;
                 }
-                Of::Field(field, at) => {
+                Some(Bit::Field(field, at)) => {
                     let place = Field::ALL.iter().position(|f| *f == field)?;
                     let byte = fields.get_mut(place)?.get_mut(usize::from(at / 8))?;
                     *byte |= u8::from(bit) << (7 - at % 8);
@@ -219,7 +200,7 @@ mod tests {
 
     /// A byte that is 7, and a field of 32 bits behind it.
     fn told(field: Field, bound: bool) -> Placed {
-        let seven = (0..8).map(|i| Of::Is(7 >> (7 - i) & 1 == 1));
+        let seven = (0..8).map(|i| Some(Bit::Const(7 >> (7 - i) & 1 == 1)));
         Placed {
             object: 0,
             packets: Packets {
@@ -227,7 +208,7 @@ mod tests {
                 kind: Kind::Ipv4Udp,
             },
             key: seven
-                .chain((0..32).map(|at| Of::Field(field, at)))
+                .chain((0..32).map(|at| Some(Bit::Field(field, at))))
                 .collect(),
             bound,
         }

@@ -52,6 +52,15 @@ pub enum Rule {
     R6,
 }
 
+/// A treatment that an object could have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// which
+    pub treatment: Treatment,
+    /// why it could not, where it could not
+    pub impossible: Option<String>,
+}
+
 /// What is done with an object, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ObjectPlan {
@@ -62,6 +71,9 @@ pub struct ObjectPlan {
     pub name: String,
     /// what is done
     pub treatment: Treatment,
+    /// every treatment that there is, the preferred one first, of which it was chosen
+    #[serde(skip)]
+    pub offers: Vec<Offer>,
     /// the rule that decided
     pub rule: Rule,
     /// the reason, in a sentence or two

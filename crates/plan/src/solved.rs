@@ -29,35 +29,13 @@ enum Six {
     Pinned,
 }
 
-/// Who hashes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Attempt {
-    four: By,
-    six: Six,
-}
-
-/// In the order in which they are tried: what costs software least comes first.
-const ATTEMPTS: [Attempt; 5] = [
-    Attempt {
-        four: By::Nic,
-        six: Six::Nic,
-    },
-    Attempt {
-        four: By::Nic,
-        six: Six::Software,
-    },
-    Attempt {
-        four: By::Nic,
-        six: Six::Pinned,
-    },
-    Attempt {
-        four: By::Software,
-        six: Six::Software,
-    },
-    Attempt {
-        four: By::Software,
-        six: Six::Pinned,
-    },
+/// Who hashes IPv4, and what is done with IPv6, in the order in which that is tried: what costs software least comes first.
+const ATTEMPTS: [(By, Six); 5] = [
+    (By::Nic, Six::Nic),
+    (By::Nic, Six::Software),
+    (By::Nic, Six::Pinned),
+    (By::Software, Six::Software),
+    (By::Software, Six::Pinned),
 ];
 
 /// One class of packets, and who hashes it.
@@ -84,22 +62,9 @@ pub(crate) fn slot(port: usize, by: By) -> usize {
     2 * port + usize::from(by == By::Software)
 }
 
+/// Whether it is of IPv6, whose addresses have 128 bits.
 pub(crate) fn is_six(kind: Kind) -> bool {
-    use Kind::{
-        Ipv6, Ipv6Fragment, Ipv6Odd, Ipv6OddIcmp, Ipv6OddTcp, Ipv6OddUdp, Ipv6Sctp, Ipv6Tcp,
-        Ipv6Udp,
-    };
-    matches!(
-        kind,
-        Ipv6 | Ipv6Fragment
-            | Ipv6Sctp
-            | Ipv6Tcp
-            | Ipv6Udp
-            | Ipv6Odd
-            | Ipv6OddIcmp
-            | Ipv6OddTcp
-            | Ipv6OddUdp
-    )
+    Field::SourceAddress.bits(kind) == 128
 }
 
 fn is_main(kind: Kind) -> bool {
@@ -151,7 +116,7 @@ pub(crate) struct Device<'a> {
     /// of all that is asked, each once
     pub cases: Cases,
     /// what is asked of a solver
-    pub computed: Computed,
+    pub computed: RefCell<Computed>,
     /// what is left of the object's budget
     pub budget: Budget,
     /// what of it is used up, where no keys were looked for because of that
@@ -197,7 +162,10 @@ impl Device<'_> {
         if !Computed::concerns(model, touches.1) || bits(there) >= FEW {
             return None;
         }
-        let exact = self.computed.meetings(model, touches, &self.cases)?;
+        let exact = self
+            .computed
+            .borrow_mut()
+            .meetings(model, touches, &self.cases)?;
         let solved = self.solve(&exact.meetings);
         let better = there.is_err() || bits(&solved) > bits(there);
         better.then_some((exact, solved))
@@ -211,7 +179,7 @@ impl Device<'_> {
         // Who hashes what is the same for some of them.
         let mut tried: Vec<Vec<Class>> = Vec::new();
         for attempt in ATTEMPTS {
-            if !six && attempt.six != Six::Nic && attempt.four == By::Nic {
+            if !six && attempt.1 != Six::Nic && attempt.0 == By::Nic {
                 continue;
             }
             for fewest in [true, false] {
@@ -235,7 +203,7 @@ impl Device<'_> {
     }
 
     /// Who hashes what, with the fewest fields that hold what the pairs have in common, or with all.
-    fn steered(&self, meetings: &[Meeting], attempt: Attempt, fewest: bool) -> Vec<Steered> {
+    fn steered(&self, meetings: &[Meeting], (four, six): (By, Six), fewest: bool) -> Vec<Steered> {
         let bound: BTreeSet<Packets> = meetings.iter().flat_map(|m| [m.a, m.b]).collect();
         let some_main = bound.iter().any(|p| is_main(p.kind));
         let odd = bound.iter().any(|p| p.kind.is_odd());
@@ -248,10 +216,10 @@ impl Device<'_> {
                 if kind.is_odd() && !is_bound {
                     continue;
                 }
-                let (by, pinned) = match (is_six(kind), attempt.six) {
+                let (by, pinned) = match (is_six(kind), six) {
                     (true, Six::Pinned) => (By::Nic, true),
                     (true, Six::Software) => (By::Software, false),
-                    _ => (attempt.four, false),
+                    _ => (four, false),
                 };
                 // What reaches no state may go where the NIC likes.
                 let by = match is_bound {

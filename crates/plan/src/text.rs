@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::plan::{By, Degenerate, Grounds, KindPlan, Plan, Rule};
-use crate::words::listed;
+use crate::words::{listed, spaced};
 
 /// Writes it down.
 #[must_use]
@@ -70,7 +70,7 @@ pub fn text(plan: &Plan) -> String {
             "\n{}: packets on {} come home by their {}: {} numbers for each of {} indexes of the table",
             h.object,
             h.port,
-            h.field.replace('-', " "),
+            spaced(&h.field),
             h.numbers,
             h.indexes
         );
@@ -129,7 +129,7 @@ fn degenerate(kinds: &[KindPlan]) -> Vec<String> {
 
 fn kind(k: &KindPlan) -> String {
     let named = |fields: &[String]| {
-        let words: Vec<String> = fields.iter().map(|f| f.replace('-', " ")).collect();
+        let words: Vec<String> = fields.iter().map(|f| spaced(f)).collect();
         listed(&words)
     };
     let mut text = match (k.fields.is_empty(), k.bound) {

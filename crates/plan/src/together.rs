@@ -10,9 +10,8 @@ use millrace_steer::keys::Unsolved;
 use crate::choose::Candidate;
 use crate::constraints::Meeting;
 use crate::plan::Rule;
-use crate::rules::{Judged, disjoint, subsumption};
+use crate::rules::{Answer, disjoint, incompatible, subsumption};
 use crate::solved::{Answered, Device, NoKeys, Solved, why};
-use millrace_place::Treatment;
 
 /// More objects than this are not tried in all combinations.
 const MOST: usize = 12;
@@ -21,7 +20,7 @@ const MOST: usize = 12;
 fn solve(device: &Device<'_>, all: &[&Candidate]) -> Answered {
     let solved = device.solve(&meetings(device, all))?;
     let poor = |c: &&Candidate| {
-        let home = c.home.as_ref();
+        let home = c.by.home.as_ref();
         home.is_some_and(|h| !h.reaches_all(&solved, c.capacity))
     };
     if all.iter().any(poor) {
@@ -33,7 +32,7 @@ fn solve(device: &Device<'_>, all: &[&Candidate]) -> Answered {
 fn meetings(device: &Device<'_>, of: &[&Candidate]) -> Vec<Meeting> {
     device
         .cases
-        .unique(of.iter().flat_map(|c| c.meetings.clone()).collect())
+        .unique(of.iter().flat_map(|c| c.by.meetings.clone()).collect())
 }
 
 /// Keys under which all that could be sharded one by one is sharded together, if there are any; what relies on others
@@ -42,9 +41,9 @@ pub(crate) fn all(
     program: &Program,
     device: &Device<'_>,
     candidates: &mut Vec<Candidate>,
-    judged: &mut BTreeMap<usize, Judged>,
+    answers: &mut BTreeMap<usize, Answer>,
 ) -> Option<Answered> {
-    relying(candidates, judged, &|object| name(program, object));
+    relying(candidates, answers, &|object| name(program, object));
     let every: Vec<&Candidate> = candidates.iter().collect();
     (!every.is_empty()).then(|| solve(device, &every))
 }
@@ -54,17 +53,20 @@ pub(crate) fn most(
     program: &Program,
     device: &Device<'_>,
     (candidates, all): (&mut Vec<Candidate>, Answered),
-    judged: &mut BTreeMap<usize, Judged>,
+    answers: &mut BTreeMap<usize, Answer>,
 ) -> Option<Rc<Solved>> {
     let solved = match all {
         Ok(solved) => Some(solved),
-        Err(e) => without(program, device, (candidates, &e), judged),
+        Err(e) => without(program, device, (candidates, &e), answers),
     };
     subsumed(device, candidates, &|object| name(program, object));
     if let Some(solved) = &solved {
-        for c in candidates.iter_mut().filter(|c| solved.pins(&c.meetings)) {
+        for c in candidates
+            .iter_mut()
+            .filter(|c| solved.pins(&c.by.meetings))
+        {
             let more = "; beside the others' keys there is none for its packets: all of them are on one core";
-            c.judged.reason.push_str(more);
+            c.said.reason.push_str(more);
         }
     }
     solved
@@ -75,7 +77,7 @@ fn without(
     program: &Program,
     device: &Device<'_>,
     (candidates, no): (&mut Vec<Candidate>, &NoKeys),
-    judged: &mut BTreeMap<usize, Judged>,
+    answers: &mut BTreeMap<usize, Answer>,
 ) -> Option<Rc<Solved>> {
     let (proved, text) = why(no, &program.ports);
     let (kept, solved) = largest(device, candidates);
@@ -86,8 +88,8 @@ fn without(
             continue;
         }
         let own = name(program, c.object);
-        let reason = disjoint::judge(&c.judged, &own, &names, &text, proved);
-        judged.insert(c.object, reason);
+        let barred = disjoint::judge(c.said, &own, &names, &text, proved);
+        answers.insert(c.object, Answer::Not(barred));
     }
     solved
 }
@@ -100,35 +102,20 @@ fn name(program: &Program, object: usize) -> String {
 /// Takes out those that rely on what is not sharded.
 fn relying(
     candidates: &mut Vec<Candidate>,
-    judged: &mut BTreeMap<usize, Judged>,
+    answers: &mut BTreeMap<usize, Answer>,
     name: &dyn Fn(usize) -> String,
 ) {
     loop {
         let there: BTreeSet<usize> = candidates.iter().map(|c| c.object).collect();
-        let lost = candidates.iter().position(|c| !c.needs.is_subset(&there));
+        let lost = candidates
+            .iter()
+            .position(|c| !c.by.needs.is_subset(&there));
         let Some(at) = lost else { return };
         let c = candidates.remove(at);
-        let from = c
-            .needs
-            .difference(&there)
-            .next()
-            .copied()
-            .unwrap_or_default();
-        let (own, from) = (name(c.object), name(from));
-        judged.insert(
-            c.object,
-            Judged {
-                treatment: Treatment::Lock,
-                rule: Rule::R4,
-                reason: format!(
-                    "the key of {own} is read from {from}, which is not sharded, so the packet does not say \
-                     which entry it touches"
-                ),
-                remedy: Some(format!("what makes {from} shard makes {own} shard")),
-                line: c.judged.line,
-                infeasible: true,
-            },
-        );
+        let from = c.by.needs.difference(&there).next();
+        let (own, from) = (name(c.object), from.map_or_else(String::new, |f| name(*f)));
+        let barred = incompatible::relying(&own, &from, c.said.line);
+        answers.insert(c.object, Answer::Not(barred));
     }
 }
 
@@ -136,18 +123,13 @@ fn relying(
 fn largest(device: &Device<'_>, candidates: &[Candidate]) -> (BTreeSet<usize>, Option<Rc<Solved>>) {
     let n = candidates.len().min(MOST);
     let members = |set: u32| -> Vec<&Candidate> {
-        let inside = |(i, _): &(usize, &Candidate)| set >> i & 1 == 1;
-        candidates
-            .iter()
-            .take(n)
-            .enumerate()
-            .filter(inside)
-            .map(|c| c.1)
-            .collect()
+        let all = candidates.iter().enumerate().take(n);
+        let inside = all.filter(|(i, _)| set >> i & 1 == 1);
+        inside.map(|c| c.1).collect()
     };
     let closed = |set: &[&Candidate]| {
         let there: BTreeSet<usize> = set.iter().map(|c| c.object).collect();
-        set.iter().all(|c| c.needs.is_subset(&there))
+        set.iter().all(|c| c.by.needs.is_subset(&there))
     };
     let mut sets: Vec<u32> = (1..1_u32 << n).collect();
     let weight = |set: u32| members(set).iter().map(|c| c.weight).sum::<usize>();
@@ -184,7 +166,7 @@ fn subsumed(device: &Device<'_>, candidates: &mut [Candidate], name: &dyn Fn(usi
     let order = (0..candidates.len()).rev();
     let mut found = Vec::new();
     for at in order {
-        let Some(c) = candidates.get(at).filter(|c| c.judged.rule == Rule::R1) else {
+        let Some(c) = candidates.get(at).filter(|c| c.said.rule == Rule::R1) else {
             continue;
         };
         let others: Vec<&Candidate> = candidates
@@ -205,7 +187,7 @@ fn subsumed(device: &Device<'_>, candidates: &mut [Candidate], name: &dyn Fn(usi
     for (at, by) in found {
         if let Some(c) = candidates.get_mut(at) {
             let own = name(c.object);
-            c.judged = subsumption::judge(c.judged.clone(), &own, &by);
+            subsumption::judge(&mut c.said, &own, &by);
         }
     }
 }

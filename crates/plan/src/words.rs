@@ -7,13 +7,18 @@ use crate::key::{Bit, Key};
 pub(crate) use millrace_report::{listed, place};
 
 /// A field as people call it.
-pub(crate) fn field(field: Field) -> &'static str {
-    match field {
-        Field::SourceAddress => "source address",
-        Field::DestinationAddress => "destination address",
-        Field::SourcePort => "source port",
-        Field::DestinationPort => "destination port",
-    }
+pub(crate) fn field(field: Field) -> String {
+    spaced(field.name())
+}
+
+/// The name of a field in a document as people call it.
+pub(crate) fn spaced(name: &str) -> String {
+    name.replace('-', " ")
+}
+
+/// A port as its author calls it; `*` where the program names no ports.
+pub(crate) fn port(ports: &[String], port: usize) -> &str {
+    ports.get(port).map_or("*", String::as_str)
 }
 
 /// The fields of a key, and of which of them it has the first bits only.
@@ -35,7 +40,7 @@ pub(crate) fn key(key: &Key) -> String {
         };
         match bits.len() {
             0 => {}
-            n if whole.contains(&n) => parts.push(field(f).to_owned()),
+            n if whole.contains(&n) => parts.push(field(f)),
             n if bits.last().is_some_and(|b| usize::from(*b) == n - 1) => {
                 parts.push(format!("first {n} bits of the {}", field(f)));
             }

@@ -162,15 +162,7 @@ fn two_ports_swapped_have_computed_keys_in_common() {
     sharded(&plan, key, &[FROM], &[TO]);
     // A key drawn at random brings both directions to one core.
     let steering = plan.steering(2, [3; 32]).unwrap();
-    let frame = |from: [u8; 4], to: [u8; 4]| {
-        let mut frame = vec![2; 12];
-        frame.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
-        frame.extend(from);
-        frame.extend(to);
-        frame.extend([1, 2, 3, 4]);
-        frame.extend([0; 16]);
-        frame
-    };
+    let frame = |from, to| support::tcp(from, to, 0x0102, 0x0304);
     let mut cores = std::collections::BTreeSet::new();
     for n in 0..200 {
         let (a, b) = ([10, 0, n / 7, n], [198, 51, 100, 200 - n]);

@@ -6,17 +6,12 @@ use crate::support;
 use millrace_place::{Strategy, Treatment};
 use millrace_plan::Plan;
 use millrace_plan::plan::{By, Rule};
-use support::{function, kind, object, port, program};
+use support::{decided, function, kind, object, port, program, tcp};
 
 const TO: &str = "destination-address";
 const FROM: &str = "source-address";
 const TO_PORT: &str = "destination-port";
 const FROM_PORT: &str = "source-port";
-
-fn decided(plan: &Plan, name: &str) -> (Treatment, Rule) {
-    let o = object(plan, name);
-    (o.treatment, o.rule)
-}
 
 /// The fields that count for TCP over IPv4, all of whose packets the whole index tells apart.
 fn counting(plan: &Plan, at: &str) -> Vec<String> {
@@ -66,6 +61,29 @@ fn the_bridge_is_locked_because_of_mac_addresses() {
     assert!(o.infeasible && o.reason.contains("MAC address"), "{o:?}");
     assert!(o.line.as_ref().unwrap().starts_with("bridge.c:"));
     assert!(o.remedy.as_ref().unwrap().contains("static"));
+}
+
+#[test]
+fn every_treatment_is_possible_or_said_not_to_be() {
+    use Treatment::{Alone, Lock, Shard, Spread};
+    for (name, of, possible) in [
+        ("policer", "buckets", &[Shard, Lock, Alone][..]),
+        ("bridge", "stations", &[Lock, Alone]),
+        ("sbridge", "stations", &[Spread, Lock, Alone]),
+    ] {
+        let Some(plan) = function(name) else { return };
+        let o = object(&plan, of);
+        let all: Vec<Treatment> = o.offers.iter().map(|o| o.treatment).collect();
+        assert!(Treatment::ALL.iter().all(|t| all.contains(t)), "{all:?}");
+        let open = o.offers.iter().filter(|o| o.impossible.is_none());
+        let open: Vec<Treatment> = open.map(|o| o.treatment).collect();
+        assert_eq!(open, possible, "{name}");
+        assert_eq!(o.treatment, open[0], "{name}");
+        let shard = o.offers.iter().find(|o| o.treatment == Shard).unwrap();
+        // What bars a table from being sharded is why it is locked.
+        let locked = (o.treatment == Lock).then_some(&o.reason);
+        assert!(locked.is_none_or(|reason| shard.impossible.as_ref() == Some(reason)));
+    }
 }
 
 #[test]
@@ -312,18 +330,6 @@ fn a_key_from_state_does_not_shard() {
     let o = object(&plan, "counts");
     assert_eq!((o.treatment, o.rule), (Treatment::Lock, Rule::R4));
     assert!(o.reason.contains("read from groups"), "{o:?}");
-}
-
-/// A TCP segment over IPv4.
-fn tcp(from: [u8; 4], to: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
-    let mut frame = vec![2; 12];
-    frame.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
-    frame.extend(from);
-    frame.extend(to);
-    frame.extend(sport.to_be_bytes());
-    frame.extend(dport.to_be_bytes());
-    frame.extend([0; 16]);
-    frame
 }
 
 #[test]

@@ -4,15 +4,9 @@
 use crate::support;
 
 use millrace_place::{Strategy, Treatment};
-use millrace_plan::Plan;
 use millrace_plan::plan::{By, Rule};
 use millrace_steer::Parsed;
-use support::{function, kind, object, port, program, program_with};
-
-fn decided(plan: &Plan, name: &str) -> (Treatment, Rule) {
-    let o = object(plan, name);
-    (o.treatment, o.rule)
-}
+use support::{decided, function, kind, object, port, program, program_with};
 
 #[test]
 fn a_cone_shards_by_what_it_leased() {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use millrace_place::Treatment;
 use millrace_plan::Plan;
 
 /// A case: its name, what is expected, the function's body.
@@ -70,6 +71,19 @@ fn wrong(case: &Case, plan: &Plan) -> Vec<String> {
         } else {
             is(what, expected, support::object(plan, what).treatment.name());
         }
+    }
+    for o in &plan.objects {
+        let mut open = o.offers.iter().filter(|o| o.impossible.is_none());
+        let first = open.next().map_or("none", |o| o.treatment.name());
+        is(&o.name, first, o.treatment.name());
+        // One value for all CPUs is not what a kind per CPU says.
+        let lock = open.any(|o| o.treatment == Treatment::Lock) || first == "lock";
+        let per_cpu = ["stats", "heap", "cpuhash"].contains(&o.name.as_str());
+        is(
+            &o.name,
+            &format!("lock: {}", !per_cpu),
+            &format!("lock: {lock}"),
+        );
     }
     let found: BTreeSet<&str> = plan.relaxations.iter().map(|r| r.name).collect();
     is("relaxed", &format!("{relaxed:?}"), &format!("{found:?}"));

@@ -10,9 +10,10 @@ use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::import::{above_leaves, imported};
 use millrace_model::expr::walk::rename;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
-use millrace_steer::keys::{self as steer, Bits, Case, Equation, Part, Side};
+use millrace_steer::keys::{self as steer, Case, Equation, Part, Side};
 use millrace_steer::{Field, Kind};
 
+use crate::constraints::zeroed;
 use crate::key::{Bit, DEEPEST, Key, Resolver, followed};
 use crate::packets::conjuncts;
 use crate::touch::Seen;
@@ -164,12 +165,7 @@ impl Formula {
                 return None;
             }
         }
-        for (side, kind, zero) in [(Side::A, kind, zero), (Side::B, other, also)] {
-            if let Some(field) = zero {
-                case = case.constant(side, Bits::of(kind, field), 0);
-            }
-        }
-        Some((case, all))
+        Some((zeroed(case, [(kind, zero), (other, also)]), all))
     }
 
     /// Whether some of its bits are computed from fields.

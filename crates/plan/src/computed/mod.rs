@@ -14,13 +14,12 @@ mod same;
 mod samples;
 mod sums;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::ids::IdSet;
 use millrace_model::expr::{Arena, Node};
 use millrace_model::{Limits, Model};
 use millrace_steer::keys::{Asking, Case, Class, narrowed};
@@ -60,11 +59,6 @@ type Form = (usize, [usize; 4], Option<Field>);
 /// What was asked, and what came of it; none where no packets have the same key.
 type Known = Option<(Arc<Case>, Asking)>;
 
-/// What is asked about one plan.
-pub(crate) struct Computed {
-    asker: RefCell<Asker>,
-}
-
 /// When the work on formulas ends.
 struct Until {
     /// of questions, and of simplifying
@@ -75,7 +69,8 @@ struct Until {
     before: Vec<Option<Instant>>,
 }
 
-struct Asker {
+/// What is asked about one plan.
+pub(crate) struct Computed {
     time: Duration,
     /// what is left for formulas, which have as long as the solver
     left: Duration,
@@ -91,25 +86,23 @@ impl Computed {
     /// Nothing yet; of the limits the time for all questions counts, and which solver it is.
     pub fn new(limits: &Limits) -> Self {
         Self {
-            asker: RefCell::new(Asker {
-                time: limits.time,
-                left: limits.time,
-                arena: Arena::new(),
-                solver: Solver::new(limits),
-                formulas: Vec::new(),
-                numbers: HashMap::new(),
-                samples: HashMap::new(),
-                known: HashMap::new(),
-            }),
+            time: limits.time,
+            left: limits.time,
+            arena: Arena::new(),
+            solver: Solver::new(limits),
+            formulas: Vec::new(),
+            numbers: HashMap::new(),
+            samples: HashMap::new(),
+            known: HashMap::new(),
         }
     }
 
     /// Whether some key of these is more than fields, other bytes and what is read.
     pub fn concerns(model: &Model, own: &[&Touch]) -> bool {
-        let mut seen: IdMap<(usize, *const Key), ()> = IdMap::default();
+        let mut seen: IdSet<(usize, *const Key)> = IdSet::default();
         distinct(own.iter().copied()).any(|(touch, found)| {
             let key = (touch.at.entry, Rc::as_ptr(&found.key));
-            let fresh = seen.insert(key, ()).is_none();
+            let fresh = seen.insert(key);
             let entry = model.entries.get(touch.at.entry).filter(|_| fresh);
             entry.is_some_and(|e| found.key.iter().any(|bit| is_computed(&e.arena, bit)))
         })
@@ -118,30 +111,27 @@ impl Computed {
     /// All pairs of packets that touch one place, of which at least one changes it, as exactly as equations say it; none
     /// if no key is computed from fields.
     pub fn meetings(
-        &self,
+        &mut self,
         model: &mut Model,
-        (all, own): (&Touches, &[&Touch]),
+        touches: (&Touches, &[&Touch]),
         cases: &Cases,
     ) -> Option<Exact> {
-        let mut asker = self.asker.borrow_mut();
-        let until = asker.begin(model)?;
-        let exact = asker.meetings(model, (all, own), cases, &until);
-        asker.end(model, until);
+        let until = self.begin(model)?;
+        let exact = self.within(model, touches, cases, &until);
+        self.end(model, until);
         exact
     }
 
     /// All time for questions.
     pub fn time(&self) -> Duration {
-        self.asker.borrow().time
+        self.time
     }
 
     /// Whether the time is over, so that less is said of keys than could be.
     pub fn late(&self) -> bool {
-        self.asker.borrow().left.is_zero()
+        self.left.is_zero()
     }
-}
 
-impl Asker {
     /// Formulas are built and compared until then, beside the time for questions: what is built of keys that are mixed in
     /// many rounds has no bound in their length. None if no time is left.
     fn begin(&mut self, model: &mut Model) -> Option<Until> {
@@ -165,16 +155,14 @@ impl Asker {
         }
     }
 
-    fn meetings(
+    fn within(
         &mut self,
         model: &mut Model,
         (all, own): (&Touches, &[&Touch]),
         cases: &Cases,
         until: &Until,
     ) -> Option<Exact> {
-        let late = || Instant::now() >= until.last;
-        let asker = self;
-        let uses = asker.uses(model, all, own, until)?;
+        let uses = self.uses(model, all, own, until)?;
         let mut exact = Exact {
             meetings: Vec::new(),
             asked: Asked::default(),
@@ -187,19 +175,19 @@ impl Asker {
                 if !writes && !also {
                     continue;
                 }
-                if late() {
+                if Instant::now() >= until.last {
                     return None;
                 }
-                let sides = (asker.form(a), asker.form(b));
-                let Some((case, asking)) = asker.case(sides, (a.0.kind, b.0.kind), cases) else {
+                let sides = (self.form(a), self.form(b));
+                let Some((case, asking)) = self.case(sides, (a.0.kind, b.0.kind), cases) else {
                     continue;
                 };
                 if counted.insert(sides) {
                     exact.asked += asking;
                 }
                 if a == b {
-                    let formula = asker.formulas.get(a.2);
-                    let same = formula.and_then(|f| Same::of(&asker.arena, a.0, f, &case));
+                    let formula = self.formulas.get(a.2);
+                    let same = formula.and_then(|f| Same::of(&self.arena, a.0, f, &case));
                     exact.same.extend(same);
                 }
                 exact.meetings.push(Meeting {
@@ -222,7 +210,7 @@ fn is_computed(arena: &Arena, bit: &Bit) -> bool {
     }
 }
 
-impl Asker {
+impl Computed {
     /// What of the packets' kind matters.
     fn form(&self, (packets, zero, number): &Use) -> Form {
         let formula = self.formulas.get(*number);

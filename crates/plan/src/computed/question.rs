@@ -75,7 +75,7 @@ pub(super) struct Pair<'a> {
     pub all: Vec<ExprId>,
 }
 
-impl<'a> Pair<'a> {
+impl Pair<'_> {
     /// What must hold of packets with these formulas; none if nothing can.
     pub fn conditions(arena: &mut Arena, a: &Formula, b: &Formula) -> Option<Vec<ExprId>> {
         let b = b.of_second(arena);
@@ -95,36 +95,28 @@ impl<'a> Pair<'a> {
         Some(all)
     }
 
-    fn class(&self, side: Side) -> &'a Class {
-        match side {
-            Side::A => self.classes.0,
-            Side::B => self.classes.1,
-        }
-    }
-
-    /// The bits that are set in the fields of one of the packets, whose bytes are there.
-    fn ones(&self, side: Side, byte: &dyn Fn(i64) -> u8, out: &mut Vec<Bit>) {
-        let class = self.class(side);
-        for field in &class.fields {
-            for at in 0..field.bits(class.kind) {
-                let byte = byte(place(*field, at / 8));
-                if byte >> (7 - at % 8) & 1 == 1 {
-                    let part = Part::Field(*field);
-                    out.push(Bit { side, part, at });
+    /// The bits that are set in the fields of the packets, whose bytes are there.
+    fn ones(&self, byte: impl Fn(Side, i64) -> u8) -> Vec<Bit> {
+        let mut out = Vec::new();
+        for (side, class) in [(Side::A, self.classes.0), (Side::B, self.classes.1)] {
+            for field in &class.fields {
+                for at in 0..field.bits(class.kind) {
+                    let byte = byte(side, place(*field, at / 8));
+                    if byte >> (7 - at % 8) & 1 == 1 {
+                        let part = Part::Field(*field);
+                        out.push(Bit { side, part, at });
+                    }
                 }
             }
         }
+        out
     }
 
     fn bit(&mut self, bit: &Bit) -> Option<ExprId> {
         let Part::Field(field) = bit.part else {
             return None;
         };
-        let first = place(field, bit.at / 8);
-        let at = match bit.side {
-            Side::A => first,
-            Side::B => second(first),
-        };
+        let at = of_side(bit.side, place(field, bit.at / 8));
         let at = self.arena.number(at as u64, 64);
         let byte = self.arena.byte(at);
         Some(self.arena.extract(byte, 7 - (bit.at % 8) as u32, 1))
@@ -150,11 +142,10 @@ impl Witness for Pair<'_> {
     fn known(&mut self) -> Vec<Vec<Bit>> {
         let (a, b) = self.samples.clone();
         let bits = |(x, y): (&Bytes, &Bytes)| {
-            let of = |bytes: &Bytes, at: i64| bytes.get(&(at as u64)).copied().unwrap_or(0);
-            let mut ones = Vec::new();
-            self.ones(Side::A, &|at| of(x, at), &mut ones);
-            self.ones(Side::B, &|at| of(y, at), &mut ones);
-            ones
+            self.ones(|side, at| {
+                let bytes = if side == Side::A { x } else { y };
+                bytes.get(&(at as u64)).copied().unwrap_or(0)
+            })
         };
         a.pairs(&b).map(bits).collect()
     }
@@ -181,9 +172,14 @@ impl Witness for Pair<'_> {
             return Answer::Unknown;
         }
         let of = |at: i64| found.packet.get(&(at as u64)).copied().unwrap_or(0);
-        let mut ones = Vec::new();
-        self.ones(Side::A, &of, &mut ones);
-        self.ones(Side::B, &|at| of(second(at)), &mut ones);
-        Answer::Pair(ones)
+        Answer::Pair(self.ones(|side, at| of(of_side(side, at))))
+    }
+}
+
+/// A place of the first packet in the one of this side.
+fn of_side(side: Side, at: i64) -> i64 {
+    match side {
+        Side::A => at,
+        Side::B => second(at),
     }
 }

@@ -32,7 +32,7 @@ impl Same {
         case: &Case,
     ) -> Option<Self> {
         let of = formula.computed_from(arena).into_iter();
-        let of: Vec<String> = of.map(|f| words::field(f).to_owned()).collect();
+        let of: Vec<String> = of.map(words::field).collect();
         if of.is_empty() {
             return None;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
 
-use crate::memo::Memo;
+use crate::memo::{Memo, unextended};
 use crate::offset::Offset;
 
 /// The parts of a conjunction that stand in a guard.
@@ -21,18 +21,22 @@ pub(crate) fn conjuncts(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
 
 /// What a guard says of conditions.
 pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bool> {
-    let said = |e: ExprId| match arena.negated(e) {
-        Some(contrary) => (contrary, false),
-        None => (e, true),
-    };
-    conjuncts(arena, guard).into_iter().map(said).collect()
+    let all = conjuncts(arena, guard).into_iter();
+    all.map(|e| stated(arena, e)).collect()
+}
+
+/// A condition without its negation, and whether it is said to hold.
+pub(crate) fn stated(arena: &Arena, e: ExprId) -> (ExprId, bool) {
+    arena.negated(e).map_or((e, true), |inner| (inner, false))
 }
 
 /// The parts of a guard that speak of the packet alone.
 pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<ExprId> {
     let plain = |e: ExprId| {
-        let inner = arena.negated(e).unwrap_or(e);
-        !matches!(arena.node(inner), Node::Bin(Bin::And | Bin::Or, ..))
+        !matches!(
+            arena.node(stated(arena, e).0),
+            Node::Bin(Bin::And | Bin::Or, ..)
+        )
     };
     let mut all = conjuncts(arena, guard);
     // What is said of the packet beside state, where paths merged, stays.
@@ -46,21 +50,14 @@ pub(crate) fn of_packet(arena: &Arena, memo: &Memo, guard: &[ExprId]) -> Vec<Exp
 pub(crate) fn last_byte(arena: &Arena, e: ExprId) -> Option<Offset> {
     let is_length = |mut e: ExprId| {
         loop {
-            match arena.node(e) {
+            match arena.node(unextended(arena, e)) {
                 Node::Sym(s) => return arena.symbol(*s).name == "length",
-                Node::Concat(parts) => match parts.as_ref() {
-                    [high, low] if arena.constant(*high) == Some(0) => e = *low,
-                    _ => return false,
-                },
                 Node::Extract { of, low: 0 } => e = *of,
                 _ => return false,
             }
         }
     };
-    let (condition, holds) = match arena.negated(e) {
-        Some(inner) => (inner, false),
-        None => (e, true),
-    };
+    let (condition, holds) = stated(arena, e);
     let Node::Cmp(Rel::Less, a, b) = *arena.node(condition) else {
         return None;
     };

@@ -6,17 +6,8 @@ use millrace_steer::Field;
 use super::{Course, Family, TRANSPORTS, View};
 use crate::offset::Offset;
 
-pub(super) const ICMP: u8 = 1;
-
 /// Echo request and reply (RFC 792), and the port of UDP that their identifier counts as.
 const ECHOES: [(u8, Field); 2] = [(8, Field::SourcePort), (0, Field::DestinationPort)];
-
-pub(super) const ICMPV6: u8 = 58;
-
-/// Types of ICMP that carry the packet that they are about (RFC 792, RFC 4443).
-pub(crate) const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
-
-pub(crate) const ERRORS6: [u8; 4] = [1, 2, 3, 4];
 
 impl View {
     /// The ICMP errors among these packets, one view for each type of error.
@@ -24,21 +15,14 @@ impl View {
         let (Some(family), Some(transport)) = (self.family, self.transport(arena)) else {
             return vec![self.clone()];
         };
-        let (icmp, of, errors): (u8, i64, &[u8]) = match family {
-            Family::V4 => (ICMP, 9, &ERRORS),
-            Family::V6 => (ICMPV6, 6, &ERRORS6),
-        };
+        let (icmp, errors) = family.icmp();
         let types = self.set(arena, &transport);
         let types: Vec<u8> = types.values().filter(|t| errors.contains(t)).collect();
-        let base = self.with(arena, &self.network().plus(of), icmp);
+        let base = self.with(arena, &self.protocol(), icmp);
         let mut out: Vec<View> = Vec::new();
         for t in types {
             let bytes = base.with(arena, &transport, t).fixed;
-            let own = Course {
-                guard: self.guard.clone(),
-                ..course.clone()
-            };
-            let Some(refined) = own.with(arena, &bytes) else {
+            let Some(refined) = self.narrowed(arena, course, &bytes) else {
                 continue;
             };
             // Types that the path does not tell apart are one.
@@ -51,16 +35,9 @@ impl View {
 
     /// The packets whose header names a protocol without ports there: ICMP, and all others if there are such.
     pub fn without_ports(&self, arena: &mut Arena, protocol: &Offset) -> Vec<View> {
-        let icmp = match self.family {
-            Some(Family::V4) => ICMP,
-            _ => ICMPV6,
-        };
+        let (icmp, _) = self.family.unwrap_or(Family::V6).icmp();
         let set = self.set(arena, protocol);
-        let mut out = Vec::new();
-        let view = self.with(arena, protocol, icmp);
-        if set.values().any(|v| v == icmp) && view.possible(arena) {
-            out.push(view);
-        }
+        let mut out: Vec<View> = self.having(arena, protocol, icmp).into_iter().collect();
         let mut others = set
             .values()
             .filter(|v| *v != icmp && !TRANSPORTS.contains(v));
@@ -72,19 +49,13 @@ impl View {
 
     /// The ICMP echoes among these packets, whose header is there: requests, and replies.
     pub fn echoes(&self, arena: &mut Arena, header: &Offset) -> Vec<View> {
-        let set = self.set(arena, header);
-        let mut out = Vec::new();
-        if !self.is_icmp(arena, header) {
-            return out;
-        }
-        for (number, field) in ECHOES {
-            let mut view = self.with(arena, header, number);
+        let icmp = self.is_icmp(arena, header);
+        let of = |(number, field)| {
+            let mut view = self.having(arena, header, number)?;
             view.echo = Some(field);
-            if set.values().any(|v| v == number) && view.possible(arena) {
-                out.push(view);
-            }
-        }
-        out
+            Some(view)
+        };
+        ECHOES.into_iter().filter(|_| icmp).filter_map(of).collect()
     }
 
     /// All others of them, if there are such.
@@ -113,6 +84,7 @@ impl View {
         } else {
             own.plus(8)
         };
-        self.set(arena, &ip.plus(9)).only() == Some(ICMP)
+        let protocol = ip.plus(Family::V4.protocol());
+        self.set(arena, &protocol).only() == Some(Family::V4.icmp().0)
     }
 }

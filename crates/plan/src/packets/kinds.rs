@@ -4,8 +4,7 @@ use millrace_model::expr::Arena;
 use millrace_model::expr::sets::Set;
 use millrace_steer::Kind;
 
-use super::icmp::{ERRORS, ERRORS6, ICMP, ICMPV6};
-use super::{Course, Family, TRANSPORTS, View, Way};
+use super::{Course, Family, TRANSPORTS, View, Way, transport_of};
 use crate::offset::Offset;
 
 pub(crate) const FRAGMENT: usize = 3;
@@ -61,24 +60,16 @@ impl View {
         else {
             return true;
         };
-        let number = match (kind, family, way) {
-            (_, Family::V4, Way::Answer) => ICMP,
-            (_, Family::V6, Way::Answer) => ICMPV6,
-            (Kind::Ipv4Tcp | Kind::Ipv6Tcp, ..) => 6,
-            (Kind::Ipv4Udp | Kind::Ipv6Udp, ..) => 17,
-            (Kind::Ipv4Sctp | Kind::Ipv6Sctp, ..) => 132,
-            _ => return true,
+        let (icmp, errors) = family.icmp();
+        let number = match way {
+            Way::Answer => Some(icmp),
+            _ => transport_of(kind),
         };
-        let of = if family == Family::V4 { 9 } else { 6 };
-        let view = self.with(arena, &self.network().plus(of), number);
+        let Some(number) = number else { return true };
+        let view = self.with(arena, &self.protocol(), number);
         if way != Way::Answer {
             return view.possible(arena);
         }
-        let errors: &[u8] = if family == Family::V4 {
-            &ERRORS
-        } else {
-            &ERRORS6
-        };
         let Some(transport) = self.transport(arena) else {
             return true;
         };
@@ -156,10 +147,7 @@ impl View {
         if protocols.is_empty() {
             return out;
         }
-        let (icmp, errors): (u8, &[u8]) = match family {
-            Family::V4 => (ICMP, &ERRORS),
-            Family::V6 => (ICMPV6, &ERRORS6),
-        };
+        let (icmp, errors) = family.icmp();
         let types = match self.transport(arena) {
             Some(place) if protocols.contains(&icmp) => self.set(arena, &place),
             _ => Set::all(),
@@ -176,11 +164,7 @@ impl View {
 
     /// The protocols that IPv4 or IPv6 can name.
     pub(super) fn protocols(&self, arena: &Arena) -> Vec<u8> {
-        let at = match self.family {
-            Some(Family::V4) => 9,
-            _ => 6,
-        };
-        self.set(arena, &self.network().plus(at)).values().collect()
+        self.set(arena, &self.protocol()).values().collect()
     }
 
     /// Which pieces an IPv4 packet can be, whose header is there.

@@ -19,13 +19,22 @@ use crate::memo::{Bytes, Memo};
 use crate::offset::Offset;
 
 pub(crate) use course::{Course, views};
-pub(crate) use guard::{conditions, conjuncts, last_byte, of_packet};
+pub(crate) use guard::{conditions, conjuncts, last_byte, of_packet, stated};
 pub(crate) use kinds::{FRAGMENT, kinds_of};
 
 /// Next headers of IPv6 that other headers follow (crates/steer, fields.rs).
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
 
 pub(crate) const TRANSPORTS: [u8; 3] = [6, 17, 132];
+
+/// The protocol of packets whose kind says it.
+pub(crate) fn transport_of(kind: Kind) -> Option<u8> {
+    let families = [Family::V4, Family::V6].map(kinds_of);
+    let mut places = families
+        .iter()
+        .filter_map(|all| all.iter().position(|k| *k == kind));
+    TRANSPORTS.get(places.next()?).copied()
+}
 
 /// Packets of one kind at one port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -42,6 +51,24 @@ pub(crate) struct Packets {
 pub(crate) enum Family {
     V4,
     V6,
+}
+
+impl Family {
+    /// Where in a header the protocol behind it is named.
+    pub fn protocol(self) -> i64 {
+        match self {
+            Self::V4 => 9,
+            Self::V6 => 6,
+        }
+    }
+
+    /// The number of ICMP, and types of its messages that carry the packet that they are about (RFC 792, RFC 4443).
+    pub fn icmp(self) -> (u8, &'static [u8]) {
+        match self {
+            Self::V4 => (1, &[3, 4, 5, 11, 12]),
+            Self::V6 => (58, &[1, 2, 3, 4]),
+        }
+    }
 }
 
 /// How the packet lies in memory, for some of a path's packets.

@@ -4,7 +4,6 @@ use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, Node};
 use millrace_steer::{Kind, Odd, Ports};
 
-use super::icmp::{ICMP, ICMPV6};
 use super::{Course, Family, TRANSPORTS, View, kinds_of};
 use crate::offset::Offset;
 
@@ -70,14 +69,6 @@ impl View {
         out
     }
 
-    /// Where the header names the protocol.
-    fn protocol(&self, family: Family) -> Offset {
-        self.network().plus(match family {
-            Family::V4 => 9,
-            Family::V6 => 6,
-        })
-    }
-
     fn only(&self, arena: &Arena, protocol: u8) -> bool {
         self.protocols(arena) == [protocol]
     }
@@ -90,7 +81,7 @@ impl View {
         (family, ports): (Family, Ports),
         protocol: u8,
     ) -> (Option<Self>, bool) {
-        let place = self.protocol(family);
+        let place = self.protocol();
         if !self.set(arena, &place).values().any(|v| v == protocol) {
             return (None, false);
         }
@@ -126,24 +117,16 @@ impl View {
 
     /// As the program reads them, by the protocol that the header names.
     fn by_protocol(&self, arena: &mut Arena, family: Family, ports: Ports) -> Vec<(Kind, Self)> {
-        let place = self.protocol(family);
-        let icmp = match family {
-            Family::V4 => ICMP,
-            Family::V6 => ICMPV6,
-        };
-        let named = [TRANSPORTS[0], TRANSPORTS[1], icmp];
+        let place = self.protocol();
+        let named = [TRANSPORTS[0], TRANSPORTS[1], family.icmp().0];
         let mut base = self.clone();
         (base.odd, base.extended) = (Some(ports), false);
         let set = self.set(arena, &place);
         let mut out = Vec::new();
         let [.., other] = odd_kinds(family);
         for (number, kind) in named.into_iter().zip(odd_kinds(family)) {
-            if set.values().any(|v| v == number) {
-                let view = base.with(arena, &place, number);
-                if view.possible(arena) {
-                    out.push((kind, view));
-                }
-            }
+            let view = base.having(arena, &place, number);
+            out.extend(view.map(|view| (kind, view)));
         }
         let rest = set.filtered(|v| !named.contains(v));
         if rest.values().next().is_some() {

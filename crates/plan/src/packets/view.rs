@@ -9,7 +9,7 @@ use millrace_model::known::Of;
 use millrace_steer::Ports;
 
 use super::{Course, EXTENSIONS, Family, TRANSPORTS, View};
-use crate::memo::Bytes;
+use crate::memo::{Bytes, Parts};
 use crate::offset::Offset;
 
 impl View {
@@ -62,6 +62,13 @@ impl View {
         self.where_it_is(arena, place, &Set::one(value))
     }
 
+    /// The same, where the guard leaves such packets.
+    pub(super) fn having(&self, arena: &mut Arena, place: &Offset, value: u8) -> Option<Self> {
+        let there = self.set(arena, place).values().any(|v| v == value);
+        let view = there.then(|| self.with(arena, place, value))?;
+        view.possible(arena).then_some(view)
+    }
+
     /// Those whose byte is, or is not, the number of an IPv6 extension header.
     pub fn extends(&self, arena: &Arena, place: &Offset, extension: bool) -> Option<Self> {
         let set = self.set(arena, place);
@@ -76,10 +83,20 @@ impl View {
         if !self.pieces(arena, header).later {
             return false;
         }
+        self.none_holds(arena, |parts| &parts.whole, header)
+    }
+
+    /// Whether the guard leaves packets of which none of its conditions on a place holds that are among these.
+    fn none_holds(
+        &self,
+        arena: &mut Arena,
+        of: fn(&Parts) -> &Vec<(ExprId, Offset)>,
+        place: &Offset,
+    ) -> bool {
         let mut conditions = BTreeMap::new();
         for e in self.guard.iter() {
             let parts = self.memo.parts(arena, *e);
-            let here = parts.whole.iter().filter(|c| c.1 == *header);
+            let here = of(&parts).iter().filter(|c| c.1 == *place);
             conditions.extend(here.map(|c| (c.0, false)));
         }
         let guard = self.memo.decided(arena, &self.guard, &conditions);
@@ -94,6 +111,12 @@ impl View {
     /// Where the network header begins.
     pub fn network(&self) -> Offset {
         Offset::number(self.at)
+    }
+
+    /// Where the network header names the protocol behind it.
+    pub(super) fn protocol(&self) -> Offset {
+        let family = self.family.unwrap_or(Family::V6);
+        self.network().plus(family.protocol())
     }
 
     /// The bytes of which one value only is possible.
@@ -132,20 +155,26 @@ impl View {
         if self.ports_there(arena) {
             return false;
         }
-        let at = match self.family {
-            Some(Family::V4) => 9,
-            _ => 6,
-        };
-        let place = self.network().plus(at);
-        let bytes = self.with(arena, &place, protocol).fixed;
+        let bytes = self.with(arena, &self.protocol(), protocol).fixed;
+        self.narrowed(arena, course, &bytes)
+            .is_some_and(|narrowed| {
+                let view = narrowed.view(arena, self.family, self.at, &bytes);
+                !view.ports_there(arena)
+            })
+    }
+
+    /// The course of those that have these bytes; none if there are none on it.
+    pub(super) fn narrowed(
+        &self,
+        arena: &mut Arena,
+        course: &Course,
+        bytes: &Bytes,
+    ) -> Option<Course> {
         let own = Course {
             guard: self.guard.clone(),
             ..course.clone()
         };
-        own.with(arena, &bytes).is_some_and(|refined| {
-            let view = refined.view(arena, self.family, self.at, &bytes);
-            !view.ports_there(arena)
-        })
+        own.with(arena, bytes)
     }
 
     pub(super) fn ports_there(&self, arena: &Arena) -> bool {
@@ -155,14 +184,7 @@ impl View {
 
     /// Whether the guard leaves packets whose byte equals nothing that it is compared with.
     pub(super) fn unnamed(&self, arena: &mut Arena, place: &Offset) -> bool {
-        let mut conditions = BTreeMap::new();
-        for e in self.guard.iter() {
-            let parts = self.memo.parts(arena, *e);
-            let here = parts.compared.iter().filter(|c| c.1 == *place);
-            conditions.extend(here.map(|c| (c.0, false)));
-        }
-        let guard = self.memo.decided(arena, &self.guard, &conditions);
-        !guard.iter().any(|e| arena.constant(*e) == Some(0))
+        self.none_holds(arena, |parts| &parts.compared, place)
     }
 
     /// Whether the guard leaves any packet with these bytes that has one of these values there. What the guard says

@@ -14,15 +14,14 @@ use std::rc::Rc;
 
 use millrace_model::Model;
 use millrace_model::expr::ids::IdMap;
-use millrace_model::expr::{Arena, ExprId, Node, Origin, Rel};
-use millrace_model::symbols::{self, What};
+use millrace_model::expr::{Arena, ExprId, Node, Rel};
 use millrace_model::weaken::weak;
 use millrace_model::writers::Writer;
 use millrace_object::program::{ObjectId, Program};
 
 use crate::key::{DEEPEST, followed};
-use crate::packets::conjuncts;
-use crate::touch::{Source, Touch, value_byte};
+use crate::packets::{conjuncts, stated};
+use crate::touch::{Source, Touch, value_byte, value_of};
 
 /// What is known of bits of a value: that they are these, or, with `false`, that they are not. What one condition of a
 /// guard says is there once for all paths.
@@ -167,21 +166,7 @@ impl Derived {
         let mut found = || {
             let entry = model.entries.get(touch.at.entry)?;
             let (arena, path) = (&entry.arena, touch.at.path_of(model)?);
-            let name = &program.objects.get(object)?.name;
-            let byte = |e: ExprId| {
-                let Node::Sym(s) = arena.node(e) else {
-                    return None;
-                };
-                let symbol = arena.symbol(*s);
-                if symbol.origin != Origin::State(object) {
-                    return None;
-                }
-                let state = symbols::state(name, &symbol.name)?;
-                match state.what {
-                    What::Bytes { from } => Some((state.entry, from)),
-                    _ => None,
-                }
-            };
+            let byte = |e: ExprId| value_of(program, arena, (object, e));
             let mut key = touch.at.access_of(model)?.key.iter();
             let number = key.find_map(|e| match followed(arena, *e, 0, DEEPEST) {
                 Err((e, _)) => byte(e).map(|b| b.0),
@@ -263,7 +248,7 @@ fn said(
     at: impl Fn((ExprId, u32)) -> Option<u32>,
 ) -> Vec<Condition> {
     let of = |e: ExprId| {
-        let (e, equal) = arena.negated(e).map_or((e, true), |inner| (inner, false));
+        let (e, equal) = stated(arena, e);
         let Node::Cmp(Rel::Eq, a, b) = *arena.node(e) else {
             return None;
         };

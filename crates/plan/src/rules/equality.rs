@@ -3,34 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
-use super::Judged;
+use super::Said;
 use crate::computed::{Exact, Same};
 use crate::packets::Way;
 use crate::plan::Rule;
 use crate::touch::{Found, Touch, distinct};
 use crate::words;
 use millrace_model::Model;
-use millrace_place::Treatment;
 use millrace_steer::Kind;
 
-/// An object that shards by its keys.
-pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[String]) -> Judged {
+/// An object whose packets meet by its keys.
+pub(crate) fn judge(model: &Model, name: &str, touches: &[&Touch], ports: &[String]) -> Said {
     let writer = touches.iter().find(|t| t.writes).or(touches.first());
-    Judged {
-        treatment: Treatment::Shard,
-        rule: Rule::R1,
-        reason: format!(
-            "packets with the same key touch the same entry of {name} and meet on one core{}",
-            said(touches, ports)
-        ),
-        remedy: None,
-        line: writer.and_then(|t| t.at.line(model)).map(words::place),
-        infeasible: false,
-    }
+    let reason = format!(
+        "packets with the same key touch the same entry of {name} and meet on one core{}",
+        said(touches, ports)
+    );
+    Said::new(Rule::R1, reason, writer.and_then(|t| t.at.place(model)))
 }
 
-/// An object that shards by keys that are computed.
-pub(crate) fn computed(own: Judged, name: &str, exact: &Exact, ports: &[String]) -> Judged {
+/// The same by keys that are computed.
+pub(crate) fn computed(own: Said, name: &str, exact: &Exact, ports: &[String]) -> Said {
     let some = exact.same.iter().any(Same::is_common);
     let mut on: BTreeMap<(&str, &str), BTreeSet<usize>> = BTreeMap::new();
     for same in exact.same.iter().filter(|s| !some || s.is_common()) {
@@ -48,7 +41,7 @@ pub(crate) fn computed(own: Judged, name: &str, exact: &Exact, ports: &[String])
     let told = on.iter().filter(|((_, bits), _)| !bits.is_empty());
     let mut all: Vec<String> = told.map(said).take(4).collect();
     all.push(exact.asked.text());
-    Judged {
+    Said {
         reason: format!(
             "packets with the same key touch the same entry of {name} and meet on one core: {}",
             all.join("; ")

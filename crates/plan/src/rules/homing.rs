@@ -22,7 +22,7 @@ use millrace_model::expr::ids::IdSet;
 use millrace_object::program::Program;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 
-use super::Judged;
+use super::{Barred, Said};
 use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::Packets;
@@ -30,7 +30,6 @@ use crate::plan::Rule;
 use crate::solved::Solved;
 use crate::touch::{Found, Source, Touch, distinct};
 use crate::words;
-use millrace_place::Treatment;
 
 /// How packets come home.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -54,7 +53,7 @@ pub(crate) struct Homed {
 
 /// Why the rule does not serve.
 #[derive(Debug)]
-pub(crate) enum Barred {
+pub(crate) enum Unserved {
     /// the number is the identifier of ICMP echoes, which nobody has looked for
     Echoes,
     /// for another reason
@@ -67,10 +66,10 @@ pub(crate) fn homed(
     object: usize,
     own: &[&Touch],
     cases: &Cases,
-) -> Result<Homed, Barred> {
-    let declared = program.objects.get(object).ok_or(Barred::Other)?;
+) -> Result<Homed, Unserved> {
+    let declared = program.objects.get(object).ok_or(Unserved::Other)?;
     if !declared.kind.leases() || declared.capacity == 0 {
-        return Err(Barred::Other);
+        return Err(Unserved::Other);
     }
     let last = declared.first.saturating_add(declared.capacity - 1);
     let mut direct: BTreeSet<(Packets, Option<Field>, &Key)> = BTreeSet::new();
@@ -96,12 +95,12 @@ pub(crate) fn homed(
         }
     }
     if echoes {
-        return Err(Barred::Echoes);
+        return Err(Unserved::Echoes);
     }
     if other {
-        return Err(Barred::Other);
+        return Err(Unserved::Other);
     }
-    let home = homes.into_iter().min().ok_or(Barred::Other)?;
+    let home = homes.into_iter().min().ok_or(Unserved::Other)?;
     let echoes = direct.iter().any(|(_, zero, _)| zero.is_some());
     let direct: Vec<_> = direct.into_iter().collect();
     let mut meetings = Vec::new();
@@ -120,28 +119,22 @@ pub(crate) fn homed(
     })
 }
 
-/// An object that shards by it.
+/// An object whose packets meet by it.
 pub(crate) fn judge(
     model: &Model,
     name: &str,
     own: &[&Touch],
     home: &Home,
     ports: &[String],
-) -> Judged {
+) -> Said {
     let leases = own.iter().find(|t| t.any(|s| *s == Source::Leased));
-    let port = ports.get(home.packets.port).map_or("*", String::as_str);
-    Judged {
-        treatment: Treatment::Shard,
-        rule: Rule::R6,
-        reason: format!(
-            "packets on {port} find their lease of {name} by the number in their {}: a core leases to a packet only numbers that \
-             come home to it, those whose table index there is the packet's own",
-            home.words()
-        ),
-        remedy: None,
-        line: leases.and_then(|t| t.at.line(model)).map(words::place),
-        infeasible: false,
-    }
+    let port = words::port(ports, home.packets.port);
+    let reason = format!(
+        "packets on {port} find their lease of {name} by the number in their {}: a core leases to a packet only numbers that \
+         come home to it, those whose table index there is the packet's own",
+        words::field(home.field)
+    );
+    Said::new(Rule::R6, reason, leases.and_then(|t| t.at.place(model)))
 }
 
 /// An object of which some indexes would have no number.
@@ -151,29 +144,30 @@ pub(crate) fn poor(
     capacity: u64,
     bits: usize,
     line: Option<String>,
-) -> Judged {
-    Judged {
-        treatment: Treatment::Lock,
-        rule: Rule::R6,
-        reason: format!(
-            "the {capacity} numbers of {name} do not come home to all of the {} indexes of the table by their {}, and \
-             flows of the others would never be leased one",
-            1_u64 << bits.min(63),
-            home.words()
-        ),
-        remedy: Some(
-            "lease more numbers, or use a NIC with a smaller indirection table".to_owned(),
-        ),
-        line,
-        infeasible: false,
-    }
+) -> Barred {
+    let reason = format!(
+        "the {capacity} numbers of {name} do not come home to all of the {} indexes of the table by their {}, and \
+         flows of the others would never be leased one",
+        1_u64 << bits.min(63),
+        words::field(home.field)
+    );
+    Said::new(Rule::R6, reason, line).barred(
+        "lease more numbers, or use a NIC with a smaller indirection table",
+        false,
+    )
+}
+
+/// The bits of a key, each with its place in the number that it is: keys are from the most significant bit of the first
+/// byte, numbers from the least byte.
+fn numbered(key: &Key) -> impl Iterator<Item = (u32, &Bit)> {
+    let place = |i: usize| (i / 8 * 8 + 7 - i % 8) as u32;
+    key.iter().enumerate().map(move |(i, bit)| (place(i), bit))
 }
 
 /// Whether a key is one number that is never leased.
 fn never(key: &Key, first: u64, last: u64) -> bool {
     let mut number = 0_u64;
-    for (i, bit) in key.iter().enumerate() {
-        let at = (i / 8 * 8 + 7 - i % 8) as u32;
+    for (at, bit) in numbered(key) {
         match bit {
             Bit::Const(true) => number |= 1_u64.checked_shl(at).unwrap_or(0),
             Bit::Const(false) => {}
@@ -186,9 +180,7 @@ fn never(key: &Key, first: u64, last: u64) -> bool {
 /// Where a packet has the number, if all numbers from `first` to `last` fit there.
 fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
     let mut found: Option<(Field, Vec<Option<u32>>)> = None;
-    for (i, bit) in touch.key.iter().enumerate() {
-        // Keys are from the most significant bit of the first byte, numbers from the least byte.
-        let number = (i / 8 * 8 + 7 - i % 8) as u32;
+    for (number, bit) in numbered(&touch.key) {
         match bit {
             Bit::Field(field, at) => {
                 let width = field.bits(touch.packets.kind);
@@ -262,11 +254,6 @@ impl Home {
             set.fold(zero, |sum, (_, column)| sum ^ column)
         };
         Some((first..first.saturating_add(capacity)).map(of).collect())
-    }
-
-    /// The field in words.
-    pub fn words(&self) -> &'static str {
-        words::field(self.field)
     }
 }
 

@@ -5,26 +5,17 @@ use std::collections::BTreeSet;
 use millrace_model::Model;
 use millrace_object::program::Program;
 
-use super::Judged;
+use super::{Barred, Said};
 use crate::computed::Exact;
 use crate::plan::Rule;
 use crate::touch::{At, OTHER, Source, Touch};
-use crate::words;
-use millrace_place::Treatment;
 
-fn judged(reason: String, remedy: &str, line: Option<String>) -> Judged {
-    Judged {
-        treatment: Treatment::Lock,
-        rule: Rule::R4,
-        reason,
-        remedy: Some(remedy.to_owned()),
-        line,
-        infeasible: true,
-    }
+fn judged(reason: String, remedy: &str, line: Option<String>) -> Barred {
+    Said::new(Rule::R4, reason, line).barred(remedy, true)
 }
 
 /// A kind of object of which all packets touch the same place.
-pub(crate) fn kind(name: &str, kind: &str) -> Judged {
+pub(crate) fn kind(name: &str, kind: &str) -> Barred {
     judged(
         format!("{name} is a {kind}, which has one order for all packets"),
         "use a map whose key is fields of the packet",
@@ -33,7 +24,7 @@ pub(crate) fn kind(name: &str, kind: &str) -> Judged {
 }
 
 /// A timer, or the end, touches it.
-pub(crate) fn timer(model: &Model, name: &str, at: At) -> Judged {
+pub(crate) fn timer(model: &Model, name: &str, at: At) -> Barred {
     let entry = model.entries.get(at.entry);
     let function = entry.map_or(String::new(), |e| e.function.clone());
     judged(
@@ -41,7 +32,19 @@ pub(crate) fn timer(model: &Model, name: &str, at: At) -> Judged {
             "{name} is touched by {function}, which no packet starts, so that no steering brings it to an entry's core"
         ),
         "keep what packets write apart from what timers do: with `.expire_after` entries age without a timer",
-        at.line(model).map(words::place),
+        at.place(model),
+    )
+}
+
+/// An object whose key is read from one that is not separated itself.
+pub(crate) fn relying(name: &str, from: &str, line: Option<String>) -> Barred {
+    judged(
+        format!(
+            "the key of {name} is read from {from}, which is not sharded, so the packet does not say which entry it \
+             touches"
+        ),
+        &format!("what makes {from} shard makes {name} shard"),
+        line,
     )
 }
 
@@ -51,12 +54,12 @@ pub(crate) fn access(
     program: &Program,
     name: &str,
     touches: &[&Touch],
-) -> Option<Judged> {
+) -> Option<Barred> {
     let bad = |t: &&&Touch| t.any(|s| *s != Source::Fields);
     // Of what is wrong the first in the source.
-    let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let line = |t: &&&Touch| t.at.spot(model);
     let t = touches.iter().filter(bad).min_by_key(line)?;
-    let at = t.at.line(model).map(words::place);
+    let at = t.at.place(model);
     let source = t.by.iter().map(|f| &f.source);
     Some(match source.into_iter().find(|s| **s != Source::Fields)? {
         Source::Fields => return None,
@@ -107,13 +110,13 @@ pub(crate) fn computed(
     name: &str,
     (touches, exact): (&[&Touch], &Exact),
     (proved, why): (bool, &str),
-) -> Option<Judged> {
+) -> Option<Barred> {
     let other = |s: &Source| matches!(s, Source::Foreign(what) if what == OTHER);
     let bad = |s: &Source| *s != Source::Fields && *s != Source::Constant && !other(s);
     if touches.iter().any(|t| t.any(bad)) {
         return None;
     }
-    let line = |t: &&&Touch| t.at.line(model).map(|l| (l.line, l.column));
+    let line = |t: &&&Touch| t.at.spot(model);
     let computed = touches.iter().filter(|t| t.any(other)).min_by_key(line);
     let of: BTreeSet<&str> = exact.same.iter().map(|s| s.of.as_str()).collect();
     let of: Vec<String> = of.into_iter().map(str::to_owned).collect();
@@ -122,22 +125,17 @@ pub(crate) fn computed(
         false => format!(" from {}", of.join(", or from ")),
     };
     let first = computed.or(touches.iter().min_by_key(line));
-    Some(Judged {
-        treatment: Treatment::Lock,
-        rule: Rule::R4,
-        reason: format!(
-            "the key of {name} is computed{from}, and no key of {nic} brings together the packets that have the same \
-             one: {why}; {}",
-            exact.asked.text()
-        ),
-        remedy: Some(
-            "use the fields themselves as the key, or a number that is computed from them one to one"
-                .to_owned(),
-        ),
-        line: first.and_then(|t| t.at.line(model)).map(words::place),
+    let reason = format!(
+        "the key of {name} is computed{from}, and no key of {nic} brings together the packets that have the same one: \
+         {why}; {}",
+        exact.asked.text()
+    );
+    let line = first.and_then(|t| t.at.place(model));
+    Some(Said::new(Rule::R4, reason, line).barred(
+        "use the fields themselves as the key, or a number that is computed from them one to one",
         // What nobody answered may be otherwise.
-        infeasible: proved && exact.asked.open == 0,
-    })
+        proved && exact.asked.open == 0,
+    ))
 }
 
 /// Where the keys are fields and yet no NIC can steer by them.
@@ -147,17 +145,12 @@ pub(crate) fn device(
     why: &str,
     line: Option<String>,
     proved: bool,
-) -> Judged {
-    Judged {
-        treatment: Treatment::Lock,
-        rule: Rule::R4,
-        reason: format!(
-            "no key of {nic} brings together the packets that touch one entry of {name}: {why}"
-        ),
-        remedy: Some(
-            "use fewer cores, a NIC that hashes other sets of fields, or a finer key".to_owned(),
-        ),
-        line,
-        infeasible: proved,
-    }
+) -> Barred {
+    let reason = format!(
+        "no key of {nic} brings together the packets that touch one entry of {name}: {why}"
+    );
+    Said::new(Rule::R4, reason, line).barred(
+        "use fewer cores, a NIC that hashes other sets of fields, or a finer key",
+        proved,
+    )
 }

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use millrace_model::Model;
 use millrace_model::expr::walk::cone;
 use millrace_model::expr::{ExprId, Node, Origin, Rel};
-use millrace_model::symbols::{self, What};
 use millrace_object::program::Program;
 
+use super::Said;
 use crate::constraints::{Cases, Meeting, equal};
 use crate::key::{Bit, Key};
 use crate::packets::{Packets, conjuncts};
-use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct};
+use crate::plan::Rule;
+use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct, value_of};
 use crate::words;
 
 /// What takes the place of equal keys.
@@ -25,6 +26,16 @@ pub(crate) struct Exchanged {
     pub fields: String,
     /// where
     pub line: Option<String>,
+}
+
+/// An object whose packets meet by what they are held against.
+pub(crate) fn judge(name: &str, found: &Exchanged) -> Said {
+    let reason = format!(
+        "a packet that finds an entry of {name} goes on only if its {} equal what was stored there, and a mismatch behaves \
+         as a miss: packets meet by those fields, not by the leased number",
+        found.fields
+    );
+    Said::new(Rule::R5, reason, found.line.clone())
 }
 
 /// A bit of a value and what a packet's must equal it.
@@ -111,10 +122,7 @@ pub(crate) fn exchanged(
             }
         }
     }
-    let fields: Vec<String> = fields
-        .into_iter()
-        .map(|f| words::field(f).to_owned())
-        .collect();
+    let fields: Vec<String> = fields.into_iter().map(words::field).collect();
     (!meetings.is_empty()).then(|| Exchanged {
         meetings: cases.unique(meetings),
         fields: words::listed(&fields),
@@ -161,18 +169,8 @@ fn matches(
     let arena = &entry.arena;
     let value = |bit: &Bit| match bit {
         Bit::Foreign(e, i) => {
-            let Node::Sym(s) = arena.node(*e) else {
-                return None;
-            };
-            let symbol = arena.symbol(*s);
-            if symbol.origin != Origin::State(object) {
-                return None;
-            }
-            let name = symbols::state(&program.objects.get(object)?.name, &symbol.name)?;
-            match name.what {
-                What::Bytes { from } if name.entry == number => Some(8 * from + u32::from(*i)),
-                _ => None,
-            }
+            let (entry, from) = value_of(program, arena, (object, *e))?;
+            (entry == number).then_some(8 * from + u32::from(*i))
         }
         _ => None,
     };

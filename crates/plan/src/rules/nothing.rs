@@ -7,62 +7,86 @@ use millrace_model::weaken::weak;
 use millrace_object::program::StateObject;
 use millrace_object::state::StateKind;
 
-use super::Judged;
-use crate::plan::Rule;
-use millrace_place::Treatment;
+use super::Answer;
 
-/// What is done with an object that asks for nothing; none for all others.
-pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Option<Judged> {
+/// Why nothing has to meet, and an object is each core's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Apart {
+    Unused,
+    ReadOnly,
+    WrittenAtStart,
+    /// every CPU has its own by definition, and what a packet leaves there decides over none
+    PerCpu,
+    /// on purpose (`millrace_model::weaken`)
+    Weakened,
+}
+
+impl Apart {
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Unused => "nothing touches it",
+            Self::ReadOnly => "packets only read it",
+            Self::WrittenAtStart => "it is written before the first packet and only read later",
+            Self::PerCpu => {
+                "it is per CPU already, and nothing that a packet leaves there decides over another"
+            }
+            Self::Weakened => "a rule is switched off",
+        }
+    }
+}
+
+/// What packets leave that adds up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sum {
+    /// numbers
+    Numbers,
+    /// numbers, and the entries that hold them
+    Entries,
+    /// records
+    Records,
+    /// numbers that every CPU has its own of by definition
+    PerCpu,
+}
+
+impl Sum {
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Numbers => "packets only add to it and nothing depends on it",
+            Self::Entries => {
+                "packets only add to its numbers, and make entries to add to; nothing depends on either"
+            }
+            Self::Records => "packets only put records into it",
+            Self::PerCpu => Apart::PerCpu.reason(),
+        }
+    }
+}
+
+/// The answer for an object that asks for nothing; none for all others.
+pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Option<Answer> {
     let o = model.objects.get(object)?;
     let kind = declared.kind;
-    let inserts = o.parts.as_ref().is_some_and(|p| p.inserts);
-    let (treatment, reason) = match o.usage {
-        Use::Unused => (Treatment::Spread, "nothing touches it"),
-        Use::ReadOnly => (
-            Treatment::Spread,
-            "packets only read it: every core has a copy",
-        ),
-        Use::WrittenAtStart => (
-            Treatment::Spread,
-            "it is written before the first packet and only read later: every core has a copy",
-        ),
-        Use::Additive if inserts => (
-            Treatment::Merge,
-            "packets only add to its numbers, and make entries to add to; nothing depends on either: every core \
-             has its own entries, and who reads them from outside sees the sums",
-        ),
-        Use::Additive => (
-            Treatment::Merge,
-            "packets only add to it and nothing depends on it: every core adds to its own part, and who reads \
-             it from outside sees the sum",
-        ),
-        Use::ReadWrite if kind.holds_records() && only_records(model, o, kind) => (
-            Treatment::Merge,
-            "packets only put records into it: every core has its own, and who reads sees those of all",
-        ),
+    let sum = |sum| {
+        let words = o.parts.as_ref().map(|p| p.words.clone());
+        Some(Answer::Additive(sum, words.unwrap_or_default()))
+    };
+    let apart = match o.usage {
+        Use::Unused => Apart::Unused,
+        Use::ReadOnly => Apart::ReadOnly,
+        Use::WrittenAtStart => Apart::WrittenAtStart,
+        Use::Additive if o.parts.as_ref().is_some_and(|p| p.inserts) => return sum(Sum::Entries),
+        Use::Additive => return sum(Sum::Numbers),
+        Use::ReadWrite if kind.holds_records() && only_records(model, o, kind) => {
+            return sum(Sum::Records);
+        }
         Use::ReadWrite if kind.per_cpu => match &o.parts {
-            Some(parts) if parts.words.is_empty() => (
-                Treatment::Spread,
-                "it is per CPU already, and nothing that a packet leaves there decides over another",
-            ),
-            Some(_) => (
-                Treatment::Merge,
-                "it is per CPU already, and nothing that a packet leaves there decides over another; numbers that \
-                 packets only add to are summed",
-            ),
-            None if weak("nothing-percpu") => (Treatment::Spread, "a rule is switched off"),
+            Some(parts) if parts.words.is_empty() => Apart::PerCpu,
+            Some(_) => return sum(Sum::PerCpu),
+            None if weak("nothing-percpu") => Apart::Weakened,
             None => return None,
         },
         Use::ReadWrite => return None,
     };
-    Some(Judged {
-        treatment,
-        rule: Rule::Nothing,
-        reason: reason.to_owned(),
-        remedy: None,
-        line: None,
-        infeasible: false,
-    })
+    Some(Answer::Apart(apart))
 }
 
 /// Operations that fill in a record that a call has reserved.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use millrace_model::expr::ids::IdSet;
 use millrace_model::expr::{Arena, ExprId, Node, Origin};
-use millrace_model::symbols::{self, What};
+use millrace_model::symbols::{self, StateName, What};
 use millrace_object::program::Program;
 use millrace_steer::{Field, Kind};
 
@@ -134,7 +134,30 @@ pub(crate) fn value_byte(
         Node::Extract { of, low } => (*of, *low),
         _ => (e, 0),
     };
-    let Node::Sym(s) = arena.node(of) else {
+    let (object, name) = read(program, arena, of)?;
+    match name.what {
+        What::Bytes { from } => Some((object, Some(from + low / 8))),
+        What::Number => Some((object, None)),
+        What::Present | What::Full => None,
+    }
+}
+
+/// For bytes of a value of this object: of which of its entries, and which byte is the first.
+pub(crate) fn value_of(
+    program: &Program,
+    arena: &Arena,
+    (object, e): (usize, ExprId),
+) -> Option<(u32, u32)> {
+    let (_, name) = read(program, arena, e).filter(|read| read.0 == object)?;
+    match name.what {
+        What::Bytes { from } => Some((name.entry, from)),
+        _ => None,
+    }
+}
+
+/// For a symbol that is read from state: of which object, and what.
+fn read<'a>(program: &Program, arena: &'a Arena, e: ExprId) -> Option<(usize, StateName<'a>)> {
+    let Node::Sym(s) = arena.node(e) else {
         return None;
     };
     let symbol = arena.symbol(*s);
@@ -142,11 +165,7 @@ pub(crate) fn value_byte(
         return None;
     };
     let name = &program.objects.get(object)?.name;
-    match symbols::state(name, &symbol.name)?.what {
-        What::Bytes { from } => Some((object, Some(from + low / 8))),
-        What::Number => Some((object, None)),
-        What::Present | What::Full => None,
-    }
+    Some((object, symbols::state(name, &symbol.name)?))
 }
 
 /// What stands in a key that is no field, and nothing that has a name.

@@ -19,11 +19,13 @@ use millrace_steer::Odd;
 
 use crate::packets::Way;
 use crate::rules::derived::Derived;
+use crate::words;
 
 use common::Common;
 use routes::Routes;
 
-pub(crate) use found::{Found, OTHER, value_byte};
+pub(crate) use found::{Found, OTHER, value_byte, value_of};
+pub(crate) use routes::parameters;
 pub(crate) use seen::Seen;
 
 /// What a key is made of, beside fields and constants.
@@ -68,10 +70,9 @@ impl Touch {
 pub(crate) fn distinct<'a>(
     touches: impl IntoIterator<Item = &'a Touch>,
 ) -> impl Iterator<Item = (&'a Touch, &'a Found)> {
-    let mut seen: IdMap<_, ()> = IdMap::default();
-    let fresh = touches
-        .into_iter()
-        .filter(move |t| seen.insert((Rc::as_ptr(&t.by), t.writes), ()).is_none());
+    let mut seen = IdSet::default();
+    let touches = touches.into_iter();
+    let fresh = touches.filter(move |t| seen.insert((Rc::as_ptr(&t.by), t.writes)));
     fresh.flat_map(|t| t.by.iter().map(move |f| (t, f)))
 }
 
@@ -94,6 +95,16 @@ impl At {
 
     pub fn line<'m>(&self, model: &'m Model) -> Option<&'m Line> {
         self.access_of(model)?.line.as_ref()
+    }
+
+    /// Line and column, by which accesses are put in the order of the source.
+    pub fn spot(&self, model: &Model) -> Option<(u32, u32)> {
+        self.line(model).map(|l| (l.line, l.column))
+    }
+
+    /// The line as it is printed, FILE:LINE.
+    pub fn place(&self, model: &Model) -> Option<String> {
+        self.line(model).map(words::place)
     }
 }
 

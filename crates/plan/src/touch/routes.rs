@@ -85,8 +85,8 @@ fn is_port(arena: &Arena, s: SymId) -> bool {
     symbol.origin == Origin::Port && symbol.name == "port"
 }
 
-/// The symbols of an arena that are taken for something.
-fn held(arena: &Arena, values: &BTreeMap<String, u64>) -> BTreeMap<SymId, u64> {
+/// The symbols of an arena that are parameters, with these values.
+pub(crate) fn parameters(arena: &Arena, values: &BTreeMap<String, u64>) -> BTreeMap<SymId, u64> {
     let all = (0..arena.len()).filter_map(|at| match *arena.node(ExprId(at as u32)) {
         Node::Sym(s) if arena.symbol(s).origin == Origin::Param => {
             let value = values.get(&arena.symbol(s).name)?;
@@ -206,7 +206,7 @@ impl Routes {
         };
         let mut of: IdMap<Place, Vec<usize>> = IdMap::default();
         for (entry, e) in model.entries.iter_mut().enumerate() {
-            let params = held(&e.arena, values);
+            let params = parameters(&e.arena, values);
             let port_of = port(&e.arena, program);
             let OfEntry { memo, parts, .. } = common.entry(entry);
             let mut taken = Vec::new();

@@ -9,7 +9,9 @@ use millrace_steer::{Field, Kind, Odd};
 
 use crate::key::{Resolver, Whose, swapped};
 use crate::offset::Offset;
-use crate::packets::{Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, views};
+use crate::packets::{
+    Course, FRAGMENT, Family, Packets, TRANSPORTS, View, Way, kinds_of, transport_of, views,
+};
 
 /// A view of a path for one class of packets.
 #[derive(Clone)]
@@ -160,15 +162,10 @@ pub(super) fn classes(arena: &mut Arena, path: &Course, odd: Option<Odd>) -> Vec
 
 /// The view with the protocol that the kind says, in the header that begins there.
 pub(super) fn fixed(arena: &Arena, view: &View, kind: Kind, header: &Offset) -> View {
-    let protocol = match kind {
-        Kind::Ipv4Tcp | Kind::Ipv6Tcp => 6,
-        Kind::Ipv4Udp | Kind::Ipv6Udp => 17,
-        Kind::Ipv4Sctp | Kind::Ipv6Sctp => 132,
-        _ => return view.clone(),
-    };
-    match view.family {
-        Some(Family::V4) => view.with(arena, &header.plus(9), protocol),
-        Some(Family::V6) if !view.extended => view.with(arena, &header.plus(6), protocol),
+    match (view.family, transport_of(kind)) {
+        (Some(family), Some(protocol)) if family == Family::V4 || !view.extended => {
+            view.with(arena, &header.plus(family.protocol()), protocol)
+        }
         _ => view.clone(),
     }
 }
@@ -179,10 +176,7 @@ pub(super) fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
         return Vec::new();
     };
     let family = view.family.unwrap_or(Family::V4);
-    let next = inner.plus(match family {
-        Family::V4 => 9,
-        Family::V6 => 6,
-    });
+    let next = inner.plus(family.protocol());
     let mut out = Vec::new();
     let plain = match family {
         Family::V4 => Some(view.clone()),
@@ -223,10 +217,8 @@ fn identified(
     let (Kind::Ipv4, Some(header)) = (kind, header) else {
         return vec![(kind, view.clone())];
     };
-    let mut out: Vec<(Kind, View)> = Vec::new();
-    for echo in view.echoes(arena, header) {
-        out.push((Kind::Ipv4Udp, echo));
-    }
+    let echoes = view.echoes(arena, header).into_iter();
+    let mut out: Vec<_> = echoes.map(|echo| (Kind::Ipv4Udp, echo)).collect();
     out.extend(view.no_echoes(arena, header).map(|v| (kind, v)));
     out
 }
@@ -238,10 +230,14 @@ pub(super) fn kinds(
     kind: Kind,
     header: &Offset,
 ) -> Vec<(Kind, View)> {
-    let protocol = header.plus(if kind == Kind::Ipv4 { 9 } else { 6 });
-    let views = match kind {
-        Kind::Ipv4 | Kind::Ipv6 if !view.extended => view.without_ports(arena, &protocol),
-        _ => vec![fixed(arena, view, kind, header)],
+    let family = match kind {
+        Kind::Ipv4 => Some(Family::V4),
+        Kind::Ipv6 => Some(Family::V6),
+        _ => None,
+    };
+    let views = match family.filter(|_| !view.extended) {
+        Some(family) => view.without_ports(arena, &header.plus(family.protocol())),
+        None => vec![fixed(arena, view, kind, header)],
     };
     views.into_iter().map(|v| (kind, v)).collect()
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use millrace_check::Options;
 use millrace_model::{Limits, Model};
 use millrace_object::program::Program;
-use millrace_plan::plan::{KindPlan, ObjectPlan, PortPlan};
+use millrace_place::Treatment;
+use millrace_plan::plan::{KindPlan, ObjectPlan, PortPlan, Rule};
 use millrace_plan::{Plan, Wanted, plan};
 
 /// Where a bundled function is.
@@ -82,6 +83,24 @@ impl Modelled {
 pub fn object<'a>(plan: &'a Plan, name: &str) -> &'a ObjectPlan {
     let found = plan.objects.iter().find(|o| o.name == name);
     found.unwrap_or_else(|| panic!("no object {name}"))
+}
+
+/// What is done with an object, and by which rule.
+pub fn decided(plan: &Plan, name: &str) -> (Treatment, Rule) {
+    let o = object(plan, name);
+    (o.treatment, o.rule)
+}
+
+/// A TCP segment over IPv4.
+pub fn tcp(from: [u8; 4], to: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
+    frame.extend(from);
+    frame.extend(to);
+    frame.extend(sport.to_be_bytes());
+    frame.extend(dport.to_be_bytes());
+    frame.extend([0; 16]);
+    frame
 }
 
 /// What is planned for a port.
