@@ -135,7 +135,11 @@ impl Machine<'_> {
         let own = self.exact.as_ref().map(|e| &e.own);
         let stamps = own.and_then(|own| own.stamps.get(&object));
         let live = match (o.kind.leases(), stamps) {
-            (true, _) => self.leased(object, o).len(),
+            (true, _) => {
+                let (now, leases) = (self.now(), own.and_then(|own| own.leases.get(&object)));
+                let stamps = leases.into_iter().flat_map(|l| l.leased.values());
+                stamps.filter(|s| !over(o, **s, now)).count()
+            }
             (_, Some(stamps)) => {
                 let now = self.now();
                 stamps.values().filter(|s| !over(o, **s, now)).count()
