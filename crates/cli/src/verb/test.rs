@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use millrace::packet_test::{Failed, execute};
+use millrace::{Function, Make};
 use millrace_control::contents;
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
@@ -12,9 +14,7 @@ use millrace_traffic::language::Case;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, NO};
-use crate::function::{self, Function, Make};
-use crate::packet_test::{Failed, execute};
-use crate::{routing, sanitize, screen};
+use crate::{function, routing, sanitize, screen};
 
 /// Bytes of a packet test, at most.
 const MOST_CASE: u64 = 64 << 20;
@@ -86,14 +86,12 @@ impl Test {
         for word in &self.nf {
             let make = Make {
                 sanitize: self.sanitize,
-                program: self.program.clone(),
-                ..Make::default()
+                ..function::make(&[], &[], self.program.as_ref())?
             };
-            let function = Function::load(word, &make)?;
-            let files = self.files(word)?;
+            let function = function::load(word, &make)?;
+            let files = self.files(word, &function.folder)?;
             let (function, routes) = routing::of_cases(function, word, &make, &files)?;
-            let entries = contents::entries(&self.maps, &function.exposed);
-            let entries = entries.map_err(Failure::control)?;
+            let entries = contents::entries(&self.maps, &function.exposed)?;
             for (file, routes) in files.iter().zip(routes) {
                 let entries = [&entries[..], &routes].concat();
                 let result = self.one(&function, &entries, file);
@@ -121,11 +119,11 @@ impl Test {
     }
 
     /// The cases of a function, by name.
-    fn files(&self, word: &str) -> Result<Vec<PathBuf>, Failure> {
+    fn files(&self, word: &str, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         if !self.case.is_empty() {
             return Ok(self.case.clone());
         }
-        let folder = function::folder(word)?.join("tests");
+        let folder = folder.join("tests");
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         let mut files: Vec<_> = entries
             .map(|e| e.path())

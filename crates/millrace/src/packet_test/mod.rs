@@ -16,7 +16,7 @@ use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
 use millrace_traffic::language::{self, Action, Case, Expectation, Port, Step};
 
-use crate::function::Function;
+use crate::Function;
 
 /// The clock when a case begins, ns since the epoch: some moment in 2001, because a function that
 /// takes time 0 for "never" is right everywhere but in 1970.
@@ -120,11 +120,9 @@ impl<'a> Bench<'a> {
         }
         let config = Config {
             hash_seed: 1,
-            sketch_seed: 1,
             time: START,
             initial,
-            entries: entries.to_vec(),
-            homes: None,
+            ..function.state(1, entries.to_vec())
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;

@@ -14,8 +14,8 @@ use millrace_emit::cache::{Cache, key};
 use millrace_place::Placement;
 use millrace_plan::cost::LockCost;
 
-use crate::failure::Failure;
-use crate::{seed, trouble};
+use crate::Error;
+use crate::seed;
 
 /// The function.
 const SOURCE: &str = include_str!("lock.c");
@@ -36,7 +36,7 @@ const QUEUE: usize = 8;
 ///
 /// # Errors
 /// The function cannot be built, or its state cannot be made.
-pub fn measure() -> Result<LockCost, Failure> {
+pub fn measure() -> Result<LockCost, Error> {
     let cpus = place::cpus();
     let workers = cpus.len().clamp(1, MOST);
     let (never, often) = (build(NEVER)?, build(PERIOD)?);
@@ -64,23 +64,21 @@ pub fn measure() -> Result<LockCost, Failure> {
     })
 }
 
-fn build(period: u64) -> Result<(Arc<Module>, Config), Failure> {
-    let cache = Cache::of_user().map_err(trouble::emit)?;
+fn build(period: u64) -> Result<(Arc<Module>, Config), Error> {
+    let cache = Cache::of_user()?;
     // In one place, so that the second time it is built already.
     let source = cache.entry("measuring", &key(&[SOURCE.as_bytes()]), "c");
     if !cache.has(&source) {
-        let written = cache.write(&source, SOURCE.as_bytes());
-        written.map_err(trouble::emit)?;
+        cache.write(&source, SOURCE.as_bytes())?;
     }
     let options = millrace_emit::Options {
         placement: Some(Arc::new(Placement::locked(["entries"]))),
         ..Default::default()
     };
     let settings = [("period".to_owned(), period.to_string())];
-    let built = millrace_emit::build(&cache, &source, &settings, &options, &mut |_| {})
-        .map_err(trouble::emit)?;
+    let built = millrace_emit::build(&cache, &source, &settings, &options, &mut |_| {})?;
     let module = Module::load(&built.module).map_err(|e| {
-        Failure::wrong(e).help("build it again; if that does not help, remove the cache folder")
+        Error::wrong(e).help("build it again; if that does not help, remove the cache folder")
     })?;
     let objects = built.program.objects.iter();
     let config = Config {
@@ -92,9 +90,9 @@ fn build(period: u64) -> Result<(Arc<Module>, Config), Failure> {
 }
 
 /// Workers on these processors do bursts for a while; ns for each packet of all of them together.
-fn contend(subject: &(Arc<Module>, Config), cpus: &[usize]) -> Result<f64, Failure> {
+fn contend(subject: &(Arc<Module>, Config), cpus: &[usize]) -> Result<f64, Error> {
     let (module, config) = subject;
-    let failed = |e| Failure::wrong(e).help("free memory on this machine");
+    let failed = |e| Error::wrong(e).help("free memory on this machine");
     let workers = cpus.len().max(1);
     let shared = Shared::create(module.clone(), config, workers as u32).map_err(failed)?;
     let instances: Vec<Instance> = (0..workers as u32)
