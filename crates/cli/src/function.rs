@@ -2,7 +2,7 @@
 
 use millrace::place;
 use millrace::{Arrangement, Asked, Function, Make, Source, Written};
-use millrace_emit::Built;
+use millrace_emit::Stage;
 
 use crate::failure::Failure;
 use crate::progress::Stages;
@@ -32,10 +32,7 @@ pub fn make(
 /// As [`millrace::Found::load`].
 pub fn load(word: &str, make: &Make) -> Result<Function, Failure> {
     let found = millrace::find(word)?;
-    let mut stages = Stages::new();
-    let function = found.load(make, &mut |stage| stages.show(stage));
-    stages.end();
-    let function = function?;
+    let function = shown(|progress| found.load(make, progress))?;
     warn(&function.warnings);
     if !function.from_cache {
         millrace_dataplane::memory::give_back();
@@ -43,18 +40,17 @@ pub fn load(word: &str, make: &Make) -> Result<Function, Failure> {
     Ok(function)
 }
 
-/// Builds a function, and shows the same.
+/// Shows what building is at.
 ///
 /// # Errors
-/// As [`millrace::Found::build`].
-pub fn build(word: &str, make: &Make) -> Result<Built, Failure> {
-    let found = millrace::find(word)?;
+/// Those of the work.
+pub fn shown<T>(
+    work: impl FnOnce(&mut dyn FnMut(Stage)) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let mut stages = Stages::new();
-    let built = found.build(make, &mut |stage| stages.show(stage));
+    let done = work(&mut |stage| stages.show(stage));
     stages.end();
-    let built = built?;
-    warn(&built.warnings);
-    Ok(built)
+    done
 }
 
 /// Reads a program, and shows clang's warnings.

@@ -13,12 +13,7 @@ use millrace::{Error, Make};
 pub fn verdict(word: &str) -> Result<String, Error> {
     let make = Make::default();
     let written = millrace::find(word)?.read(&make)?;
-    let program = &written.program;
-    let mut text = format!(
-        "{}, {} state objects: ",
-        program.name,
-        program.objects.len()
-    );
+    let mut text = format!("{}: ", written.program.name);
     let Err(error) = written.check(make.begin()) else {
         return Ok(text + "safe");
     };

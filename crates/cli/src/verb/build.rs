@@ -42,7 +42,9 @@ impl Build {
     /// Builds it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let make = function::make(&[], &self.capacity, self.program.as_ref())?;
-        let built = function::build(&self.nf, &make)?;
+        let found = millrace::find(&self.nf)?;
+        let built = function::shown(|progress| found.build(&make, progress))?;
+        function::warn(&built.warnings);
         bundle::write(&self.output, &built)?;
         let (name, folder) = (&built.program.name, self.output.display());
         let time = duration(built.timings.total);

@@ -1,7 +1,7 @@
 //! Packet tests (docs/packet-tests.md): a case against a fresh copy of a function.
 //!
 //! Packets that follow each other without a question between them go through the function in one
-//! burst of at most the given size, as they would in a run. A case begins at [`START`]; timers count
+//! burst of at most the given size, as they would in a run. A case begins at a fixed moment in 2001; timers count
 //! from there and fire before the first packet or question at or after their moment.
 
 mod expect;
