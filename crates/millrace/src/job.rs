@@ -21,7 +21,7 @@ use millrace_steer::Steering;
 use millrace_topology::Topology;
 
 use crate::ports::Ports;
-use crate::served::{self, Served};
+use crate::served::{self, Opening, Served};
 use crate::{Error, Function, place};
 
 /// What runs, on how many workers, and until when.
@@ -147,15 +147,10 @@ impl Job {
             }
             let steering = |placement: &Arc<Placement>| placement.steering(self.names.len());
             let _there = Stay::near(self.cpus.first().copied());
-            Ends::Ports(served::open(&served::Asked {
-                ports,
-                names: &self.names,
-                workers: self.workers,
-                burst: self.burst,
-                loops: self.loops,
-                layout: self.layout,
+            Ends::Ports(served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),
-                classes: self.classes.as_ref(),
+                job: &self,
+                ports,
                 stop,
             })?)
         } else {

@@ -59,6 +59,14 @@ pub use served::{LENT, Served};
 pub use verify::Comparison;
 pub use written::{Proved, Types, Written};
 
-pub use millrace_dataplane::Account;
+// What passes through.
+pub use millrace_check::Budget;
+pub use millrace_dataplane::{self as dataplane, Account};
+pub use millrace_emit::Stage;
 pub use millrace_model as model;
+pub use millrace_object as object;
+pub use millrace_place::{Held, Placement, Strategy, Treatment};
 pub use millrace_plan as plan;
+pub use millrace_steer as steer;
+pub use millrace_traffic as traffic;
+pub use millrace_verify::{Findings, Schedule, Trace};

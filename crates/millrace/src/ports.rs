@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use millrace_dataplane::port::{self, InputOptions};
 use millrace_dataplane::runner::{Entry, Sink, Sinks, Sources};
@@ -11,6 +12,9 @@ use crate::Error;
 
 /// The most ports that a function may have: far above any function, far below what would hurt.
 const MAX_PORTS: usize = 256;
+
+/// For captures that are read to their end.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Where packets come from and go to. A word is a file (`x.pcap`, `x.pcapng`), `-`, `mem:FILE`, `null:`, or a live port
 /// such as `afpacket:eth0`.

@@ -1,35 +1,25 @@
 //! Ports, opened for workers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use millrace_dataplane::classes::Classes;
-use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port::{
     self, CaptureIn, InputOptions, LiveOptions, Queue, SendOnly, SharedOut,
 };
 use millrace_steer::Steering;
 
-use crate::Error;
 use crate::ports::Ports;
+use crate::{Error, Job};
 
 /// Bursts of packets that a worker may have lent to others.
 pub const LENT: usize = 8;
 
-/// What opens ports beyond their words.
-pub(crate) struct Asked<'a> {
+/// What opens the ports of a job.
+pub(crate) struct Opening<'a> {
+    pub job: &'a Job,
     pub ports: &'a Ports,
-    /// names of the function's ports
-    pub names: &'a [String],
-    pub workers: usize,
-    pub burst: usize,
-    pub loops: Option<u64>,
-    pub layout: Layout,
     /// for each port of the function, who owns its packets; none: whoever gets them
     pub steering: Option<Vec<Steering>>,
-    /// packets come to the workers that have their classes; none: there are no classes
-    pub classes: Option<&'a Arc<Classes>>,
     pub stop: &'static AtomicBool,
 }
 
@@ -62,38 +52,38 @@ impl Served {
     /// Opens something that packets only go to.
     fn out(
         &mut self,
-        asked: &Asked<'_>,
+        opening: &Opening<'_>,
         word: &str,
         port: u32,
         names: &[String],
     ) -> Result<usize, Error> {
         if port::is_live(word) {
-            return self.live(asked, word, port, true);
+            return self.live(opening, word, port, true);
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let output = port::output(word, &names)?;
-        Ok(self.add(word, SharedOut::all(output, asked.workers)))
+        Ok(self.add(word, SharedOut::all(output, opening.job.workers)))
     }
 
     /// Opens a live port; one that is only sent to never has anything to receive.
     fn live(
         &mut self,
-        asked: &Asked<'_>,
+        opening: &Opening<'_>,
         word: &str,
         port: u32,
         send_only: bool,
     ) -> Result<usize, Error> {
-        let handed = asked.steering.is_some() || asked.classes.is_some();
+        let handed = opening.steering.is_some() || opening.job.classes.is_some();
         let options = LiveOptions {
             port,
-            queues: asked.workers as u32,
+            queues: opening.job.workers as u32,
             // Buffers that are with their owners are not there to receive into.
-            burst: asked.burst * if handed { LENT } else { 1 },
-            loops: asked.loops,
-            stop: asked.stop,
-            steering: asked.steering.as_deref(),
+            burst: opening.job.burst * if handed { LENT } else { 1 },
+            loops: opening.job.loops,
+            stop: opening.stop,
+            steering: opening.steering.as_deref(),
             // Of a port that nobody receives from, nobody would look whether a class moves.
-            classes: asked.classes.filter(|_| !send_only),
+            classes: opening.job.classes.as_ref().filter(|_| !send_only),
         };
         let opened = port::live(word, &options)?;
         self.holds.extend(opened.hold);
@@ -111,25 +101,25 @@ impl Served {
 }
 
 /// Opens the ports.
-pub(crate) fn open(asked: &Asked<'_>) -> Result<Served, Error> {
+pub(crate) fn open(opening: &Opening<'_>) -> Result<Served, Error> {
     let mut served = Served {
-        workers: (0..asked.workers).map(|_| Vec::new()).collect(),
+        workers: (0..opening.job.workers).map(|_| Vec::new()).collect(),
         ..Served::default()
     };
-    if asked.ports.both.is_empty() {
-        ways(asked, &mut served)?;
+    if opening.ports.both.is_empty() {
+        ways(opening, &mut served)?;
     } else {
-        both_ways(asked, &mut served)?;
+        both_ways(opening, &mut served)?;
     }
-    if let Some(word) = &asked.ports.pass {
-        served.pass = Some(served.out(asked, word, 0, &[])?);
+    if let Some(word) = &opening.ports.pass {
+        served.pass = Some(served.out(opening, word, 0, &[])?);
     }
     Ok(served)
 }
 
 /// Each word is a port of the function, in both directions.
-fn both_ways(asked: &Asked<'_>, served: &mut Served) -> Result<(), Error> {
-    let ports = asked.ports;
+fn both_ways(opening: &Opening<'_>, served: &mut Served) -> Result<(), Error> {
+    let ports = opening.ports;
     if !ports.inputs.is_empty() || !ports.outputs.is_empty() || ports.split.is_some() {
         return Err(Error::wrong("--ports is for ports of both directions")
             .help("give either --ports, or --in and --out"));
@@ -138,52 +128,52 @@ fn both_ways(asked: &Asked<'_>, served: &mut Served) -> Result<(), Error> {
         if ports.both.iter().take(index).any(|w| w == word) {
             return Err(twice(word));
         }
-        let queue = served.live(asked, word, index as u32, false)?;
+        let queue = served.live(opening, word, index as u32, false)?;
         served.of_port.push(Some(queue));
     }
-    served.of_port.resize(asked.names.len(), None);
+    served.of_port.resize(opening.job.names.len(), None);
     Ok(())
 }
 
 /// Packets come in at some words and leave at others.
-fn ways(asked: &Asked<'_>, served: &mut Served) -> Result<(), Error> {
-    let ports = asked.ports;
+fn ways(opening: &Opening<'_>, served: &mut Served) -> Result<(), Error> {
+    let ports = opening.ports;
     let mut open: HashMap<&str, usize> = HashMap::new();
     let live = ports.inputs.iter().filter(|w| port::is_live(w)).count();
     if live == 0 {
         if let Some(word) = ports.inputs.first() {
-            one_core(asked, word)?;
+            one_core(opening, word)?;
         }
         let options = InputOptions {
-            loops: asked.loops,
-            stop: asked.stop,
+            loops: opening.job.loops,
+            stop: opening.stop,
         };
-        let sources = ports.sources(asked.names, &options)?;
-        let queue = CaptureIn::new(sources, asked.burst, asked.layout);
+        let sources = ports.sources(&opening.job.names, &options)?;
+        let queue = CaptureIn::new(sources, opening.job.burst, opening.job.layout);
         served.add(&ports.inputs.join(","), vec![Box::new(queue)]);
     } else if live < ports.inputs.len() || ports.split.is_some() {
         return Err(Error::wrong("captures and live ports cannot both come in")
             .help("play the capture into an interface by a run of its own, and name that here"));
     } else {
         for (index, word) in ports.inputs.iter().enumerate() {
-            let queue = served.live(asked, word, index as u32, false)?;
+            let queue = served.live(opening, word, index as u32, false)?;
             if open.insert(word, queue).is_some() {
                 return Err(twice(word));
             }
         }
     }
-    ports.one_or_each(asked.names)?;
+    ports.one_or_each(&opening.job.names)?;
     for (index, word) in ports.outputs.iter().enumerate() {
         let queue = match open.get(word.as_str()) {
             Some(queue) => *queue,
-            None => served.out(asked, word, index as u32, asked.names)?,
+            None => served.out(opening, word, index as u32, &opening.job.names)?,
         };
         open.insert(word, queue);
         served.of_port.push(Some(queue));
     }
     let first = served.of_port.first().copied().flatten();
     let others = first.filter(|_| ports.outputs.len() == 1);
-    served.of_port.resize(asked.names.len(), others);
+    served.of_port.resize(opening.job.names.len(), others);
     Ok(())
 }
 
@@ -193,13 +183,13 @@ fn twice(word: &str) -> Error {
 }
 
 /// A capture that goes to live ports is one sequence of packets, which workers do not share.
-fn one_core(asked: &Asked<'_>, word: &str) -> Result<(), Error> {
-    if asked.workers == 1 {
+fn one_core(opening: &Opening<'_>, word: &str) -> Result<(), Error> {
+    if opening.job.workers == 1 {
         return Ok(());
     }
     Err(Error::wrong(format!(
         "--cores {}: {word} is one sequence of packets, which workers cannot share",
-        asked.workers
+        opening.job.workers
     ))
     .help("use --cores 1, or live ports, which have a queue for each worker"))
 }

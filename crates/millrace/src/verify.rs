@@ -1,11 +1,12 @@
 //! Is it the same on several workers? A function as it would run, against the same function on one.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use millrace_control::Exposed;
+use millrace_dataplane::Module;
 use millrace_dataplane::module::{Config, Entry, Homes};
 use millrace_dataplane::port::InputOptions;
-use millrace_dataplane::{Module, signal};
 use millrace_model::Model;
 use millrace_place::{Held, Placement, Strategy};
 use millrace_plan::Plan;
@@ -173,19 +174,23 @@ impl Names for Shown<'_> {
 }
 
 impl Ports {
-    /// The packets of the inputs, as often as they are asked for.
+    /// The packets of the inputs, as often as they are asked for; they end when `stop` is raised.
     ///
     /// # Errors
     /// One cannot be opened, or can be read once only.
-    pub fn trace<'a>(&'a self, names: &'a [String]) -> Result<impl Trace + 'a, Error> {
+    pub fn trace<'a>(
+        &'a self,
+        names: &'a [String],
+        stop: &'static AtomicBool,
+    ) -> Result<impl Trace + 'a, Error> {
         if self.inputs.iter().any(|w| w == "-") {
             return Err(Error::wrong("--in -: standard input can be read once only")
                 .help("both sides are run more than once where they differ: give a file"));
         }
-        let sources = || {
+        let sources = move || {
             let options = InputOptions {
                 loops: Some(1),
-                stop: signal::flag(),
+                stop,
             };
             self.sources(names, &options)
         };

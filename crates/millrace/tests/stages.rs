@@ -1,8 +1,7 @@
 //! The stages, one value each, as the examples go through them.
 
 use millrace::plan::plan::Rule;
-use millrace::{Make, Ports};
-use millrace_place::{Strategy, Treatment};
+use millrace::{Asked, Comparison, Make, Ports, Schedule, Strategy, Treatment};
 
 use super::{check, of_repository, plan, run};
 
@@ -61,4 +60,37 @@ fn settings_and_capacities_are_typed() {
     assert_eq!(flows.unwrap().capacity, 1000);
     let make = make.with_capacities(&[("flows".into(), 500)]);
     assert_eq!(make.capacities, [("flows".to_owned(), 500)]);
+}
+
+#[test]
+fn two_workers_are_compared_with_one() {
+    let found = millrace::find(&of_repository("nfs/firewall")).unwrap();
+    let make = Make::default();
+    let function = found.load(&make, &mut |_| {}).unwrap();
+    let proved = function.check(make.begin()).unwrap();
+    let ports = Ports {
+        inputs: vec![of_repository("captures/talk.pcap")],
+        split: "lan=10.0.0.0/24,fd00::/8".parse().ok(),
+        ..Ports::default()
+    };
+    let names = ports.names(&function.ports).unwrap();
+    let comparison = Comparison {
+        found: &found,
+        make: &make,
+        function: &function,
+        proved: &proved,
+        names: &names,
+        entries: &[],
+        seed: 7,
+        schedule: Schedule::Seeded(7),
+    };
+    let asked = Asked::default();
+    let within = (millrace::model::SECONDS, make.begin());
+    let mut model = proved.model_for(asked.purpose(), within, &mut || {});
+    let mut trace = ports.trace(&names, &run::STOP).unwrap();
+    let found = comparison.run(&mut model, &asked, &mut trace, &mut |_, _| {});
+    let (strategy, findings) = found.unwrap();
+    assert!(findings.equal, "{:?}", findings.differences);
+    assert_eq!(strategy, Strategy::Shard);
+    assert_eq!((findings.packets, findings.workers), (1619, 2));
 }

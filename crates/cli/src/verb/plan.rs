@@ -115,12 +115,12 @@ impl Plan {
                 split: self.split.clone(),
                 ..Ports::default()
             };
-            let asked = cost::Asked {
+            let traced = cost::Traced {
                 found: &found,
                 make: &make,
                 ports: &ports,
             };
-            plan = proved.measured(plan, &mut model, &wanted, &asked, &mut screen::err)?;
+            plan = proved.measured(plan, &mut model, &wanted, &traced, &mut screen::err)?;
         }
         if self.json {
             screen::document(&plan);

@@ -16,7 +16,7 @@ use millrace_plan::cost::{self, Measured, Share, Unmeasured, Work};
 use millrace_plan::{Grounds, Plan, Wanted};
 
 use crate::find::{Found, Source};
-use crate::ports::Ports;
+use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
 use crate::{Error, Function, Make, seed};
 pub use replay::Subject;
@@ -27,7 +27,7 @@ pub use trace::Frames;
 const TURNS: usize = 5;
 
 /// The function that is measured, and the trace.
-pub struct Asked<'a> {
+pub struct Traced<'a> {
     /// the function
     pub found: &'a Found,
     /// how it is made
@@ -54,22 +54,22 @@ impl Proved<'_> {
         plan: Plan,
         model: &mut Model,
         wanted: &Wanted,
-        asked: &Asked<'_>,
+        traced: &Traced<'_>,
         told: &mut dyn FnMut(&str),
     ) -> Result<Plan, Error> {
         let name = &self.program.name;
-        let ports = asked.ports.names(&self.program.ports)?;
-        let frames = Frames::read(asked.ports, &ports)?;
+        let ports = traced.ports.names(&self.program.ports)?;
+        let frames = Frames::read(traced.ports, &ports, &NEVER)?;
         let (plan, why) = self.preferred(plan, model, wanted, &frames);
         if let Some(why) = why {
             told(&format!("{name}: {why}"));
         }
-        let dispatch_ns = dispatch(asked)?;
+        let dispatch_ns = dispatch(traced)?;
         told(&format!(
             "{name}: measuring with {} packets",
             frames.packets()
         ));
-        let function = asked.found.load(asked.make, &mut |_| {})?;
+        let function = traced.found.load(traced.make, &mut |_| {})?;
         if !function.warnings.is_empty() {
             told(function.warnings.trim_end());
         }
@@ -86,7 +86,7 @@ impl Proved<'_> {
             };
             let candidate = other.and_then(|plan| {
                 let subject = Subject {
-                    module: module(&function, &plan, asked)?,
+                    module: module(&function, &plan, traced)?,
                     ..Subject::of(&function, ports.len() as u32)
                 };
                 Ok(Candidate { plan, subject })
@@ -112,7 +112,7 @@ impl Proved<'_> {
             .collect::<Result<_, _>>()?;
         let locks = strategies.iter().any(|w| w.writes > 0.0);
         let measured = Measured {
-            trace: asked.ports.inputs.join(", "),
+            trace: traced.ports.inputs.join(", "),
             packets: frames.packets() as u64,
             processors: place::cpus().len() as u32,
             dispatch_ns,
@@ -154,7 +154,7 @@ fn strategies(found: Strategy) -> Vec<Strategy> {
 }
 
 /// The module that runs a plan: the function's own, or one whose locked objects are shared; or why there is none.
-fn module(function: &Function, plan: &Plan, asked: &Asked<'_>) -> Result<Arc<Module>, String> {
+fn module(function: &Function, plan: &Plan, traced: &Traced<'_>) -> Result<Arc<Module>, String> {
     let locked = plan
         .objects
         .iter()
@@ -163,14 +163,14 @@ fn module(function: &Function, plan: &Plan, asked: &Asked<'_>) -> Result<Arc<Mod
     if !shared.locks() {
         return Ok(function.module.clone());
     }
-    let (Source::C(_) | Source::Object(_)) = &asked.found.source else {
+    let (Source::C(_) | Source::Object(_)) = &traced.found.source else {
         return Err("what was built before has no lock: give its source or its object".into());
     };
     let make = Make {
         placement: Some(Arc::new(shared)),
-        ..asked.make.clone()
+        ..traced.make.clone()
     };
-    let built = asked.found.build(&make, &mut |_| {}).map_err(|e| e.what)?;
+    let built = traced.found.build(&make, &mut |_| {}).map_err(|e| e.what)?;
     Module::load(&built.module)
         .map(Arc::new)
         .map_err(|e| e.to_string())
@@ -215,8 +215,8 @@ fn work(
 }
 
 /// What the software NIC costs a worker, ns a packet.
-fn dispatch(asked: &Asked<'_>) -> Result<f64, Error> {
-    let first = asked.ports.inputs.first().map_or("", String::as_str);
+fn dispatch(traced: &Traced<'_>) -> Result<f64, Error> {
+    let first = traced.ports.inputs.first().map_or("", String::as_str);
     let file = first.strip_prefix("mem:").unwrap_or(first);
     let settings = Settings::parse(&format!("{file}?measure=off"), 1)?;
     Ok(vnic::dispatch_cost(&settings)?)

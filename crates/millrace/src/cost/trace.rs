@@ -1,8 +1,9 @@
 //! A trace in memory, as it is replayed.
 
+use std::sync::atomic::AtomicBool;
+
 use millrace_dataplane::packet::{Arrival, Burst, MAX_FRAME};
 use millrace_dataplane::port::InputOptions;
-use millrace_dataplane::signal;
 
 use crate::Error;
 use crate::ports::Ports;
@@ -32,14 +33,14 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Reads captures, up to a million packets or 256 MiB.
+    /// Reads captures, up to a million packets or 256 MiB, or until `stop` is raised.
     ///
     /// # Errors
     /// One cannot be read, or all together have too few packets.
-    pub fn read(ports: &Ports, names: &[String]) -> Result<Self, Error> {
+    pub fn read(ports: &Ports, names: &[String], stop: &'static AtomicBool) -> Result<Self, Error> {
         let options = InputOptions {
             loops: Some(1),
-            stop: signal::flag(),
+            stop,
         };
         let mut sources = ports.sources(names, &options)?;
         let mut frames = Self::default();

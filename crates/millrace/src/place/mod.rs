@@ -25,7 +25,7 @@ use millrace_plan::{Carried, Plan, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 use crate::cost::Frames;
-use crate::ports::Ports;
+use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
 use crate::{Error, Make, seed};
 
@@ -207,7 +207,7 @@ impl Proved<'_> {
         let mut plan = self.plan(model, &wanted)?;
         let mut traced = None;
         if let Some(ports) = asked.trace {
-            let frames = Frames::read(ports, &ports.names(&program.ports)?)?;
+            let frames = Frames::read(ports, &ports.names(&program.ports)?, &NEVER)?;
             let found = self.preferred(plan, model, &wanted, &frames);
             plan = found.0;
             traced = Some((ports, frames, found.1));

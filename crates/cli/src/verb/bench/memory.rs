@@ -3,6 +3,7 @@
 use millrace::Ports;
 use millrace::cost::{Frames, Subject, together};
 use millrace_dataplane::port::vnic::Settings;
+use millrace_dataplane::signal;
 
 use super::Once;
 use super::plan::{Config, Machine};
@@ -26,7 +27,7 @@ pub fn frames(settings: &Settings) -> Result<Frames, Failure> {
         Some(_) => vec!["LAN".to_owned(), "WAN".to_owned()],
         None => ports.names(&[])?,
     };
-    Frames::read(&ports, &names)
+    Frames::read(&ports, &names, signal::flag())
 }
 
 /// One repetition.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use millrace::Ports;
+use millrace_dataplane::signal;
 use millrace_traffic::generate::Spec;
 use millrace_verify::{First, Generated, Trace};
 
@@ -26,7 +27,7 @@ pub fn open<'a>(
             .map_err(|e| Failure::wrong(e).help("see millrace trace gen --help"))?;
         return Ok(Box::new(First(Generated(spec), most)));
     }
-    Ok(Box::new(First(ports.trace(names)?, most)))
+    Ok(Box::new(First(ports.trace(names, signal::flag())?, most)))
 }
 
 /// `NAME=VALUE` of `--generate`; what is not named is as in `millrace trace gen`.
