@@ -1,8 +1,6 @@
 //! `--steer [PORT:]OPTIONS`: who gets which packet, said by the user.
 
-use std::collections::BTreeMap;
-
-use millrace::place::enough;
+use millrace::place::{enough, plain};
 use millrace_dataplane::port::{PortError, Query, RssOptions};
 use millrace_steer::Steering;
 
@@ -62,11 +60,5 @@ fn one(port: &str, options: &str, cores: usize) -> Result<Steering, Failure> {
         .map_err(wrong)?;
     let nic = given.rss(&query, cores as u32).map_err(wrong)?;
     enough(given.model(), nic.table().len(), cores)?;
-    Ok(Steering {
-        nic,
-        software: BTreeMap::new(),
-        inside,
-        echoes: false,
-        odd: None,
-    })
+    Ok(plain(nic, inside))
 }

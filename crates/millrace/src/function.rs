@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use millrace_check::{Budget, Options};
 use millrace_control::Exposed;
 use millrace_dataplane::module::{Entry, Homes};
+use millrace_dataplane::packet::Layout;
 use millrace_dataplane::worker::{Code, Link, ModuleCode};
 use millrace_dataplane::{Config, Module, Share};
 use millrace_emit::cache::Cache;
@@ -96,6 +97,8 @@ pub struct Function {
     pub exposed: Arc<Exposed>,
     /// bytes that its objects take, from their declarations
     pub objects_bytes: u64,
+    /// how buffers are laid out for it: exactly, if it has the sanitizers
+    pub layout: Layout,
     /// on how many workers it was made to run
     pub workers: usize,
     /// how its objects live on them; none on one
@@ -136,6 +139,9 @@ impl Found {
                     self.loaded(built.program, &built.object, &built.module, make)?;
                 (function.timings, function.from_cache) = (built.timings, built.from_cache);
                 function.warnings = built.warnings;
+                if make.sanitize {
+                    function.layout = Layout::Exact;
+                }
                 function
             }
         };
@@ -242,6 +248,7 @@ impl Found {
             initial: Vec::new(),
             entry: 0,
             exposed: Arc::new(exposed),
+            layout: Layout::Pooled,
             workers: 1,
             placement: None,
             warnings: String::new(),

@@ -127,6 +127,7 @@ impl Job {
         let link = function.link(0, Vec::new(), true)?;
         Ok(Self {
             workers: function.workers,
+            layout: function.layout,
             placement: function.placement.clone(),
             ..Self::new(vec![link], ports.names(&function.ports)?)
         })

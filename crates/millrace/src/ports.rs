@@ -33,6 +33,16 @@ pub struct Ports {
 }
 
 impl Ports {
+    /// Captures that packets only come from.
+    #[must_use]
+    pub fn captures(inputs: &[String], split: Option<&Split>) -> Self {
+        Self {
+            inputs: inputs.to_vec(),
+            split: split.cloned(),
+            ..Self::default()
+        }
+    }
+
     /// Where packets come in.
     #[must_use]
     pub fn receiving(&self) -> &[String] {

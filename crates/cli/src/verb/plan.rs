@@ -110,11 +110,7 @@ impl Plan {
         };
         let mut plan = proved.plan(&mut model, &wanted)?;
         if !self.inputs.is_empty() {
-            let ports = Ports {
-                inputs: self.inputs.clone(),
-                split: self.split.clone(),
-                ..Ports::default()
-            };
+            let ports = Ports::captures(&self.inputs, self.split.as_ref());
             let traced = cost::Traced {
                 found: &found,
                 make: &make,

@@ -7,7 +7,6 @@ use millrace::packet_test::{Failed, execute};
 use millrace::{Function, Make};
 use millrace_control::contents;
 use millrace_dataplane::module::Entry;
-use millrace_dataplane::packet::Layout;
 use millrace_dataplane::runner::BURST;
 use millrace_object::file;
 use millrace_traffic::language::Case;
@@ -94,7 +93,7 @@ impl Test {
             let entries = contents::entries(&self.maps, &function.exposed)?;
             for (file, routes) in files.iter().zip(routes) {
                 let entries = [&entries[..], &routes].concat();
-                let result = self.one(&function, &entries, file);
+                let result = Self::one(&function, &entries, file);
                 let line = result.line.map_or(String::new(), |l| format!(":{l}"));
                 if let Some(message) = &result.message {
                     screen::report(self.json, &format!("{}{line}: {message}", result.file));
@@ -139,12 +138,7 @@ impl Test {
         Ok(files)
     }
 
-    fn one(&self, function: &Function, entries: &[Entry], file: &Path) -> CaseResult {
-        let layout = if self.sanitize {
-            Layout::Exact
-        } else {
-            Layout::Pooled
-        };
+    fn one(function: &Function, entries: &[Entry], file: &Path) -> CaseResult {
         let name = file.display().to_string();
         let case = file::read_text(file, MOST_CASE).map_err(|e| Failed::new(0, e.to_string()));
         let case = case
@@ -152,7 +146,7 @@ impl Test {
         let (title, result) = match case {
             Err(failed) => (String::new(), Err(failed)),
             Ok(case) => {
-                let run = |burst| execute(function, &case, entries, burst, layout);
+                let run = |burst| execute(function, &case, entries, burst);
                 // What differs only in a burst is the prefetching or the host: worth telling apart.
                 let in_burst = |f: Failed| Failed {
                     message: format!("{} (only in a burst of {BURST})", f.message),

@@ -170,10 +170,8 @@ fn module(function: &Function, plan: &Plan, traced: &Traced<'_>) -> Result<Arc<M
         placement: Some(Arc::new(shared)),
         ..traced.make.clone()
     };
-    let built = traced.found.build(&make, &mut |_| {}).map_err(|e| e.what)?;
-    Module::load(&built.module)
-        .map(Arc::new)
-        .map_err(|e| e.to_string())
+    let function = traced.found.load(&make, &mut |_| {});
+    function.map(|f| f.module).map_err(|e| e.what)
 }
 
 /// Figures of one strategy.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::module::abi::LATEST;
-use millrace_dataplane::packet::{Arrival, Burst, Layout};
+use millrace_dataplane::packet::{Arrival, Burst};
 use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
 use millrace_traffic::language::{self, Action, Case, Expectation, Port, Step};
@@ -50,9 +50,8 @@ pub fn execute(
     case: &Case,
     entries: &[Entry],
     burst: usize,
-    layout: Layout,
 ) -> Result<(), Failed> {
-    let mut bench = Bench::new(function, case, entries, burst, layout)?;
+    let mut bench = Bench::new(function, case, entries, burst)?;
     for step in case.steps() {
         let step = step.map_err(|e| Failed::new(e.line, e.message))?;
         bench.step(step)?;
@@ -101,7 +100,6 @@ impl<'a> Bench<'a> {
         case: &Case,
         entries: &[Entry],
         burst: usize,
-        layout: Layout,
     ) -> Result<Self, Failed> {
         let mut initial = function.initial.clone();
         if !case.settings().is_empty() {
@@ -128,7 +126,7 @@ impl<'a> Bench<'a> {
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
         instance.start(START);
         let ports = ports(function, case)?;
-        let burst = Burst::new(burst, ports.len() as u32, layout);
+        let burst = Burst::new(burst, ports.len() as u32, function.layout);
         Ok(Self {
             timers: Timers::new(function.module.timers(), START),
             instance,

@@ -9,6 +9,7 @@ mod planned;
 
 pub use planned::{Purpose, reason, unguarded};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -365,14 +366,11 @@ pub fn classes(classes: u16, workers: usize) -> Result<Arc<Classes>, Error> {
         .with_key(&device, &key)
         .and_then(|rss| rss.with_only(&device, &[Field::SourceAddress, Field::DestinationAddress]))
         .map_err(Error::wrong)?;
-    let steering = Steering {
-        nic,
-        software: std::collections::BTreeMap::new(),
-        inside: true,
-        echoes: false,
-        odd: None,
-    };
-    Ok(Classes::new(vec![steering.owners()], classes, workers))
+    Ok(Classes::new(
+        vec![plain(nic, true).owners()],
+        classes,
+        workers,
+    ))
 }
 
 /// Repeated, a key under which swapping two fields that stand a multiple of 16 bits apart leaves the hash as it is
@@ -383,13 +381,19 @@ fn anywhere(cores: usize) -> Result<Steering, Error> {
     let device = nic::named(SOFTWARE).map_err(Error::wrong)?;
     let most = device.table_sizes.iter().copied().max().unwrap_or(1);
     enough(SOFTWARE, most, cores)?;
-    Ok(Steering {
-        nic: Rss::new(&device, cores as u32),
-        software: std::collections::BTreeMap::new(),
-        inside: false,
+    Ok(plain(Rss::new(&device, cores as u32), false))
+}
+
+/// A steering by one NIC's hash, of all packets alike; `inside`: of those that carry another packet, by that one.
+#[must_use]
+pub fn plain(nic: Rss, inside: bool) -> Steering {
+    Steering {
+        nic,
+        software: BTreeMap::new(),
+        inside,
         echoes: false,
         odd: None,
-    })
+    }
 }
 
 /// Refuses more workers than a table has entries: some would never get a packet.

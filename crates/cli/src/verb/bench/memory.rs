@@ -17,11 +17,10 @@ pub const FACT: &str = "no NIC: each worker copies its packets from its own memo
 /// # Errors
 /// They cannot be read.
 pub fn frames(settings: &Settings) -> Result<Frames, Failure> {
-    let ports = Ports {
-        inputs: vec![settings.file.clone()],
-        split: settings.split.clone(),
-        ..Ports::default()
-    };
+    let ports = Ports::captures(
+        std::slice::from_ref(&settings.file),
+        settings.split.as_ref(),
+    );
     // As the device names them: what the split names, and the other.
     let names = match &settings.split {
         Some(_) => vec!["LAN".to_owned(), "WAN".to_owned()],

@@ -18,7 +18,6 @@ use clap::Args;
 use millrace::{Arrangement, Asked, Function, Make, Ports};
 use millrace_chain::{Description, What};
 use millrace_dataplane::account::Account;
-use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_traffic::split::Split;
@@ -379,11 +378,8 @@ impl Run {
 
     /// How a function runs on several cores, which the user is told.
     fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
-        let trace = self.trace.as_ref().map(|file| Ports {
-            inputs: vec![file.clone()],
-            split: self.split.clone(),
-            ..Ports::default()
-        });
+        let trace = self.trace.as_ref();
+        let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
         let strategy = if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
             // Nothing says yet what the steering of one would do to the next.
             Wished::SPREAD
@@ -412,14 +408,6 @@ impl Run {
             both: self.ports.clone(),
             split: self.split.clone(),
             pass: self.pass.clone(),
-        }
-    }
-
-    fn layout(&self) -> Layout {
-        if self.sanitize {
-            Layout::Exact
-        } else {
-            Layout::Pooled
         }
     }
 

@@ -8,6 +8,7 @@ use millrace_control::elements;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
+use millrace_dataplane::packet::Layout;
 use millrace_dataplane::worker::{Code, Link};
 use millrace_dataplane::{port, signal};
 
@@ -136,6 +137,7 @@ impl Run {
             [Element::Function(only)] => only.placement.clone(),
             _ => None,
         };
+        let function = elements.iter().find_map(Element::function);
         let job = Job {
             topology: connected.map(|c| c.topology),
             workers: self.cores,
@@ -143,7 +145,7 @@ impl Run {
             classes,
             cpus: self.cpus.clone(),
             burst: self.burst,
-            layout: self.layout(),
+            layout: function.map_or(Layout::Pooled, |f| f.layout),
             loops: self.rounds(),
             packets: self.packets,
             time: self.seconds,

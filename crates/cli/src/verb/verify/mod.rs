@@ -163,11 +163,7 @@ impl Verify {
             ))
             .help("give its source or its object"));
         }
-        let between = Ports {
-            inputs: self.inputs.clone(),
-            split: self.split.clone(),
-            ..Ports::default()
-        };
+        let between = Ports::captures(&self.inputs, self.split.as_ref());
         let ports = between.names(&function.ports)?;
         let mut trace = traffic::open(self, &between, &ports)?;
         let budget = budget::begin();
