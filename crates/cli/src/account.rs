@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use millrace::Function;
 use millrace_dataplane::account::{Account, StageAccount};
 use millrace_object::state;
 
-use crate::function::Function;
 use crate::quantity::{bytes, duration, grouped, percent};
 
 /// A short readable account.

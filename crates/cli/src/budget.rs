@@ -4,17 +4,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
-use millrace_check::{Budget, budget};
-
-use crate::failure::Failure;
-use crate::function::Function;
-use crate::quantity::bytes;
-
-/// Most objects that a message names.
-const NAMED: usize = 3;
-
-/// The machine's memory where the system does not say: 8 GiB.
-const MACHINE: u64 = 8 << 30;
+use millrace::Budgets;
+use millrace_check::Budget;
 
 /// What every object may take.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -43,55 +34,20 @@ impl Switches {
     }
 }
 
-fn given() -> Switches {
-    GIVEN.get().copied().unwrap_or_default()
+/// What every object may take.
+pub fn given() -> Budgets {
+    let given = GIVEN.get().copied().unwrap_or_default();
+    let usual = Budgets::default();
+    Budgets {
+        time: given.budget_time.map_or(usual.time, Duration::from_secs),
+        memory: given.budget_memory.unwrap_or(usual.memory),
+        state: given.map_memory,
+    }
 }
 
 /// The budget of an object, which begins now.
 pub fn begin() -> Budget {
-    let given = given();
-    let time = given.budget_time.map_or(budget::TIME, Duration::from_secs);
-    Budget::begin(time, given.budget_memory.unwrap_or(budget::MEMORY))
-}
-
-/// Refuses a function whose objects take more than they may; of each it is said how many copies there are.
-///
-/// # Errors
-/// They do: the largest are named.
-pub fn maps(function: &Function, copies: impl Fn(usize) -> u64) -> Result<(), Failure> {
-    let declared = function.module.objects().iter().enumerate();
-    let mut objects: Vec<(&str, u64)> = declared
-        .map(|(i, o)| (o.name.as_str(), o.bytes.saturating_mul(copies(i))))
-        .collect();
-    let all = objects.iter().fold(0_u64, |sum, o| sum.saturating_add(o.1));
-    let most = given().map_memory.unwrap_or_else(|| machine() / 2);
-    if all <= most {
-        return Ok(());
-    }
-    objects.sort_by_key(|o| std::cmp::Reverse(o.1));
-    let largest = objects.iter().take(NAMED);
-    let largest: Vec<_> = largest
-        .map(|(name, n)| format!("{name} {}", bytes(*n)))
-        .collect();
-    Err(Failure::wrong(format!(
-        "run: the state objects of {} take {}, and the budget of their memory is {}; the largest: {}",
-        function.name,
-        bytes(all),
-        bytes(most),
-        largest.join(", ")
-    ))
-    .help("raise it with `--map-memory SIZE`, or give them fewer entries with `--capacity OBJECT=N`"))
-}
-
-/// The memory of the machine, or what the control group leaves of it.
-fn machine() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = text.lines().find_map(|l| l.strip_prefix("MemTotal:"));
-    let total = total.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
-    let total = total.map_or(MACHINE, |kib| kib.saturating_mul(1024));
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| text.trim().parse::<u64>().ok());
-    group.map_or(total, |most| total.min(most))
+    given().begin()
 }
 
 /// `512M`, `4G`: bytes, in units of 1024.

@@ -1,8 +1,9 @@
-//! Failures of the command: what was wrong, and what to do.
+//! Errors as the command shows them, and its exit status.
 
-use std::fmt::Display;
+pub use millrace::Error as Failure;
+use millrace::Kind;
 
-use crate::screen;
+use crate::{refusal, screen};
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -11,52 +12,42 @@ pub const NO: u8 = 1;
 /// Wrong use, or an input or output that failed.
 pub const WRONG: u8 = 2;
 
-/// Why a verb ended without its answer.
-#[derive(Debug)]
-pub struct Failure {
-    /// what was wrong, on one line
-    pub what: String,
-    /// what to do about it
-    pub help: Option<String>,
-    /// longer text that belongs to it, such as the compiler's own messages
-    pub detail: Option<String>,
-    /// the exit status
-    pub code: u8,
+/// The exit status of an error.
+pub fn code(failure: &Failure) -> u8 {
+    match failure.kind {
+        Kind::No => NO,
+        Kind::Wrong => WRONG,
+    }
 }
 
-impl Failure {
-    /// Wrong use, or an input or output that failed.
-    pub fn wrong(what: impl Display) -> Self {
-        Self {
-            what: what.to_string(),
-            help: None,
-            detail: None,
-            code: WRONG,
-        }
-    }
+/// The longer text that belongs to an error: refusals in the author's lines, or what another program said.
+pub fn detail(failure: &Failure) -> Option<String> {
+    let Some(refused) = &failure.refused else {
+        return failure.detail.clone();
+    };
+    let refusals = refused.refusals.iter();
+    let shown: Vec<_> = refusals
+        .map(|r| refusal::text(r, &refused.folder))
+        .collect();
+    Some(shown.join("\n\n"))
+}
 
-    /// The same with what to do about it.
-    pub fn help(mut self, help: impl Display) -> Self {
-        self.help = Some(help.to_string());
-        self
+/// Tells an error on standard error, and as JSON on standard output if that was asked for.
+pub fn report(failure: &Failure, json: bool) {
+    let detail = detail(failure);
+    if let Some(detail) = &detail {
+        screen::err(detail.trim_end());
     }
-
-    /// Tells it on standard error, and as JSON on standard output if that was asked for.
-    pub fn report(&self, json: bool) {
-        if let Some(detail) = &self.detail {
-            screen::err(detail.trim_end());
-        }
-        screen::err(&format!("error: {}", self.what));
-        if let Some(help) = &self.help {
-            screen::err(&format!("help: {help}"));
-        }
-        if json {
-            let document = serde_json::json!({
-                "error": self.what,
-                "help": self.help,
-                "detail": self.detail,
-            });
-            screen::out(&document.to_string());
-        }
+    screen::err(&format!("error: {}", failure.what));
+    if let Some(help) = &failure.help {
+        screen::err(&format!("help: {help}"));
+    }
+    if json {
+        let document = serde_json::json!({
+            "error": failure.what,
+            "help": failure.help,
+            "detail": detail,
+        });
+        screen::out(&document.to_string());
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use millrace::Function;
 use millrace_control::pins::Pins;
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::account::{self as accounts, Account, WorkerAccount};
@@ -18,11 +19,10 @@ use millrace_object::insn::Insn;
 use millrace_object::program::{Dialect, Program, Role};
 
 use crate::failure::Failure;
-use crate::function::{self, Function};
+use crate::function;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
 use crate::screen;
-use crate::wiring::port_failure;
 
 /// Between two looks at records, signals and the clock.
 const TURN: Duration = Duration::from_millis(20);
@@ -103,7 +103,7 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
     }
     let metrics = asked.metrics.map(Endpoint::open).transpose()?;
     signal::install();
-    let mut kernel = Kernel::start(&wanted, asked.ports).map_err(port_failure)?;
+    let mut kernel = Kernel::start(&wanted, asked.ports)?;
     screen::err(&format!(
         "serving {} in the kernel; ^C ends",
         asked.ports.join(", ")
@@ -185,14 +185,14 @@ fn serve(
             looked = Instant::now();
             failed = kernel.look().err();
             if let Some(endpoint) = metrics {
-                endpoint.update(so_far(kernel, began).map_err(port_failure)?);
+                endpoint.update(so_far(kernel, began)?);
             }
         }
     }
-    let facts = kernel.account().map_err(port_failure)?.facts;
+    let facts = kernel.account()?.facts;
     kernel.detach();
     take(kernel, Duration::ZERO);
-    let mut account = kernel.account().map_err(port_failure)?;
+    let mut account = kernel.account()?;
     account.facts = facts;
     account.interrupted = ordered || stop.load(Ordering::Relaxed);
     account.records = records;

@@ -6,29 +6,21 @@
 
 mod account;
 mod budget;
-mod bundle;
-mod cost;
 mod failure;
 mod function;
 mod in_kernel;
 mod metrics;
 mod outside;
-mod packet_test;
-mod parallel;
 mod progress;
 mod quantity;
 mod refusal;
 mod routing;
 mod sanitize;
 mod screen;
-mod seed;
-mod serving;
+mod steer;
 mod strategy;
 mod target;
-mod trouble;
 mod verb;
-mod wiring;
-mod word;
 
 use std::process::ExitCode;
 
@@ -58,8 +50,8 @@ fn main() -> ExitCode {
     match command.verb.perform() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            failure.report(json);
-            ExitCode::from(failure.code)
+            failure::report(&failure, json);
+            ExitCode::from(failure::code(&failure))
         }
     }
 }

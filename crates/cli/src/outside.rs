@@ -88,7 +88,7 @@ impl Outside {
         let (mut entries, mut at_end) = (Vec::new(), None);
         if let Some(folder) = &self.pin {
             let pins = self.pins(folder, exposed)?;
-            entries = pins.entries(exposed).map_err(Failure::control)?;
+            entries = pins.entries(exposed)?;
             at_end = Some(pins.keep(exposed.clone(), failures.clone()));
         }
         // After what is pinned: what is named now counts.
@@ -128,7 +128,7 @@ impl Outside {
             .map(|folder| self.pins(folder, exposed))
             .transpose()?;
         let kept = pins.as_ref().map(|p| p.entries(exposed)).transpose();
-        let mut entries = kept.map_err(Failure::control)?.unwrap_or_default();
+        let mut entries = kept?.unwrap_or_default();
         entries.extend(Self::entries(&self.maps, exposed)?);
         Ok((
             entries,
@@ -139,7 +139,7 @@ impl Outside {
 
     /// The folder of pinned maps; what was meant and is not kept is told.
     fn pins(&self, folder: &Path, exposed: &Exposed) -> Result<Pins, Failure> {
-        let pins = Pins::open(folder, exposed, self.pin_all).map_err(Failure::control)?;
+        let pins = Pins::open(folder, exposed, self.pin_all)?;
         for left_out in &pins.left_out {
             screen::err(&format!("note: --pin does not keep {left_out}"));
         }
@@ -156,7 +156,7 @@ impl Outside {
     /// # Errors
     /// A file is wrong.
     pub fn entries(words: &[String], exposed: &Exposed) -> Result<Vec<Entry>, Failure> {
-        contents::entries(words, exposed).map_err(Failure::control)
+        contents::entries(words, exposed).map_err(Failure::from)
     }
 
     /// Opens a socket for a chain of elements; of one that the kernel runs, for counts and orders alone.
@@ -214,7 +214,7 @@ impl Outside {
                 screen::err(&format!("note: no control socket: {trouble}"));
                 Ok((None, Vec::new()))
             }
-            Err(trouble) => Err(Failure::control(trouble)),
+            Err(trouble) => Err(Failure::from(trouble)),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use millrace_dataplane::runner::Progress;
 
 use crate::quantity;
 
@@ -31,16 +30,14 @@ impl Bar {
         }
     }
 
-    /// Shows how far the work is.
-    pub fn show(&mut self, progress: Progress) {
+    /// Shows how far the work is: packets read, and of what share of them that is if it is known.
+    pub fn show(&mut self, read: u64, share: Option<f64>) {
         if !self.watched || self.began.elapsed() < PATIENCE {
             return;
         }
-        let bar = self
-            .bar
-            .get_or_insert_with(|| new_bar(progress.share.is_some()));
-        bar.set_message(format!("{} packets", quantity::grouped(progress.read)));
-        match progress.share {
+        let bar = self.bar.get_or_insert_with(|| new_bar(share.is_some()));
+        bar.set_message(format!("{} packets", quantity::grouped(read)));
+        match share {
             Some(share) => bar.set_position((share * 1000.0) as u64),
             None => bar.tick(),
         }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub use millrace::bytes;
+
 /// `1234567` as `1 234 567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -13,27 +15,6 @@ pub fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Bytes in the unit that keeps them short: KiB, MiB, GiB.
-pub fn bytes(number: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = number as f64;
-    let mut unit = "B";
-    for next in units {
-        unit = next;
-        if value < 1024.0 {
-            break;
-        }
-        if next != "TiB" {
-            value /= 1024.0;
-        }
-    }
-    if unit == "B" {
-        format!("{number} B")
-    } else {
-        format!("{value:.1} {unit}")
-    }
 }
 
 /// A duration in the unit that keeps it short.
@@ -64,10 +45,6 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1 234 567");
-        assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(bytes(1536), "1.5 KiB");
-        assert_eq!(bytes(3 << 30), "3.0 GiB");
-        assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
         assert_eq!(duration(Duration::from_micros(1500)), "1.5 ms");
         assert!((percent(1, 4) - 25.0).abs() < 1e-9 && percent(1, 0) == 0.0);
     }

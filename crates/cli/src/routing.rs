@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use millrace::{Function, Make};
 use millrace_dataplane::Module;
 use millrace_dataplane::module::Entry;
 use millrace_object::file;
@@ -9,8 +10,7 @@ use millrace_object::state::routes;
 use millrace_routes::{MOST_BYTES, Table, system};
 
 use crate::failure::Failure;
-use crate::function::{Function, Make};
-use crate::screen;
+use crate::{function, screen};
 
 /// A function with a routing table as large as it needs to be, and the entries of it. Without a table
 /// (`word` is none) a function that looks routes up finds none, and the user is told.
@@ -24,7 +24,7 @@ pub fn load(
     inputs: &[String],
 ) -> Result<(Function, Vec<Entry>), Failure> {
     let table = word.map(|w| read(w, inputs)).transpose()?;
-    let mut function = Function::load(nf, make)?;
+    let mut function = function::load(nf, make)?;
     let Some(at) = object(&function.module) else {
         return match word {
             None => Ok((function, Vec::new())),
@@ -63,10 +63,8 @@ fn roomy(
     if wanted <= room {
         return Ok(function);
     }
-    let mut larger = make.clone();
-    let capacity = wanted.next_power_of_two();
-    larger.capacity.push(format!("{}={capacity}", routes::NAME));
-    Function::load(nf, &larger)
+    let capacity = (routes::NAME.to_owned(), wanted.next_power_of_two());
+    function::load(nf, &make.with_capacities(&[capacity]))
 }
 
 fn entries(table: &Table, at: usize) -> Vec<Entry> {

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use millrace_control::Trouble;
 use millrace_control::client::Client;
 use millrace_control::socket;
 
-use crate::failure::{Failure, NO};
+use crate::failure::Failure;
 
 /// The flags.
 #[derive(Args)]
@@ -27,7 +26,7 @@ impl Target {
     /// # Errors
     /// There is no such run, or several, or it does not answer.
     pub fn connect(&self) -> Result<Client, Failure> {
-        Client::connect(&self.path()?).map_err(Failure::control)
+        Ok(Client::connect(&self.path()?)?)
     }
 
     /// Its socket.
@@ -37,25 +36,7 @@ impl Target {
     pub fn path(&self) -> Result<PathBuf, Failure> {
         match &self.control {
             Some(path) => Ok(path.clone()),
-            None => socket::find(self.run.as_deref()).map_err(Failure::control),
-        }
-    }
-}
-
-impl Failure {
-    /// An error that a run reports. That there is no such entry, or that something is refused, is an answer
-    /// (exit status 1); all else is wrong use.
-    pub fn control(trouble: Trouble) -> Self {
-        let failure = Self {
-            help: trouble.help,
-            ..Self::wrong(trouble.what)
-        };
-        match trouble.code.as_str() {
-            "no-such-entry" | "refused" => Self {
-                code: NO,
-                ..failure
-            },
-            _ => failure,
+            None => Ok(socket::find(self.run.as_deref())?),
         }
     }
 }

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use millrace::bundle;
 
 use crate::failure::{DONE, Failure};
-use crate::function::{self, Make};
 use crate::quantity::duration;
-use crate::word::{self, Source};
-use crate::{bundle, screen};
+use crate::{function, screen};
 
 /// Build a bundle: a folder that runs without a compiler, on machines with this processor's features.
 #[derive(Args)]
@@ -42,17 +41,10 @@ impl Build {
 
     /// Builds it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let found = word::find(&self.nf)?;
-        let (Source::C(input) | Source::Object(input)) = &found.source else {
-            return Err(Failure::wrong(format!("{} is built already", self.nf))
-                .help("give a source (.c) or an object (.o)"));
-        };
-        let make = Make {
-            capacity: self.capacity.clone(),
-            program: self.program.clone().or(found.program),
-            ..Make::default()
-        };
-        let built = function::build(input, &make)?;
+        let make = function::make(&[], &self.capacity, self.program.as_ref())?;
+        let found = millrace::find(&self.nf)?;
+        let built = function::shown(|progress| found.build(&make, progress))?;
+        function::warn(&built.warnings);
         bundle::write(&self.output, &built)?;
         let (name, folder) = (&built.program.name, self.output.display());
         let time = duration(built.timings.total);

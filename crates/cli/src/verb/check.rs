@@ -13,9 +13,8 @@ use millrace_object::{Insn, program::StateObject};
 use serde_json::{Value, json};
 
 use crate::failure::{DONE, Failure, NO};
-use crate::function;
 use crate::quantity::{bytes, grouped};
-use crate::{refusal, screen, word};
+use crate::{budget, function, refusal, screen};
 
 use super::survey;
 
@@ -49,7 +48,7 @@ impl Check {
     /// Checks it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let folder = Path::new(&self.nf);
-        if folder.is_dir() && word::find(&self.nf).is_err() {
+        if folder.is_dir() && millrace::find(&self.nf).is_err() {
             let files = survey::objects(folder)?;
             if self.program.is_some() {
                 return Err(Failure::wrong("--program is for one object")
@@ -59,18 +58,18 @@ impl Check {
                 return survey::perform(folder, &files, &self.capacity, self.json);
             }
         }
-        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
-        let refusals = function::prove(&program, crate::budget::begin())
-            .err()
-            .unwrap_or_default();
-        let memory = Memory::from_capture_to_capture(function::objects_bytes(&program));
-        screen::report(self.json, text(&program, &refusals, &memory).trim_end());
-        let sources = word::folder_of(&self.nf);
+        let make = function::make(&[], &self.capacity, self.program.as_ref())?;
+        let written = function::read(&self.nf, &make)?;
+        let program = &written.program;
+        let refused = written.check(budget::begin()).err().and_then(|e| e.refused);
+        let refusals = refused.map(|r| r.refusals).unwrap_or_default();
+        let memory = Memory::from_capture_to_capture(millrace::objects_bytes(program));
+        screen::report(self.json, text(program, &refusals, &memory).trim_end());
         for refusal in &refusals {
-            screen::err(&format!("\n{}", refusal::text(refusal, &sources)));
+            screen::err(&format!("\n{}", refusal::text(refusal, &written.folder)));
         }
         if self.json {
-            screen::document(&document(&program, &refusals, &memory));
+            screen::document(&document(program, &refusals, &memory));
         }
         Ok(if refusals.is_empty() { DONE } else { NO })
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use millrace_check::Options;
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
 use millrace_dataplane::{Config, Instance, Module};
 use millrace_emit::alone;
@@ -19,10 +20,8 @@ use millrace_object::program::Program;
 use millrace_object::raw;
 use millrace_reference::{End, Machine, Violation};
 
-use crate::failure::{DONE, Failure, NO};
-use crate::function;
-use crate::screen;
-use crate::trouble;
+use crate::failure::{DONE, Failure};
+use crate::{budget, screen};
 
 /// More input than this is no test of instructions.
 const MOST_INPUT: u64 = 16 << 20;
@@ -68,8 +67,7 @@ impl Conform {
         } else {
             raw::functions(&code, NAME)
         };
-        let functions = functions.map_err(|e| trouble::load(&e))?;
-        let program = raw::program(NAME, functions, &memory);
+        let program = raw::program(NAME, functions?, &memory);
         let result = if self.interpreter {
             interpreted(&program)?
         } else {
@@ -82,18 +80,16 @@ impl Conform {
 
 /// What `r0` holds after the reference interpreter has executed the program.
 fn interpreted(program: &Program) -> Result<u64, Failure> {
-    let no = |what: String| Failure {
-        code: NO,
-        ..Failure::wrong(what)
-    };
     let mut machine = Machine::new(program, &[], 0);
     for entry in &program.entries {
         match machine.run(entry.function, entry.role, MOST_STEPS) {
             Ok(End::Verdict(_)) => {}
             Ok(End::OutOfSteps) => {
-                return Err(no(format!("not at its end after {MOST_STEPS} steps")));
+                return Err(Failure::no(format!(
+                    "not at its end after {MOST_STEPS} steps"
+                )));
             }
-            Err(Violation(what)) => return Err(no(what)),
+            Err(Violation(what)) => return Err(Failure::no(what)),
         }
     }
     number(machine.value(raw::RESULT).unwrap_or_default())
@@ -101,18 +97,17 @@ fn interpreted(program: &Program) -> Result<u64, Failure> {
 
 /// What `r0` holds after the emitted code has run.
 fn compiled(program: &Program) -> Result<u64, Failure> {
-    let checked = function::prove(program, crate::budget::begin())
-        .map_err(|r| trouble::refused(NAME, Path::new(""), &r))?;
+    let checked = millrace_check::check(program, &Options::within(budget::begin()))
+        .map_err(|refusals| Failure::refused(NAME, Path::new(""), refusals))?;
     let source = format!("{NAME}.c");
-    let text = alone::emit(program, &checked, &source).map_err(trouble::emit)?;
-    let cache = Cache::of_user().map_err(trouble::emit)?;
-    let toolchain = toolchain::find(&cache).map_err(trouble::emit)?;
+    let text = alone::emit(program, &checked, &source)?;
+    let cache = Cache::of_user()?;
+    let toolchain = toolchain::find(&cache)?;
     let folder = tempfile::tempdir().map_err(Failure::wrong)?;
     let (c, so) = (folder.path().join(source), folder.path().join("module.so"));
     std::fs::write(&c, text).map_err(|e| Failure::wrong(format!("{}: {e}", c.display())))?;
-    let fastpath = cache.headers().map_err(trouble::emit)?.join("fastpath");
-    toolchain::compile_module(&toolchain, &c, &fastpath, &so, ModuleOptions::default())
-        .map_err(trouble::emit)?;
+    let fastpath = cache.headers()?.join("fastpath");
+    toolchain::compile_module(&toolchain, &c, &fastpath, &so, ModuleOptions::default())?;
 
     let module = Module::load(&so).map_err(Failure::wrong)?;
     let config = Config {

@@ -3,8 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::failure::{DONE, Failure};
-use crate::function;
-use crate::screen;
+use crate::{budget, function, screen};
 
 /// Print the code that is generated for a function.
 #[derive(Args)]
@@ -38,9 +37,12 @@ impl Emit {
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let Target::C = self.target;
-        let (name, text) = function::emitted(&self.nf)?;
+        let written = function::read(&self.nf, &function::make(&[], &[], None)?)?;
+        let text = written.check(budget::begin())?.emit()?;
         if self.json {
-            screen::document(&serde_json::json!({ "name": name, "target": "c", "text": text }));
+            screen::document(
+                &serde_json::json!({ "name": written.program.name, "target": "c", "text": text }),
+            );
         } else {
             screen::out(text.trim_end());
         }

@@ -110,7 +110,7 @@ impl Map {
 impl What {
     /// Asks the run, and gives the exit status; with `json` the answer is one document.
     pub fn perform(&self, client: &mut Client, json: bool) -> Result<u8, Failure> {
-        let ask = |client: &mut Client, request| client.ask(request).map_err(Failure::control);
+        let ask = |client: &mut Client, request| client.ask(request).map_err(Failure::from);
         match self {
             What::List => {
                 let answer = ask(client, request("objects"))?;
@@ -177,7 +177,7 @@ fn edit_all(json: bool, client: &mut Client, edits: Vec<Edit>) -> Result<Value, 
             more,
             ..request("edit")
         };
-        let answer = client.ask(request).map_err(Failure::control)?;
+        let answer = client.ask(request)?;
         if !more {
             tell(json, &answer, || {
                 let count = |name: &str| grouped(answer[name].as_u64().unwrap_or(0));
@@ -224,7 +224,7 @@ fn written(text: &str) -> Value {
 }
 
 fn imported(name: &str, file: &Path) -> Result<Vec<Edit>, Failure> {
-    let entries = contents::read(file).map_err(Failure::control)?;
+    let entries = contents::read(file)?;
     let edits = entries.into_iter().map(|e| Edit {
         object: name.to_owned(),
         op: "set".to_owned(),
@@ -275,7 +275,7 @@ fn export(client: &mut Client, name: &str, csv: bool) -> Result<(), Failure> {
         write_entries(&mut out, pairs)
     };
     if let Some(error) = failed {
-        return Err(Failure::control(error));
+        return Err(Failure::from(error));
     }
     // A reader that has gone away is no error.
     let _ = written.and_then(|()| out.flush());

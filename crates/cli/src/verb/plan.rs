@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use millrace::place::Purpose;
+use millrace::{Ports, cost};
 use millrace_model::Limits;
 use millrace_place::Strategy;
 use millrace_plan::{SOLVER_TIME, Wanted, text};
@@ -11,9 +13,7 @@ use millrace_steer::nic;
 use millrace_traffic::split::Split;
 
 use crate::failure::{DONE, Failure};
-use crate::function::Make;
-use crate::parallel::planned;
-use crate::{budget, cost, function, screen};
+use crate::{budget, function, screen};
 
 /// Show how a function runs on many cores: what is done with each state object, how packets are steered, and
 /// why, in terms of its source.
@@ -85,23 +85,20 @@ impl Plan {
 
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let program = function::program(&self.nf, &self.capacity, self.program.as_deref())?;
-        let program = function::settled(program, &self.set)?;
+        let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
+        let found = millrace::find(&self.nf)?;
+        let written = found.read(&make)?;
+        function::warn(&written.warnings);
         let budget = budget::begin();
-        let checked = function::proved(&self.nf, &program, budget)?;
+        let proved = written.check(budget)?;
         let strategy = self.strategy.as_deref().and_then(Strategy::named);
-        // As `run` does: what is locked is locked whatever the paths are.
-        let most = match strategy {
-            Some(Strategy::Lock) => self.time.min(planned::LITTLE),
-            _ => self.time,
-        };
         let limits = Limits {
-            time: Duration::from_secs(most),
+            time: Purpose::of(strategy, false).within(self.time),
             budget: Some(budget),
             solver: self.solver.clone(),
             ..Limits::default()
         };
-        let mut model = millrace_model::model(&program, &checked, &limits);
+        let mut model = proved.model(&limits);
         let wanted = Wanted {
             cores: self.cores,
             nic: self.nic.clone(),
@@ -111,22 +108,15 @@ impl Plan {
             budget: Some(budget),
             ..Wanted::default()
         };
-        let plan = planned::plan(&mut model, &program, &checked, &wanted);
-        let mut plan = plan.map_err(|e| planned::impossible(&e))?;
+        let mut plan = proved.plan(&mut model, &wanted)?;
         if !self.inputs.is_empty() {
-            let make = Make {
-                set: self.set.clone(),
-                capacity: self.capacity.clone(),
-                program: self.program.clone(),
-                ..Make::default()
-            };
-            let asked = cost::Asked {
-                nf: &self.nf,
+            let ports = Ports::captures(&self.inputs, self.split.as_ref());
+            let traced = cost::Traced {
+                found: &found,
                 make: &make,
-                inputs: &self.inputs,
-                split: self.split.as_ref(),
+                ports: &ports,
             };
-            plan = cost::choose(plan, &mut model, (&program, &checked), &wanted, &asked)?;
+            plan = proved.measured(plan, &mut model, &wanted, &traced, &mut screen::err)?;
         }
         if self.json {
             screen::document(&plan);

@@ -62,7 +62,7 @@ impl Receive {
     /// Receives one, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         signal::install();
-        let listening = socket::listen_apart(&self.socket).map_err(Failure::control)?;
+        let listening = socket::listen_apart(&self.socket)?;
         screen::err(&format!(
             "waiting for a guest at {}",
             listening.path.display()

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use millrace_check::Options;
 use millrace_emit::alone;
 use millrace_object::Program;
 use serde_json::{Value, json};
 
 use crate::failure::{DONE, Failure, NO};
-use crate::{function, refusal, screen};
+use crate::{budget, function, refusal, screen};
 
 /// Endings of object files.
 const ENDINGS: [&str; 3] = ["o", "elf", "bpf"];
@@ -129,7 +130,7 @@ fn examine(folder: &Path, file: &Path, capacities: &[(String, u64)]) -> Finding 
 
 /// Admitted is what is proved and has code.
 fn judge(program: &Program) -> Verdict {
-    let checked = match function::prove(program, crate::budget::begin()) {
+    let checked = match millrace_check::check(program, &Options::within(budget::begin())) {
         Ok(checked) => checked,
         Err(refusals) => {
             let reason = |r: &millrace_check::Refusal| Reason {

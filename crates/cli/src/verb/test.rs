@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use millrace::packet_test::{Failed, execute};
+use millrace::{Function, Make};
 use millrace_control::contents;
 use millrace_dataplane::module::Entry;
-use millrace_dataplane::packet::Layout;
 use millrace_dataplane::runner::BURST;
 use millrace_object::file;
 use millrace_traffic::language::Case;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, NO};
-use crate::function::{self, Function, Make};
-use crate::packet_test::{Failed, execute};
-use crate::{routing, sanitize, screen};
+use crate::{function, routing, sanitize, screen};
 
 /// Bytes of a packet test, at most.
 const MOST_CASE: u64 = 64 << 20;
@@ -86,17 +85,15 @@ impl Test {
         for word in &self.nf {
             let make = Make {
                 sanitize: self.sanitize,
-                program: self.program.clone(),
-                ..Make::default()
+                ..function::make(&[], &[], self.program.as_ref())?
             };
-            let function = Function::load(word, &make)?;
-            let files = self.files(word)?;
+            let function = function::load(word, &make)?;
+            let files = self.files(word, &function.folder)?;
             let (function, routes) = routing::of_cases(function, word, &make, &files)?;
-            let entries = contents::entries(&self.maps, &function.exposed);
-            let entries = entries.map_err(Failure::control)?;
+            let entries = contents::entries(&self.maps, &function.exposed)?;
             for (file, routes) in files.iter().zip(routes) {
                 let entries = [&entries[..], &routes].concat();
-                let result = self.one(&function, &entries, file);
+                let result = Self::one(&function, &entries, file);
                 let line = result.line.map_or(String::new(), |l| format!(":{l}"));
                 if let Some(message) = &result.message {
                     screen::report(self.json, &format!("{}{line}: {message}", result.file));
@@ -121,11 +118,11 @@ impl Test {
     }
 
     /// The cases of a function, by name.
-    fn files(&self, word: &str) -> Result<Vec<PathBuf>, Failure> {
+    fn files(&self, word: &str, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         if !self.case.is_empty() {
             return Ok(self.case.clone());
         }
-        let folder = function::folder(word)?.join("tests");
+        let folder = folder.join("tests");
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         let mut files: Vec<_> = entries
             .map(|e| e.path())
@@ -141,12 +138,7 @@ impl Test {
         Ok(files)
     }
 
-    fn one(&self, function: &Function, entries: &[Entry], file: &Path) -> CaseResult {
-        let layout = if self.sanitize {
-            Layout::Exact
-        } else {
-            Layout::Pooled
-        };
+    fn one(function: &Function, entries: &[Entry], file: &Path) -> CaseResult {
         let name = file.display().to_string();
         let case = file::read_text(file, MOST_CASE).map_err(|e| Failed::new(0, e.to_string()));
         let case = case
@@ -154,7 +146,7 @@ impl Test {
         let (title, result) = match case {
             Err(failed) => (String::new(), Err(failed)),
             Ok(case) => {
-                let run = |burst| execute(function, &case, entries, burst, layout);
+                let run = |burst| execute(function, &case, entries, burst);
                 // What differs only in a burst is the prefetching or the host: worth telling apart.
                 let in_burst = |f: Failed| Failed {
                     message: format!("{} (only in a burst of {BURST})", f.message),

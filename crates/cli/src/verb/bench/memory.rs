@@ -1,14 +1,13 @@
 //! A function on workers that each have their packets in their own memory.
 
-use millrace_dataplane::Config as State;
+use millrace::Ports;
+use millrace::cost::{Frames, Subject, together};
 use millrace_dataplane::port::vnic::Settings;
+use millrace_dataplane::signal;
 
 use super::Once;
 use super::plan::{Config, Machine};
-use crate::cost::{Frames, Subject, together};
 use crate::failure::Failure;
-use crate::seed;
-use crate::wiring::{self, Words};
 
 /// Note on such a port.
 pub const FACT: &str = "no NIC: each worker copies its packets from its own memory into buffers";
@@ -18,19 +17,16 @@ pub const FACT: &str = "no NIC: each worker copies its packets from its own memo
 /// # Errors
 /// They cannot be read.
 pub fn frames(settings: &Settings) -> Result<Frames, Failure> {
-    let inputs = [settings.file.clone()];
-    let words = Words {
-        inputs: &inputs,
-        outputs: &[],
-        split: settings.split.as_ref(),
-        pass: None,
-    };
+    let ports = Ports::captures(
+        std::slice::from_ref(&settings.file),
+        settings.split.as_ref(),
+    );
     // As the device names them: what the split names, and the other.
-    let ports = match &settings.split {
+    let names = match &settings.split {
         Some(_) => vec!["LAN".to_owned(), "WAN".to_owned()],
-        None => wiring::port_names(&[], &words)?,
+        None => ports.names(&[])?,
     };
-    Frames::read(&words, &ports)
+    Frames::read(&ports, &names, signal::flag())
 }
 
 /// One repetition.
@@ -39,20 +35,9 @@ pub fn frames(settings: &Settings) -> Result<Frames, Failure> {
 /// There is no memory for the state.
 pub fn once(config: &Config, machine: &Machine, frames: &Frames) -> Result<Once, Failure> {
     let function = &config.function;
-    let subject = Subject {
-        module: function.module.clone(),
-        config: State {
-            hash_seed: seed::secret(),
-            initial: function.initial.clone(),
-            ..State::default()
-        },
-        entry: function.entry,
-        ports: function.ports.len().max(2) as u32,
-    };
-    let owners = match &config.arrangement {
-        Some(arrangement) => arrangement.owners(subject.ports as usize, config.cores)?,
-        None => Vec::new(),
-    };
+    let ports = function.ports.len().max(2);
+    let subject = Subject::of(function, ports as u32);
+    let owners = function.owners(ports)?;
     let cpus = machine.cpus.get(..config.cores).unwrap_or(&machine.cpus);
     let seen = together::turn(&subject, frames, &owners, cpus)?;
     Ok(Once {

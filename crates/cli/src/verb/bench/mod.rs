@@ -23,9 +23,8 @@ use self::plan::{Config, Machine, Subject, Wish};
 use self::rig::{Place, Rig};
 use self::search::search;
 use crate::failure::{DONE, Failure};
-use crate::function::{Function, Make};
 use crate::strategy::Wished;
-use crate::{screen, wiring};
+use crate::{function, screen};
 
 /// The function that only forwards.
 const LIMIT: &str = "nop";
@@ -274,20 +273,11 @@ impl Bench {
 
     fn functions(&self) -> Result<Vec<Subject>, Failure> {
         let make = |word: &str, settings: bool| -> Result<Subject, Failure> {
-            let make = Make {
-                set: if settings {
-                    self.set.clone()
-                } else {
-                    Vec::new()
-                },
-                capacity: if settings {
-                    self.capacity.clone()
-                } else {
-                    Vec::new()
-                },
-                ..Make::default()
+            let make = match settings {
+                true => function::make(&self.set, &self.capacity, None)?,
+                false => function::make(&[], &[], None)?,
             };
-            let function = Rc::new(Function::load(word, &make)?);
+            let function = Rc::new(function::load(word, &make)?);
             let word = word.to_owned();
             Ok(Subject {
                 word,
@@ -333,7 +323,7 @@ impl Bench {
                 option(format!("{key}={value}"));
             }
         }
-        Settings::parse(&word, queues as u32).map_err(wiring::port_failure)
+        Settings::parse(&word, queues as u32).map_err(Failure::from)
     }
 
     fn dispatch_cost(&self, machine: &Machine) -> Result<f64, Failure> {
@@ -341,7 +331,7 @@ impl Bench {
             return Ok(0.0);
         };
         let settings = self.settings(1, 1, 0.0, nic.get(..1).unwrap_or(&[]))?;
-        dispatch_cost(&settings).map_err(wiring::port_failure)
+        dispatch_cost(&settings).map_err(Failure::from)
     }
 
     /// What is measured, and what is not and why.
@@ -357,9 +347,8 @@ impl Bench {
                 for subject in functions {
                     let limit = subject.function.name == LIMIT;
                     match plan::possible(subject, *cores, machine, &wish) {
-                        Ok((function, arrangement)) => configs.push(Config {
+                        Ok(function) => configs.push(Config {
                             function,
-                            arrangement,
                             cores: *cores,
                             charge: *charge,
                             limit,
@@ -388,7 +377,6 @@ impl Bench {
             workers: &workers,
             burst: self.burst,
             window: self.trial,
-            arrangement: config.arrangement.as_deref(),
         };
         let rig = Rig::start(&config.function, &settings, &place)?;
         rig.window(Rate::Taken, WARM);
@@ -486,10 +474,8 @@ fn summary(configs: &[Config], seen: &[Vec<Once>], port: &'static str) -> Docume
             .max_by(|a, b| a.fraction.total_cmp(&b.fraction));
         let run = Run {
             nf: config.function.name.clone(),
-            strategy: config
-                .arrangement
-                .as_ref()
-                .map_or("alone", |a| a.placement.strategy().name()),
+            strategy: { config.function.placement.as_ref() }
+                .map_or("alone", |placement| placement.strategy().name()),
             port,
             cores: config.cores,
             charged_ns: config.charge,

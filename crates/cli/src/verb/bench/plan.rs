@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use millrace::{Asked, Function, Make};
 use millrace_dataplane::place;
 
 use crate::failure::Failure;
-use crate::function::{Function, Make};
-use crate::parallel::{self, Arrangement, Asked};
+use crate::function;
 use crate::strategy::Wished;
 
 /// A function, and how it was made.
@@ -21,10 +21,8 @@ pub struct Subject {
 
 /// A function on so many cores.
 pub struct Config {
-    /// the function, with each worker's part of what is divided
+    /// the function, on several workers with each one's part of what is divided
     pub function: Rc<Function>,
-    /// how it runs on several workers; none on one
-    pub arrangement: Option<Rc<Arrangement>>,
     /// workers
     pub cores: usize,
     /// ns a packet charged on top
@@ -92,7 +90,7 @@ pub fn possible(
     cores: usize,
     machine: &Machine,
     wish: &Wish<'_>,
-) -> Result<(Rc<Function>, Option<Rc<Arrangement>>), String> {
+) -> Result<Rc<Function>, String> {
     if cores == 0 {
         return Err("a function needs at least one core".into());
     }
@@ -111,26 +109,20 @@ pub fn possible(
         ));
     }
     if cores == 1 {
-        return Ok((subject.function.clone(), None));
+        return Ok(subject.function.clone());
     }
     if wish.strategy == Wished::SEQUENTIAL {
         return Err("--strategy sequential runs on one core".into());
     }
     let asked = Asked {
         cores,
-        strategy: wish.strategy,
-        steer: &[],
+        strategy: wish.strategy.0,
         nic: wish.nic,
-        trace: None,
-        secret: None,
-        built: false,
-        budget: None,
+        ..Asked::default()
     };
-    let arranged = parallel::arrange(&subject.word, &subject.make, asked);
-    let arrangement = arranged.map_err(|refusal| refusal.what)?;
-    let function = Function::load(&subject.word, &arrangement.divided(&subject.make));
-    let function = function.map_err(|failure| failure.what)?;
-    Ok((Rc::new(function), Some(Rc::new(arrangement))))
+    let arranged = function::arrange(&subject.word, &subject.make, &[], &asked);
+    let function = arranged.and_then(|a| function::load(&subject.word, &a.divided(&subject.make)));
+    function.map(Rc::new).map_err(|failure| failure.what)
 }
 
 /// The processor's name.

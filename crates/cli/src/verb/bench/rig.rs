@@ -5,18 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use millrace::{Function, Job, LENT, Served};
 use millrace_dataplane::account::Account;
-use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::port::vnic::{Counts, Nic, Rate, Settings};
-use millrace_dataplane::port::{LiveOptions, LivePort, PortError, steered};
-use millrace_dataplane::worker::{Code, Link, ModuleCode, Serve, serve};
-use millrace_dataplane::{Config, signal};
+use millrace_dataplane::port::{LiveOptions, LivePort, steered};
+use millrace_dataplane::signal;
 
 use super::search::Trial;
 use crate::failure::Failure;
-use crate::function::Function;
-use crate::parallel::Arrangement;
-use crate::{seed, wiring};
 
 /// After a change of the rate, before anything is counted: rings reach their usual filling.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -30,7 +26,7 @@ const ATTEMPTS: u32 = 3;
 pub struct Rig {
     nic: Arc<Nic>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Account, ModuleError>>>,
+    thread: Option<JoinHandle<Result<Account, Failure>>>,
     window: Duration,
 }
 
@@ -62,12 +58,7 @@ pub struct Place<'a> {
     pub burst: usize,
     /// how long each trial takes
     pub window: Duration,
-    /// how the function runs on several workers
-    pub arrangement: Option<&'a Arrangement>,
 }
-
-/// Bursts of packets that a worker may have lent to others.
-const LENT: usize = 8;
 
 impl Rig {
     /// Starts the function on as many workers as the settings have queues.
@@ -76,13 +67,15 @@ impl Rig {
         settings: &Settings,
         place: &Place<'_>,
     ) -> Result<Self, Failure> {
-        let failed = |e: PortError| wiring::port_failure(e);
-        let ports = function.ports.len().max(2);
-        let steering = place.arrangement.and_then(|a| a.placement.steering(ports));
+        let names = match function.ports.as_slice() {
+            [] => vec!["0".to_owned(), "1".to_owned()],
+            names => names.to_vec(),
+        };
+        let placement = function.placement.as_ref();
+        let steering = placement.and_then(|p| p.steering(names.len().max(2)));
         let mut settings = settings.clone();
         if let Some(steering) = &steering {
-            let told = steering.iter().map(|s| s.nic.clone()).collect();
-            settings.tell(told).map_err(failed)?;
+            settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
         }
         let options = LiveOptions {
             port: 0,
@@ -93,7 +86,7 @@ impl Rig {
             steering: steering.as_deref(),
             classes: None,
         };
-        let (nic, queues) = Nic::open(&settings, &options).map_err(failed)?;
+        let (nic, queues) = Nic::open(&settings, &options)?;
         nic.set_rate(None);
         let port = LivePort {
             queues,
@@ -101,59 +94,28 @@ impl Rig {
             told: true,
             facts: Vec::new(),
         };
-        let queues = steered(&settings.word, port, &options)
-            .map_err(failed)?
-            .queues;
+        let queues = steered(&settings.word, port, &options)?.queues;
         let nic = Arc::new(nic);
-        let ports = match function.ports.len() {
-            0 => vec!["0".to_owned(), "1".to_owned()],
-            _ => function.ports.clone(),
-        };
-        let run = Serve {
-            chain: vec![Link {
-                name: function.name.clone(),
-                code: Code::Module(ModuleCode {
-                    module: function.module.clone(),
-                    config: Config {
-                        hash_seed: seed::secret(),
-                        initial: function.initial.clone(),
-                        homes: place.arrangement.and_then(Arrangement::homes),
-                        ..Config::default()
-                    },
-                    program: function.entry,
-                    prefetch: true,
-                }),
-                reasons: function.reasons.clone(),
-                shares: place
-                    .arrangement
-                    .map_or_else(Vec::new, |a| a.shares(function)),
-                objects_bytes: function.objects_bytes,
-            }],
-            // One device is all ports: what leaves anywhere leaves through the queue it came from.
-            of_port: vec![Some(0); ports.len()],
-            topology: None,
-            ports,
-            // Nobody looks.
-            owners: Vec::new(),
+        let served = Served {
             workers: queues.into_iter().map(|queue| vec![queue]).collect(),
             words: vec![settings.word.clone()],
-            pass: None,
-            cpus: place.workers.to_vec(),
+            // One device is all ports: what leaves anywhere leaves through the queue it came from.
+            of_port: vec![Some(0); names.len()],
             holds: vec![Box::new(nic.clone())],
-            facts: Vec::new(),
-            records: None,
+            ..Served::default()
+        };
+        let job = Job {
+            workers: place.workers.len(),
+            cpus: place.workers.to_vec(),
             burst: place.burst,
-            packets: None,
-            time: None,
-            mailboxes: Vec::new(),
-            at_end: None,
             busy: true,
+            ..Job::new(vec![function.link(0, Vec::new(), true)?], names)
         };
         let stop = Arc::new(AtomicBool::new(false));
         let told = stop.clone();
         let thread = std::thread::Builder::new()
             .name("bench".into())
-            .spawn(move || serve(run, &told, &mut |_| {}))
+            .spawn(move || job.on(served).run(&told, &mut |_| {}))
             .map_err(|e| Failure::wrong(format!("no thread: {e}")))?;
         Ok(Self {
             nic,
@@ -220,7 +182,7 @@ impl Rig {
         self.nic.set_rate(None);
         self.stop.store(true, Ordering::Relaxed);
         let account = self.thread.take()?.join().ok()?;
-        Some(account.map_err(Failure::wrong))
+        Some(account)
     }
 }
 

@@ -105,13 +105,13 @@ impl What {
     /// The answer of the run.
     pub fn ask(&self, target: &Target) -> Result<Value, Failure> {
         let mut client = target.connect()?;
-        client.patience(PATIENCE).map_err(Failure::control)?;
+        client.patience(PATIENCE)?;
         let chain = Some(self.request());
         let request = Request {
             chain,
             ..request("chain")
         };
-        client.ask(request).map_err(Failure::control)
+        client.ask(request).map_err(Failure::from)
     }
 
     fn request(&self) -> ChainRequest {

@@ -32,7 +32,7 @@ impl What {
     /// The answer of the run.
     pub fn ask(&self, target: &Target) -> Result<Value, Failure> {
         let mut client = target.connect()?;
-        client.patience(PATIENCE).map_err(Failure::control)?;
+        client.patience(PATIENCE)?;
         let class = match self {
             Self::Show => ClassRequest {
                 op: "show".into(),
@@ -48,7 +48,7 @@ impl What {
             class: Some(class),
             ..request("class")
         };
-        client.ask(request).map_err(Failure::control)
+        client.ask(request).map_err(Failure::from)
     }
 }
 

@@ -103,7 +103,7 @@ impl What {
     pub fn perform(&self, target: &Target, json: bool) -> Result<u8, Failure> {
         let ask = |request: Request| {
             let answer = target.connect()?.ask(request);
-            answer.map_err(Failure::control)
+            answer.map_err(Failure::from)
         };
         let answer = match self {
             Self::Runs => {

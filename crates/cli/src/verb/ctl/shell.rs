@@ -6,7 +6,7 @@ use std::io::{BufRead, IsTerminal, Read};
 use clap::{Parser, Subcommand};
 use millrace_control::client::request;
 
-use crate::failure::{DONE, Failure, WRONG};
+use crate::failure::{DONE, Failure, WRONG, code, report};
 use crate::target::Target;
 use crate::verb::map;
 
@@ -41,10 +41,7 @@ enum Said {
 /// Reads lines until their end or `quit`. The exit status is that of the last line that failed.
 pub fn run(target: &Target, json: bool) -> Result<u8, Failure> {
     // Whom one talks to is said first, and that nobody is there before anything is typed.
-    let hello = target
-        .connect()?
-        .ask(request("hello"))
-        .map_err(Failure::control)?;
+    let hello = target.connect()?.ask(request("hello"))?;
     let name = hello["name"].as_str().unwrap_or("run").to_owned();
     if std::io::stdin().is_terminal() {
         super::terminal::run(target, &name, json)
@@ -61,7 +58,7 @@ pub fn said(text: &str, target: &Target, json: bool) -> Option<u8> {
     let words = match shell_words::split(text) {
         Ok(words) => words,
         Err(error) => {
-            Failure::wrong(error).help("close the quotes").report(json);
+            report(&Failure::wrong(error).help("close the quotes"), json);
             return Some(WRONG);
         }
     };
@@ -83,8 +80,8 @@ pub fn said(text: &str, target: &Target, json: bool) -> Option<u8> {
             .and_then(|mut c| what.perform(&mut c, json)),
     };
     Some(done.unwrap_or_else(|failure| {
-        failure.report(json);
-        failure.code
+        report(&failure, json);
+        code(&failure)
     }))
 }
 

@@ -5,8 +5,7 @@ use millrace_validate::{Options, text, validate};
 
 use super::Model;
 use crate::failure::{DONE, Failure, NO};
-use crate::function::{self, Function, Make};
-use crate::screen;
+use crate::{budget, function, screen};
 
 /// Most frames of a capture.
 const FRAMES: usize = 1000;
@@ -30,27 +29,17 @@ impl Model {
 
     /// Prints what came of it; exit status 1 if something is not as the model says.
     pub(super) fn check(&self) -> Result<u8, Failure> {
-        let make = Make {
-            program: self.program.clone(),
-            capacity: self.capacity.clone(),
-            ..Make::default()
-        };
-        let function = Function::load(&self.nf, &make)?;
-        let Some(program) = &function.program else {
-            return Err(
-                Failure::wrong("a module alone has no model").help("give its source or its object")
-            );
-        };
-        let budget = crate::budget::begin();
-        let checked = function::proved(&self.nf, program, budget)?;
-        let model = millrace_model::model(program, &checked, &self.limits(budget)?);
+        let function = function::load(&self.nf, &self.make()?)?;
+        let budget = budget::begin();
+        let proved = function.check(budget)?;
+        let model = proved.model(&self.limits(budget)?);
         let options = Options {
             most: None,
             packets: self.packets,
             seed: self.seed,
             frames: self.frames()?,
         };
-        let findings = validate(program, &model, &function.module, &options);
+        let findings = validate(proved.program, &model, &function.module, &options);
         if self.json {
             screen::document(&findings);
         } else {

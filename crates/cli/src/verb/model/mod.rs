@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use millrace::Make;
 use millrace_check::Budget;
 use millrace_model::Limits;
 use millrace_report::{dot, html, text};
@@ -100,11 +101,10 @@ impl Model {
         if self.check {
             return self.check();
         }
-        let (program, types) = function::typed(&self.nf, &self.capacity, self.program.as_deref())?;
+        let written = function::read(&self.nf, &self.make()?)?;
         let budget = budget::begin();
-        let checked = function::proved(&self.nf, &program, budget)?;
-        let model = millrace_model::model(&program, &checked, &self.limits(budget)?);
-        let report = millrace_report::report(&model, &program, &types);
+        let model = written.check(budget)?.model(&self.limits(budget)?);
+        let report = millrace_report::report(&model, &written.program, &written.types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
             Some(f) => std::fs::write(f, text())
                 .map_err(|e| Failure::wrong(format!("{}: {e}", f.display()))),
@@ -119,6 +119,10 @@ impl Model {
             screen::out(text::text(&report, colours).trim_end());
         }
         Ok(DONE)
+    }
+
+    fn make(&self) -> Result<Make, Failure> {
+        function::make(&[], &self.capacity, self.program.as_ref())
     }
 
     /// How far to go, as the options say.

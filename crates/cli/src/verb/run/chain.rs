@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use millrace::Make;
 use millrace_chain::{ChainError, Description, What, description, file};
 use millrace_guest::Word;
 
 use super::Run;
-use crate::budget;
 use crate::failure::Failure;
-use crate::function::Make;
+use crate::{budget, function};
 
 impl Run {
     /// What is to run, as one value however it was written.
@@ -34,13 +34,13 @@ impl Run {
             let own = of(chain, element, line)?;
             Ok(file.iter().cloned().chain(own).collect())
         };
+        let set = both(&asked.set, &self.set)?;
+        let capacity = both(&asked.capacity, &self.capacity)?;
+        let program = self.program.as_ref().or(asked.program.as_ref());
         Ok(Make {
-            set: both(&asked.set, &self.set)?,
-            capacity: both(&asked.capacity, &self.capacity)?,
-            program: self.program.clone().or_else(|| asked.program.clone()),
             sanitize: self.sanitize,
             budget: Some(budget::begin()),
-            ..Make::default()
+            ..function::make(&set, &capacity, program)?
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use millrace::Function;
 use millrace_chain::Description;
 use millrace_chain::connect::Named;
 use millrace_chain::description::is_guest;
@@ -14,7 +15,6 @@ use millrace_guest::{GuestError, Hosted, Spec, Word};
 
 use super::chain::wrong;
 use crate::failure::Failure;
-use crate::function::Function;
 use crate::screen;
 
 /// An element of a chain.

@@ -1,10 +1,10 @@
 //! On interfaces, in the kernel.
 
+use millrace::Function;
 use millrace_dataplane::account::Account;
 
 use super::{Run, records};
 use crate::failure::Failure;
-use crate::function::Function;
 use crate::in_kernel;
 
 impl Run {

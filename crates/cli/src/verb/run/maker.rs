@@ -3,20 +3,18 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use millrace::Make;
 use millrace_chain::{Description, What};
 use millrace_control::Trouble;
 use millrace_control::chain::{Made, Maker};
 use millrace_control::protocol::ChainRequest;
-use millrace_dataplane::Config;
-use millrace_dataplane::worker::{Code, Link, ModuleCode};
 
 use super::Run;
 use super::chain::{beside, called};
 use super::element::{self, Element};
-use crate::failure::Failure;
-use crate::function::{Function, Make};
+use crate::failure::{Failure, detail};
+use crate::function;
 use crate::outside::Outside;
-use crate::seed;
 
 /// Makes elements as the run was told to make its own.
 pub struct Elements {
@@ -93,13 +91,10 @@ impl Elements {
         }
         let full = folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word));
         let make = Make {
-            set: wanted.set.clone(),
-            capacity: wanted.capacity.clone(),
-            program: None,
             sanitize: self.sanitize,
-            ..Make::default()
+            ..function::make(&wanted.set, &wanted.capacity, None)?
         };
-        let function = Function::load(&full, &make)?;
+        let function = function::load(&full, &make)?;
         let maps = wanted
             .maps
             .iter()
@@ -111,27 +106,9 @@ impl Elements {
             });
         let entries = Outside::entries(&maps.collect::<Vec<_>>(), &function.exposed)?;
         let index = self.made.fetch_add(1, Ordering::Relaxed);
-        let config = Config {
-            hash_seed: seed::secret(),
-            sketch_seed: self.seed.wrapping_add(index as u64),
-            time: 0,
-            initial: function.initial.clone(),
-            entries,
-            homes: None,
-        };
+        let seed = self.seed.wrapping_add(index as u64);
         Ok(Made {
-            link: Link {
-                name: function.name.clone(),
-                code: Code::Module(ModuleCode {
-                    module: function.module.clone(),
-                    config,
-                    program: function.entry,
-                    prefetch: self.prefetch,
-                }),
-                reasons: function.reasons.clone(),
-                objects_bytes: function.objects_bytes,
-                shares: Vec::new(),
-            },
+            link: function.link(seed, entries, self.prefetch)?,
             ports: function.ports.clone(),
             exposed: Some(function.exposed),
         })
@@ -140,7 +117,7 @@ impl Elements {
 
 /// A failure as it is told over the socket: with the compiler's or the checker's own words.
 fn trouble(failure: Failure) -> Trouble {
-    let what = match &failure.detail {
+    let what = match detail(&failure) {
         Some(detail) => format!("{}\n{}", failure.what, detail.trim_end()),
         None => failure.what,
     };

@@ -1,6 +1,5 @@
 //! `millrace run`: a network function between ports.
 
-mod captures;
 mod chain;
 mod element;
 mod kernel;
@@ -16,25 +15,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use millrace::{Arrangement, Asked, Function, Make, Ports};
 use millrace_chain::{Description, What};
-use millrace_dataplane::Config;
 use millrace_dataplane::account::Account;
-use millrace_dataplane::module::Entry;
-use millrace_dataplane::packet::Layout;
 use millrace_dataplane::port;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
-use crate::function::{Function, Make};
-use crate::metrics;
 use crate::outside::Outside;
-use crate::parallel::{self, Arrangement};
-use crate::serving::{self, Asked};
 use crate::strategy::Wished;
-use crate::wiring::Words;
-use crate::{account, in_kernel, routing, sanitize, screen, seed};
+use crate::{account, function, in_kernel, metrics, routing, sanitize, screen};
 use element::Element;
 
 /// Run a network function between ports and account for every packet.
@@ -278,14 +270,9 @@ impl Run {
         }
         let mut elements = Vec::new();
         let mut routes = Vec::new();
-        let mut arrangements = Vec::new();
         let in_kernel =
             in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
-        let inputs = if self.ports.is_empty() {
-            &self.inputs
-        } else {
-            &self.ports
-        };
+        let ports = self.between();
         let guest = chain
             .elements
             .iter()
@@ -299,7 +286,6 @@ impl Run {
                     let taken = self.json || self.takes_stdout();
                     let classes = self.classes();
                     elements.push(Element::guest(&chain, described, guest, taken, classes)?);
-                    arrangements.push(None);
                     continue;
                 }
                 What::Function(function) => function,
@@ -307,27 +293,19 @@ impl Run {
             let nf = chain::path(&chain, &asked.word);
             let table = self.routes.as_deref();
             let mut make = self.make(&chain, described, asked)?;
-            let arrangement = match self.cores > 1 && !in_kernel {
-                true => Some(self.arrange(&chain, &nf, &make)?),
-                false => None,
-            };
-            if let Some(arrangement) = &arrangement {
-                make = arrangement.divided(&make);
+            if self.cores > 1 && !in_kernel {
+                make = self.arrange(&chain, &nf, &make)?.divided(&make);
             }
-            let (mut function, entries) = routing::load(&nf, &make, table, inputs)?;
-            if let Some(arrangement) = &arrangement {
-                arrangement.tell(&mut function);
-                arrangement.fits(&function, self.cores)?;
-            }
+            let (function, entries) = routing::load(&nf, &make, table, ports.receiving())?;
             elements.push(Element::Function(Box::new(function)));
-            arrangements.push(arrangement);
             routes = entries;
         }
         let first = elements.iter().find_map(Element::function);
         let captures = !in_kernel
             && guest.is_none()
             && chain.file.is_none()
-            && !serving::needed(&self.asked(), elements.len());
+            && elements.len() == 1
+            && !ports.live();
         if self.fates.is_some() && !captures {
             return Err(
                 Failure::wrong("--fates is for one function between captures")
@@ -337,19 +315,13 @@ impl Run {
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             self.by_kernel(first)?
-        } else if guest.is_some()
-            || chain.file.is_some()
-            || serving::needed(&self.asked(), elements.len())
-        {
-            self.by_workers(&chain, &elements, routes, &arrangements)?
-        } else if self.metrics.is_some() {
+        } else if captures && self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
-            self.between_ports(first, routes, arrangements.first().and_then(Option::as_ref))?
+            self.by_workers(&chain, &elements, routes, &ports, captures)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -382,13 +354,9 @@ impl Run {
                     .help("serve the interface by afpacket: or afxdp:"),
             );
         }
-        let inputs = if self.ports.is_empty() {
-            &self.inputs
-        } else {
-            &self.ports
-        };
+        let ports = self.between();
         if self.cores > 1
-            && let Some(input) = inputs.iter().find(|w| !port::is_live(w))
+            && let Some(input) = ports.receiving().iter().find(|w| !port::is_live(w))
         {
             return Err(Failure::wrong(format!(
                 "--cores {}: {input} is one sequence of packets, which workers that host `{word}` cannot share",
@@ -410,58 +378,36 @@ impl Run {
 
     /// How a function runs on several cores, which the user is told.
     fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
-        let captures: Vec<String> = self.trace.iter().cloned().collect();
-        let words = Words {
-            inputs: &captures,
-            outputs: &[],
-            split: self.split.as_ref(),
-            pass: None,
+        let trace = self.trace.as_ref();
+        let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
+        let strategy = if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
+            // Nothing says yet what the steering of one would do to the next.
+            Wished::SPREAD
+        } else {
+            self.strategy
         };
-        let asked = parallel::Asked {
+        let asked = Asked {
             cores: self.cores,
-            trace: self.trace.is_some().then_some(words),
-            strategy: if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
-                // Nothing says yet what the steering of one would do to the next.
-                Wished::SPREAD
-            } else {
-                self.strategy
-            },
-            steer: &self.steer,
+            strategy: strategy.0,
             nic: &self.nic,
-            secret: None,
-            built: false,
-            budget: None,
+            trace: trace.as_ref(),
+            ..Asked::default()
         };
-        let found = parallel::arrange(nf, make, asked)?;
+        let found = function::arrange(nf, make, &self.steer, &asked)?;
         for reason in &found.reasons {
             screen::err(reason);
         }
         Ok(found)
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked {
-            words: Words {
-                inputs: &self.inputs,
-                outputs: &self.outputs,
-                split: self.split.as_ref(),
-                pass: self.pass.as_deref(),
-            },
-            ports: &self.ports,
-            cores: self.cores,
-            burst: self.burst,
-            loops: self.rounds(),
-            layout: self.layout(),
-            steering: None,
-            classes: None,
-        }
-    }
-
-    fn layout(&self) -> Layout {
-        if self.sanitize {
-            Layout::Exact
-        } else {
-            Layout::Pooled
+    /// Where packets come from and go to.
+    fn between(&self) -> Ports {
+        Ports {
+            inputs: self.inputs.clone(),
+            outputs: self.outputs.clone(),
+            both: self.ports.clone(),
+            split: self.split.clone(),
+            pass: self.pass.clone(),
         }
     }
 
@@ -471,27 +417,11 @@ impl Run {
         self.loops.or(if limited { None } else { Some(1) })
     }
 
-    fn config(&self, index: usize, function: &Function, entries: Vec<Entry>) -> Config {
-        Config {
-            hash_seed: seed::secret(),
-            // Functions in a row must not draw the same.
-            sketch_seed: self.seed.wrapping_add(index as u64),
-            time: 0,
-            initial: function.initial.clone(),
-            entries,
-            homes: None,
-        }
-    }
-
     /// Whether packets or records go to standard output.
     fn takes_stdout(&self) -> bool {
         let words = self.outputs.iter().chain(&self.pass).any(|w| w == "-");
         words || self.records.as_ref().is_some_and(|r| r.as_os_str() == "-")
     }
-}
-
-fn no_state(error: millrace_dataplane::module::ModuleError) -> Failure {
-    Failure::wrong(error).help("declare a smaller capacity, or free memory on this machine")
 }
 
 fn fates(path: &std::path::Path) -> Result<FateWriter, Failure> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use millrace_dataplane::{inside, signal};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, report};
 
 /// How long a call of a module may last after a signal.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Exit status of a run that ended within a packet.
-const WITHIN: u8 = 3;
+const WITHIN: i32 = 3;
 
 /// While it lives the process ends a second after a signal if a worker is in one packet all that time.
 pub struct Patience {
@@ -56,14 +56,11 @@ fn watch(over: &AtomicBool, json: bool) {
             let failure = Failure::wrong(
                 "run: interrupted within a packet, which had not ended a second after the signal; there is no account of it",
             );
-            let failure = Failure {
-                code: WITHIN,
-                ..failure.help(
-                    "what was sent more than 100 ms before that packet's burst is in the outputs; what the burst did is lost",
-                )
-            };
-            failure.report(json);
-            std::process::exit(i32::from(failure.code));
+            let failure = failure.help(
+                "what was sent more than 100 ms before that packet's burst is in the outputs; what the burst did is lost",
+            );
+            report(&failure, json);
+            std::process::exit(WITHIN);
         }
     }
 }

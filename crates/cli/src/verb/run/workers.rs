@@ -1,5 +1,6 @@
-//! Between live ports, or several functions in a row: by workers.
+//! Between captures, or by workers between live ports and over several functions in a row.
 
+use millrace::{Job, Ports, place};
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
 use millrace_control::Elements;
@@ -7,34 +8,30 @@ use millrace_control::elements;
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::module::Entry;
-use millrace_dataplane::place::{self, Stay};
-use millrace_dataplane::runner::Progress;
-use millrace_dataplane::worker::{self, Code, Link, ModuleCode};
-use millrace_dataplane::{Serve, port, signal};
-use millrace_steer::Steering;
+use millrace_dataplane::packet::Layout;
+use millrace_dataplane::worker::{Code, Link};
+use millrace_dataplane::{port, signal};
 
 use super::chain;
 use super::element::{self, Element};
 use super::patience::Patience;
-use super::{Run, no_state, records};
+use super::{Run, fates, records};
 use crate::failure::Failure;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
-use crate::parallel::{self, Arrangement};
 use crate::progress::Bar;
-use crate::wiring::{self, Words};
-use crate::{screen, serving};
+use crate::screen;
 
 impl Run {
-    /// Runs functions between live ports, or several in a row.
+    /// Runs one function between captures, or whatever there is between live ports.
     pub(super) fn by_workers(
         &self,
         described: &Description,
         elements: &[Element],
         routes: Vec<Entry>,
-        arrangements: &[Option<Arrangement>],
+        between: &Ports,
+        captures: bool,
     ) -> Result<Account, Failure> {
-        let mut asked = self.asked();
         signal::install();
         let named: Vec<_> = elements.iter().map(Element::named).collect();
         let connected = connect(described, &named).map_err(chain::wrong)?;
@@ -42,35 +39,24 @@ impl Run {
             Some(connected) => connected.ports.clone(),
             None => elements.first().map_or(Vec::new(), |e| e.ports().to_vec()),
         };
-        let both: &[String] = &self.ports;
-        let words = Words {
-            inputs: if both.is_empty() { &self.inputs } else { both },
-            outputs: if both.is_empty() { &self.outputs } else { both },
-            split: self.split.as_ref(),
-            pass: None,
-        };
-        let ports = wiring::port_names(&ports, &words)?;
+        let ports = between.names(&ports)?;
         let order = connected.as_ref().map(|c| c.order.clone());
         let order = order.unwrap_or_else(|| (0..elements.len()).collect());
         let parts = order.iter().filter_map(|at| {
             let element = elements.get(*at)?;
             Some((element, described.elements.get(*at)?))
         });
-        let arranged = |at: &usize| arrangements.get(*at).and_then(Option::as_ref);
-        let arranged: Vec<_> = order.iter().map(arranged).collect();
-        // What several functions in a row do spreads, or is under the lock: any packet goes to any worker.
-        let only = match arranged.as_slice() {
-            [only] => *only,
-            _ => None,
-        };
         let parts: Vec<_> = parts.collect();
         let hosts = elements.iter().any(|e| e.function().is_none());
         let classes = match hosts && self.cores > 1 {
-            true => Some(parallel::classes(self.classes(), self.cores)?),
+            true => Some(place::classes(self.classes(), self.cores)?),
             false => None,
         };
         let mut opened = match parts.as_slice() {
-            [(Element::Function(one), _)] => self.outside.open(&one.exposed, &ports, self.cores)?,
+            [(Element::Function(one), _)] => {
+                let shown = if captures { &[] } else { ports.as_slice() };
+                self.outside.open(&one.exposed, shown, self.cores)?
+            }
             row => {
                 let names: Vec<_> = elements.iter().map(Element::name).collect();
                 let name = described.name.clone().unwrap_or_else(|| names.join("+"));
@@ -120,26 +106,18 @@ impl Run {
                     Outside::entries(&own, &function.exposed)?
                 }
             });
-            let own = arranged.get(index).copied().flatten();
-            if let Some(own) = own {
-                own.allow_contents(&function.exposed, &entries, self.cores)?;
-            }
-            let mut config = self.config(index, function, entries);
-            config.homes = own.and_then(Arrangement::homes);
+            // Functions in a row must not draw the same.
+            let seed = self.seed.wrapping_add(index as u64);
             chain.push(Link {
                 name: name.to_owned(),
-                code: Code::Module(ModuleCode {
-                    module: function.module.clone(),
-                    config,
-                    program: function.entry,
-                    prefetch: !self.no_prefetch,
-                }),
-                reasons: function.reasons.clone(),
-                objects_bytes: function.objects_bytes,
-                shares: own.map_or_else(Vec::new, |a| a.shares(function)),
+                ..function.link(seed, entries, !self.no_prefetch)?
             });
         }
-        if let Some(elements) = opened.elements.as_ref().filter(|_| self.cores == 1) {
+        if let Some(elements) = opened
+            .elements
+            .as_ref()
+            .filter(|_| self.cores == 1 && !captures)
+        {
             elements.changeable(Box::new(self.maker(chain.len())));
         }
         if let Some(elements) = &opened.elements {
@@ -154,49 +132,41 @@ impl Run {
                  are not caught, because this processor has no protection keys (docs/guests.md)"
             });
         }
-        let allowed = place::processors(asked.ports_named());
-        let cpus = match (self.cpus.is_empty(), self.cores <= allowed.len()) {
-            (false, _) => self.cpus.clone(),
-            (true, true) => allowed,
-            // More workers than processors: the system shares them out.
-            (true, false) => Vec::new(),
+        // What several functions in a row do spreads, or is under the lock: any packet goes to any worker.
+        let placement = match elements {
+            [Element::Function(only)] => only.placement.clone(),
+            _ => None,
         };
-        asked.classes = classes;
-        asked.steering = only.and_then(|a| a.placement.steering(ports.len()));
-        let there = Stay::near(cpus.first().copied());
-        let steering = asked.steering.iter().flatten();
-        let owners = steering.map(Steering::owners).collect();
-        let served = serving::open(&asked, &ports)?;
-        drop(there);
-        let live = served.words.iter().any(|w| port::is_live(w));
+        let function = elements.iter().find_map(Element::function);
+        let job = Job {
+            topology: connected.map(|c| c.topology),
+            workers: self.cores,
+            placement,
+            classes,
+            cpus: self.cpus.clone(),
+            burst: self.burst,
+            layout: function.map_or(Layout::Pooled, |f| f.layout),
+            loops: self.rounds(),
+            packets: self.packets,
+            time: self.seconds,
+            busy: self.busy,
+            mailboxes: opened.mailboxes.clone(),
+            at_end: opened.at_end.take(),
+            serve: !captures,
+            ..Job::new(chain, ports)
+        };
+        let mut job = job.open(between, signal::flag())?;
+        job.records = self.records.as_deref().map(records).transpose()?;
+        job.fates = self.fates.as_deref().map(fates).transpose()?;
+        let live = job.words().iter().any(|w| port::is_live(w));
         if live {
-            let words = served.words.join(", ");
+            let words = job.words().join(", ");
             let workers = if self.cores == 1 { "worker" } else { "workers" };
             screen::err(&format!(
                 "serving {words} with {} {workers}; ^C drains and ends",
                 self.cores
             ));
         }
-        let serve = Serve {
-            chain,
-            topology: connected.map(|c| c.topology),
-            ports,
-            owners,
-            workers: served.workers,
-            words: served.words,
-            of_port: served.of_port,
-            pass: served.pass,
-            cpus,
-            holds: served.holds,
-            facts: served.facts,
-            records: self.records.as_deref().map(records).transpose()?,
-            burst: self.burst,
-            packets: self.packets,
-            time: self.seconds,
-            busy: self.busy,
-            mailboxes: opened.mailboxes.clone(),
-            at_end: opened.at_end.take(),
-        };
         let metrics = self.metrics.map(Endpoint::open).transpose()?;
         if let Some(endpoint) = &metrics {
             screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
@@ -204,18 +174,15 @@ impl Run {
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
         let mut bar = Bar::new();
-        let account = worker::serve(serve, signal::flag(), &mut |shared| {
-            if let Some(endpoint) = &metrics {
+        let account = job.run(signal::flag(), &mut |seen| {
+            if let (Some(endpoint), Some(counts)) = (&metrics, seen.counts) {
                 let seconds = rate.elapsed().as_secs_f64();
-                endpoint.update(shared.account(rate.ns_per_tick(), seconds));
+                endpoint.update(counts.account(rate.ns_per_tick(), seconds));
             }
-            bar.show(Progress {
-                read: shared.read(),
-                share: None,
-            });
+            bar.show(seen.read, seen.share);
         });
         bar.end();
-        opened.close(account.map_err(no_state))
+        opened.close(account)
     }
 }
 

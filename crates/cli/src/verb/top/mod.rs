@@ -81,13 +81,13 @@ impl Top {
                 .help("give --once or --json"));
         }
         let mut client = self.target.connect()?;
-        let first = ask(&mut client).map_err(Failure::control)?;
+        let first = ask(&mut client)?;
         let every = self.every.unwrap_or(if once { LOOK } else { REFRESH });
         if !once {
             return watch(client, first, every);
         }
         std::thread::sleep(every);
-        let second = ask(&mut client).map_err(Failure::control)?;
+        let second = ask(&mut client)?;
         let view = View::between(&first, &second);
         if self.json {
             screen::document(&view);

@@ -1,7 +1,6 @@
 //! `millrace trace gen`: traffic made to a specification.
 
 use clap::Args;
-use millrace_dataplane::runner::Progress;
 use millrace_traffic::capture::{WriteError, Writer};
 use millrace_traffic::generate::{Generator, Mix, Prefix, Size, Spec};
 
@@ -104,7 +103,7 @@ impl Generate {
             made += 1;
             if made.is_multiple_of(SHOW) {
                 let share = Some(made as f64 / all as f64);
-                bar.show(Progress { read: made, share });
+                bar.show(made, share);
             }
             writer
                 .write(r.time_ns, r.interface, r.original_length, r.data)

@@ -1,7 +1,6 @@
 //! `millrace trace info`: what a capture is like.
 
 use clap::Args;
-use millrace_dataplane::runner::Progress;
 use millrace_traffic::capture::Reader;
 use millrace_traffic::info::{DEFAULT_FLOW_LIMIT, Describer};
 
@@ -41,7 +40,7 @@ impl Info {
         let damage = loop {
             if read.is_multiple_of(SHOW) {
                 let share = bytes.map(|all| reader.position() as f64 / all.max(1) as f64);
-                bar.show(Progress { read, share });
+                bar.show(read, share);
             }
             match reader.next() {
                 Ok(Some(record)) => {

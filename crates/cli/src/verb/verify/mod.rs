@@ -1,26 +1,20 @@
 //! `millrace verify`: a function on many cores against the same function on one.
 
-mod deal;
 mod traffic;
 
-use std::sync::Arc;
-
 use clap::{Args, ValueEnum};
-use millrace_control::{Exposed, contents};
-use millrace_dataplane::module::{Config, Module};
-use millrace_dataplane::runner::Progress;
+use millrace::place::Purpose;
+use millrace::{Asked, Comparison, Ports};
+use millrace_control::contents;
 use millrace_place::Strategy;
 use millrace_traffic::split::Split;
-use millrace_verify::{Build, Case, Findings, Names, Schedule, VerifyError, Wanted, text, verify};
+use millrace_verify::{Findings, Schedule, text};
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, NO};
-use crate::function::{self, Function, Make};
-use crate::parallel::{self, planned};
 use crate::progress::Bar;
 use crate::strategy::Wished;
-use crate::wiring::{self, Words};
-use crate::{screen, seed};
+use crate::{budget, function, screen, steer};
 
 /// Run a function on one core and, as its plan says, on many, over the same packets; compare every verdict,
 /// every byte, and the state at the end.
@@ -160,71 +154,68 @@ impl Verify {
         if self.cores.contains(&0) {
             return Err(Failure::wrong("--cores 0: no number of cores").help("give at least 1"));
         }
-        let function = Function::load(&self.nf, &self.make())?;
-        let Some(program) = &function.program else {
+        let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
+        let function = function::load(&self.nf, &make)?;
+        if function.program.is_none() {
             return Err(Failure::wrong(format!(
                 "{}: a module alone does not tell how it may run on many cores",
                 self.nf
             ))
             .help("give its source or its object"));
-        };
-        let words = Words {
-            inputs: &self.inputs,
-            outputs: &[],
-            split: self.split.as_ref(),
-            pass: None,
-        };
-        let ports = wiring::port_names(&function.ports, &words)?;
-        let mut trace = traffic::open(self, &ports)?;
-        let budget = crate::budget::begin();
-        let checked = function::proved(&self.nf, program, budget)?;
+        }
+        let between = Ports::captures(&self.inputs, self.split.as_ref());
+        let ports = between.names(&function.ports)?;
+        let mut trace = traffic::open(self, &between, &ports)?;
+        let budget = budget::begin();
+        let proved = function.check(budget)?;
         let mut model = None;
-        let entries = contents::entries(&self.maps, &function.exposed);
-        let entries = entries.map_err(|t| {
-            let failure = Failure::wrong(&t.what);
-            match &t.help {
-                Some(help) => failure.help(help),
-                None => failure,
-            }
-        })?;
+        let mut secret = [0; 32];
+        for (place, byte) in secret.iter_mut().zip(self.seed.to_le_bytes()) {
+            *place = byte;
+        }
+        let comparison = Comparison {
+            found: &millrace::find(&self.nf)?,
+            make: &make,
+            function: &function,
+            proved: &proved,
+            names: &ports,
+            entries: &contents::entries(&self.maps, &function.exposed)?,
+            seed: self.seed,
+            schedule: match self.schedule {
+                Order::Ingress => Schedule::Ingress,
+                Order::Seeded => Schedule::Seeded(self.seed),
+                Order::Threads => Schedule::Threads,
+            },
+        };
         let mut runs = Vec::new();
         for cores in &self.cores {
             let model = model.get_or_insert_with(|| {
-                let asked = parallel::strategies(self.strategy, &self.steer);
-                planned::model(program, &checked, (self.time, budget), asked)
+                let purpose = Purpose::of(self.strategy.0, !self.steer.is_empty());
+                proved.model_for(purpose, (self.time, budget), &mut || {
+                    function::planning(&function.name);
+                })
             });
-            let planned = deal::planned(self, model, program, &checked, &ports, *cores)?;
-            planned.allow_contents(&function, &entries)?;
-            let case = Case {
-                program,
-                entry: function.entry,
-                ports: ports.clone(),
-                config: Config {
-                    hash_seed: seed::secret(),
-                    sketch_seed: self.seed,
-                    time: 0,
-                    initial: function.initial.clone(),
-                    entries: entries.clone(),
-                    homes: planned.homes(),
+            let workers = match self.strategy {
+                Wished::SEQUENTIAL => 1,
+                _ => *cores as usize,
+            };
+            let asked = Asked {
+                cores: workers,
+                strategy: self.strategy.0,
+                steering: match workers {
+                    1 => None,
+                    _ => steer::steering(&self.steer, &proved.program.ports, workers)?,
                 },
-                deal: &planned.deal(),
-                apart: planned.apart(),
-                schedule: match self.schedule {
-                    Order::Ingress => Schedule::Ingress,
-                    Order::Seeded => Schedule::Seeded(self.seed),
-                    Order::Threads => Schedule::Threads,
-                },
-                names: &Written(&function.exposed),
+                nic: &self.nic,
+                secret: Some(secret),
+                ..Asked::default()
             };
             let mut bar = Bar::new();
-            let mut builder = Builder { of: self };
-            let found = verify(&case, trace.as_mut(), &mut builder, &mut |read, share| {
-                bar.show(Progress { read, share });
+            let found = comparison.run(model, &asked, trace.as_mut(), &mut |read, share| {
+                bar.show(read, share);
             });
             bar.end();
-            let mut findings = found.map_err(failure)?;
-            findings.notes.extend(planned.notes(&findings));
-            let strategy = planned.strategy();
+            let (strategy, findings) = found?;
             let told = format!(
                 "{} as {} on {cores}: {}",
                 function.name,
@@ -252,55 +243,5 @@ impl Verify {
             });
         }
         Ok(if equal { DONE } else { NO })
-    }
-
-    fn make(&self) -> Make {
-        Make {
-            set: self.set.clone(),
-            capacity: self.capacity.clone(),
-            program: self.program.clone(),
-            ..Make::default()
-        }
-    }
-}
-
-/// Builds the function with other capacities.
-struct Builder<'a> {
-    of: &'a Verify,
-}
-
-impl Build for Builder<'_> {
-    fn module(&mut self, wanted: &Wanted<'_>) -> Result<Arc<Module>, String> {
-        let make = Make {
-            placement: wanted.placement.cloned().map(Arc::new),
-            yields: wanted.yields,
-            ..self.of.make().with_capacities(wanted.capacities)
-        };
-        let function = Function::load(&self.of.nf, &make).map_err(|f| f.what)?;
-        Ok(function.module)
-    }
-}
-
-/// Entries as `millrace map` writes them.
-struct Written<'a>(&'a Exposed);
-
-impl Names for Written<'_> {
-    fn key(&self, object: usize, key: &[u8]) -> String {
-        self.0.words(object, key, &[]).0
-    }
-
-    fn value(&self, object: usize, value: &[u8]) -> String {
-        self.0.words(object, &[], value).1
-    }
-}
-
-fn failure(error: VerifyError) -> Failure {
-    match error {
-        VerifyError::Trace(e) => Failure::wrong(&e).help(&e.help),
-        VerifyError::Empty => Failure::wrong(error).help("give a capture that has packets"),
-        VerifyError::State(_) => {
-            Failure::wrong(error).help("declare a smaller capacity, or free memory on this machine")
-        }
-        VerifyError::Build(_) => Failure::wrong(error).help("`millrace check` says more"),
     }
 }

@@ -2,21 +2,24 @@
 
 use std::str::FromStr;
 
-use millrace_dataplane::port::InputOptions;
+use millrace::Ports;
 use millrace_dataplane::signal;
 use millrace_traffic::generate::Spec;
-use millrace_verify::{Captured, First, Generated, Trace, TraceError};
+use millrace_verify::{First, Generated, Trace};
 
 use super::Verify;
 use crate::failure::Failure;
-use crate::wiring::{self, Words};
 
 /// The traffic that the words ask for.
 ///
 /// # Errors
 /// A specification that makes no sense; captures are opened when they are read, and now once to see that they
 /// can be.
-pub fn open<'a>(of: &'a Verify, ports: &'a [String]) -> Result<Box<dyn Trace + 'a>, Failure> {
+pub fn open<'a>(
+    of: &Verify,
+    ports: &'a Ports,
+    names: &'a [String],
+) -> Result<Box<dyn Trace + 'a>, Failure> {
     let most = of.packets.unwrap_or(u64::MAX);
     if let Some(words) = &of.generate {
         let spec = spec(words)?;
@@ -24,33 +27,7 @@ pub fn open<'a>(of: &'a Verify, ports: &'a [String]) -> Result<Box<dyn Trace + '
             .map_err(|e| Failure::wrong(e).help("see millrace trace gen --help"))?;
         return Ok(Box::new(First(Generated(spec), most)));
     }
-    if of.inputs.iter().any(|w| w == "-") {
-        return Err(
-            Failure::wrong("--in -: standard input can be read once only")
-                .help("both sides are run more than once where they differ: give a file"),
-        );
-    }
-    let sources = move || {
-        let words = Words {
-            inputs: &of.inputs,
-            outputs: &[],
-            split: of.split.as_ref(),
-            pass: None,
-        };
-        let options = InputOptions {
-            loops: Some(1),
-            stop: signal::flag(),
-        };
-        wiring::sources(&words, ports, &options)
-    };
-    sources()?;
-    let captured = Captured(move || {
-        sources().map_err(|f| TraceError {
-            what: f.what,
-            help: f.help.unwrap_or_default(),
-        })
-    });
-    Ok(Box::new(First(captured, most)))
+    Ok(Box::new(First(ports.trace(names, signal::flag())?, most)))
 }
 
 /// `NAME=VALUE` of `--generate`; what is not named is as in `millrace trace gen`.

@@ -12,7 +12,7 @@ use millrace_steer::Owners;
 
 use super::replay::{QUEUE, Subject, wrote};
 use super::trace::Frames;
-use crate::failure::Failure;
+use crate::Error;
 
 /// Result of one turn.
 #[derive(Clone, Debug)]
@@ -44,11 +44,11 @@ pub fn turn(
     frames: &Frames,
     owners: &[Owners],
     cpus: &[usize],
-) -> Result<Together, Failure> {
+) -> Result<Together, Error> {
     let workers = cpus.len().max(1);
     let mut config = subject.config.clone();
     config.time = frames.start();
-    let failed = |e| Failure::wrong(e).help("declare a smaller capacity, or free memory");
+    let failed = |e| Error::wrong(e).help("declare a smaller capacity, or free memory");
     let shared = Shared::create(subject.module.clone(), &config, workers as u32).map_err(failed)?;
     let instances = (0..workers as u32).map(|worker| Instance::join(&config, &shared, worker));
     let instances: Vec<Instance> = instances.collect::<Result<_, _>>().map_err(failed)?;
@@ -105,7 +105,7 @@ pub fn turn(
 /// For each worker, the numbers of its packets of the trace's first half and of its second.
 fn parts(frames: &Frames, owners: &[Owners], workers: usize) -> Vec<[Vec<u32>; 2]> {
     let mut parts: Vec<[Vec<u32>; 2]> = (0..workers).map(|_| Default::default()).collect();
-    let half = frames.len() / 2;
+    let half = frames.packets() / 2;
     for (index, (frame, port)) in frames.all().enumerate() {
         let of = owners.get(port as usize).or(owners.last());
         let owner = of.map_or(0, |o| o.owner(frame) as usize).min(workers - 1);

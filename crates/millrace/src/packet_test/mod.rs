@@ -1,7 +1,7 @@
 //! Packet tests (docs/packet-tests.md): a case against a fresh copy of a function.
 //!
 //! Packets that follow each other without a question between them go through the function in one
-//! burst of at most the given size, as they would in a run. A case begins at [`START`]; timers count
+//! burst of at most the given size, as they would in a run. A case begins at a fixed moment in 2001; timers count
 //! from there and fire before the first packet or question at or after their moment.
 
 mod expect;
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 
 use millrace_dataplane::module::Entry;
 use millrace_dataplane::module::abi::LATEST;
-use millrace_dataplane::packet::{Arrival, Burst, Layout};
+use millrace_dataplane::packet::{Arrival, Burst};
 use millrace_dataplane::runner::Timers;
 use millrace_dataplane::{Config, Instance};
 use millrace_traffic::language::{self, Action, Case, Expectation, Port, Step};
 
-use crate::function::Function;
+use crate::Function;
 
 /// The clock when a case begins, ns since the epoch: some moment in 2001, because a function that
 /// takes time 0 for "never" is right everywhere but in 1970.
@@ -50,9 +50,8 @@ pub fn execute(
     case: &Case,
     entries: &[Entry],
     burst: usize,
-    layout: Layout,
 ) -> Result<(), Failed> {
-    let mut bench = Bench::new(function, case, entries, burst, layout)?;
+    let mut bench = Bench::new(function, case, entries, burst)?;
     for step in case.steps() {
         let step = step.map_err(|e| Failed::new(e.line, e.message))?;
         bench.step(step)?;
@@ -101,7 +100,6 @@ impl<'a> Bench<'a> {
         case: &Case,
         entries: &[Entry],
         burst: usize,
-        layout: Layout,
     ) -> Result<Self, Failed> {
         let mut initial = function.initial.clone();
         if !case.settings().is_empty() {
@@ -120,17 +118,15 @@ impl<'a> Bench<'a> {
         }
         let config = Config {
             hash_seed: 1,
-            sketch_seed: 1,
             time: START,
             initial,
-            entries: entries.to_vec(),
-            homes: None,
+            ..function.state(1, entries.to_vec())
         };
         let instance = Instance::create(function.module.clone(), &config);
         let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
         instance.start(START);
         let ports = ports(function, case)?;
-        let burst = Burst::new(burst, ports.len() as u32, layout);
+        let burst = Burst::new(burst, ports.len() as u32, function.layout);
         Ok(Self {
             timers: Timers::new(function.module.timers(), START),
             instance,

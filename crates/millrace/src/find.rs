@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// Kind of thing that a word names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub enum Source {
 /// A function, found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
+    /// the word
+    pub word: String,
     /// what it is
     pub source: Source,
     /// which program of an object (`FILE.o:PROGRAM`)
@@ -29,16 +31,22 @@ pub struct Found {
 }
 
 /// The file of a bundle that says what it is.
-pub const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// The folder of what a word names: below it the sources are that its refusals show.
-pub fn folder_of(word: &str) -> PathBuf {
-    find(word).map_or_else(|_| PathBuf::new(), |found| found.folder)
+/// Finds a function: a file (`x.c`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
+/// folder in ./nfs or in one of $MILLRACE_NFS.
+///
+/// # Errors
+/// There is none of that name; the error lists the names there are.
+pub fn find(word: &str) -> Result<Found, Error> {
+    let found = look(word)?;
+    Ok(Found {
+        word: word.to_owned(),
+        ..found
+    })
 }
 
-/// Finds a function: a file, a folder with NAME.c, a bundle, or the name of a folder in ./nfs or in
-/// one of $MILLRACE_NFS.
-pub fn find(word: &str) -> Result<Found, Failure> {
+fn look(word: &str) -> Result<Found, Error> {
     let path = Path::new(word);
     if path.is_dir() {
         return folder(path);
@@ -61,22 +69,21 @@ pub fn find(word: &str) -> Result<Found, Failure> {
 fn found(source: Source, program: Option<String>) -> Found {
     let (Source::C(path) | Source::Object(path) | Source::Bundle(path) | Source::Module(path)) =
         &source;
-    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    let folder = match &source {
+        Source::Bundle(folder) => Some(folder.as_path()),
+        _ => path.parent(),
+    };
     Found {
+        word: String::new(),
+        folder: folder.map(Path::to_owned).unwrap_or_default(),
         source,
         program,
-        folder,
     }
 }
 
-fn folder(path: &Path) -> Result<Found, Failure> {
+fn folder(path: &Path) -> Result<Found, Error> {
     if path.join(MANIFEST).is_file() {
-        let source = Source::Bundle(path.to_owned());
-        return Ok(Found {
-            source,
-            program: None,
-            folder: path.to_owned(),
-        });
+        return Ok(found(Source::Bundle(path.to_owned()), None));
     }
     // `.` and `..` have no name of their own.
     let name = std::fs::canonicalize(path)
@@ -85,13 +92,9 @@ fn folder(path: &Path) -> Result<Found, Failure> {
     let name = name.unwrap_or_default();
     let source = path.join(&name).with_extension("c");
     if source.is_file() {
-        return Ok(Found {
-            source: Source::C(source),
-            program: None,
-            folder: path.to_owned(),
-        });
+        return Ok(found(Source::C(source), None));
     }
-    Err(Failure::wrong(format!(
+    Err(Error::wrong(format!(
         "{}: no {}.c in it",
         path.display(),
         name.to_string_lossy()
@@ -99,7 +102,7 @@ fn folder(path: &Path) -> Result<Found, Failure> {
     .help("name the source or the object itself"))
 }
 
-fn by_name(word: &str) -> Result<Found, Failure> {
+fn by_name(word: &str) -> Result<Found, Error> {
     let more = std::env::var_os("MILLRACE_NFS").unwrap_or_default();
     let places: Vec<PathBuf> = std::iter::once("nfs".into())
         .chain(std::env::split_paths(&more))
@@ -123,7 +126,7 @@ fn by_name(word: &str) -> Result<Found, Failure> {
             names.join(", ")
         )
     };
-    Err(Failure::wrong(format!("there is no function `{word}`")).help(help))
+    Err(Error::wrong(format!("there is no function `{word}`")).help(help))
 }
 
 fn folders(place: &Path) -> Vec<String> {

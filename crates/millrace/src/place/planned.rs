@@ -13,45 +13,18 @@ use millrace_plan::plan::{ObjectPlan, Rule};
 use millrace_plan::{Plan, PlanError, Wanted};
 
 use super::by_hand;
-use crate::failure::{Failure, NO};
-use crate::{screen, seed};
+use crate::Error;
+use crate::written::Proved;
 
 /// How long, in seconds, the model may take where all is locked whatever the paths are.
-pub const LITTLE: u64 = 5;
+const LITTLE: u64 = 5;
 
 /// What a lock cannot guard is on one core, whose reason says so in these words.
 const UNGUARDED: &str = "and no lock can guard it";
 
-/// The model that an arrangement is made from, within so many seconds.
-pub fn model(
-    program: &Program,
-    checked: &Checked,
-    (seconds, budget): (u64, Budget),
-    asked: Strategies,
-) -> Model {
-    let within = |seconds| Limits {
-        time: Duration::from_secs(seconds),
-        budget: Some(budget),
-        ..Limits::default()
-    };
-    if asked == Strategies::ByHand {
-        // What the proof of safety says of accesses, which are all that there may be.
-        let quick = millrace_model::model(program, checked, &within(0));
-        if !by_hand::asks(&quick, program) {
-            return quick;
-        }
-    }
-    screen::err(&format!("{}: making the model and the plan", program.name));
-    let seconds = match asked {
-        Strategies::Locked => seconds.min(LITTLE),
-        _ => seconds,
-    };
-    millrace_model::model(program, checked, &within(seconds))
-}
-
 /// Purpose of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Strategies {
+pub enum Purpose {
     /// whatever the plan finds
     Any,
     /// what is locked is locked whatever the paths are
@@ -60,33 +33,72 @@ pub enum Strategies {
     ByHand,
 }
 
-/// Makes the plan.
-///
-/// # Errors
-/// As [`millrace_plan::plan()`]; also where a strategy is asked for that a lock would have to guard and cannot.
-pub fn plan(
-    model: &mut Model,
-    program: &Program,
-    checked: &Checked,
-    wanted: &Wanted,
-) -> Result<Plan, PlanError> {
-    let plan = guarded(
-        millrace_plan::plan(model, program, wanted)?,
-        program,
-        checked,
-    );
-    let asked = wanted.strategy.filter(|s| *s != Strategy::Alone);
-    match asked {
-        Some(asked) if plan.strategy == Strategy::Alone => {
-            let kept = plan.objects.iter();
-            let mut kept = kept.filter(|o| o.treatment == Treatment::Alone);
-            Err(PlanError::Strategy {
-                name: plan.name.clone(),
-                wanted: asked.name(),
-                reason: kept.next().map_or_else(String::new, reason),
-            })
+impl Purpose {
+    /// Under a strategy that was asked for, or a steering that is given.
+    #[must_use]
+    pub fn of(strategy: Option<Strategy>, by_hand: bool) -> Self {
+        match (by_hand, strategy) {
+            (true, _) => Self::ByHand,
+            (false, Some(Strategy::Lock)) => Self::Locked,
+            (false, _) => Self::Any,
         }
-        _ => Ok(plan),
+    }
+
+    /// How long its model may take, of so many seconds.
+    #[must_use]
+    pub fn within(self, seconds: u64) -> Duration {
+        Duration::from_secs(match self {
+            Self::Locked => seconds.min(LITTLE),
+            Self::Any | Self::ByHand => seconds,
+        })
+    }
+}
+
+impl Proved<'_> {
+    /// The model that an arrangement is made from, within so many seconds and what is left for the object. `begins` is
+    /// called before paths are followed, which takes a while.
+    pub fn model_for(
+        &self,
+        purpose: Purpose,
+        (seconds, budget): (u64, Budget),
+        begins: &mut dyn FnMut(),
+    ) -> Model {
+        let within = |time| Limits {
+            time,
+            budget: Some(budget),
+            ..Limits::default()
+        };
+        if purpose == Purpose::ByHand {
+            // What the proof of safety says of accesses, which are all that there may be.
+            let quick = self.model(&within(Duration::ZERO));
+            if !by_hand::asks(&quick, self.program) {
+                return quick;
+            }
+        }
+        begins();
+        self.model(&within(purpose.within(seconds)))
+    }
+
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// As [`millrace_plan::plan()`]; also where a strategy is asked for that a lock would have to guard and cannot.
+    pub fn plan(&self, model: &mut Model, wanted: &Wanted) -> Result<Plan, PlanError> {
+        let plan = millrace_plan::plan(model, self.program, wanted)?;
+        let plan = guarded(plan, self.program, &self.checked);
+        let asked = wanted.strategy.filter(|s| *s != Strategy::Alone);
+        match asked {
+            Some(asked) if plan.strategy == Strategy::Alone => {
+                let kept = plan.objects.iter();
+                let mut kept = kept.filter(|o| o.treatment == Treatment::Alone);
+                Err(PlanError::Strategy {
+                    name: plan.name.clone(),
+                    wanted: asked.name(),
+                    reason: kept.next().map_or_else(String::new, reason),
+                })
+            }
+            _ => Ok(plan),
+        }
     }
 }
 
@@ -136,6 +148,7 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
 }
 
 /// The plan's reason for an object, in a line.
+#[must_use]
 pub fn reason(object: &ObjectPlan) -> String {
     let line = object
         .line
@@ -149,7 +162,7 @@ pub fn reason(object: &ObjectPlan) -> String {
 }
 
 /// The plan's notes beside the treatments, in lines.
-pub fn besides(plan: &Plan) -> Vec<String> {
+pub(super) fn besides(plan: &Plan) -> Vec<String> {
     let objects = plan.objects.iter();
     let mut reasons: Vec<_> = objects
         .filter(|o| o.treatment != Treatment::Spread)
@@ -177,6 +190,7 @@ pub fn besides(plan: &Plan) -> Vec<String> {
 }
 
 /// Whether a plan keeps a function on one core only because no lock can guard what it would lock.
+#[must_use]
 pub fn unguarded(plan: &Plan) -> bool {
     let kept = |o: &&ObjectPlan| o.treatment == Treatment::Alone;
     plan.objects
@@ -186,7 +200,7 @@ pub fn unguarded(plan: &Plan) -> bool {
 }
 
 /// That a function runs on one core, as its plan says.
-pub fn on_one_core(plan: &Plan, cores: usize) -> Failure {
+pub(super) fn on_one_core(plan: &Plan, cores: usize) -> Error {
     let kept: Vec<_> = plan
         .objects
         .iter()
@@ -201,31 +215,8 @@ pub fn on_one_core(plan: &Plan, cores: usize) -> Failure {
         Some(remedy) => format!("use --cores 1; or {remedy}"),
         None => "use --cores 1".into(),
     };
-    Failure {
+    Error {
         detail: Some(detail.join("\n")).filter(|_| kept.len() > 1),
-        code: NO,
-        ..Failure::wrong(what).help(help)
+        ..Error::no(what).help(help)
     }
-}
-
-/// Why there is no plan.
-pub fn impossible(error: &PlanError) -> Failure {
-    let failure = Failure::wrong(error);
-    match error {
-        PlanError::Strategy { .. } => Failure {
-            code: NO,
-            ..failure.help("leave --strategy out: `millrace plan` says what would be done instead")
-        },
-        PlanError::Cores { .. } => failure.help("use fewer cores, or a NIC with a larger table"),
-        PlanError::Nic(_) => failure.help("see crates/steer/nics for the models there are"),
-    }
-}
-
-/// A secret for the keys, fresh at each start, so that nobody outside can aim packets at one worker.
-pub fn secret() -> [u8; 32] {
-    let mut bytes = [0; 32];
-    for eight in bytes.chunks_exact_mut(8) {
-        eight.copy_from_slice(&seed::secret().to_ne_bytes());
-    }
-    bytes
 }

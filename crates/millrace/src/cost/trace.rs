@@ -1,11 +1,12 @@
 //! A trace in memory, as it is replayed.
 
+use std::sync::atomic::AtomicBool;
+
 use millrace_dataplane::packet::{Arrival, Burst, MAX_FRAME};
 use millrace_dataplane::port::InputOptions;
-use millrace_dataplane::signal;
 
-use crate::failure::Failure;
-use crate::wiring::{self, Words};
+use crate::Error;
+use crate::ports::Ports;
 
 /// The most packets that are kept: enough for every flow of a large table to come several times.
 const MOST: usize = 1 << 20;
@@ -32,16 +33,16 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Reads captures, up to a million packets or 256 MiB.
+    /// Reads captures, up to a million packets or 256 MiB, or until `stop` is raised.
     ///
     /// # Errors
     /// One cannot be read, or all together have too few packets.
-    pub fn read(words: &Words<'_>, ports: &[String]) -> Result<Self, Failure> {
+    pub fn read(ports: &Ports, names: &[String], stop: &'static AtomicBool) -> Result<Self, Error> {
         let options = InputOptions {
             loops: Some(1),
-            stop: signal::flag(),
+            stop,
         };
-        let mut sources = wiring::sources(words, ports, &options)?;
+        let mut sources = ports.sources(names, &options)?;
         let mut frames = Self::default();
         while let Some((record, port)) = sources.next() {
             if frames.entries.len() == MOST || frames.bytes.len() + record.data.len() > MOST_BYTES {
@@ -63,14 +64,14 @@ impl Frames {
             sources.advance();
         }
         if let Some(error) = sources.failures().first() {
-            return Err(Failure::wrong(error).help("give a capture that can be read"));
+            return Err(Error::wrong(error).help("give a capture that can be read"));
         }
         if frames.entries.len() < LEAST {
             let count = frames.entries.len();
-            return Err(Failure::wrong(format!(
-                "--in: {count} packets are too few to measure with"
-            ))
-            .help(format!("give a capture of at least {LEAST} packets")));
+            return Err(
+                Error::wrong(format!("--in: {count} packets are too few to measure with"))
+                    .help(format!("give a capture of at least {LEAST} packets")),
+            );
         }
         // Clocks never run backwards, in a run either.
         let mut clock = 0;
@@ -82,7 +83,7 @@ impl Frames {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn packets(&self) -> usize {
         self.entries.len()
     }
 
@@ -140,7 +141,7 @@ mod tests {
             bytes: vec![1, 2],
             entries: vec![entry(1000), entry(1400)],
         };
-        assert_eq!((frames.start(), frames.len()), (1000, 2));
+        assert_eq!((frames.start(), frames.packets()), (1000, 2));
         let mut burst = Burst::new(1, 2, Layout::Pooled);
         assert!(frames.push(1, &mut burst));
         assert!(!frames.push(0, &mut burst) && !frames.push(2, &mut burst));

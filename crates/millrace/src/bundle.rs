@@ -7,9 +7,8 @@ use millrace_emit::Built;
 use millrace_object::Program;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
-use crate::trouble;
-use crate::word::MANIFEST;
+use crate::Error;
+use crate::find::MANIFEST;
 
 const MODULE: &str = "module.so";
 const OBJECT: &str = "program.o";
@@ -31,16 +30,19 @@ struct Manifest {
 }
 
 /// Writes a bundle to a folder, which is made if it is not there.
-pub fn write(folder: &Path, built: &Built) -> Result<(), Failure> {
+///
+/// # Errors
+/// The folder holds something else, or cannot be written.
+pub fn write(folder: &Path, built: &Built) -> Result<(), Error> {
     let failed = |e: std::io::Error| {
-        Failure::wrong(format!("{}: cannot be written: {e}", folder.display()))
+        Error::wrong(format!("{}: cannot be written: {e}", folder.display()))
             .help("choose another -o")
     };
     // Something of the user's own must not be mixed with it.
     let mut there = std::fs::read_dir(folder).into_iter().flatten().flatten();
     if !folder.join(MANIFEST).exists() && there.next().is_some() {
         return Err(
-            Failure::wrong(format!("{}: not empty, and not a bundle", folder.display()))
+            Error::wrong(format!("{}: not empty, and not a bundle", folder.display()))
                 .help("choose another -o"),
         );
     }
@@ -59,16 +61,16 @@ pub fn write(folder: &Path, built: &Built) -> Result<(), Failure> {
 }
 
 /// The BPF object of a bundle.
-pub fn object(folder: &Path) -> PathBuf {
+pub(crate) fn object(folder: &Path) -> PathBuf {
     folder.join(OBJECT)
 }
 
 /// The program and the module of a bundle.
-pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
+pub(crate) fn open(folder: &Path) -> Result<(Program, PathBuf), Error> {
     let path = folder.join(MANIFEST);
     let again = "build it again with `millrace build`";
     let broken =
-        |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display())).help(again);
+        |e: &dyn std::fmt::Display| Error::wrong(format!("{}: {e}", path.display())).help(again);
     let text = millrace_object::file::read_text(&path, MOST_MANIFEST).map_err(|e| broken(&e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| broken(&e))?;
     if manifest.version != VERSION {
@@ -83,7 +85,7 @@ pub fn open(folder: &Path) -> Result<(Program, PathBuf), Failure> {
         let what = format!("it was built for a processor with {}", missing.join(" "));
         return Err(broken(&what).help("build it again on this machine or one like it"));
     }
-    let mut program = millrace_object::load_file(&object(folder)).map_err(|e| trouble::load(&e))?;
+    let mut program = millrace_object::load_file(&object(folder))?;
     program.name = manifest.name;
     Ok((program, folder.join(MODULE)))
 }

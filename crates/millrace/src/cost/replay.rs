@@ -9,7 +9,7 @@ use millrace_dataplane::packet::{Burst, Layout};
 use millrace_dataplane::runner::BURST;
 
 use super::trace::Frames;
-use crate::failure::Failure;
+use crate::{Error, Function};
 
 /// Bursts that are filled before the first of them runs, as a receive queue is: a packet that was written a
 /// moment ago would be read out of the store buffer.
@@ -31,6 +31,24 @@ pub struct Subject {
     pub ports: u32,
 }
 
+impl Subject {
+    /// A function as it is on one worker, with so many ports.
+    #[must_use]
+    pub fn of(function: &Function, ports: u32) -> Self {
+        // The packets of a trace in memory have not passed the hash that says where they are at home.
+        let config = Config {
+            homes: None,
+            ..function.state(0, Vec::new())
+        };
+        Self {
+            module: function.module.clone(),
+            config,
+            entry: function.entry,
+            ports,
+        }
+    }
+}
+
 /// Result of one turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
@@ -45,9 +63,9 @@ pub struct Turn {
 ///
 /// # Errors
 /// The state cannot be made.
-pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Failure> {
-    let half = frames.len() / 2;
-    let rounds = PACKETS.div_ceil(frames.len() - half).clamp(1, ROUNDS);
+pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Error> {
+    let half = frames.packets() / 2;
+    let rounds = PACKETS.div_ceil(frames.packets() - half).clamp(1, ROUNDS);
     let rate = Rate::start();
     let mut queue: Vec<Burst> = (0..QUEUE)
         .map(|_| Burst::new(BURST, subject.ports, Layout::Pooled))
@@ -57,15 +75,15 @@ pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Failure> {
         let mut config = subject.config.clone();
         config.time = frames.start();
         let mut instance = Instance::create(subject.module.clone(), &config)
-            .map_err(|e| Failure::wrong(e).help("declare a smaller capacity, or free memory"))?;
+            .map_err(|e| Error::wrong(e).help("declare a smaller capacity, or free memory"))?;
         let shares = subject.module.shares();
         instance.start(config.time);
         let mut next = 0;
-        while next < frames.len() {
+        while next < frames.packets() {
             let counted = next >= half;
             for burst in &mut queue {
                 burst.clear();
-                while next < frames.len() && frames.push(next, burst) {
+                while next < frames.packets() && frames.push(next, burst) {
                     next += 1;
                 }
             }

@@ -6,16 +6,15 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use millrace_dataplane::clock::{self, Rate};
-use millrace_dataplane::module::{Instance, Module, Shared};
+use millrace_dataplane::module::{Instance, Shared};
 use millrace_dataplane::packet::{Arrival, Burst, Layout};
+use millrace_dataplane::place;
 use millrace_dataplane::runner::BURST;
-use millrace_dataplane::{Config, place};
 use millrace_emit::cache::{Cache, key};
 use millrace_place::Placement;
 use millrace_plan::cost::LockCost;
 
-use crate::failure::Failure;
-use crate::{seed, trouble};
+use crate::{Error, Function, Make};
 
 /// The function.
 const SOURCE: &str = include_str!("lock.c");
@@ -36,7 +35,7 @@ const QUEUE: usize = 8;
 ///
 /// # Errors
 /// The function cannot be built, or its state cannot be made.
-pub fn measure() -> Result<LockCost, Failure> {
+pub fn measure() -> Result<LockCost, Error> {
     let cpus = place::cpus();
     let workers = cpus.len().clamp(1, MOST);
     let (never, often) = (build(NEVER)?, build(PERIOD)?);
@@ -64,39 +63,27 @@ pub fn measure() -> Result<LockCost, Failure> {
     })
 }
 
-fn build(period: u64) -> Result<(Arc<Module>, Config), Failure> {
-    let cache = Cache::of_user().map_err(trouble::emit)?;
+fn build(period: u64) -> Result<Function, Error> {
+    let cache = Cache::of_user()?;
     // In one place, so that the second time it is built already.
     let source = cache.entry("measuring", &key(&[SOURCE.as_bytes()]), "c");
     if !cache.has(&source) {
-        let written = cache.write(&source, SOURCE.as_bytes());
-        written.map_err(trouble::emit)?;
+        cache.write(&source, SOURCE.as_bytes())?;
     }
-    let options = millrace_emit::Options {
+    let make = Make {
+        settings: vec![("period".to_owned(), period.to_string())],
         placement: Some(Arc::new(Placement::locked(["entries"]))),
-        ..Default::default()
+        ..Make::default()
     };
-    let settings = [("period".to_owned(), period.to_string())];
-    let built = millrace_emit::build(&cache, &source, &settings, &options, &mut |_| {})
-        .map_err(trouble::emit)?;
-    let module = Module::load(&built.module).map_err(|e| {
-        Failure::wrong(e).help("build it again; if that does not help, remove the cache folder")
-    })?;
-    let objects = built.program.objects.iter();
-    let config = Config {
-        hash_seed: seed::secret(),
-        initial: objects.map(|o| o.initial.clone()).collect(),
-        ..Config::default()
-    };
-    Ok((Arc::new(module), config))
+    crate::find(&source.to_string_lossy())?.load(&make, &mut |_| {})
 }
 
 /// Workers on these processors do bursts for a while; ns for each packet of all of them together.
-fn contend(subject: &(Arc<Module>, Config), cpus: &[usize]) -> Result<f64, Failure> {
-    let (module, config) = subject;
-    let failed = |e| Failure::wrong(e).help("free memory on this machine");
+fn contend(subject: &Function, cpus: &[usize]) -> Result<f64, Error> {
+    let config = &subject.state(0, Vec::new());
+    let failed = |e| Error::wrong(e).help("free memory on this machine");
     let workers = cpus.len().max(1);
-    let shared = Shared::create(module.clone(), config, workers as u32).map_err(failed)?;
+    let shared = Shared::create(subject.module.clone(), config, workers as u32).map_err(failed)?;
     let instances: Vec<Instance> = (0..workers as u32)
         .map(|worker| Instance::join(config, &shared, worker))
         .collect::<Result<_, _>>()

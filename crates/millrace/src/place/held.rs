@@ -26,7 +26,12 @@ fn latest(model: &Model, object: ObjectId) -> bool {
 }
 
 /// How an object is held under a treatment.
-pub fn held(model: &Model, id: ObjectId, object: &StateObject, treatment: Treatment) -> Held {
+pub(super) fn held(
+    model: &Model,
+    id: ObjectId,
+    object: &StateObject,
+    treatment: Treatment,
+) -> Held {
     match treatment {
         Treatment::Shard => Held::Divided,
         Treatment::Merge => Held::Merged {

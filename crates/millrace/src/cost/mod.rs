@@ -1,0 +1,221 @@
+//! Measures what `millrace_plan::cost` asks for: what a function costs on this machine, with a trace, alone and
+//! under the lock, what the lock and the port cost, and how the plan's keys divide the trace.
+
+mod lock;
+mod replay;
+pub mod together;
+mod trace;
+
+use std::sync::Arc;
+
+use millrace_dataplane::port::vnic::{self, Settings};
+use millrace_dataplane::{Module, place};
+use millrace_model::Model;
+use millrace_place::{Placement, Strategy, Treatment};
+use millrace_plan::cost::{self, Measured, Share, Unmeasured, Work};
+use millrace_plan::{Grounds, Plan, Wanted};
+
+use crate::find::{Found, Source};
+use crate::ports::{NEVER, Ports};
+use crate::written::Proved;
+use crate::{Error, Function, Make, seed};
+pub use replay::Subject;
+use replay::{Turn, turn};
+pub use trace::Frames;
+
+/// How often the trace is replayed, modules in turns; medians count.
+const TURNS: usize = 5;
+
+/// The function that is measured, and the trace.
+pub struct Traced<'a> {
+    /// the function
+    pub found: &'a Found,
+    /// how it is made
+    pub make: &'a Make,
+    /// captures: one for each port, or one with a split
+    pub ports: &'a Ports,
+}
+
+/// A strategy, its plan, and the module that runs it.
+struct Candidate {
+    plan: Plan,
+    subject: Subject,
+}
+
+impl Proved<'_> {
+    /// Measures what a program makes of a trace under the strategy of `plan` and the others that are possible, writes
+    /// down what is to be expected of each, and takes the fastest unless one was asked for. `told` hears what is done, in
+    /// lines.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or the function cannot be built.
+    pub fn measured(
+        &self,
+        plan: Plan,
+        model: &mut Model,
+        wanted: &Wanted,
+        traced: &Traced<'_>,
+        told: &mut dyn FnMut(&str),
+    ) -> Result<Plan, Error> {
+        let name = &self.program.name;
+        let ports = traced.ports.names(&self.program.ports)?;
+        let frames = Frames::read(traced.ports, &ports, &NEVER)?;
+        let (plan, why) = self.preferred(plan, model, wanted, &frames);
+        if let Some(why) = why {
+            told(&format!("{name}: {why}"));
+        }
+        let dispatch_ns = dispatch(traced)?;
+        told(&format!(
+            "{name}: measuring with {} packets",
+            frames.packets()
+        ));
+        let function = traced.found.load(traced.make, &mut |_| {})?;
+        if !function.warnings.is_empty() {
+            told(function.warnings.trim_end());
+        }
+        let (mut candidates, mut unmeasured) = (Vec::new(), Vec::new());
+        for strategy in strategies(plan.strategy) {
+            let other = if strategy == plan.strategy {
+                Ok(plan.clone())
+            } else {
+                let wanted = Wanted {
+                    strategy: Some(strategy),
+                    ..wanted.clone()
+                };
+                self.plan(model, &wanted).map_err(|e| e.to_string())
+            };
+            let candidate = other.and_then(|plan| {
+                let subject = Subject {
+                    module: module(&function, &plan, traced)?,
+                    ..Subject::of(&function, ports.len() as u32)
+                };
+                Ok(Candidate { plan, subject })
+            });
+            match candidate {
+                Ok(candidate) => candidates.push(candidate),
+                Err(why) => unmeasured.push(Unmeasured { strategy, why }),
+            }
+        }
+        let mut turns: Vec<Vec<Turn>> = candidates.iter().map(|_| Vec::new()).collect();
+        for _ in 0..TURNS {
+            for (candidate, turns) in candidates.iter().zip(&mut turns) {
+                turns.push(turn(&candidate.subject, &frames)?);
+            }
+        }
+        let mut cores = cost::CORES.to_vec();
+        cores.push(wanted.cores);
+        cores.sort_unstable();
+        cores.dedup();
+        let works = candidates.iter().zip(&turns);
+        let strategies: Vec<Work> = works
+            .map(|(candidate, turns)| work(&candidate.plan, turns, &frames, &ports, &cores))
+            .collect::<Result<_, _>>()?;
+        let locks = strategies.iter().any(|w| w.writes > 0.0);
+        let measured = Measured {
+            trace: traced.ports.inputs.join(", "),
+            packets: frames.packets() as u64,
+            processors: place::cpus().len() as u32,
+            dispatch_ns,
+            port: "vnic".to_owned(),
+            lock: if locks { Some(lock::measure()?) } else { None },
+            strategies,
+            unmeasured,
+        };
+        let predicted = cost::predict(&measured, &cores);
+        let mut taken = plan;
+        if wanted.strategy.is_none() {
+            let best = cost::best(&predicted, wanted.cores).map(|p| p.strategy);
+            let found = candidates
+                .into_iter()
+                .map(|c| c.plan)
+                .find(|p| Some(p.strategy) == best);
+            if let Some(found) = found {
+                taken = found;
+                taken.grounds = Grounds::Measured;
+            }
+        }
+        taken.predicted = predicted;
+        taken.measured = Some(measured);
+        Ok(taken)
+    }
+}
+
+/// What is compared: what was found, or asked for; everything locked; one core. In the order that is
+/// preferred where figures are alike.
+fn strategies(found: Strategy) -> Vec<Strategy> {
+    let mut all = vec![found];
+    if matches!(found, Strategy::Shard | Strategy::Mixed) {
+        all.push(Strategy::Lock);
+    }
+    if found != Strategy::Alone {
+        all.push(Strategy::Alone);
+    }
+    all
+}
+
+/// The module that runs a plan: the function's own, or one whose locked objects are shared; or why there is none.
+fn module(function: &Function, plan: &Plan, traced: &Traced<'_>) -> Result<Arc<Module>, String> {
+    let locked = plan
+        .objects
+        .iter()
+        .filter(|o| o.treatment == Treatment::Lock);
+    let shared = Placement::locked(locked.map(|o| o.name.as_str()));
+    if !shared.locks() {
+        return Ok(function.module.clone());
+    }
+    let (Source::C(_) | Source::Object(_)) = &traced.found.source else {
+        return Err("what was built before has no lock: give its source or its object".into());
+    };
+    let make = Make {
+        placement: Some(Arc::new(shared)),
+        ..traced.make.clone()
+    };
+    let function = traced.found.load(&make, &mut |_| {});
+    function.map(|f| f.module).map_err(|e| e.what)
+}
+
+/// Figures of one strategy.
+fn work(
+    plan: &Plan,
+    turns: &[Turn],
+    frames: &Frames,
+    ports: &[String],
+    cores: &[u32],
+) -> Result<Work, Error> {
+    let mut times: Vec<f64> = turns.iter().map(|t| t.packet_ns).collect();
+    times.sort_by(f64::total_cmp);
+    let writes = turns.iter().map(|t| t.writes).fold(0.0, f64::max);
+    let (mut busiest, mut heaviest) = (Vec::new(), 0.0);
+    if plan.strategy != Strategy::Alone {
+        let steering = plan
+            .steering(ports.len().max(1), seed::keys())
+            .map_err(|e| Error::wrong(e).help("give fewer cores, or another --nic"))?;
+        let mut loads = plan.loads();
+        for (frame, port) in frames.all() {
+            loads.add(&steering, port as usize, frame);
+        }
+        heaviest = loads.heaviest();
+        busiest = cores
+            .iter()
+            .map(|cores| Share {
+                cores: *cores,
+                share: loads.busiest(*cores),
+            })
+            .collect();
+    }
+    Ok(Work {
+        strategy: plan.strategy,
+        packet_ns: times.get(times.len() / 2).copied().unwrap_or(0.0),
+        writes,
+        busiest,
+        heaviest,
+    })
+}
+
+/// What the software NIC costs a worker, ns a packet.
+fn dispatch(traced: &Traced<'_>) -> Result<f64, Error> {
+    let first = traced.ports.inputs.first().map_or("", String::as_str);
+    let file = first.strip_prefix("mem:").unwrap_or(first);
+    let settings = Settings::parse(&format!("{file}?measure=off"), 1)?;
+    Ok(vnic::dispatch_cost(&settings)?)
+}

@@ -1,0 +1,20 @@
+//! The examples, on a bundled function and a bundled capture.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "../examples/check.rs"]
+mod check;
+#[allow(dead_code)]
+#[path = "../examples/plan.rs"]
+mod plan;
+#[allow(dead_code)]
+#[path = "../examples/run.rs"]
+mod run;
+
+mod errors;
+mod stages;
+
+/// A path of the repository.
+fn of_repository(path: &str) -> String {
+    format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))
+}
