@@ -145,6 +145,20 @@ pub enum Fate {
     Consumed,
 }
 
+impl Fate {
+    /// What a module has said of a packet.
+    pub(crate) fn of(packet: &abi::Packet) -> Self {
+        match packet.fate {
+            abi::fate::DROP => Self::Dropped(packet.out),
+            abi::fate::PASS => Self::Passed,
+            abi::fate::FORWARD => Self::Forwarded(packet.out),
+            abi::fate::FLOOD => Self::Flooded,
+            abi::fate::CONSUME => Self::Consumed,
+            _ => Self::Aborted,
+        }
+    }
+}
+
 /// Packets that go through a module together, and after that what became of them.
 ///
 /// From [`Burst::push`] to [`Burst::clear`], slot `i` and descriptor `i` belong together; each slot has
@@ -285,15 +299,7 @@ impl Burst {
         let bytes = from
             .zip(to)
             .and_then(|(from, to)| slot.memory.get(from..to));
-        let fate = match (bytes, descriptor.fate) {
-            (None, _) => Fate::Aborted,
-            (_, abi::fate::DROP) => Fate::Dropped(descriptor.out),
-            (_, abi::fate::PASS) => Fate::Passed,
-            (_, abi::fate::FORWARD) => Fate::Forwarded(descriptor.out),
-            (_, abi::fate::FLOOD) => Fate::Flooded,
-            (_, abi::fate::CONSUME) => Fate::Consumed,
-            _ => Fate::Aborted,
-        };
+        let fate = bytes.map_or(Fate::Aborted, |_| Fate::of(descriptor));
         let bytes = bytes.unwrap_or(&[]);
         // A packet that was cut by the capture and then rewritten keeps what was cut off its end.
         let cut = slot.arrival.wire.saturating_sub(slot.length as u32);

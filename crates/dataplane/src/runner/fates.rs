@@ -5,8 +5,9 @@
 
 use std::io::Write;
 
+use super::window::Told;
 use crate::account::Failure;
-use crate::packet::{Fate, Outcome};
+use crate::packet::Fate;
 
 /// Writes fates as JSON lines.
 pub struct FateWriter {
@@ -48,15 +49,8 @@ impl FateWriter {
         }
     }
 
-    /// Writes a packet's fate at `worker`, with the place in the order of packets and the time (ns) that it had; false
-    /// once the output takes no more.
-    pub fn write(
-        &mut self,
-        packet: &Outcome<'_>,
-        worker: u32,
-        (commit, time): (u64, u64),
-        reasons: &[String],
-    ) -> bool {
+    /// Writes what became of a packet at `worker`; false once the output takes no more.
+    pub(super) fn write(&mut self, packet: &Told, worker: u32, reasons: &[String]) -> bool {
         let (fate, to, reason) = match packet.fate {
             Fate::Forwarded(port) => ("forwarded", Some(port), None),
             Fate::Flooded => ("flooded", None, None),
@@ -66,12 +60,12 @@ impl FateWriter {
             Fate::Dropped(reason) => ("dropped", None, reasons.get(reason as usize)),
         };
         let line = Line {
-            number: packet.arrival.number,
-            port: packet.arrival.port,
-            stamp: packet.arrival.stamp,
-            time,
+            number: packet.number,
+            port: packet.port,
+            stamp: packet.stamp,
+            time: packet.time,
             worker,
-            commit,
+            commit: packet.commit,
             fate,
             to,
             reason: reason.map(String::as_str),

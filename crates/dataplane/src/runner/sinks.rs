@@ -2,11 +2,9 @@
 
 use std::io::Write;
 
-use super::tally::Leaves;
 use crate::account::{Failure, OutputAccount};
 use crate::module::Record;
-use crate::packet::Outcome;
-use crate::port::{Output, PortError};
+use crate::port::{Departure, Output, PortError};
 
 /// An output and the word that named it.
 pub struct Sink {
@@ -26,14 +24,13 @@ impl Sink {
         }
     }
 
-    /// Hands it a packet that leaves at `port`. After an error it takes nothing more; false then.
-    pub(super) fn write(&mut self, port: u32, packet: &Outcome<'_>) -> bool {
+    /// Hands it a packet. After an error it takes nothing more; false then.
+    fn write(&mut self, packet: &Departure) -> bool {
         if self.error.is_none() {
-            let stamp = packet.arrival.stamp;
-            self.error = self
+            let written = self
                 .output
-                .write(port, stamp, packet.wire, packet.bytes)
-                .err();
+                .write(packet.port, packet.stamp, packet.wire, packet.bytes());
+            self.error = written.err();
         }
         self.error.is_none()
     }
@@ -92,36 +89,16 @@ pub struct Sinks {
 }
 
 impl Sinks {
-    /// Hands over a packet where it goes; false when an output takes no more.
-    pub(super) fn deliver(
-        &mut self,
-        leaves: Leaves,
-        packet: &Outcome<'_>,
-        ports: u32,
-        pass: Option<&mut Sink>,
-    ) -> bool {
-        let from = packet.arrival.port;
-        match leaves {
-            Leaves::Nowhere => true,
-            Leaves::At(port) => self.write(port, packet),
-            Leaves::AtOthers => {
-                let mut whole = true;
-                for port in (0..ports).filter(|p| *p != from) {
-                    whole &= self.write(port, packet);
-                }
-                whole
-            }
-            Leaves::ToHost => pass.is_none_or(|pass| pass.write(from, packet)),
-        }
-    }
-
-    /// Hands over a packet that leaves at `port`; false when its output takes no more.
-    fn write(&mut self, port: u32, packet: &Outcome<'_>) -> bool {
-        let index = self.of_port.get(port as usize).copied().flatten();
-        match index.and_then(|i| self.sinks.get_mut(i)) {
-            Some(sink) => sink.write(port, packet),
-            None => true,
-        }
+    /// Hands over a packet, to `pass` where it is for the host's own stack; false when its output takes no more.
+    #[inline]
+    pub(super) fn deliver(&mut self, packet: &Departure, pass: Option<&mut Sink>) -> bool {
+        let sink = if packet.to_host {
+            pass
+        } else {
+            let index = self.of_port.get(packet.port as usize).copied().flatten();
+            index.and_then(|i| self.sinks.get_mut(i))
+        };
+        sink.is_none_or(|sink| sink.write(packet))
     }
 }
 

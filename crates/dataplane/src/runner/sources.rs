@@ -44,6 +44,8 @@ impl Entry {
 /// first; the order within an input is kept, even where its stamps go backwards.
 pub struct Sources {
     inputs: Vec<(Box<dyn Input>, Entry)>,
+    /// which of them are live
+    live: Vec<bool>,
     /// the input whose packet is next
     at: Option<usize>,
     /// live inputs that have yet to be stepped
@@ -60,6 +62,7 @@ impl Sources {
     pub fn new(inputs: Vec<(Box<dyn Input>, Entry)>) -> Self {
         let mut sources = Self {
             closed: vec![false; inputs.len()],
+            live: inputs.iter().map(|(input, _)| input.live()).collect(),
             inputs,
             at: None,
             behind: Vec::new(),
@@ -139,11 +142,7 @@ impl Sources {
 
     /// Steps an input now, or later where that may wait.
     fn go(&mut self, index: usize) {
-        if self
-            .inputs
-            .get(index)
-            .is_some_and(|(input, _)| input.live())
-        {
+        if self.live.get(index) == Some(&true) {
             self.behind.push(index);
         } else {
             self.step(index);

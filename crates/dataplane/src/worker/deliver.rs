@@ -1,7 +1,7 @@
 //! What happens to a burst after the functions: packets leave, and each gets its one fate.
 
 use super::chain::End;
-use super::counters::{Counters, Host, OfPort, Once, Places};
+use super::counters::{Counters, Host, Numbered, OfPort, Once, Places};
 use super::stage::Stage;
 use super::turn::Served;
 use crate::module::abi;
@@ -47,6 +47,8 @@ pub struct Delivery {
     why: Vec<Host>,
     /// whether a transmit kept its buffer
     pub kept: Vec<bool>,
+    /// every packet has a stamp of its own, also one of 0
+    keeps_time: bool,
 }
 
 /// Where ports lead.
@@ -65,6 +67,49 @@ pub struct Count<'a> {
     pub counters: &'a Counters,
     /// their places
     pub places: &'a Places,
+    /// where reasons that the program did not declare are counted by number; none: all of them together
+    pub numbered: Option<&'a Numbered>,
+}
+
+/// Packets of one port after another that are counted alike: neighbours mostly have the same port, and then are added
+/// to its count together, once the row ends.
+pub struct Row<'a> {
+    count: &'a Count<'a>,
+    what: (OfPort, Option<OfPort>),
+    port: u32,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Row<'_> {
+    /// A packet of a port, of so many bytes.
+    #[inline]
+    pub fn add(&mut self, port: u32, bytes: u64) {
+        if port != self.port {
+            self.end();
+            self.port = port;
+        }
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    fn end(&mut self) {
+        let (packets, bytes) = self.what;
+        let sum = std::mem::take(&mut self.packets);
+        if sum > 0 {
+            self.count.port(self.port, packets, sum);
+        }
+        let sum = std::mem::take(&mut self.bytes);
+        if let Some(bytes) = bytes {
+            self.count.port(self.port, bytes, sum);
+        }
+    }
+}
+
+impl Drop for Row<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl Count<'_> {
@@ -90,6 +135,29 @@ impl Count<'_> {
         self.port(port, OfPort::Aborted, 1);
     }
 
+    /// Counts packets that stand next to each other together.
+    #[inline]
+    pub fn row(&self, packets: OfPort, bytes: Option<OfPort>) -> Row<'_> {
+        Row {
+            count: self,
+            what: (packets, bytes),
+            port: 0,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts a packet that was dropped for a reason which the program did not declare.
+    fn undeclared(&self, port: u32, reason: u32) {
+        match (self.numbered, self.worker) {
+            (Some(numbered), Some(worker)) => {
+                numbered.add(worker, reason);
+                self.port(port, OfPort::Dropped, 1);
+            }
+            _ => self.dropped(port, Host::Undeclared),
+        }
+    }
+
     fn dropped(&self, port: u32, reason: Host) {
         self.because(reason);
         self.port(port, OfPort::Dropped, 1);
@@ -97,10 +165,11 @@ impl Count<'_> {
 }
 
 impl Delivery {
-    /// For this many queues.
+    /// For this many queues; `keeps_time`: every packet has a stamp of its own, also one of 0.
     #[must_use]
-    pub fn new(queues: usize) -> Self {
+    pub fn new(queues: usize, keeps_time: bool) -> Self {
         Self {
+            keeps_time,
             leaving: (0..queues).map(|_| Leaving::default()).collect(),
             ..Self::default()
         }
@@ -131,7 +200,7 @@ impl Delivery {
         }
         for (index, ((frame, packet), end)) in entered.iter().zip(packets).zip(ends).enumerate() {
             let from = frame.port;
-            if !within(frame, packet) {
+            if !frame.holds(packet) {
                 count.aborted(from, Host::Aborted);
                 continue;
             }
@@ -152,14 +221,14 @@ impl Delivery {
                     if stage.is_some_and(|s| s.life.dropped(count.worker, reason)) {
                         count.port(from, OfPort::Dropped, 1);
                     } else {
-                        count.dropped(from, Host::Undeclared);
+                        count.undeclared(from, packet.out);
                     }
                 }
                 abi::fate::PASS => {
                     count.port(from, OfPort::Passed, 1);
                     if let Some(queue) = wiring.pass {
                         // Its fate is settled: what the host's queue does not take is not sent.
-                        self.depart(queue, index, frame, packet, from, true);
+                        self.depart(queue, index, frame, packet, (from, true), true);
                     }
                 }
                 abi::fate::CONSUME => count.port(from, OfPort::Consumed, 1),
@@ -183,7 +252,7 @@ impl Delivery {
             *pending = Pending::Leaves;
         }
         match wiring.of_port.get(port as usize).copied().flatten() {
-            Some(queue) => self.depart(queue, index, frame, packet, port, only),
+            Some(queue) => self.depart(queue, index, frame, packet, (port, false), only),
             // Nothing stands behind this port: it is counted as sent.
             None => {
                 if let Some(copies) = self.copies.get_mut(index) {
@@ -199,7 +268,7 @@ impl Delivery {
         index: usize,
         frame: &Frame,
         packet: &abi::Packet,
-        port: u32,
+        (port, to_host): (u32, bool),
         may_keep: bool,
     ) {
         let Some(leaving) = self.leaving.get_mut(queue) else {
@@ -212,12 +281,13 @@ impl Delivery {
             length,
             // A packet that was cut by a capture and then rewritten keeps what was cut off its end.
             wire: length.saturating_add(frame.wire.saturating_sub(came)),
-            stamp: if frame.stamp == 0 {
+            stamp: if frame.stamp == 0 && !self.keeps_time {
                 packet.time
             } else {
                 frame.stamp
             },
             port,
+            to_host,
             pool: frame.pool,
             buffer: frame.buffer,
             may_keep,
@@ -267,6 +337,7 @@ impl Delivery {
         let Some(leaving) = self.leaving.get(queue) else {
             return;
         };
+        let mut row = count.row(OfPort::Sent, Some(OfPort::SentBytes));
         for (place, (packet, index)) in leaving.packets.iter().zip(&leaving.index).enumerate() {
             if packet.kept
                 && let Some(kept) = self.kept.get_mut(*index)
@@ -278,8 +349,7 @@ impl Delivery {
                 continue;
             }
             if place < taken {
-                count.port(packet.port, OfPort::Sent, 1);
-                count.port(packet.port, OfPort::SentBytes, u64::from(packet.length));
+                row.add(packet.port, u64::from(packet.length));
                 if let Some(copies) = self.copies.get_mut(*index) {
                     *copies += 1;
                 }
@@ -297,6 +367,8 @@ impl Delivery {
         count: &Count<'_>,
         packets: &[abi::Packet],
     ) {
+        let loose = wiring.of_port.iter().any(Option::is_none);
+        let mut row = count.row(OfPort::Forwarded, None);
         for (index, frame) in entered.iter().enumerate() {
             if self.pending.get(index) != Some(&Pending::Leaves) {
                 continue;
@@ -307,9 +379,11 @@ impl Delivery {
                 count.dropped(frame.port, why);
                 continue;
             }
-            count.port(frame.port, OfPort::Forwarded, 1);
-            count.once(Once::Created, u64::from(copies - 1));
-            if let Some(packet) = packets.get(index) {
+            row.add(frame.port, 0);
+            if copies > 1 {
+                count.once(Once::Created, u64::from(copies - 1));
+            }
+            if loose && let Some(packet) = packets.get(index) {
                 self.nowhere(frame, packet, wiring, count);
             }
         }
@@ -331,10 +405,4 @@ impl Delivery {
             }
         }
     }
-}
-
-/// Whether the packet lies where its buffer is. A checked program cannot set other bounds.
-fn within(frame: &Frame, packet: &abi::Packet) -> bool {
-    let (data, end) = (packet.data.addr(), packet.end.addr());
-    frame.floor.addr() <= data && data <= end && end <= frame.ceiling.addr()
 }
