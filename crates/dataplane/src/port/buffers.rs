@@ -109,12 +109,6 @@ impl Buffers {
         self.free.extend(back);
     }
 
-    /// Takes all of them back.
-    pub fn reclaim(&mut self) {
-        self.free.clear();
-        self.free.extend((0..self.slots.len() as u32).rev());
-    }
-
     /// Bytes that the buffers keep resident.
     #[must_use]
     pub fn memory(&self) -> u64 {

@@ -34,6 +34,9 @@ use crate::runner::Lane;
 pub struct Pool(pub u64);
 
 impl Pool {
+    /// That of no queue: nobody passes such a buffer on.
+    pub(crate) const NONE: Self = Self(0);
+
     /// A pool unlike any other of this process.
     #[must_use]
     pub fn fresh() -> Self {
@@ -81,10 +84,8 @@ pub struct Departure {
     pub wire: u32,
     /// ns since the epoch: when it came in
     pub stamp: u64,
-    /// the port of the function that it leaves at; of one for the host's own stack the port that it came in at
+    /// the port of the function that it leaves at
     pub port: u32,
-    /// it is for the host's own stack
-    pub to_host: bool,
     /// the memory that it lies in
     pub pool: Pool,
     /// which buffer of that memory

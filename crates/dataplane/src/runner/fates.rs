@@ -5,9 +5,8 @@
 
 use std::io::Write;
 
-use super::window::Told;
 use crate::account::Failure;
-use crate::packet::Fate;
+use crate::packet::{Fate, Outcome};
 
 /// Writes fates as JSON lines.
 pub struct FateWriter {
@@ -49,8 +48,15 @@ impl FateWriter {
         }
     }
 
-    /// Writes what became of a packet at `worker`; false once the output takes no more.
-    pub(super) fn write(&mut self, packet: &Told, worker: u32, reasons: &[String]) -> bool {
+    /// Writes a packet's fate at `worker`, with the place in the order of packets and the time (ns) that it had; false
+    /// once the output takes no more.
+    pub fn write(
+        &mut self,
+        packet: &Outcome<'_>,
+        worker: u32,
+        (commit, time): (u64, u64),
+        reasons: &[String],
+    ) -> bool {
         let (fate, to, reason) = match packet.fate {
             Fate::Forwarded(port) => ("forwarded", Some(port), None),
             Fate::Flooded => ("flooded", None, None),
@@ -60,12 +66,12 @@ impl FateWriter {
             Fate::Dropped(reason) => ("dropped", None, reasons.get(reason as usize)),
         };
         let line = Line {
-            number: packet.number,
-            port: packet.port,
-            stamp: packet.stamp,
-            time: packet.time,
+            number: packet.arrival.number,
+            port: packet.arrival.port,
+            stamp: packet.arrival.stamp,
+            time,
             worker,
-            commit: packet.commit,
+            commit,
             fate,
             to,
             reason: reason.map(String::as_str),

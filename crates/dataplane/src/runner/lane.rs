@@ -1,8 +1,8 @@
 //! A worker's way to the sequencer, as a queue: it gives the worker its packets of each window, and takes back what
 //! leaves.
 //!
-//! It is a port of both directions that is never full. Nothing is copied on the way out: what leaves lies in the
-//! window's buffers until the sequencer has written it.
+//! It is a port of both directions that is never full. Nothing is copied on the way out: packets stay where they are,
+//! with descriptors that say what becomes of them, until the sequencer has written what leaves.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -38,10 +38,6 @@ pub struct Lane {
     step: usize,
     /// the time that the run begins with, ns, until packets are asked for
     start: Option<u64>,
-    /// whether fates are written
-    told: bool,
-    /// with the order in which workers could have run all packets
-    commits: bool,
     /// the number of the last packet
     last: u64,
     /// records since the last window ended
@@ -50,14 +46,12 @@ pub struct Lane {
 }
 
 impl Lane {
-    fn new(feed: Feed, start: u64, told: bool) -> Self {
+    fn new(feed: Feed, start: u64) -> Self {
         Self {
             feed,
             batch: None,
             step: 0,
             start: Some(start),
-            told,
-            commits: false,
             last: 0,
             records: Vec::new(),
             over: false,
@@ -66,13 +60,8 @@ impl Lane {
 
     /// The queue of the only worker.
     pub fn alone(sequencer: Sequencer) -> Self {
-        let (start, told) = (sequencer.clock(), sequencer.tells());
-        Self::new(Feed::Own(Box::new(sequencer)), start, told)
-    }
-
-    /// Fates tell also in which order workers that share state could have run all packets.
-    pub fn with_commits(self, commits: bool) -> Self {
-        Self { commits, ..self }
+        let start = sequencer.clock();
+        Self::new(Feed::Own(Box::new(sequencer)), start)
     }
 
     /// The queue of one of several.
@@ -82,7 +71,7 @@ impl Lane {
             done,
             orders: sequencer.orders(),
         };
-        Self::new(feed, sequencer.clock(), sequencer.tells())
+        Self::new(feed, sequencer.clock())
     }
 
     /// Goes to the next window; waits a moment for it.
@@ -103,22 +92,42 @@ impl Lane {
         }
     }
 
-    /// Ingress numbers and times (ns) of the packets that were lent last.
-    pub fn order(&mut self) -> &[(u64, u64)] {
-        let step = self.step.wrapping_sub(1);
-        let parcel = self.batch.as_mut().and_then(|b| b.parcel(step));
-        parcel.map_or(&[], |p| &p.order)
+    /// Lends the next packets, with their descriptors; see `Burst::lend`.
+    pub fn receive_described(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        descriptors: &mut Vec<abi::Packet>,
+        before: u64,
+    ) -> usize {
+        self.start = None;
+        if self.batch.is_none() && !self.over {
+            self.advance();
+        }
+        let Some(batch) = &mut self.batch else {
+            return 0;
+        };
+        while let Some(step) = batch.steps.get_mut(self.step) {
+            match step {
+                // Its timers have not fired.
+                Step::Mark(time) if *time >= before => break,
+                Step::Mark(_) => self.step += 1,
+                Step::Burst(burst) => {
+                    self.step += 1;
+                    self.last = burst.last().unwrap_or(self.last);
+                    burst.lend(frames, descriptors);
+                    return burst.len();
+                }
+            }
+        }
+        0
     }
 
-    /// Takes what the function decided of the packets that were lent last.
+    /// Takes back the packets that were lent last; their descriptors say what became of them.
     #[inline]
-    pub fn tell(&mut self, frames: &[Frame], packets: &[abi::Packet]) {
-        if !self.told {
-            return;
-        }
+    pub fn deliver(&mut self, descriptors: &mut Vec<abi::Packet>) {
         let step = self.step.wrapping_sub(1);
-        if let Some(parcel) = self.batch.as_mut().and_then(|b| b.parcel(step)) {
-            parcel.tell(frames, packets, self.commits);
+        if let Some(burst) = self.batch.as_mut().and_then(|b| b.burst(step)) {
+            burst.swap(descriptors);
         }
     }
 
@@ -186,48 +195,20 @@ impl Lane {
     }
 }
 
-// SAFETY: frames come from `Buffers` of the parcel at work, none of which is used again before the window is closed
-// and written.
+// SAFETY: frames come from the burst at work, each of a slot of its own, which is not touched before the window is closed.
 unsafe impl Queue for Lane {
     fn receive(
         &mut self,
         into: &mut Vec<Frame>,
-        _most: usize,
+        _: usize,
         before: u64,
     ) -> Result<usize, PortError> {
-        self.start = None;
-        if self.batch.is_none() && !self.over {
-            self.advance();
-        }
-        let Some(batch) = &mut self.batch else {
-            return Ok(0);
-        };
-        while let Some(step) = batch.steps.get_mut(self.step) {
-            match step {
-                // Its timers have not fired.
-                Step::Mark(time) if *time >= before => break,
-                Step::Mark(_) => self.step += 1,
-                Step::Packets(parcel) => {
-                    self.step += 1;
-                    self.last = parcel.order.last().map_or(self.last, |(number, _)| *number);
-                    if into.is_empty() {
-                        std::mem::swap(into, &mut parcel.frames);
-                    } else {
-                        into.append(&mut parcel.frames);
-                    }
-                    return Ok(parcel.order.len());
-                }
-            }
-        }
-        Ok(0)
+        Ok(self.receive_described(into, &mut Vec::new(), before))
     }
 
-    fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {
-        let step = self.step.wrapping_sub(1);
-        if let Some(parcel) = self.batch.as_mut().and_then(|b| b.parcel(step)) {
-            parcel.leaving.extend_from_slice(packets);
-        }
-        Ok(packets.len())
+    /// Never asked: the descriptors say what leaves.
+    fn transmit(&mut self, _: &mut [Departure]) -> Result<usize, PortError> {
+        Ok(0)
     }
 
     /// Nothing: the sequencer takes the buffers back when it has written them.
@@ -251,7 +232,7 @@ unsafe impl Queue for Lane {
         }
         match self.batch.as_ref()?.steps.get(self.step)? {
             Step::Mark(time) => Some(*time),
-            Step::Packets(_) => None,
+            Step::Burst(_) => None,
         }
     }
 

@@ -178,18 +178,16 @@ fn between(
     let start = first.map_or(0, |(record, _)| record.time_ns);
     let mut serve = parallel.serve(start);
     let ingress = Arc::new(Ingress::new(serve.ports.len()));
-    let mut sequencer = Sequencer::new(parallel, &serve.chain, &ingress, start);
+    let mut sequencer = Sequencer::new(parallel, &serve.chain, &ingress, start, commits);
     let lanes = sequencer.lanes();
     let (hosted, sequencer) = if lanes.is_empty() {
-        serve.workers = vec![vec![Box::new(Lane::alone(sequencer).with_commits(commits))]];
+        serve.workers = vec![vec![Box::new(Lane::alone(sequencer))]];
         let mut hosted = worker::host(serve, Some(ingress), stop, Drive::Work(observe))?;
         let sequencer = hosted.sequencer.take();
         (hosted, sequencer)
     } else {
         let lanes = lanes.into_iter();
-        serve.workers = lanes
-            .map(|l| vec![Box::new(l.with_commits(commits)) as Box<dyn Queue>])
-            .collect();
+        serve.workers = lanes.map(|l| vec![Box::new(l) as Box<dyn Queue>]).collect();
         let mut feed = |deadline| sequencer.work(stop, deadline, observe);
         let hosted = worker::host(serve, Some(ingress), stop, Drive::Feed(&mut feed))?;
         (hosted, Some(sequencer))
@@ -232,10 +230,8 @@ impl Parallel {
             owners: Vec::new(),
             workers: Vec::new(),
             words: vec![String::new()],
-            of_port: (0..ports)
-                .map(|port| run.sinks.of_port.get(port).copied().flatten().map(|_| 0))
-                .collect(),
-            pass: run.pass.as_ref().map(|_| 0),
+            of_port: vec![None; ports],
+            pass: None,
             cpus: self.cpus.clone(),
             holds: Vec::new(),
             facts: Vec::new(),

@@ -81,8 +81,6 @@ struct Place {
     step: usize,
     /// in the step
     packet: usize,
-    /// in what leaves of the step
-    leaving: usize,
 }
 
 /// What reads and writes.
@@ -94,6 +92,10 @@ pub struct Sequencer {
     records: Option<RecordWriter>,
     fates: Option<FateWriter>,
     reasons: Vec<String>,
+    /// how many ports the function has
+    ports: u32,
+    /// whether fates tell in which order workers could have run all packets
+    commits: bool,
     owners: Vec<Owners>,
     workers: usize,
     lines: Vec<Line>,
@@ -128,13 +130,21 @@ pub struct Sequencer {
 
 impl Sequencer {
     /// Over the inputs of a run of `chain`, which stand on their first packets; that of the first is `start`, ns.
-    pub fn new(parallel: Parallel, chain: &[Link], ingress: &Arc<Ingress>, start: u64) -> Self {
+    /// `commits`: its fates say in which order workers could have run all packets.
+    pub fn new(
+        parallel: Parallel,
+        chain: &[Link],
+        ingress: &Arc<Ingress>,
+        start: u64,
+        commits: bool,
+    ) -> Self {
         let run = parallel.run;
         let workers = parallel.workers.max(1);
+        let ports = ingress.ports() as u32;
         Self {
             timers: Timers::new(run.module.timers(), start),
             pressure: Windows::new(chain, workers),
-            pool: Pool::new(workers, run.burst, run.layout),
+            pool: Pool::new(workers, run.burst, ports, run.layout),
             window: if workers == 1 { run.burst } else { WINDOW },
             module: run.module,
             sources: run.sources,
@@ -143,6 +153,8 @@ impl Sequencer {
             records: run.records,
             fates: run.fates,
             reasons: run.reasons,
+            ports,
+            commits,
             owners: parallel.owners,
             workers,
             lines: Vec::new(),
@@ -177,11 +189,6 @@ impl Sequencer {
     /// The latest stamp so far, ns.
     pub fn clock(&self) -> u64 {
         self.clock
-    }
-
-    /// Whether fates are written.
-    pub fn tells(&self) -> bool {
-        self.fates.is_some()
     }
 
     /// Where orders are left.
@@ -325,7 +332,7 @@ impl Sequencer {
             };
             self.read += 1;
             let batch = window.batches.get_mut(owner);
-            if batch.is_some_and(|b| self.pool.add(b, owner, record.data, &arrival)) {
+            if batch.is_some_and(|b| self.pool.add(b, owner, record.data, arrival)) {
                 window.owners.push(owner as u32);
             } else {
                 self.ingress.oversize(port, record.data.len());
@@ -401,23 +408,22 @@ impl Sequencer {
         while count > 0
             && let Some(step) = batch.steps.get(place.step)
         {
-            let left = match step {
-                Step::Packets(parcel) => parcel.order.len() - place.packet,
-                Step::Mark(_) => 0,
-            };
-            if let Step::Packets(parcel) = step {
+            let mut left = 0;
+            if let Step::Burst(burst) = step {
+                left = burst.len().saturating_sub(place.packet);
                 let begin = place.packet;
                 place.packet += left.min(count);
-                if let Some(fates) = &mut self.fates {
-                    for told in parcel.told.get(begin..place.packet).unwrap_or_default() {
-                        self.failed |= !fates.write(told, worker, &self.reasons);
+                for index in begin..place.packet {
+                    let Some(packet) = burst.outcome(index) else {
+                        continue;
+                    };
+                    if let Some(fates) = &mut self.fates {
+                        let arrived = (0, packet.arrival.time);
+                        let said = burst.commit(index).zip(burst.time(index));
+                        let order = said.filter(|_| self.commits).unwrap_or(arrived);
+                        self.failed |= !fates.write(&packet, worker, order, &self.reasons);
                     }
-                }
-                let leaving = parcel.leaving.get(place.leaving..).unwrap_or_default();
-                let end = place.packet as u64;
-                for packet in leaving.iter().take_while(|p| p.buffer < end) {
-                    self.failed |= !self.sinks.deliver(packet, self.pass.as_mut());
-                    place.leaving += 1;
+                    self.failed |= !self.sinks.deliver(&packet, self.ports, self.pass.as_mut());
                 }
             }
             if left <= count {

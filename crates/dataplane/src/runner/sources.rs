@@ -133,7 +133,15 @@ impl Sources {
     }
 
     /// Goes on to the packet after it.
+    #[inline]
     pub fn advance(&mut self) {
+        // Of one input that never waits the next packet is the next.
+        if let ([(input, _)], [false], Some(0)) = (&mut *self.inputs, &*self.live, self.at) {
+            if let Err(error) = input.advance() {
+                self.failures.push(error);
+            }
+            return;
+        }
         if let Some(index) = self.at {
             self.go(index);
             self.choose();

@@ -269,6 +269,12 @@ impl Ingress {
         }
     }
 
+    /// How many ports the function has.
+    #[must_use]
+    pub fn ports(&self) -> usize {
+        self.places.ports
+    }
+
     /// A packet was stamped earlier than one before it.
     pub fn late(&self) {
         self.counters.add(self.places.once(Once::OutOfOrder), 1);

@@ -47,8 +47,8 @@ pub struct Delivery {
     why: Vec<Host>,
     /// whether a transmit kept its buffer
     pub kept: Vec<bool>,
-    /// every packet has a stamp of its own, also one of 0
-    keeps_time: bool,
+    /// a run over captures: what is to leave has left, since its queue is never full
+    sure: bool,
 }
 
 /// Where ports lead.
@@ -165,11 +165,11 @@ impl Count<'_> {
 }
 
 impl Delivery {
-    /// For this many queues; `keeps_time`: every packet has a stamp of its own, also one of 0.
+    /// For this many queues; `sure`: of a run over captures.
     #[must_use]
-    pub fn new(queues: usize, keeps_time: bool) -> Self {
+    pub fn new(queues: usize, sure: bool) -> Self {
         Self {
-            keeps_time,
+            sure,
             leaving: (0..queues).map(|_| Leaving::default()).collect(),
             ..Self::default()
         }
@@ -187,17 +187,21 @@ impl Delivery {
     ) {
         let ports = wiring.of_port.len() as u32;
         self.pending.clear();
-        self.pending.resize(entered.len(), Pending::Settled);
         self.copies.clear();
-        self.copies.resize(entered.len(), 0);
         self.why.clear();
-        self.why.resize(entered.len(), Host::TxFull);
         self.kept.clear();
-        self.kept.resize(entered.len(), false);
+        if !self.sure {
+            self.pending.resize(entered.len(), Pending::Settled);
+            self.copies.resize(entered.len(), 0);
+            self.why.resize(entered.len(), Host::TxFull);
+            self.kept.resize(entered.len(), false);
+        }
         for leaving in &mut self.leaving {
             leaving.packets.clear();
             leaving.index.clear();
         }
+        let mut forwarded = count.row(OfPort::Forwarded, None);
+        let mut sent = count.row(OfPort::Sent, Some(OfPort::SentBytes));
         for (index, ((frame, packet), end)) in entered.iter().zip(packets).zip(ends).enumerate() {
             let from = frame.port;
             if !frame.holds(packet) {
@@ -208,8 +212,19 @@ impl Delivery {
                 abi::fate::FORWARD if packet.out >= ports => {
                     count.aborted(from, Host::NoSuchPort);
                 }
+                abi::fate::FORWARD if self.sure => {
+                    forwarded.add(from, 0);
+                    sent.add(packet.out, length(packet));
+                }
                 abi::fate::FORWARD => self.leave(index, frame, packet, packet.out, true, wiring),
                 abi::fate::FLOOD if ports < 2 => count.dropped(from, Host::NoOtherPort),
+                abi::fate::FLOOD if self.sure => {
+                    forwarded.add(from, 0);
+                    for port in (0..ports).filter(|p| *p != from) {
+                        sent.add(port, length(packet));
+                    }
+                    count.once(Once::Created, u64::from(ports - 2));
+                }
                 abi::fate::FLOOD => {
                     for port in (0..ports).filter(|p| *p != from) {
                         self.leave(index, frame, packet, port, ports == 2, wiring);
@@ -228,7 +243,7 @@ impl Delivery {
                     count.port(from, OfPort::Passed, 1);
                     if let Some(queue) = wiring.pass {
                         // Its fate is settled: what the host's queue does not take is not sent.
-                        self.depart(queue, index, frame, packet, (from, true), true);
+                        self.depart(queue, index, frame, packet, from, true);
                     }
                 }
                 abi::fate::CONSUME => count.port(from, OfPort::Consumed, 1),
@@ -252,7 +267,7 @@ impl Delivery {
             *pending = Pending::Leaves;
         }
         match wiring.of_port.get(port as usize).copied().flatten() {
-            Some(queue) => self.depart(queue, index, frame, packet, (port, false), only),
+            Some(queue) => self.depart(queue, index, frame, packet, port, only),
             // Nothing stands behind this port: it is counted as sent.
             None => {
                 if let Some(copies) = self.copies.get_mut(index) {
@@ -268,26 +283,25 @@ impl Delivery {
         index: usize,
         frame: &Frame,
         packet: &abi::Packet,
-        (port, to_host): (u32, bool),
+        port: u32,
         may_keep: bool,
     ) {
         let Some(leaving) = self.leaving.get_mut(queue) else {
             return;
         };
-        let length = (packet.end.addr() - packet.data.addr()) as u32;
+        let length = length(packet) as u32;
         let came = (frame.end.addr() - frame.data.addr()) as u32;
         leaving.packets.push(Departure {
             data: packet.data,
             length,
             // A packet that was cut by a capture and then rewritten keeps what was cut off its end.
             wire: length.saturating_add(frame.wire.saturating_sub(came)),
-            stamp: if frame.stamp == 0 && !self.keeps_time {
+            stamp: if frame.stamp == 0 {
                 packet.time
             } else {
                 frame.stamp
             },
             port,
-            to_host,
             pool: frame.pool,
             buffer: frame.buffer,
             may_keep,
@@ -391,7 +405,7 @@ impl Delivery {
 
     /// Counts what was sent to ports behind which nothing stands.
     fn nowhere(&self, frame: &Frame, packet: &abi::Packet, wiring: &Wiring, count: &Count<'_>) {
-        let length = (packet.end.addr() - packet.data.addr()) as u64;
+        let length = length(packet);
         let ports = wiring.of_port.iter().enumerate();
         for (port, _) in ports.filter(|(_, queue)| queue.is_none()) {
             let port = port as u32;
@@ -405,4 +419,9 @@ impl Delivery {
             }
         }
     }
+}
+
+/// Bytes of a packet that lies in its buffer.
+fn length(packet: &abi::Packet) -> u64 {
+    packet.end.addr().saturating_sub(packet.data.addr()) as u64
 }

@@ -329,7 +329,12 @@ impl Worker {
             Some(limit) => self.shared.limit.claim(limit, self.burst),
             None => self.burst,
         };
-        let result = served.queue.receive(&mut self.frames, most, before);
+        let result = match lane_of(served, self.sequenced) {
+            Some(lane) => {
+                Ok(lane.receive_described(&mut self.frames, &mut self.descriptors, before))
+            }
+            None => served.queue.receive(&mut self.frames, most, before),
+        };
         if self.limit.is_some() {
             self.shared.limit.settle(most, self.frames.len());
         }
@@ -339,19 +344,40 @@ impl Worker {
         if self.frames.is_empty() {
             return 0;
         }
-        let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
-        self.describe(keeps_time);
+        if self.sequenced {
+            self.described();
+        } else {
+            let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
+            self.describe(keeps_time);
+        }
         // Before the functions change them.
         self.count_entry();
-        // SAFETY: `describe` wrote a descriptor for each frame, which its queue lends us until it is
-        // given back below, and frames do not overlap (`Queue`).
-        unsafe { self.chain.run(&mut self.descriptors, &self.frames) };
+        let packets = self.descriptors.get_mut(..self.frames.len());
+        // SAFETY: there is a descriptor for each frame, which its queue lends us until it is given back
+        // below, and frames do not overlap (`Queue`).
+        unsafe { self.chain.run(packets.unwrap_or_default(), &self.frames) };
         self.account_work();
         self.emit(false);
         self.deliver();
         self.give_back(index);
         self.emit(true);
         self.frames.len()
+    }
+
+    /// Counts what came of a run over captures, whose sequencer writes descriptors and counts what is out of order.
+    fn described(&mut self) {
+        let count = self.shared.count(self.number);
+        let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
+        for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
+            row.add(frame.port, bytes(frame).len() as u64);
+            if let Some(homes) = &self.homes {
+                packet.home = homes.of(frame.port, bytes(frame));
+            }
+            self.clock = packet.time;
+        }
+        drop(row);
+        count.once(Once::Bursts, 1);
+        count.once(Once::Packets, self.frames.len() as u64);
     }
 
     /// Writes the descriptors of the burst and counts what came.
@@ -361,23 +387,14 @@ impl Worker {
         let mut burst_time = None;
         self.descriptors.clear();
         let mut before = 0;
-        // Given out before packets were parted.
-        let lane = lane(&mut self.queues, self.sequenced);
-        let mut given = lane.map_or(&[][..], |lane| lane.order()).iter();
         let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
         for frame in &self.frames {
-            // Unlike any other worker's, and the same from run to run on one worker.
-            let mut number = self.received * self.workers as u64 + self.number as u64;
-            if let Some((place, time)) = given.next() {
-                (number, self.clock) = (*place, *time);
-            } else {
-                let stamp = match frame.stamp {
-                    0 => *burst_time.get_or_insert_with(now),
-                    stamp => stamp,
-                };
-                before += u64::from(keeps_time && stamp < self.clock);
-                self.clock = self.clock.max(stamp).min(abi::LATEST);
-            }
+            let stamp = match frame.stamp {
+                0 => *burst_time.get_or_insert_with(now),
+                stamp => stamp,
+            };
+            before += u64::from(keeps_time && stamp < self.clock);
+            self.clock = self.clock.max(stamp).min(abi::LATEST);
             self.descriptors.push(abi::Packet {
                 data: frame.data,
                 end: frame.end,
@@ -386,7 +403,8 @@ impl Worker {
                 ceiling: frame.ceiling,
                 bared: frame.data,
                 time: self.clock,
-                number,
+                // Unlike any other worker's, and the same from run to run on one worker.
+                number: self.received * self.workers as u64 + self.number as u64,
                 port: frame.port,
                 queue: self.number as u32,
                 ports,
@@ -398,8 +416,7 @@ impl Worker {
                 ..abi::Packet::empty()
             });
             self.received += 1;
-            let bytes = frame.end.addr() - frame.data.addr();
-            row.add(frame.port, bytes as u64);
+            row.add(frame.port, bytes(frame).len() as u64);
         }
         drop(row);
         count.once(Once::OutOfOrder, before);
@@ -451,6 +468,10 @@ impl Worker {
             &self.chain.stages,
             &count,
         );
+        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
+            lane.deliver(&mut self.descriptors);
+            return;
+        }
         for (queue, served) in self.queues.iter_mut().enumerate() {
             let sent = delivery.transmit(queue, served);
             if let Some(error) = sent.error {
@@ -460,9 +481,6 @@ impl Worker {
             delivery.taken(queue, sent.taken, sent.why, pass, &count);
         }
         delivery.settle(&self.frames, &self.wiring, &count, &self.descriptors);
-        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
-            lane.tell(&self.frames, &self.descriptors);
-        }
     }
 
     /// Gives the burst's frames back to the queue that lent them.
@@ -623,8 +641,13 @@ impl Worker {
 /// The way to the sequencer, in a run over captures: the only queue.
 #[inline]
 fn lane(queues: &mut [Served], sequenced: bool) -> Option<&mut Lane> {
+    lane_of(queues.first_mut()?, sequenced)
+}
+
+#[inline]
+fn lane_of(served: &mut Served, sequenced: bool) -> Option<&mut Lane> {
     match sequenced {
-        true => queues.first_mut()?.queue.lane(),
+        true => served.queue.lane(),
         false => None,
     }
 }

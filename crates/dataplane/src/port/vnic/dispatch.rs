@@ -103,7 +103,6 @@ fn departure(frame: &Frame) -> Departure {
         wire: frame.wire,
         stamp: frame.stamp,
         port: frame.port,
-        to_host: false,
         pool: frame.pool,
         buffer: frame.buffer,
         may_keep: true,

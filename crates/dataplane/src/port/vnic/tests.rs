@@ -74,7 +74,6 @@ fn departure(frame: &Frame, pool: Pool) -> Departure {
         wire: frame.wire,
         stamp: frame.stamp,
         port: 0,
-        to_host: false,
         pool,
         buffer: frame.buffer,
         may_keep: true,

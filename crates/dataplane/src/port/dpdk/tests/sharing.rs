@@ -139,7 +139,6 @@ fn leaving(bytes: &[u8]) -> Departure {
         wire: bytes.len() as u32,
         stamp: 0,
         port: 0,
-        to_host: false,
         pool: port::Pool::fresh(),
         buffer: 0,
         may_keep: false,
