@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::memory::Memory;
-use crate::packet::Fate;
 
 /// Reason of packets longer than a module takes.
 pub const OVERSIZE: &str = "oversize";
@@ -298,64 +297,5 @@ impl Account {
             && self.ports.iter().all(of_port)
             && sum(|p| p.read) == self.read
             && sum(|p| p.sent) == self.forwarded + self.created
-    }
-
-    /// Adds what is counted of packets, records and timers in another.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.read += other.read;
-        self.forwarded += other.forwarded;
-        self.dropped += other.dropped;
-        self.passed += other.passed;
-        self.consumed += other.consumed;
-        self.aborted += other.aborted;
-        self.created += other.created;
-        self.timers_fired += other.timers_fired;
-        self.out_of_order += other.out_of_order;
-        for (name, more) in &other.records {
-            *self.records.entry(name.clone()).or_default() += more;
-        }
-        for (port, more) in self.ports.iter_mut().zip(&other.ports) {
-            port.read += more.read;
-            port.read_bytes += more.read_bytes;
-            port.forwarded += more.forwarded;
-            port.dropped += more.dropped;
-            port.passed += more.passed;
-            port.consumed += more.consumed;
-            port.aborted += more.aborted;
-            port.sent += more.sent;
-            port.sent_bytes += more.sent_bytes;
-        }
-    }
-
-    /// Counts a packet that came in at `port`.
-    pub(crate) fn came(&mut self, port: u32, bytes: usize) {
-        self.read += 1;
-        if let Some(port) = self.ports.get_mut(port as usize) {
-            port.read += 1;
-            port.read_bytes += bytes as u64;
-        }
-    }
-
-    /// Counts what became of a packet that came in at `port`.
-    pub(crate) fn became(&mut self, port: u32, fate: Fate) {
-        let mut nowhere = PortAccount::default();
-        let port = self.ports.get_mut(port as usize).unwrap_or(&mut nowhere);
-        let (all, here) = match fate {
-            Fate::Forwarded(_) | Fate::Flooded => (&mut self.forwarded, &mut port.forwarded),
-            Fate::Dropped(_) => (&mut self.dropped, &mut port.dropped),
-            Fate::Passed => (&mut self.passed, &mut port.passed),
-            Fate::Consumed => (&mut self.consumed, &mut port.consumed),
-            Fate::Aborted => (&mut self.aborted, &mut port.aborted),
-        };
-        *all += 1;
-        *here += 1;
-    }
-
-    /// Counts a packet that leaves at `port`.
-    pub(crate) fn sent(&mut self, port: u32, bytes: usize) {
-        if let Some(port) = self.ports.get_mut(port as usize) {
-            port.sent += 1;
-            port.sent_bytes += bytes as u64;
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! This room moves packets between ports and a module, a burst at a time, and accounts for each of
 //! them. It does not know what a network function does: it loads the module that `emit` made
 //! ([`module`]), fills bursts from ports ([`port`], [`packet`]), calls the module, and does with each
-//! packet what the module said ([`runner`]).
+//! packet what the module said ([`worker`]); captures are a port of that loop ([`runner`]).
 
 pub mod account;
 pub mod classes;

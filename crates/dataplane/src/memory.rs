@@ -45,6 +45,15 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Adds so many bytes of packet buffers and ports to the prediction.
+    pub(crate) fn takes(&mut self, bytes: u64) {
+        *self = Self {
+            resident: self.resident,
+            peak: self.peak,
+            ..Self::predict(self.objects, self.runtime.saturating_add(bytes))
+        };
+    }
+
     /// A prediction from its parts, bytes.
     #[must_use]
     pub fn predict(objects: u64, runtime: u64) -> Self {

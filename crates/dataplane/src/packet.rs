@@ -5,6 +5,7 @@
 //! [`MAX_FRAME`]; a burst therefore never holds more than `capacity * (MAX_FRAME + rooms)`.
 
 use crate::module::abi;
+use crate::port::{Frame, Pool};
 
 /// Bytes in front of a packet that a function may grow into.
 pub const HEADROOM: usize = 256;
@@ -66,6 +67,7 @@ impl Slot {
     }
 
     /// Copies a frame in. False when it is longer than [`MAX_FRAME`], and then the slot is as before.
+    #[inline]
     fn fill(&mut self, layout: Layout, frame: &[u8]) -> bool {
         if frame.len() > MAX_FRAME {
             return false;
@@ -97,6 +99,7 @@ impl Slot {
     /// What the module is told of the packet. It is written as the packet comes, not for a whole burst
     /// just before the module runs, when it would still be in the store buffer: a load whose address looks
     /// alike in its lower twelve bits waits for such a store.
+    #[inline]
     fn descriptor(&mut self, ports: u32, worker: u32) -> abi::Packet {
         let length = self.memory.len();
         let range = self.memory.as_mut_ptr_range();
@@ -143,6 +146,21 @@ pub enum Fate {
     Flooded,
     /// taken by the program
     Consumed,
+}
+
+impl Fate {
+    /// What a module has said of a packet.
+    #[inline]
+    pub(crate) fn of(packet: &abi::Packet) -> Self {
+        match packet.fate {
+            abi::fate::DROP => Self::Dropped(packet.out),
+            abi::fate::PASS => Self::Passed,
+            abi::fate::FORWARD => Self::Forwarded(packet.out),
+            abi::fate::FLOOD => Self::Flooded,
+            abi::fate::CONSUME => Self::Consumed,
+            _ => Self::Aborted,
+        }
+    }
 }
 
 /// Packets that go through a module together, and after that what became of them.
@@ -215,6 +233,7 @@ impl Burst {
 
     /// Copies a packet in. False, and nothing taken, when the burst is full or the frame is longer
     /// than [`MAX_FRAME`].
+    #[inline]
     pub fn push(&mut self, frame: &[u8], arrival: Arrival) -> bool {
         let slot = self.slots.get_mut(self.used);
         let Some((slot, descriptor)) = slot.zip(self.descriptors.get_mut(self.used)) else {
@@ -255,6 +274,37 @@ impl Burst {
         (self.pointers.as_ptr(), self.used as u32)
     }
 
+    /// Lends the packets as a queue does, `frame.buffer` being the place in the burst, with their descriptors; there may
+    /// be more of these. They are good until [`Self::swap`] gives them back.
+    pub(crate) fn lend(&mut self, frames: &mut Vec<Frame>, descriptors: &mut Vec<abi::Packet>) {
+        let each = self.slots.iter().zip(&self.descriptors).zip(0..);
+        let each = each.take(self.used);
+        frames.extend(each.map(|((slot, packet), buffer)| Frame {
+            data: packet.data,
+            end: packet.end,
+            floor: packet.floor,
+            ceiling: packet.ceiling,
+            stamp: slot.arrival.stamp,
+            wire: slot.arrival.wire,
+            port: slot.arrival.port,
+            class: 0,
+            pool: Pool::NONE,
+            buffer,
+        }));
+        self.swap(descriptors);
+    }
+
+    /// Takes the descriptors back that it has lent.
+    pub(crate) fn swap(&mut self, descriptors: &mut Vec<abi::Packet>) {
+        std::mem::swap(descriptors, &mut self.descriptors);
+    }
+
+    /// The ingress number of its last packet.
+    pub(crate) fn last(&self) -> Option<u64> {
+        let last = self.slots.get(..self.used)?.last();
+        last.map(|slot| slot.arrival.number)
+    }
+
     /// Where workers share state, the place of packet `index` in the order of packets: sorted by it, and where
     /// it is equal by number, they are as one worker could have run them. Else 0.
     #[must_use]
@@ -273,6 +323,7 @@ impl Burst {
 
     /// What became of packet `index`; none when there is no such packet. Bounds that lie outside the
     /// buffer, which no checked program can set, count as aborted, with no bytes.
+    #[inline]
     #[must_use]
     pub fn outcome(&self, index: usize) -> Option<Outcome<'_>> {
         if index >= self.used {
@@ -285,15 +336,7 @@ impl Burst {
         let bytes = from
             .zip(to)
             .and_then(|(from, to)| slot.memory.get(from..to));
-        let fate = match (bytes, descriptor.fate) {
-            (None, _) => Fate::Aborted,
-            (_, abi::fate::DROP) => Fate::Dropped(descriptor.out),
-            (_, abi::fate::PASS) => Fate::Passed,
-            (_, abi::fate::FORWARD) => Fate::Forwarded(descriptor.out),
-            (_, abi::fate::FLOOD) => Fate::Flooded,
-            (_, abi::fate::CONSUME) => Fate::Consumed,
-            _ => Fate::Aborted,
-        };
+        let fate = bytes.map_or(Fate::Aborted, |_| Fate::of(descriptor));
         let bytes = bytes.unwrap_or(&[]);
         // A packet that was cut by the capture and then rewritten keeps what was cut off its end.
         let cut = slot.arrival.wire.saturating_sub(slot.length as u32);

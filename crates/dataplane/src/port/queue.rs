@@ -25,6 +25,8 @@ use millrace_steer::Steering;
 
 use super::PortError;
 use crate::classes::Classes;
+use crate::module::abi;
+use crate::runner::Lane;
 
 /// Identifies the memory that a buffer belongs to. Queues with the same pool may pass buffers on
 /// without copying.
@@ -32,6 +34,9 @@ use crate::classes::Classes;
 pub struct Pool(pub u64);
 
 impl Pool {
+    /// That of no queue: nobody passes such a buffer on.
+    pub(crate) const NONE: Self = Self(0);
+
     /// A pool unlike any other of this process.
     #[must_use]
     pub fn fresh() -> Self {
@@ -94,6 +99,14 @@ pub struct Departure {
 // SAFETY: addresses, and who may use the memory behind them is said by `Queue`: whoever holds the frame.
 unsafe impl Send for Frame {}
 
+impl Frame {
+    /// Whether the packet lies where its buffer is. A checked program cannot set other bounds.
+    pub(crate) fn holds(&self, packet: &abi::Packet) -> bool {
+        let (data, end) = (packet.data.addr(), packet.end.addr());
+        self.floor.addr() <= data && data <= end && end <= self.ceiling.addr()
+    }
+}
+
 impl Departure {
     /// The packet's bytes.
     #[must_use]
@@ -131,7 +144,7 @@ pub struct QueueCounts {
 pub unsafe trait Queue: Send {
     /// Appends at most `most` packets to `into` and says how many; 0 when there are none now. A port
     /// whose packets carry their own time lends none stamped at or after `before` (ns since the
-    /// epoch). Never waits.
+    /// epoch). Never waits, unless it is the worker's only one.
     ///
     /// # Errors
     /// When the port has failed and nothing more will come.
@@ -187,6 +200,11 @@ pub unsafe trait Queue: Send {
     /// The stamp of the packet that the next `receive` would lend, for ports whose packets carry their
     /// own time; none where the worker's clock counts.
     fn next_stamp(&self) -> Option<u64> {
+        None
+    }
+
+    /// The queue as a way to the sequencer of a run over captures, if it is that.
+    fn lane(&mut self) -> Option<&mut Lane> {
         None
     }
 

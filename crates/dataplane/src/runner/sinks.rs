@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use super::tally::Leaves;
 use crate::account::{Failure, OutputAccount};
 use crate::module::Record;
-use crate::packet::Outcome;
+use crate::packet::{Fate, Outcome};
 use crate::port::{Output, PortError};
 
 /// An output and the word that named it.
@@ -28,14 +27,19 @@ impl Sink {
 
     /// Hands it a packet that leaves at `port`. After an error it takes nothing more; false then.
     pub(super) fn write(&mut self, port: u32, packet: &Outcome<'_>) -> bool {
-        if self.error.is_none() {
-            let stamp = packet.arrival.stamp;
-            self.error = self
-                .output
-                .write(port, stamp, packet.wire, packet.bytes)
-                .err();
+        if self.error.is_some() {
+            return false;
         }
-        self.error.is_none()
+        let stamp = packet.arrival.stamp;
+        let written = self.output.write(port, stamp, packet.wire, packet.bytes);
+        // Not stored where it is none: an error is large.
+        match written {
+            Ok(()) => true,
+            Err(error) => {
+                self.error = Some(error);
+                false
+            }
+        }
     }
 
     /// Hands on what it has gathered; false when it takes nothing more.
@@ -93,29 +97,30 @@ pub struct Sinks {
 
 impl Sinks {
     /// Hands over a packet where it goes; false when an output takes no more.
+    #[inline]
     pub(super) fn deliver(
         &mut self,
-        leaves: Leaves,
         packet: &Outcome<'_>,
         ports: u32,
         pass: Option<&mut Sink>,
     ) -> bool {
         let from = packet.arrival.port;
-        match leaves {
-            Leaves::Nowhere => true,
-            Leaves::At(port) => self.write(port, packet),
-            Leaves::AtOthers => {
+        match packet.fate {
+            Fate::Forwarded(port) => self.write(port, packet),
+            Fate::Flooded => {
                 let mut whole = true;
                 for port in (0..ports).filter(|p| *p != from) {
                     whole &= self.write(port, packet);
                 }
                 whole
             }
-            Leaves::ToHost => pass.is_none_or(|pass| pass.write(from, packet)),
+            Fate::Passed => pass.is_none_or(|pass| pass.write(from, packet)),
+            Fate::Dropped(_) | Fate::Consumed | Fate::Aborted => true,
         }
     }
 
     /// Hands over a packet that leaves at `port`; false when its output takes no more.
+    #[inline]
     fn write(&mut self, port: u32, packet: &Outcome<'_>) -> bool {
         let index = self.of_port.get(port as usize).copied().flatten();
         match index.and_then(|i| self.sinks.get_mut(i)) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use millrace_traffic::capture::{Reader, Writer};
 
 use super::*;
-use crate::account::NO_OTHER_PORT;
+use crate::account::{NO_OTHER_PORT, OVERSIZE};
 use crate::port::{self, InputOptions};
 use crate::testing;
 

@@ -59,6 +59,15 @@ impl Timers {
         fired
     }
 
+    /// The same where others fire them.
+    pub fn pass(&mut self, time: u64) {
+        let since = time.saturating_sub(self.start);
+        for (period, past) in &mut self.timers {
+            *past = (since / *period).max(*past);
+        }
+        self.find_next();
+    }
+
     fn find_next(&mut self) {
         let moments = self.timers.iter().map(|(period, past)| {
             self.start

@@ -242,7 +242,11 @@ impl Chain {
             first: packets.as_mut_ptr(),
             packets: packets.len(),
         };
-        self.choose(burst, 0..packets.len());
+        self.chosen.clear();
+        self.chosen.extend(0..packets.len());
+        self.pointers.clear();
+        let all = (0..packets.len()).map(|index| burst.first.wrapping_add(index));
+        self.pointers.extend(all);
         burst
     }
 

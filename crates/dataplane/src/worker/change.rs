@@ -223,7 +223,7 @@ impl Departed {
             clock,
         } = self;
         stage.stop(clock);
-        shared.records(&mut stage, clock);
+        shared.records(&mut stage, clock, None);
         let timers = stage.alarms_fired().saturating_sub(stage.alarms);
         let epilogue = stage.epilogue.take();
         let mut facts = Vec::new();

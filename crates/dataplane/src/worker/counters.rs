@@ -5,7 +5,9 @@
 //! instruction stands on the packet path. Counters are read one by one: a reader may see a packet
 //! counted as read whose fate is not yet counted, never the other way for long.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Counters a line: two cache lines of 64 bytes, since processors fetch them in pairs.
 const LINE: usize = 16;
@@ -161,10 +163,12 @@ pub enum Host {
     ChainFlood,
     /// a reason that the program did not declare
     Undeclared,
+    /// longer than a function takes, and so seen by none
+    Oversize,
 }
 
 /// Their names in an account.
-pub const HOST_REASONS: [&str; 8] = [
+pub const HOST_REASONS: [&str; 9] = [
     crate::account::ABORTED,
     crate::account::NO_SUCH_PORT,
     crate::account::NO_OTHER_PORT,
@@ -173,6 +177,7 @@ pub const HOST_REASONS: [&str; 8] = [
     "chain_loop",
     "chain_flood",
     "undeclared_reason",
+    crate::account::OVERSIZE,
 ];
 
 /// Where each counter stands.
@@ -217,6 +222,76 @@ impl Places {
     #[must_use]
     pub fn host(&self, reason: Host) -> usize {
         ONCE + reason as usize
+    }
+}
+
+/// Packets dropped for reasons that the program did not declare, by worker and the reason's number. A rare thing.
+#[derive(Default)]
+pub struct Numbered(Mutex<BTreeMap<(usize, u32), u64>>);
+
+impl Numbered {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(usize, u32), u64>> {
+        // Counts that a panicking thread has left are as whole as any.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one of a worker's.
+    #[cold]
+    pub fn add(&self, worker: usize, reason: u32) {
+        *self.lock().entry((worker, reason)).or_default() += 1;
+    }
+
+    /// Those of these workers, by name.
+    pub fn told(&self, workers: &[usize]) -> Vec<(String, u64)> {
+        let all = self.lock();
+        let own = all
+            .iter()
+            .filter(|((worker, _), _)| workers.contains(worker));
+        own.map(|((_, reason), n)| (format!("reason_{reason}"), *n))
+            .collect()
+    }
+}
+
+/// Counts of packets of a run over captures that no worker gets to see; the sequencer's.
+pub struct Ingress {
+    counters: Counters,
+    places: Places,
+}
+
+impl Ingress {
+    /// Of a run with so many ports.
+    #[must_use]
+    pub fn new(ports: usize) -> Self {
+        let places = Places::new(ports, 0);
+        Self {
+            counters: Counters::new(places.count()),
+            places,
+        }
+    }
+
+    /// How many ports the function has.
+    #[must_use]
+    pub fn ports(&self) -> usize {
+        self.places.ports
+    }
+
+    /// A packet was stamped earlier than one before it.
+    pub fn late(&self) {
+        self.counters.add(self.places.once(Once::OutOfOrder), 1);
+    }
+
+    /// A packet of so many bytes is longer than a function takes.
+    pub fn oversize(&self, port: u32, bytes: usize) {
+        let of = |what| self.places.port(port as usize, what);
+        self.counters.add(of(OfPort::Read), 1);
+        self.counters.add(of(OfPort::ReadBytes), bytes as u64);
+        self.counters.add(of(OfPort::Dropped), 1);
+        self.counters.add(self.places.host(Host::Oversize), 1);
+    }
+
+    /// What a counter says now.
+    pub(super) fn get(&self, place: usize) -> u64 {
+        self.counters.get(place)
     }
 }
 

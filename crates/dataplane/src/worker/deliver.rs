@@ -1,7 +1,7 @@
 //! What happens to a burst after the functions: packets leave, and each gets its one fate.
 
 use super::chain::End;
-use super::counters::{Counters, Host, OfPort, Once, Places};
+use super::counters::{Counters, Host, Numbered, OfPort, Once, Places};
 use super::stage::Stage;
 use super::turn::Served;
 use crate::module::abi;
@@ -47,6 +47,8 @@ pub struct Delivery {
     why: Vec<Host>,
     /// whether a transmit kept its buffer
     pub kept: Vec<bool>,
+    /// a run over captures: what is to leave has left, since its queue is never full
+    sure: bool,
 }
 
 /// Where ports lead.
@@ -65,6 +67,49 @@ pub struct Count<'a> {
     pub counters: &'a Counters,
     /// their places
     pub places: &'a Places,
+    /// where reasons that the program did not declare are counted by number; none: all of them together
+    pub numbered: Option<&'a Numbered>,
+}
+
+/// Packets of one port after another that are counted alike: neighbours mostly have the same port, and then are added
+/// to its count together, once the row ends.
+pub struct Row<'a> {
+    count: &'a Count<'a>,
+    what: (OfPort, Option<OfPort>),
+    port: u32,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Row<'_> {
+    /// A packet of a port, of so many bytes.
+    #[inline]
+    pub fn add(&mut self, port: u32, bytes: u64) {
+        if port != self.port {
+            self.end();
+            self.port = port;
+        }
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    fn end(&mut self) {
+        let (packets, bytes) = self.what;
+        let sum = std::mem::take(&mut self.packets);
+        if sum > 0 {
+            self.count.port(self.port, packets, sum);
+        }
+        let sum = std::mem::take(&mut self.bytes);
+        if let Some(bytes) = bytes {
+            self.count.port(self.port, bytes, sum);
+        }
+    }
+}
+
+impl Drop for Row<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl Count<'_> {
@@ -90,6 +135,29 @@ impl Count<'_> {
         self.port(port, OfPort::Aborted, 1);
     }
 
+    /// Counts packets that stand next to each other together.
+    #[inline]
+    pub fn row(&self, packets: OfPort, bytes: Option<OfPort>) -> Row<'_> {
+        Row {
+            count: self,
+            what: (packets, bytes),
+            port: 0,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts a packet that was dropped for a reason which the program did not declare.
+    fn undeclared(&self, port: u32, reason: u32) {
+        match (self.numbered, self.worker) {
+            (Some(numbered), Some(worker)) => {
+                numbered.add(worker, reason);
+                self.port(port, OfPort::Dropped, 1);
+            }
+            _ => self.dropped(port, Host::Undeclared),
+        }
+    }
+
     fn dropped(&self, port: u32, reason: Host) {
         self.because(reason);
         self.port(port, OfPort::Dropped, 1);
@@ -97,10 +165,11 @@ impl Count<'_> {
 }
 
 impl Delivery {
-    /// For this many queues.
+    /// For this many queues; `sure`: of a run over captures.
     #[must_use]
-    pub fn new(queues: usize) -> Self {
+    pub fn new(queues: usize, sure: bool) -> Self {
         Self {
+            sure,
             leaving: (0..queues).map(|_| Leaving::default()).collect(),
             ..Self::default()
         }
@@ -118,20 +187,24 @@ impl Delivery {
     ) {
         let ports = wiring.of_port.len() as u32;
         self.pending.clear();
-        self.pending.resize(entered.len(), Pending::Settled);
         self.copies.clear();
-        self.copies.resize(entered.len(), 0);
         self.why.clear();
-        self.why.resize(entered.len(), Host::TxFull);
         self.kept.clear();
-        self.kept.resize(entered.len(), false);
+        if !self.sure {
+            self.pending.resize(entered.len(), Pending::Settled);
+            self.copies.resize(entered.len(), 0);
+            self.why.resize(entered.len(), Host::TxFull);
+            self.kept.resize(entered.len(), false);
+        }
         for leaving in &mut self.leaving {
             leaving.packets.clear();
             leaving.index.clear();
         }
+        let mut forwarded = count.row(OfPort::Forwarded, None);
+        let mut sent = count.row(OfPort::Sent, Some(OfPort::SentBytes));
         for (index, ((frame, packet), end)) in entered.iter().zip(packets).zip(ends).enumerate() {
             let from = frame.port;
-            if !within(frame, packet) {
+            if !frame.holds(packet) {
                 count.aborted(from, Host::Aborted);
                 continue;
             }
@@ -139,8 +212,19 @@ impl Delivery {
                 abi::fate::FORWARD if packet.out >= ports => {
                     count.aborted(from, Host::NoSuchPort);
                 }
+                abi::fate::FORWARD if self.sure => {
+                    forwarded.add(from, 0);
+                    sent.add(packet.out, length(packet));
+                }
                 abi::fate::FORWARD => self.leave(index, frame, packet, packet.out, true, wiring),
                 abi::fate::FLOOD if ports < 2 => count.dropped(from, Host::NoOtherPort),
+                abi::fate::FLOOD if self.sure => {
+                    forwarded.add(from, 0);
+                    for port in (0..ports).filter(|p| *p != from) {
+                        sent.add(port, length(packet));
+                    }
+                    count.once(Once::Created, u64::from(ports - 2));
+                }
                 abi::fate::FLOOD => {
                     for port in (0..ports).filter(|p| *p != from) {
                         self.leave(index, frame, packet, port, ports == 2, wiring);
@@ -152,7 +236,7 @@ impl Delivery {
                     if stage.is_some_and(|s| s.life.dropped(count.worker, reason)) {
                         count.port(from, OfPort::Dropped, 1);
                     } else {
-                        count.dropped(from, Host::Undeclared);
+                        count.undeclared(from, packet.out);
                     }
                 }
                 abi::fate::PASS => {
@@ -205,7 +289,7 @@ impl Delivery {
         let Some(leaving) = self.leaving.get_mut(queue) else {
             return;
         };
-        let length = (packet.end.addr() - packet.data.addr()) as u32;
+        let length = length(packet) as u32;
         let came = (frame.end.addr() - frame.data.addr()) as u32;
         leaving.packets.push(Departure {
             data: packet.data,
@@ -267,6 +351,7 @@ impl Delivery {
         let Some(leaving) = self.leaving.get(queue) else {
             return;
         };
+        let mut row = count.row(OfPort::Sent, Some(OfPort::SentBytes));
         for (place, (packet, index)) in leaving.packets.iter().zip(&leaving.index).enumerate() {
             if packet.kept
                 && let Some(kept) = self.kept.get_mut(*index)
@@ -278,8 +363,7 @@ impl Delivery {
                 continue;
             }
             if place < taken {
-                count.port(packet.port, OfPort::Sent, 1);
-                count.port(packet.port, OfPort::SentBytes, u64::from(packet.length));
+                row.add(packet.port, u64::from(packet.length));
                 if let Some(copies) = self.copies.get_mut(*index) {
                     *copies += 1;
                 }
@@ -297,6 +381,8 @@ impl Delivery {
         count: &Count<'_>,
         packets: &[abi::Packet],
     ) {
+        let loose = wiring.of_port.iter().any(Option::is_none);
+        let mut row = count.row(OfPort::Forwarded, None);
         for (index, frame) in entered.iter().enumerate() {
             if self.pending.get(index) != Some(&Pending::Leaves) {
                 continue;
@@ -307,9 +393,11 @@ impl Delivery {
                 count.dropped(frame.port, why);
                 continue;
             }
-            count.port(frame.port, OfPort::Forwarded, 1);
-            count.once(Once::Created, u64::from(copies - 1));
-            if let Some(packet) = packets.get(index) {
+            row.add(frame.port, 0);
+            if copies > 1 {
+                count.once(Once::Created, u64::from(copies - 1));
+            }
+            if loose && let Some(packet) = packets.get(index) {
                 self.nowhere(frame, packet, wiring, count);
             }
         }
@@ -317,7 +405,7 @@ impl Delivery {
 
     /// Counts what was sent to ports behind which nothing stands.
     fn nowhere(&self, frame: &Frame, packet: &abi::Packet, wiring: &Wiring, count: &Count<'_>) {
-        let length = (packet.end.addr() - packet.data.addr()) as u64;
+        let length = length(packet);
         let ports = wiring.of_port.iter().enumerate();
         for (port, _) in ports.filter(|(_, queue)| queue.is_none()) {
             let port = port as u32;
@@ -333,8 +421,7 @@ impl Delivery {
     }
 }
 
-/// Whether the packet lies where its buffer is. A checked program cannot set other bounds.
-fn within(frame: &Frame, packet: &abi::Packet) -> bool {
-    let (data, end) = (packet.data.addr(), packet.end.addr());
-    frame.floor.addr() <= data && data <= end && end <= frame.ceiling.addr()
+/// Bytes of a packet that lies in its buffer.
+fn length(packet: &abi::Packet) -> u64 {
+    packet.end.addr().saturating_sub(packet.data.addr()) as u64
 }

@@ -134,11 +134,7 @@ impl Worker {
         self.deliver_made();
         // What left is told; what did not is nobody's packet.
         let shared = &*self.shared;
-        let count = Count {
-            worker: Some(self.number),
-            counters: shared.counters(self.number),
-            places: &shared.places,
-        };
+        let count = shared.count(self.number);
         let take = |place| self.made.counters.take(place);
         for port in 0..ports {
             for what in [OfPort::Sent, OfPort::SentBytes] {
@@ -157,6 +153,7 @@ impl Worker {
             worker: None,
             counters: &made.counters,
             places: &shared.places,
+            numbered: None,
         };
         let delivery = &mut self.delivery;
         delivery.sort(

@@ -1,11 +1,11 @@
 //! Workers: one thread a core, each with queues of its own, running functions over bursts.
 //!
-//! Unlike [`crate::runner`], which runs over captures in the packets' own time, workers serve ports
-//! that are open in both directions. Each worker has its own copy of every function's state; more than
-//! one is right only for functions whose packets write none, which the caller decides. A worker
-//! receives a burst from one queue, runs it to completion, sends, and goes on to the next queue;
-//! timers, records and counts are looked after between bursts. No lock is taken while packets move,
-//! except where a function hands out records.
+//! This is the only loop over packets: it serves ports that are open in both directions, and runs over captures
+//! ([`crate::runner`]), whose sequencer is behind the only queue of each worker. Each worker has its own copy of every
+//! function's state; more than one is right only for functions whose packets write none, which the caller decides. A
+//! worker receives a burst from one queue, runs it to completion, sends, and goes on to the next queue; timers, records
+//! and counts are looked after between bursts. No lock is taken while packets move, except where a function hands out
+//! records.
 
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod chain;
@@ -41,6 +41,8 @@ use millrace_topology::Topology;
 
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
+pub(crate) use counters::Ingress;
+pub(crate) use pressure::Windows;
 pub use shared::Shared;
 
 use crate::account::Account;
@@ -51,7 +53,7 @@ use crate::module::{self, ModuleError};
 use crate::packet::MAX_BURST;
 use crate::place::{Stay, pin};
 use crate::port::Queue;
-use crate::runner::RecordWriter;
+use crate::runner::{Kept, Progress, RecordWriter, Sequencer};
 use chain::Chain;
 use deliver::{Delivery, Wiring};
 use entries::Entries;
@@ -116,12 +118,41 @@ pub struct Serve {
 /// # Errors
 /// [`ModuleError::Create`] when the state of a function cannot be made.
 pub fn serve(
-    mut serve: Serve,
+    serve: Serve,
     stop: &AtomicBool,
     observe: &mut dyn FnMut(&Shared),
 ) -> Result<Account, ModuleError> {
+    host(serve, None, stop, Drive::Watch(observe)).map(|hosted| hosted.account)
+}
+
+/// What the calling thread does while the workers work.
+pub(crate) enum Drive<'a> {
+    /// calls an observer now and then
+    Watch(&'a mut dyn FnMut(&Shared)),
+    /// is the only worker of a run over captures, and calls an observer now and then
+    Work(&'a mut dyn FnMut(Progress)),
+    /// feeds the workers of a run over captures, until this time
+    Feed(&'a mut dyn FnMut(Option<Instant>)),
+}
+
+/// What workers leave behind.
+pub(crate) struct Hosted {
+    pub account: Account,
+    /// of a run over captures: records that came out after the last window, by worker
+    pub records: Vec<Kept>,
+    /// what the only worker's queue had
+    pub sequencer: Option<Sequencer>,
+}
+
+/// [`serve`], and runs over captures: then there is an `ingress`, and each worker has one queue, a `Lane`.
+pub(crate) fn host(
+    mut serve: Serve,
+    ingress: Option<Arc<Ingress>>,
+    stop: &AtomicBool,
+    drive: Drive<'_>,
+) -> Result<Hosted, ModuleError> {
     let count = serve.workers.len();
-    let shared = Arc::new(Shared::new(&mut serve));
+    let shared = Arc::new(Shared::new(&mut serve, ingress));
     let ended_before = await_first(&mut serve, &shared, stop);
     let common = chain::common(&serve.chain, count)?;
     let mut workers = Vec::new();
@@ -131,37 +162,41 @@ pub fn serve(
     }
     let rate = Rate::start();
     let deadline = serve.time.and_then(|t| Instant::now().checked_add(t));
-    let running = AtomicUsize::new(count);
-    let mut ended = std::thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .into_iter()
-            .map(|mut worker| {
-                let (running, failed) = (&running, &shared.failed);
-                let cpu = serve.cpus.get(worker.number).copied();
-                scope.spawn(move || {
-                    let _guard = Leaves(running, failed);
-                    if let Some(cpu) = cpu {
-                        pin(cpu);
-                    }
-                    worker.work(stop, deadline);
-                    worker
-                })
-            })
-            .collect();
-        let mut next = Instant::now() + OBSERVE;
-        while running.load(Ordering::Acquire) > 0 {
-            // Short, so that a run that ends at once is not held up.
-            std::thread::sleep(Duration::from_millis(2));
-            if Instant::now() >= next {
-                observe(&shared);
-                next += OBSERVE;
+    let mut ended = match drive {
+        Drive::Work(observe) => {
+            for worker in &mut workers {
+                worker.work(stop, deadline, observe);
             }
+            workers.into_iter().map(Some).collect()
         }
-        threads
-            .into_iter()
-            .map(|t| t.join().ok())
-            .collect::<Vec<_>>()
-    });
+        Drive::Watch(observe) => {
+            let running = AtomicUsize::new(count);
+            threads(
+                workers,
+                &serve.cpus,
+                &running,
+                &shared.failed,
+                (stop, deadline),
+                || {
+                    watch(&running, &shared, observe);
+                },
+            )
+        }
+        Drive::Feed(feed) => {
+            // Whoever feeds them ends them.
+            let (running, never) = (AtomicUsize::new(count), AtomicBool::new(false));
+            threads(
+                workers,
+                &serve.cpus,
+                &running,
+                &shared.failed,
+                (&never, None),
+                || {
+                    feed(deadline);
+                },
+            )
+        }
+    };
     let seconds = rate.elapsed().as_secs_f64();
     let tick = rate.ns_per_tick();
     let mut account = shared.account(tick, seconds);
@@ -176,10 +211,64 @@ pub fn serve(
     if let Some(job) = serve.at_end.take() {
         report::finally(job, &mut ended, &account);
     }
+    let mut hosted = Hosted {
+        account,
+        records: Vec::new(),
+        sequencer: None,
+    };
+    for served in ended.iter_mut().flatten().flat_map(|w| &mut w.queues) {
+        if let Some(lane) = served.queue.lane() {
+            let (mut records, sequencer) = lane.end();
+            hosted.records.append(&mut records);
+            hosted.sequencer = hosted.sequencer.or(sequencer);
+        }
+    }
     // Queues go before what holds their ports.
     drop(ended);
     serve.holds.clear();
-    Ok(account)
+    Ok(hosted)
+}
+
+/// Lets each worker work on a thread of its own while this one does something else; gives back those that lived.
+fn threads(
+    workers: Vec<Worker>,
+    cpus: &[usize],
+    running: &AtomicUsize,
+    failed: &AtomicBool,
+    (stop, deadline): (&AtomicBool, Option<Instant>),
+    meanwhile: impl FnOnce(),
+) -> Vec<Option<Worker>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = workers
+            .into_iter()
+            .map(|mut worker| {
+                let cpu = cpus.get(worker.number).copied();
+                scope.spawn(move || {
+                    let _guard = Leaves(running, failed);
+                    if let Some(cpu) = cpu {
+                        pin(cpu);
+                    }
+                    worker.work(stop, deadline, &mut |_| {});
+                    worker
+                })
+            })
+            .collect();
+        meanwhile();
+        threads.into_iter().map(|t| t.join().ok()).collect()
+    })
+}
+
+/// Calls the observer now and then until no worker is left.
+fn watch(running: &AtomicUsize, shared: &Shared, observe: &mut dyn FnMut(&Shared)) {
+    let mut next = Instant::now() + OBSERVE;
+    while running.load(Ordering::Acquire) > 0 {
+        // Short, so that a run that ends at once is not held up.
+        std::thread::sleep(Duration::from_millis(2));
+        if Instant::now() >= next {
+            observe(shared);
+            next += OBSERVE;
+        }
+    }
 }
 
 /// Waits for the first packet of a pipe, whose time the state begins with. Requests are answered all the same, without
@@ -253,7 +342,7 @@ fn worker(
             number,
             start,
         )?,
-        delivery: Delivery::new(queues.len()),
+        delivery: Delivery::new(queues.len(), shared.sequenced()),
         made: Made::new(shared),
         queues: queues
             .into_iter()
@@ -282,6 +371,7 @@ fn worker(
         entries: Entries::new(&shared.owners, number, count),
         rate: Rate::start(),
         ordered: false,
+        sequenced: shared.sequenced(),
     })
 }
 

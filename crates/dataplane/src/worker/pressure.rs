@@ -1,5 +1,7 @@
 //! Insertions that found a worker's part of an object full while others had room: on one core they would have
-//! succeeded. Workers of live ports say now and then what their parts hold, once any part has been full.
+//! succeeded. Workers of live ports say now and then what their parts hold, those of a run over captures at the end of
+//! each window, so that the same run counts the same. Entries are counted only once a part has been full, since counting
+//! looks at all of them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::chain::Link;
 use super::stage::Stage;
+use crate::runner::{Batch, Part};
 
 /// Counting entries looks at all of them: not more often than this.
 const SELDOM: Duration = Duration::from_millis(200);
@@ -18,6 +21,77 @@ struct Divided {
     object: usize,
     whole: u64,
     name: &'static str,
+}
+
+impl Divided {
+    /// Those of these functions on so many workers.
+    fn all(chain: &[Link], workers: usize) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
+            let shares = link.objects().iter().zip(&link.shares);
+            all.extend(shares.enumerate().filter_map(|(object, (info, share))| {
+                Some(Self {
+                    stage,
+                    object,
+                    whole: share.bound(info.kind)?,
+                    name: info.kind.when_full().name(),
+                })
+            }));
+        }
+        all
+    }
+
+    /// Decides over insertions that found a part full: they differ from one core where all parts together have room.
+    /// What cannot be counted is taken to have room.
+    fn settle(&self, full: u64, entries: Option<u64>, relaxations: &mut BTreeMap<String, u64>) {
+        if full > 0 && entries.is_none_or(|entries| entries < self.whole) {
+            *relaxations.entry(self.name.to_owned()).or_default() += full;
+        }
+    }
+}
+
+/// What the sequencer of a run over captures knows of the divided objects, from window to window.
+pub struct Windows {
+    /// each with the insertions that found a part full since entries were counted
+    objects: Vec<(Divided, u64)>,
+    /// counted so far, by name
+    pub relaxations: BTreeMap<String, u64>,
+}
+
+impl Windows {
+    /// For these functions on so many workers.
+    pub fn new(chain: &[Link], workers: usize) -> Self {
+        let objects = Divided::all(chain, workers).into_iter().map(|d| (d, 0));
+        Self {
+            objects: objects.collect(),
+            relaxations: BTreeMap::new(),
+        }
+    }
+
+    /// Takes what each worker says at the end of a window.
+    pub fn add(&mut self, batches: &[Batch]) {
+        for (at, (divided, full)) in self.objects.iter_mut().enumerate() {
+            let parts = || batches.iter().filter_map(|b| b.parts.get(at));
+            *full += parts().map(|p| p.full).sum::<u64>();
+            if batches.iter().any(|b| b.count) {
+                let entries = parts().map(|p| p.entries).sum::<Option<u64>>();
+                divided.settle(std::mem::take(full), entries, &mut self.relaxations);
+            }
+        }
+    }
+
+    /// Whether entries are to be counted.
+    pub fn counts(&self) -> bool {
+        self.objects.iter().any(|(_, full)| *full > 0)
+    }
+
+    /// What is left at the end, where the objects of the only function have these entries.
+    pub fn finish(&mut self, entries: impl Fn(usize) -> Option<u64>) {
+        for (divided, full) in &mut self.objects {
+            let entries = entries(divided.object);
+            divided.settle(std::mem::take(full), entries, &mut self.relaxations);
+        }
+    }
 }
 
 /// What all workers have said.
@@ -53,21 +127,7 @@ impl Seen {
 impl Pressure {
     /// For these functions on so many workers.
     pub fn new(chain: &[Link], workers: usize) -> Self {
-        let mut objects = Vec::new();
-        for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
-            let shares = link.objects().iter().zip(&link.shares);
-            for (object, (info, share)) in shares.enumerate() {
-                let Some(whole) = share.bound(info.kind) else {
-                    continue;
-                };
-                objects.push(Divided {
-                    stage,
-                    object,
-                    whole,
-                    name: info.kind.when_full().name(),
-                });
-            }
-        }
+        let objects = Divided::all(chain, workers);
         let none = vec![0; objects.len()];
         Self {
             any: AtomicBool::new(false),
@@ -77,6 +137,25 @@ impl Pressure {
             }),
             objects,
         }
+    }
+
+    /// In a run over captures, what a worker's parts have seen since it was asked last; their entries where they are
+    /// to be counted.
+    pub fn parts(&self, stages: &mut [Stage], seen: &mut Seen, now: u64, count: bool) -> Vec<Part> {
+        seen.full.resize(self.objects.len(), 0);
+        let each = self.objects.iter().zip(&mut seen.full);
+        each.map(|(divided, seen)| {
+            let mut stage = stages.get_mut(divided.stage);
+            let full = stage.as_mut().and_then(|s| s.full(divided.object));
+            let full = full.unwrap_or(0);
+            Part {
+                full: full.saturating_sub(std::mem::replace(seen, full)),
+                entries: stage
+                    .filter(|_| count)
+                    .and_then(|s| s.count(divided.object, now)),
+            }
+        })
+        .collect()
     }
 
     /// A worker looks at its parts; `now` is its functions' time, ns. At the `end` it looks at once.
@@ -121,9 +200,8 @@ impl Pressure {
                 continue;
             };
             let all = said.entries.iter().filter_map(|of| of.get(at)).sum::<u64>();
-            if now > before && all < divided.whole {
-                *said.relaxations.entry(divided.name.to_owned()).or_default() += now - before;
-            }
+            let more = now.saturating_sub(*before);
+            divided.settle(more, Some(all), &mut said.relaxations);
         }
         seen.full = full;
     }

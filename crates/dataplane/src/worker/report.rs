@@ -69,7 +69,7 @@ pub fn complete(
     let records = shared.finish_records(account);
     account.errors.extend(records);
     let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
-    account.function = Function::over(account.read, ns, &each, ns_per_tick);
+    account.function = Function::over(each.total(), ns, &each, ns_per_tick);
     account.memory = Memory::predict(state.saturating_add(foreign), memory).measured();
 }
 

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use millrace_steer::Owners;
 
 use super::Serve;
-use super::counters::{Counters, HOST_REASONS, Host, OfPort, OfQueue, Once, Places};
+use super::counters::{
+    Counters, HOST_REASONS, Host, Ingress, Numbered, OfPort, OfQueue, Once, Places,
+};
+use super::deliver::Count;
 use super::entries::Heaviest;
 use super::limit::Limit;
 use super::lives::{Life, Lives};
@@ -16,7 +19,7 @@ use crate::account::{
     Account, EntryAccount, Failure, Function, PortAccount, QueueAccount, WorkerAccount,
 };
 use crate::histogram::Histogram;
-use crate::runner::RecordWriter;
+use crate::runner::{Lane, RecordWriter};
 
 /// The hosts' reasons, in the order of their counters.
 const HOST: [Host; HOST_REASONS.len()] = [
@@ -28,6 +31,7 @@ const HOST: [Host; HOST_REASONS.len()] = [
     Host::ChainLoop,
     Host::ChainFlood,
     Host::Undeclared,
+    Host::Oversize,
 ];
 
 /// Counters of all workers, and the names of what they count.
@@ -45,6 +49,10 @@ pub struct Shared {
     ports: Vec<String>,
     words: Vec<String>,
     records: Mutex<Records>,
+    /// of a run over captures: packets that no worker gets
+    ingress: Option<Arc<Ingress>>,
+    /// and reasons that the program did not declare
+    numbered: Option<Numbered>,
 }
 
 /// Records come now and then, so a lock is cheaper than a writer for each worker.
@@ -55,7 +63,7 @@ struct Records {
 }
 
 impl Shared {
-    pub(super) fn new(serve: &mut Serve) -> Self {
+    pub(super) fn new(serve: &mut Serve, ingress: Option<Arc<Ingress>>) -> Self {
         let places = Places::new(serve.ports.len(), serve.words.len());
         let lives = Lives::default();
         let count = serve.workers.len();
@@ -80,6 +88,23 @@ impl Shared {
                 whole: true,
             }),
             places,
+            numbered: ingress.as_ref().map(|_| Numbered::default()),
+            ingress,
+        }
+    }
+
+    /// Whether this is a run over captures.
+    pub(super) fn sequenced(&self) -> bool {
+        self.ingress.is_some()
+    }
+
+    /// Where a worker counts.
+    pub(super) fn count(&self, worker: usize) -> Count<'_> {
+        Count {
+            worker: Some(worker),
+            counters: self.counters(worker),
+            places: &self.places,
+            numbered: self.numbered.as_ref(),
         }
     }
 
@@ -94,8 +119,8 @@ impl Shared {
         self.workers.len()
     }
 
-    /// Takes the records of a function.
-    pub(super) fn records(&self, stage: &mut Stage, clock: u64) {
+    /// Takes the records of a function; of a run over captures the sequencer writes them.
+    pub(super) fn records(&self, stage: &mut Stage, clock: u64, mut lane: Option<&mut Lane>) {
         // The records are read while the stage is lent out.
         let (objects, life) = (std::mem::take(&mut stage.objects), stage.life.clone());
         // Locked by the first record: most turns have none.
@@ -109,6 +134,9 @@ impl Shared {
             let name = self.lives.named(&life.name, name);
             if let Some(writer) = &mut records.writer {
                 records.whole &= writer.write(&name, clock, &record);
+            }
+            if let Some(lane) = &mut lane {
+                lane.keep(record, clock);
             }
             *records.counts.entry(name).or_default() += 1;
         });
@@ -135,7 +163,13 @@ impl Shared {
     /// The account so far: a tick is this long (ns), and the run this old.
     #[must_use]
     pub fn account(&self, ns_per_tick: f64, seconds: f64) -> Account {
-        self.over(0, &self.workers, ns_per_tick, seconds)
+        self.over(
+            0,
+            &self.workers,
+            self.ingress.as_deref(),
+            ns_per_tick,
+            seconds,
+        )
     }
 
     /// The account so far of one worker; `each` has what its packets cost it, in ticks.
@@ -147,9 +181,11 @@ impl Shared {
         seconds: f64,
     ) -> Account {
         let own = std::slice::from_ref(self.counters(worker));
-        let mut account = self.over(worker, own, ns_per_tick, seconds);
+        // What reaches no worker is nobody's where there are several.
+        let ingress = self.ingress.as_deref().filter(|_| self.workers() == 1);
+        let mut account = self.over(worker, own, ingress, ns_per_tick, seconds);
         let ns = account.workers.iter().map(|w| w.seconds).sum::<f64>() * 1e9;
-        account.function = Function::over(account.read, ns, each, ns_per_tick);
+        account.function = Function::over(each.total(), ns, each, ns_per_tick);
         account
     }
 
@@ -167,8 +203,18 @@ impl Shared {
     }
 
     /// The account of some workers, which are numbered from `first` on.
-    fn over(&self, first: usize, workers: &[Counters], ns_per_tick: f64, seconds: f64) -> Account {
-        let sum = |place: usize| workers.iter().map(|w| w.get(place)).sum::<u64>();
+    fn over(
+        &self,
+        first: usize,
+        workers: &[Counters],
+        ingress: Option<&Ingress>,
+        ns_per_tick: f64,
+        seconds: f64,
+    ) -> Account {
+        let sum = |place: usize| {
+            let apart = ingress.map_or(0, |i| i.get(place));
+            workers.iter().map(|w| w.get(place)).sum::<u64>() + apart
+        };
         let mut account = Account {
             seconds,
             created: sum(self.places.once(Once::Created)),
@@ -204,9 +250,14 @@ impl Shared {
             .collect();
         let numbers: Vec<_> = (first..first + workers.len()).collect();
         let told = self.lives.told(&numbers, ns_per_tick);
-        account.stages = told.stages;
+        // A run over captures is one function, and its queues are no ports.
+        let captures = self.sequenced();
+        if !captures {
+            account.stages = told.stages;
+        }
         account.timers_fired += told.timers;
         reasons.extend(told.reasons);
+        reasons.extend(self.numbered.iter().flat_map(|n| n.told(&numbers)));
         for (name, packets) in reasons.into_iter().filter(|(_, n)| *n > 0) {
             *account.reasons.entry(name).or_default() += packets;
         }
@@ -221,7 +272,7 @@ impl Shared {
             });
             let heaviest = counters.get(self.places.once(Once::Heaviest));
             account.entries.extend(self.entry(number, heaviest));
-            for (queue, word) in self.words.iter().enumerate() {
+            for (queue, word) in self.words.iter().enumerate().filter(|_| !captures) {
                 let of = |what| counters.get(self.places.queue(queue, what));
                 account.queues.push(QueueAccount {
                     name: word.clone(),

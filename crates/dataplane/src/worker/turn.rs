@@ -11,13 +11,15 @@ use super::deliver::{Count, Delivery, Wiring};
 use super::entries::Entries;
 use super::made::Made;
 use super::pressure::Seen;
+use super::stage::Stage;
 use super::{Shared, wait};
 use crate::account::Failure;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
-use crate::mailbox::{Desk, Job, Mailbox};
+use crate::mailbox::{Desk, Job, Mailbox, Order};
 use crate::module::{Homes, abi};
 use crate::port::{Frame, PortError, Queue};
+use crate::runner::{Lane, Progress};
 
 /// Turns without a packet before a worker sleeps until its ports have something: long enough that a
 /// steady stream never makes it sleep.
@@ -76,6 +78,8 @@ pub struct Worker {
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
+    /// its one queue is a [`Lane`] of a run over captures
+    pub(super) sequenced: bool,
 }
 
 // SAFETY: frames and descriptors are addresses of memory of the queues, which move with the worker.
@@ -83,15 +87,25 @@ unsafe impl Send for Worker {}
 
 impl Worker {
     /// Works until all inputs end, a limit is reached, a port fails or `stop` is raised; then takes
-    /// what the devices had delivered, and waits for what was sent to leave.
-    pub fn work(&mut self, stop: &AtomicBool, deadline: Option<Instant>) {
+    /// what the devices had delivered, and waits for what was sent to leave. `observe` is called now and then by the
+    /// only worker of a run over captures.
+    pub fn work(
+        &mut self,
+        stop: &AtomicBool,
+        deadline: Option<Instant>,
+        observe: &mut dyn FnMut(Progress),
+    ) {
         self.handlers(|stage, clock| stage.start(clock));
         let mut quiet = 0_u32;
         let mut turns = 0_u32;
         loop {
             let late = deadline.is_some_and(|d| Instant::now() >= d);
             self.attend();
-            if stop.load(Ordering::Relaxed) || late || self.ordered || self.limit_reached() {
+            let stopped = stop.load(Ordering::Relaxed);
+            if self.sequenced {
+                // Packets that were read have places in the whole order: the run ends behind them.
+                self.wind_up(stopped, late);
+            } else if stopped || late || self.ordered || self.limit_reached() {
                 break;
             }
             let received = self.turn();
@@ -99,9 +113,12 @@ impl Worker {
             if turns.is_multiple_of(REFRESH) {
                 self.refresh();
                 self.look(false);
+                if let Some(progress) = self.lane().and_then(|lane| lane.progress()) {
+                    observe(progress);
+                }
             }
             // One worker's failed port ends the run: the others must not go on as if nothing were.
-            if self.shared.failed.load(Ordering::Relaxed) {
+            if self.shared.failed.load(Ordering::Relaxed) && !self.sequenced {
                 break;
             }
             if received > 0 {
@@ -122,11 +139,34 @@ impl Worker {
             }
         }
         self.drain();
+        if self.sequenced {
+            // Other workers' packets may have come later than the last of this one's.
+            self.alarms(self.clock);
+            self.count_alarms();
+        }
         self.look(true);
         self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();
         if let Some(mailbox) = &self.mailbox {
             mailbox.close();
+        }
+    }
+
+    fn lane(&mut self) -> Option<&mut Lane> {
+        lane(&mut self.queues, self.sequenced)
+    }
+
+    /// Ends a run over captures, where that is asked for.
+    fn wind_up(&mut self, stopped: bool, late: bool) {
+        if (stopped || late)
+            && let Some(lane) = self.lane()
+        {
+            if stopped {
+                lane.order_end(Order::Stop);
+            }
+            if late {
+                lane.expire();
+            }
         }
     }
 
@@ -148,29 +188,36 @@ impl Worker {
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
         let clock = self.clock.max(self.queues_time());
-        let mut desk = Desk {
-            instance: None,
-            chain: Some(Live {
+        let (instance, chain) = if self.sequenced {
+            let first = self.chain.stages.first_mut();
+            (first.and_then(Stage::instance), None)
+        } else {
+            let chain = Live {
                 chain: &mut self.chain,
                 shared: &self.shared,
                 clock,
-            }),
+            };
+            (None, Some(chain))
+        };
+        let mut desk = Desk {
+            instance,
+            chain,
             others: Vec::new(),
             now: self.clock,
             account: &account,
             order: None,
         };
         job(&mut desk);
-        // Live ports have no end: what they hold already is taken either way.
-        self.ordered |= desk.order.is_some();
+        let order = desk.order;
+        match (order, self.lane()) {
+            (Some(order), Some(lane)) => lane.order_end(order),
+            // Live ports have no end: what they hold already is taken either way.
+            (order, _) => self.ordered |= order.is_some(),
+        }
     }
 
     fn count(&self) -> Count<'_> {
-        Count {
-            worker: Some(self.number),
-            counters: self.shared.counters(self.number),
-            places: &self.shared.places,
-        }
+        self.shared.count(self.number)
     }
 
     fn limit_reached(&self) -> bool {
@@ -210,13 +257,39 @@ impl Worker {
         if received == 0 {
             let time = self.queues_time();
             self.fire(time);
-            self.alarms(time);
-            self.idle();
+            if !self.sequenced {
+                self.alarms(time);
+                self.idle();
+            }
         }
         self.count_alarms();
         self.flush();
-        self.records();
+        // In a run over captures records have the time of the last packet before them, as timers may still fire.
+        if received > 0 || !self.sequenced {
+            self.records();
+        }
+        if self.sequenced {
+            self.close_window();
+        }
         received
+    }
+
+    /// Gives a window back once it is through, with what is known of the parts of divided objects.
+    fn close_window(&mut self) {
+        let Some((clock, count)) = self.lane().and_then(|lane| lane.at_end()) else {
+            return;
+        };
+        self.clock = self.clock.max(clock);
+        let (shared, now) = (&*self.shared, self.clock);
+        let stages = &mut self.chain.stages;
+        let parts = shared.pressure.parts(stages, &mut self.seen, now, count);
+        if !parts.is_empty() {
+            let place = shared.places.once(Once::Full);
+            shared.counters(self.number).set(place, self.seen.full());
+        }
+        if let Some(lane) = self.lane() {
+            lane.close_window(parts);
+        }
     }
 
     /// Lets elements run that may have something to do without packets.
@@ -256,7 +329,12 @@ impl Worker {
             Some(limit) => self.shared.limit.claim(limit, self.burst),
             None => self.burst,
         };
-        let result = served.queue.receive(&mut self.frames, most, before);
+        let result = match lane_of(served, self.sequenced) {
+            Some(lane) => {
+                Ok(lane.receive_described(&mut self.frames, &mut self.descriptors, before))
+            }
+            None => served.queue.receive(&mut self.frames, most, before),
+        };
         if self.limit.is_some() {
             self.shared.limit.settle(most, self.frames.len());
         }
@@ -266,13 +344,18 @@ impl Worker {
         if self.frames.is_empty() {
             return 0;
         }
-        let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
-        self.describe(keeps_time);
+        if self.sequenced {
+            self.described();
+        } else {
+            let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
+            self.describe(keeps_time);
+        }
         // Before the functions change them.
         self.count_entry();
-        // SAFETY: `describe` wrote a descriptor for each frame, which its queue lends us until it is
-        // given back below, and frames do not overlap (`Queue`).
-        unsafe { self.chain.run(&mut self.descriptors, &self.frames) };
+        let packets = self.descriptors.get_mut(..self.frames.len());
+        // SAFETY: there is a descriptor for each frame, which its queue lends us until it is given back
+        // below, and frames do not overlap (`Queue`).
+        unsafe { self.chain.run(packets.unwrap_or_default(), &self.frames) };
         self.account_work();
         self.emit(false);
         self.deliver();
@@ -281,18 +364,30 @@ impl Worker {
         self.frames.len()
     }
 
+    /// Counts what came of a run over captures, whose sequencer writes descriptors and counts what is out of order.
+    fn described(&mut self) {
+        let count = self.shared.count(self.number);
+        let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
+        for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
+            row.add(frame.port, bytes(frame).len() as u64);
+            if let Some(homes) = &self.homes {
+                packet.home = homes.of(frame.port, bytes(frame));
+            }
+            self.clock = packet.time;
+        }
+        drop(row);
+        count.once(Once::Bursts, 1);
+        count.once(Once::Packets, self.frames.len() as u64);
+    }
+
     /// Writes the descriptors of the burst and counts what came.
     fn describe(&mut self, keeps_time: bool) {
-        let counters = self.shared.counters(self.number);
-        let count = Count {
-            worker: Some(self.number),
-            counters,
-            places: &self.shared.places,
-        };
+        let count = self.shared.count(self.number);
         let ports = self.wiring.of_port.len() as u32;
         let mut burst_time = None;
         self.descriptors.clear();
         let mut before = 0;
+        let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
         for frame in &self.frames {
             let stamp = match frame.stamp {
                 0 => *burst_time.get_or_insert_with(now),
@@ -321,10 +416,9 @@ impl Worker {
                 ..abi::Packet::empty()
             });
             self.received += 1;
-            count.port(frame.port, OfPort::Read, 1);
-            let bytes = frame.end.addr() - frame.data.addr();
-            count.port(frame.port, OfPort::ReadBytes, bytes as u64);
+            row.add(frame.port, bytes(frame).len() as u64);
         }
+        drop(row);
         count.once(Once::OutOfOrder, before);
         count.once(Once::Bursts, 1);
         count.once(Once::Packets, self.frames.len() as u64);
@@ -364,11 +458,7 @@ impl Worker {
         // Borrowed, not cloned: a clone would be a locked addition, each burst, to a line of memory that
         // all workers share.
         let shared = &*self.shared;
-        let count = Count {
-            worker: Some(self.number),
-            counters: shared.counters(self.number),
-            places: &shared.places,
-        };
+        let count = shared.count(self.number);
         let delivery = &mut self.delivery;
         delivery.sort(
             &self.wiring,
@@ -378,6 +468,10 @@ impl Worker {
             &self.chain.stages,
             &count,
         );
+        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
+            lane.deliver(&mut self.descriptors);
+            return;
+        }
         for (queue, served) in self.queues.iter_mut().enumerate() {
             let sent = delivery.transmit(queue, served);
             if let Some(error) = sent.error {
@@ -466,7 +560,8 @@ impl Worker {
             return;
         }
         for stage in &mut self.chain.stages {
-            self.shared.records(stage, self.clock);
+            let lane = lane(&mut self.queues, self.sequenced);
+            self.shared.records(stage, self.clock, lane);
         }
     }
 
@@ -508,6 +603,10 @@ impl Worker {
 
     /// Looks at its parts of divided objects.
     fn look(&mut self, end: bool) {
+        // Between windows, not now and then.
+        if self.sequenced {
+            return;
+        }
         let (number, now) = (self.number, self.clock);
         let pressure = &self.shared.pressure;
         pressure.look(number, &mut self.chain.stages, &mut self.seen, now, end);
@@ -536,6 +635,20 @@ impl Worker {
                 counters.set(places.queue(index, what), value);
             }
         }
+    }
+}
+
+/// The way to the sequencer, in a run over captures: the only queue.
+#[inline]
+fn lane(queues: &mut [Served], sequenced: bool) -> Option<&mut Lane> {
+    lane_of(queues.first_mut()?, sequenced)
+}
+
+#[inline]
+fn lane_of(served: &mut Served, sequenced: bool) -> Option<&mut Lane> {
+    match sequenced {
+        true => served.queue.lane(),
+        false => None,
     }
 }
 

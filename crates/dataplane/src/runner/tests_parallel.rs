@@ -10,7 +10,6 @@ use super::*;
 use crate::module::Config;
 use crate::packet::Layout;
 use crate::port::{self, InputOptions};
-use crate::runner::{BURST, Entry, RecordWriter, Sink, Sinks, Sources, run};
 use crate::testing;
 
 static GO: AtomicBool = AtomicBool::new(false);
