@@ -26,6 +26,7 @@ use super::lane::Lane;
 use super::window::{Batch, Kept, Pool, Step, Window};
 use super::{FateWriter, IDLE, Parallel, Progress, RecordWriter, Sink, Sinks, Sources, Timers};
 use crate::account::Account;
+use crate::clock;
 use crate::mailbox::Order;
 use crate::module::Module;
 use crate::packet::Arrival;
@@ -37,6 +38,9 @@ const WINDOW: usize = 1024;
 const AHEAD: usize = 3;
 /// How long what was written may wait in this process.
 const FLUSH: Duration = Duration::from_millis(100);
+/// Ticks of the processor between two looks at the clock for that, a few milliseconds: asking for the time of each burst costs
+/// as much as a packet.
+const LOOK: u64 = 4_000_000;
 
 /// Orders from outside, by whichever worker heard them.
 #[derive(Default)]
@@ -126,6 +130,8 @@ pub struct Sequencer {
     unflushed: bool,
     /// when they were
     flushed: Instant,
+    /// when somebody last asked how long ago that is, in ticks
+    looked: u64,
 }
 
 impl Sequencer {
@@ -172,6 +178,7 @@ impl Sequencer {
             interrupted: false,
             unflushed: false,
             flushed: Instant::now(),
+            looked: 0,
         }
     }
 
@@ -284,8 +291,8 @@ impl Sequencer {
     fn fill(&mut self) -> (Window, bool) {
         let mut window = self.pool.window(self.pressure.counts());
         let mut over = true;
-        while window.owners.len() < self.window && self.packets != Some(self.read) {
-            let idle = window.owners.is_empty() && self.ahead.is_empty();
+        while window.packets < self.window && self.packets != Some(self.read) {
+            let idle = window.packets == 0 && self.ahead.is_empty();
             let patience = if idle { IDLE } else { Duration::ZERO };
             if !self.sources.ready(patience) {
                 over = false;
@@ -295,14 +302,14 @@ impl Sequencer {
                 break;
             };
             let time = self.clock.max(record.time_ns);
-            if window.owners.is_empty() {
+            if window.packets == 0 {
                 window.begin = time;
             } else if time.saturating_sub(window.begin) > self.apart {
                 break;
             }
             if self.timers.due(time) {
                 // A burst of the only worker ends where a timer is due.
-                if self.workers == 1 && !window.owners.is_empty() {
+                if self.workers == 1 && window.packets > 0 {
                     break;
                 }
                 self.timers.pass(time);
@@ -333,7 +340,7 @@ impl Sequencer {
             self.read += 1;
             let batch = window.batches.get_mut(owner);
             if batch.is_some_and(|b| self.pool.add(b, owner, record.data, arrival)) {
-                window.owners.push(owner as u32);
+                window.came(owner as u32);
             } else {
                 self.ingress.oversize(port, record.data.len());
             }
@@ -374,8 +381,12 @@ impl Sequencer {
         window.batches.push(batch);
         self.write(window);
         // If the next packet never ends, what went before is in the outputs.
-        if self.flushed.elapsed() >= FLUSH {
-            self.flush();
+        let ticks = clock::ticks();
+        if ticks.wrapping_sub(self.looked) >= LOOK {
+            self.looked = ticks;
+            if self.flushed.elapsed() >= FLUSH {
+                self.flush();
+            }
         }
     }
 
@@ -383,13 +394,9 @@ impl Sequencer {
     fn write(&mut self, mut window: Window) {
         self.places.clear();
         self.places.resize(window.batches.len(), Place::default());
-        let mut owners = window.owners.as_slice();
-        // Neighbours are often of one worker.
-        while let Some(owner) = owners.first() {
-            let count = owners.iter().take_while(|o| *o == owner).count();
-            owners = owners.get(count..).unwrap_or_default();
+        for (owner, packets) in &window.rows {
             if let Some(batch) = window.batches.get(*owner as usize) {
-                self.write_row(batch, *owner, count);
+                self.write_row(batch, *owner, *packets);
             }
         }
         self.unflushed = true;

@@ -60,16 +60,28 @@ pub struct Part {
 pub struct Window {
     /// the time of the first of them, ns
     pub begin: u64,
-    /// of each packet in ingress order, its worker
-    pub owners: Vec<u32>,
+    /// packets in it
+    pub packets: usize,
+    /// in ingress order: a worker, and how many neighbouring packets it has
+    pub rows: Vec<(u32, usize)>,
     /// a worker each
     pub batches: Vec<Batch>,
 }
 
 impl Window {
+    /// Counts a packet that a worker has.
+    #[inline]
+    pub fn came(&mut self, owner: u32) {
+        self.packets += 1;
+        match self.rows.last_mut() {
+            Some((last, packets)) if *last == owner => *packets += 1,
+            _ => self.rows.push((owner, 1)),
+        }
+    }
+
     /// Whether nothing is to be done in it, not even a timer.
     pub fn is_empty(&self) -> bool {
-        self.owners.is_empty() && self.batches.iter().all(|b| b.steps.is_empty())
+        self.packets == 0 && self.batches.iter().all(|b| b.steps.is_empty())
     }
 }
 
@@ -130,7 +142,8 @@ impl Pool {
 
     /// Takes a window back, nothing of which is lent any more.
     pub fn reclaim(&mut self, mut window: Window) {
-        window.owners.clear();
+        window.packets = 0;
+        window.rows.clear();
         for (batch, free) in window.batches.iter_mut().zip(&mut self.free) {
             for step in batch.steps.drain(..) {
                 if let Step::Burst(mut burst) = step {

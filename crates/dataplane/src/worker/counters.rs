@@ -194,6 +194,12 @@ impl Places {
         Self { ports, queues }
     }
 
+    /// How many ports there are.
+    #[must_use]
+    pub fn ports(&self) -> usize {
+        self.ports
+    }
+
     /// How many counters there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -272,7 +278,7 @@ impl Ingress {
     /// How many ports the function has.
     #[must_use]
     pub fn ports(&self) -> usize {
-        self.places.ports
+        self.places.ports()
     }
 
     /// A packet was stamped earlier than one before it.

@@ -71,44 +71,42 @@ pub struct Count<'a> {
     pub numbered: Option<&'a Numbered>,
 }
 
-/// Packets of one port after another that are counted alike: neighbours mostly have the same port, and then are added
-/// to its count together, once the row ends.
+/// Ports whose packets are summed before they are counted.
+const NEAR: usize = 8;
+
+/// Packets of a burst that are counted alike, by port: summed here, and counted at the end, since a burst has few ports and
+/// many packets.
 pub struct Row<'a> {
     count: &'a Count<'a>,
     what: (OfPort, Option<OfPort>),
-    port: u32,
-    packets: u64,
-    bytes: u64,
+    /// packets and bytes of the first ports
+    sums: [(u64, u64); NEAR],
 }
 
 impl Row<'_> {
-    /// A packet of a port, of so many bytes.
+    /// A packet of a port, of this many bytes.
     #[inline]
     pub fn add(&mut self, port: u32, bytes: u64) {
-        if port != self.port {
-            self.end();
-            self.port = port;
+        match self.sums.get_mut(port as usize) {
+            Some(sum) => *sum = (sum.0 + 1, sum.1 + bytes),
+            None => self.end(port, (1, bytes)),
         }
-        self.packets += 1;
-        self.bytes += bytes;
     }
 
-    fn end(&mut self) {
-        let (packets, bytes) = self.what;
-        let sum = std::mem::take(&mut self.packets);
-        if sum > 0 {
-            self.count.port(self.port, packets, sum);
-        }
-        let sum = std::mem::take(&mut self.bytes);
-        if let Some(bytes) = bytes {
-            self.count.port(self.port, bytes, sum);
+    fn end(&self, port: u32, (packets, bytes): (u64, u64)) {
+        self.count.port(port, self.what.0, packets);
+        if let Some(what) = self.what.1 {
+            self.count.port(port, what, bytes);
         }
     }
 }
 
 impl Drop for Row<'_> {
     fn drop(&mut self) {
-        self.end();
+        let sums = self.sums.iter().take(self.count.places.ports());
+        for (port, sum) in (0..).zip(sums).filter(|(_, sum)| sum.0 > 0) {
+            self.end(port, *sum);
+        }
     }
 }
 
@@ -141,9 +139,7 @@ impl Count<'_> {
         Row {
             count: self,
             what: (packets, bytes),
-            port: 0,
-            packets: 0,
-            bytes: 0,
+            sums: [(0, 0); NEAR],
         }
     }
 
