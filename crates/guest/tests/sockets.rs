@@ -76,6 +76,43 @@ fn datagrams_reach_the_address_that_was_named_and_no_other() {
     );
 }
 
+/// A flow exporter of Debian's: NetFlow version 5, a header of 24 bytes and records of 48, packets at 16.
+#[test]
+fn softflowd_exports_all_packets() {
+    if !common::installed("softflowd") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
+    collector
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    let to = collector.local_addr().unwrap();
+    let word = format!("guest,send={to}:softflowd -d -i @ -n {to} -c control -p pid");
+    let mut caught = Caught::start(dir.path(), &word).unwrap();
+    let mut packets = Packets::read();
+    packets.play(&mut [&mut caught.guest]);
+    caught.finish();
+    let mut count = 0;
+    let mut bytes = [0; 2048];
+    while let Ok(length) = collector.recv(&mut bytes) {
+        assert_eq!(bytes[..2], [0, 5]);
+        let (records, _) = bytes[24..length].as_chunks::<48>();
+        let number = |r: &[u8; 48]| u32::from_be_bytes([r[16], r[17], r[18], r[19]]);
+        count += records.iter().map(number).sum::<u32>();
+    }
+    let mut expected = 0;
+    packets.bursts(|burst| {
+        for packet in burst {
+            // SAFETY: the packets lie in `packets`, and have at least an Ethernet header.
+            #[allow(unsafe_code)]
+            let kind = unsafe { std::slice::from_raw_parts(packet.data as *const u8, 14) };
+            expected += u32::from(kind[12..14] == [8, 0]);
+        }
+    });
+    assert_eq!(count, expected);
+}
+
 #[test]
 fn a_program_with_threads_changes_its_user() {
     let dir = tempfile::tempdir().unwrap();
