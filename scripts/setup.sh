@@ -42,6 +42,9 @@ needed() {
         command -v ngrep >/dev/null || echo ngrep
         command -v tcpflow >/dev/null || echo tcpflow
         command -v p0f >/dev/null || [ -x /usr/sbin/p0f ] || echo p0f
+        command -v urlsnarf >/dev/null || [ -x /usr/sbin/urlsnarf ] || echo dsniff
+        command -v softflowd >/dev/null || [ -x /usr/sbin/softflowd ] || echo softflowd
+        perl -MNet::Pcap -e 1 2>/dev/null || echo libnet-pcap-perl
         # a processor with protection keys, and a kernel for it
         command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
         ls /boot/vmlinuz-* >/dev/null 2>&1 || echo linux-image-cloud-amd64

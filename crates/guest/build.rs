@@ -5,7 +5,8 @@ use std::process::Command;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
+    "ids.c",
     "receive.c",
     "send.c",
     "pcap_handle.c",

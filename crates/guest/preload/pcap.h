@@ -87,7 +87,8 @@ int mr_say(struct handle *handle, const char *wrong);
 int mr_is_chain(const char *device);
 
 /* The function of this name that would have been called without us. */
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+void *mr_real(const char *name);
+#define REAL(name) ((__typeof__(&name))mr_real(#name))
 
 /* libpcap's functions that we call. */
 pcap_t *pcap_open_dead_with_tstamp_precision(int linktype, int snaplen, unsigned precision);

@@ -13,6 +13,18 @@ int mr_is_chain(const char *device)
     return device && device[0] == '@';
 }
 
+/* Of a program that has loaded libpcap itself (perl's Net::Pcap), that is not in the scope that we stand in. */
+void *mr_real(const char *name)
+{
+    static const char *const names[] = {"libpcap.so.0.8", "libpcap.so.1"};
+    static void *library;
+    void *real = dlsym(RTLD_NEXT, name);
+
+    for (unsigned i = 0; !real && !library && i < 2; i++)
+        library = dlopen(names[i], RTLD_LAZY);
+    return real || !library ? real : dlsym(library, name);
+}
+
 struct handle *mr_handle(const pcap_t *pcap)
 {
     for (struct handle *handle = handles; handle; handle = handle->next)

@@ -48,6 +48,16 @@ static const u_char *take(struct handle *handle, struct pcap_pkthdr *header)
     return NULL;
 }
 
+/* What pcap_dispatch() gives at the end: nothing, then a break, then that the interface is gone. */
+static int ended(struct handle *handle)
+{
+    uint32_t how = mr_guest_port()->ended;
+
+    if (how > 2)
+        return mr_say(handle, "the chain has ended");
+    return how > 1 ? PCAP_ERROR_BREAK : 0;
+}
+
 /* Hands out packets: at most `most` if that is above 0; those of one burst, or (`on`) of all that come. */
 static int deliver(struct handle *handle, int most, int on, pcap_handler callback, u_char *user)
 {
@@ -81,7 +91,7 @@ static int deliver(struct handle *handle, int most, int on, pcap_handler callbac
         if (got == MR_GUEST_END && !handle->stop) {
             if (on)
                 return 0;
-            return mr_guest_port()->ended > 1 ? PCAP_ERROR_BREAK : 0;
+            return ended(handle);
         }
         if (got != MR_GUEST_PACKETS && !on && !handle->stop)
             return 0;
@@ -120,8 +130,10 @@ int pcap_next_ex(pcap_t *pcap, struct pcap_pkthdr **header, const u_char **data)
         if (waited)
             return 0;
         waited = 1;
-        if (mr_guest_wait() == MR_GUEST_END)
-            return PCAP_ERROR_BREAK;
+        if (mr_guest_wait() == MR_GUEST_END) {
+            int how = ended(handle);
+            return how ? how : PCAP_ERROR_BREAK;
+        }
     }
 }
 

@@ -29,7 +29,7 @@ struct mr_guest_packet {
 struct mr_guest_port {
     uint32_t count;     /* packets of this burst */
     uint32_t next;      /* the first that has not been handed out */
-    uint32_t ended;     /* 1: no more will come; 2: and the guest is to end at once */
+    uint32_t ended;     /* 1: no more will come; 2: and the guest is to end; 3: and its interface is gone */
     uint32_t signal;    /* a signal whose handler is to be called now; 0: none */
     uint64_t handler;   /* its handler */
     uint32_t with_info; /* it takes three arguments (SA_SIGINFO) */

@@ -1,5 +1,6 @@
 //! From the words of a guest to what is run: `tcpdump -n -i @`.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,6 +74,12 @@ pub struct Spec {
     pub failing: Failing,
     /// the address of the first port of a program of DPDK, where it matters; the next port's is one more
     pub mac: Option<String>,
+    /// the address of its interface, and the bits of its network's
+    #[serde(default)]
+    pub address: Option<(Ipv4Addr, u8)>,
+    /// where it may send datagrams by UDP; no snapshot's business, because a guest with a socket has none
+    #[serde(skip)]
+    pub send: Vec<SocketAddr>,
     /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
     #[serde(skip)]
     pub output: i32,
@@ -121,6 +128,8 @@ impl Spec {
             heap: 0,
             failing: Failing::Pass,
             mac: None,
+            address: None,
+            send: Vec::new(),
             output: 1,
         })
     }

@@ -48,7 +48,13 @@ impl Hosted {
         }
         let port = self.shared.port as *mut Port;
         let deadline = Instant::now() + END;
-        for (signal, ended) in [(0, 1), (libc::SIGINT, 1), (libc::SIGTERM, 1), (0, 2)] {
+        for (signal, ended) in [
+            (0, 1),
+            (libc::SIGINT, 1),
+            (libc::SIGTERM, 1),
+            (0, 2),
+            (0, 3),
+        ] {
             if self.context.is_none() || signal != 0 && !self.signal_due(signal) {
                 continue;
             }

@@ -183,6 +183,10 @@ impl Hosted {
     pub(crate) fn collect(&mut self) {
         // SAFETY: the port is mapped as long as the slot is.
         unsafe { sent::take(self.shared.port as *mut Port, &mut self.sent) };
+        if self.shared.has_sent.load(Ordering::Acquire) {
+            self.shared.has_sent.store(false, Ordering::Relaxed);
+            self.sent.append(&mut lock(&self.shared.sends));
+        }
     }
 
     /// Lets it run without packets, as at the end of a time-out.

@@ -15,9 +15,11 @@ use crate::call::signals::Signals;
 use crate::command::Spec;
 use crate::error::GuestError;
 use crate::fault::Fault;
-use crate::port::Port;
+use crate::memory::Errno;
+use crate::port::{BURST, Port};
 use crate::protect::{self, Domain};
 use crate::rest::{Parked, Rest};
+use crate::sent::Sent;
 use crate::slot::Slot;
 use crate::space::Space;
 use crate::thread::{self, Context, Running, Stop};
@@ -98,6 +100,9 @@ pub struct Shared {
     pub(crate) places: Places,
     /// its own threads, when it is to rest
     pub(crate) rest: Rest,
+    /// packets that it sent by sockets, and whether there are any: read once a burst, without the lock
+    pub(crate) sends: Mutex<Vec<Sent>>,
+    pub(crate) has_sent: AtomicBool,
     /// threads that ask for packets while the worker runs others
     pub(crate) arrivals: Arrivals,
 }
@@ -131,6 +136,8 @@ pub struct State {
     pub process: i32,
     /// the last thread number given
     pub last_thread: i32,
+    /// it wanted to be several processes
+    pub forks: bool,
     /// what it asked for and did not get, and how often
     pub notes: BTreeMap<String, u64>,
 }
@@ -189,6 +196,8 @@ impl Shared {
             port: places.port,
             places,
             rest: Rest::default(),
+            sends: Mutex::default(),
+            has_sent: AtomicBool::new(false),
             arrivals: Arrivals::default(),
             slot,
             rights: domain.rights(),
@@ -201,6 +210,20 @@ impl Shared {
     #[must_use]
     pub fn port_address(&self) -> usize {
         self.port
+    }
+
+    /// Keeps a packet that it has sent by a socket until the worker takes it.
+    ///
+    /// # Errors
+    /// ENOBUFS when too many wait.
+    pub(crate) fn send(&self, sent: Sent) -> Result<(), Errno> {
+        let mut sends = lock(&self.sends);
+        if sends.len() >= BURST {
+            return Err(libc::ENOBUFS);
+        }
+        sends.push(sent);
+        self.has_sent.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Whether it is being removed.

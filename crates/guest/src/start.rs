@@ -32,6 +32,9 @@ const STACK: usize = 8 << 20;
 const GUARD: usize = 1 << 20;
 const _: () = assert!(STACK.is_multiple_of(PAGE) && GUARD.is_multiple_of(PAGE));
 
+/// The most denied requests that a refusal names.
+const NOTES: usize = 6;
+
 /// Bytes that a guest's port and stack are moved by. A place within a page is a set of the first-level cache, and what
 /// guests in a row use for each burst would all compete for the same few: a port's header and 32 packets are 18 lines.
 fn colour(slot: u32) -> usize {
@@ -155,6 +158,7 @@ impl Hosted {
             ids,
             process: number,
             last_thread: number,
+            forks: false,
             notes: BTreeMap::new(),
         };
         let places = Places {
@@ -202,6 +206,9 @@ impl Hosted {
         let mut stage = lock(&self.shared.stage);
         let what = loop {
             match &mut *stage {
+                Stage::Ready(_) if self.shared.state().forks => {
+                    break "it works in several processes (fork), and a guest is one".into();
+                }
                 Stage::Ready(_) => {
                     if let Stage::Ready(context) = std::mem::replace(&mut *stage, Stage::Running) {
                         self.context = Some(context);
@@ -233,11 +240,19 @@ impl Hosted {
 
     /// Why it did not come to ask for packets, with what it was denied.
     pub(crate) fn not_started(&self, what: String) -> GuestError {
-        let notes = self
-            .notes()
-            .into_iter()
-            .map(|(what, _)| format!("; {what}"))
-            .collect::<String>();
+        let mut notes = self.notes();
+        // What programs look for and can do without comes last.
+        notes.sort_by_key(|(what, _)| {
+            ["reading", "connecting"]
+                .iter()
+                .any(|w| what.starts_with(w))
+        });
+        let more = notes.len().saturating_sub(NOTES);
+        let notes = notes.into_iter().take(NOTES);
+        let mut notes: String = notes.map(|(what, _)| format!("; {what}")).collect();
+        if more > 0 {
+            notes += &format!("; and {more} other things");
+        }
         GuestError::Start {
             name: self.shared.name.clone(),
             what: what + &notes,

@@ -15,7 +15,7 @@ pub struct Word<'a> {
 }
 
 /// What options there are, for messages.
-const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH, write=PATH and only, separated by commas";
+const OPTIONS: &str = "jit, isolate, memory=MIB, heap=MIB, failing=pass|drop, limit=SECONDS, restart=TIMES, slot=NUMBER, mac=ADDRESS, address=IP/BITS, send=IP:PORT, snapshot=FILE, every=SECONDS, restore=FILE, dir=FOLDER, read=PATH, write=PATH and only, separated by commas";
 
 impl Word<'_> {
     /// The snapshot that it goes on from.
@@ -42,7 +42,7 @@ impl Word<'_> {
         spec.restore = Some(file.into());
         if self.options.split(',').any(|o| o == "only") {
             // Nor what it might where it began.
-            (spec.read, spec.write) = (Vec::new(), Vec::new());
+            (spec.read, spec.write, spec.send) = (Vec::new(), Vec::new(), Vec::new());
         }
         Ok(spec)
     }
@@ -53,12 +53,15 @@ impl<'a> Word<'a> {
     #[must_use]
     pub fn of(word: &'a str) -> Option<Self> {
         let rest = word.strip_prefix("guest")?;
-        let (options, command) = rest.split_once(':')?;
-        let options = match options.strip_prefix(',') {
-            Some(options) => options,
-            None if options.is_empty() => "",
-            None => return None,
+        let Some(rest) = rest.strip_prefix(',') else {
+            let command = rest.strip_prefix(':')?;
+            return Some(Self {
+                options: "",
+                command,
+            });
         };
+        let (options, command) = rest.split_at_checked(length(rest)?)?;
+        let command = command.strip_prefix(':')?;
         Some(Self { options, command })
     }
 
@@ -83,6 +86,26 @@ impl<'a> Word<'a> {
             option_of(&mut spec, self.command, name, value)?;
         }
         Ok(spec)
+    }
+}
+
+/// Bytes of the options at the beginning of a text: up to the first colon that is not of `send=ADDRESS:PORT`.
+fn length(text: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let option = text.get(from..)?;
+        let mut end = option.find([',', ':'])?;
+        if let Some(value) = option.strip_prefix("send=") {
+            // Behind the colon of the port, which in an IPv6 address follows its bracket.
+            let address = value.find(']').unwrap_or(0);
+            let port = address + value.get(address..)?.find(':')? + 1;
+            end = "send=".len() + port + value.get(port..)?.find([',', ':'])?;
+        }
+        from += end;
+        if text.get(from..)?.starts_with(':') {
+            return Some(from);
+        }
+        from += 1;
     }
 }
 
@@ -142,6 +165,12 @@ fn set(spec: &mut Spec, name: &str, value: &str) -> Option<()> {
         // Looked at before.
         "restore" => {}
         "slot" => spec.slot = Some(value.parse().ok()?),
+        "address" => {
+            let (address, bits) = value.split_once('/')?;
+            let bits: u8 = bits.parse().ok()?;
+            spec.address = Some((address.parse().ok()?, (bits <= 32).then_some(bits)?));
+        }
+        "send" => spec.send.push(value.parse().ok()?),
         "mac" => spec.mac = Some(mac(value)?),
         "dir" => {
             let folder = std::fs::canonicalize(value).ok()?;
@@ -183,7 +212,22 @@ mod tests {
         assert_eq!((spec.budget, spec.slot), (64 << 20, Some(7)));
         assert_eq!(spec.limit, Duration::from_millis(500));
         assert_eq!(spec.arguments, ["sh", "-c", ":"]);
+        let spec =
+            Word::of("guest,send=127.0.0.1:2055,address=192.0.2.1/24,send=[::1]:9,jit:sh -c :")
+                .unwrap()
+                .spec()
+                .unwrap();
+        assert_eq!(
+            spec.send,
+            ["127.0.0.1:2055", "[::1]:9"].map(|a| a.parse().unwrap())
+        );
+        assert_eq!(spec.address, Some(([192, 0, 2, 1].into(), 24)));
+        assert!(spec.jit && spec.arguments == ["sh", "-c", ":"]);
         for wrong in [
+            "guest,send=127.0.0.1:x:sh",
+            "guest,send=localhost:1:sh",
+            "guest,address=192.0.2.1:sh",
+            "guest,address=192.0.2.1/33:sh",
             "guest,memory=1:sh",
             "guest,limit=0:sh",
             "guest,jit=1:sh",

@@ -102,7 +102,9 @@ fn what_a_guest_may_not_do_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "receiver", &[]);
     std::os::unix::fs::symlink("/proc/self/mem", dir.path().join("link")).unwrap();
-    let caught = Caught::start(dir.path(), &format!("guest:{} ask", program.display())).unwrap();
+    let word = format!("guest,send=127.0.0.1:2055:{} ask", program.display());
+    let mut caught = Caught::start(dir.path(), &word).unwrap();
+    Packets::made(10).play(&mut [&mut caught.guest]);
     let notes: Vec<String> = caught
         .guest
         .notes()
@@ -114,6 +116,23 @@ fn what_a_guest_may_not_do_is_refused() {
         ("fork", libc::EPERM),
         ("execve", libc::EPERM),
         ("socket", libc::EACCES),
+        ("connect", libc::ENETUNREACH),
+        ("connect-udp", libc::ENETUNREACH),
+        ("connect-allowed", 0),
+        ("connect-unix", libc::ENOENT),
+        ("send-udp", libc::ENETUNREACH),
+        ("send-raw", libc::ENETUNREACH),
+        ("accept", libc::EAGAIN),
+        ("query-other", libc::ENODEV),
+        ("query-set", libc::EPERM),
+        ("query-host", libc::ENODEV),
+        ("generic", libc::EPROTONOSUPPORT),
+        ("ring", libc::ENOPROTOOPT),
+        ("pair-ip", libc::EAFNOSUPPORT),
+        ("pass-descriptor", libc::EINVAL),
+        ("no-socket", libc::ENOTSOCK),
+        ("receive-host", libc::EFAULT),
+        ("receive-from-host", libc::EFAULT),
         ("kill", libc::EPERM),
         ("shadow", libc::EACCES),
         ("mem", libc::EACCES),
@@ -143,7 +162,7 @@ fn what_a_guest_may_not_do_is_refused() {
     ];
     for (what, errno) in expected {
         assert!(
-            printed.contains(&format!("{what} {errno}\n")),
+            format!("\n{printed}").contains(&format!("\n{what} {errno}\n")),
             "{what}: {printed}"
         );
     }
@@ -225,6 +244,7 @@ fn what_cannot_be_hosted_is_refused_with_the_reason() {
             "early-fork",
             "status 6; a process of its own (fork) was denied",
         ),
+        ("forks", "it works in several processes"),
         ("early-exec", "status 7; execve was denied"),
         ("never-busy", "has not asked"),
         ("never", "has not asked"),

@@ -16,4 +16,5 @@ mod programs;
 mod protection;
 mod sending;
 mod snapshot;
+mod sockets;
 mod threads;

@@ -193,6 +193,55 @@ fn p0f_knows_the_same_hosts() {
     assert!(log("native.log") == log("hosted.log"));
 }
 
+/// It loads libpcap by itself, behind the preload's scope.
+#[test]
+fn perl_counts_the_same_bytes() {
+    if !installed("perl") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("count.pl");
+    let text = r#"use Net::Pcap; my $e; my $n = 0;
+my $p = $ARGV[0] eq "@" ? Net::Pcap::open_live("@", 65535, 1, 0, \$e) : Net::Pcap::open_offline($ARGV[0], \$e);
+Net::Pcap::loop($p, -1, sub { $n += $_[1]{caplen} }, 0); print "$n bytes\n";"#;
+    std::fs::write(&script, text).unwrap();
+    let command = |from: &str| format!("perl {} {from}", script.display());
+    let expected = native(dir.path(), &command(&capture().display().to_string()));
+    if expected.is_empty() {
+        println!("skipped: libnet-pcap-perl is not installed");
+        return;
+    }
+    assert_eq!(
+        hosted(dir.path(), &format!("guest:{}", command("@"))),
+        expected
+    );
+}
+
+/// It asks for the interface's address, opens a raw socket that it does not use, and changes nothing.
+#[test]
+fn urlsnarf_finds_the_same_requests() {
+    if !installed("urlsnarf") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let read = format!("urlsnarf -n -p {}", capture().display());
+    // The time in brackets is that of the run.
+    let requests = |text: &str| -> Vec<String> {
+        let mut lines: Vec<String> = text
+            .lines()
+            .map(|l| l.split(['[', ']']).step_by(2).collect())
+            .collect();
+        lines.sort();
+        lines
+    };
+    let expected = requests(&native(dir.path(), &read));
+    assert!(expected.len() > 10, "{expected:?}");
+    assert_eq!(
+        requests(&hosted(dir.path(), "guest:urlsnarf -n -i @")),
+        expected
+    );
+}
+
 /// Five different guests in one thread.
 #[test]
 fn five_guests_in_a_row_each_see_all() {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::paths::Rights;
-use super::{Arg, Call, Entry, How, entry, kernel};
+use super::sockets::Socket;
+use super::{Arg, Call, Entry, How, entry, interface, kernel};
 use crate::command::Spec;
 use crate::error::GuestError;
 use crate::memory::Errno;
@@ -112,13 +113,6 @@ pub const CALLS: &[Entry] = &[
         "memfd_create",
         How::Absent(libc::ENOSYS),
     ),
-    // A guest reaches the network by its chain only.
-    entry(libc::SYS_socket, "socket", How::Refuse(libc::EACCES)),
-    entry(
-        libc::SYS_socketpair,
-        "socketpair",
-        How::Refuse(libc::EACCES),
-    ),
 ];
 
 /// A descriptor of a guest's.
@@ -128,6 +122,8 @@ pub struct File {
     pub host: Arc<OwnedFd>,
     /// what it was opened as
     pub path: PathBuf,
+    /// what it is besides, if it is a socket
+    pub socket: Option<Arc<Socket>>,
 }
 
 /// A guest's descriptors, and what it may open.
@@ -183,6 +179,7 @@ impl Files {
         let file = |host, path: &str| File {
             host: Arc::new(host),
             path: path.into(),
+            socket: None,
         };
         let open = [
             (0, file(input, "/dev/stdin")),
@@ -230,10 +227,15 @@ impl Files {
     /// EMFILE; then it is closed.
     pub fn add(&mut self, host: OwnedFd, path: PathBuf, least: i32) -> Result<i64, Errno> {
         let host = Arc::new(host);
-        self.lowest(File { host, path }, least)
+        let socket = None;
+        self.lowest(File { host, path, socket }, least)
     }
 
-    fn lowest(&mut self, file: File, least: i32) -> Result<i64, Errno> {
+    /// Gives a file the lowest number from `least`.
+    ///
+    /// # Errors
+    /// EMFILE; then it is closed, unless there are copies.
+    pub fn lowest(&mut self, file: File, least: i32) -> Result<i64, Errno> {
         let free = (least.max(0)..MOST).find(|n| !self.open.contains_key(n));
         let number = free.ok_or(libc::EMFILE)?;
         self.open.insert(number, file);
@@ -319,8 +321,15 @@ fn ioctl(call: &mut Call<'_>) -> Result<i64, Errno> {
             call.kernel(&[Arg::Fd, Arg::Any, Arg::Out])
         }
         libc::FIONBIO if call.int(0) > 2 => call.kernel(&[Arg::Fd]),
+        _ if is_socket(call) => interface::ioctl(call),
         _ => call.fd(call.int(0)).and(Err(libc::ENOTTY)),
     }
+}
+
+fn is_socket(call: &Call<'_>) -> bool {
+    let state = call.guest.state();
+    let file = state.files.open.get(&call.int(0));
+    file.is_some_and(|file| file.socket.is_some())
 }
 
 /// Calls whose result is a descriptor.

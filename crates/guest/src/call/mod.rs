@@ -5,10 +5,12 @@
 //! line in its file's table.
 
 pub mod files;
+mod interface;
 mod memory;
 mod paths;
 mod process;
 pub mod signals;
+mod sockets;
 mod time;
 mod wait;
 
@@ -70,12 +72,13 @@ pub const fn entry(number: i64, name: &'static str, how: How) -> Entry {
     Entry { number, name, how }
 }
 
-const TABLES: [&[Entry]; 7] = [
+const TABLES: [&[Entry]; 8] = [
     files::CALLS,
     memory::CALLS,
     paths::CALLS,
     process::CALLS,
     signals::CALLS,
+    sockets::CALLS,
     time::CALLS,
     wait::CALLS,
 ];

@@ -12,7 +12,7 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_clone, "clone", How::Here(clone)),
     // glibc goes on to clone.
     entry(libc::SYS_clone3, "clone3", How::Absent(libc::ENOSYS)),
-    entry(libc::SYS_fork, "fork", How::Refuse(libc::EPERM)),
+    entry(libc::SYS_fork, "fork", How::Here(fork)),
     entry(libc::SYS_vfork, "vfork", How::Refuse(libc::EPERM)),
     entry(libc::SYS_execve, "execve", How::Refuse(libc::EPERM)),
     entry(libc::SYS_execveat, "execveat", How::Refuse(libc::EPERM)),
@@ -166,15 +166,27 @@ fn exit_group(call: &mut Call<'_>) -> Answer {
     Answer::Leave(Left::Exit(call.int(0)))
 }
 
+/// What it would do in a process of its own is missing from what it does.
+fn fork(call: &mut Call<'_>) -> Result<i64, Errno> {
+    let mut state = call.guest.state();
+    state.forks = true;
+    state.note("a process of its own (fork) was denied".into());
+    Err(libc::EPERM)
+}
+
 /// A thread, which gets one of the host's; anything else would be a process.
 fn clone(call: &mut Call<'_>) -> Result<i64, Errno> {
     let [flags, stack, parent, child, tls, _] = call.args;
     let flags = flags as i32;
     let thread = libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND | libc::CLONE_SETTLS;
     if flags & thread != thread {
+        // Of a program that is to be executed, only it is missing.
+        if flags & libc::CLONE_VFORK == 0 {
+            return fork(call);
+        }
         call.guest
             .state()
-            .note("a process of its own (fork) was denied".into());
+            .note("a program of its own (vfork) was denied".into());
         return Err(libc::EPERM);
     }
     let space = call.guest.slot.range();

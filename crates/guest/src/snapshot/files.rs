@@ -73,6 +73,9 @@ fn what(files: &Files, file: &files::File) -> Result<What, SnapshotError> {
             return Ok(What::Standard(number));
         }
     }
+    if file.socket.is_some() {
+        return Err(cannot("a socket"));
+    }
     let host = file.host.as_raw_fd();
     let flags = flags(host)?;
     let link = std::fs::read_link(format!("/proc/self/fd/{host}"))?;
@@ -208,6 +211,7 @@ pub fn open(
         opened.push(files::File {
             host,
             path: description.name.clone(),
+            socket: None,
         });
     }
     for number in numbers {

@@ -216,6 +216,7 @@ impl Arrival {
             ids: rest.ids,
             process: rest.process,
             last_thread: rest.last_thread,
+            forks: false,
             notes: rest.notes.into_iter().collect(),
         };
         let shared = Shared::new(
@@ -347,6 +348,7 @@ pub fn file(file: &Path, spec: &Spec) -> Result<Hosted, SnapshotError> {
     head.spec.every = spec.every;
     head.spec.read.clone_from(&spec.read);
     head.spec.write.clone_from(&spec.write);
+    head.spec.send.clone_from(&spec.send);
     head.spec.only = spec.only;
     head.spec.failing = spec.failing;
     Arrival::new(head, spec.output)?.fill(&mut input, &mut body)

@@ -1,14 +1,23 @@
 /* A program written for the preload's own interface, with one behaviour for each word it is started with. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <linux/futex.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +25,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
@@ -241,6 +251,131 @@ static int remote(int number, pid_t process)
     return syscall(number, process, &here, 1, &there, 1, 0) < 0 ? errno : 0;
 }
 
+static ssize_t send_text(int fd, const char *text)
+{
+    return send(fd, text, strlen(text), 0);
+}
+
+static struct sockaddr_in internet(const char *text, unsigned short port)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+    inet_pton(AF_INET, text, &to.sin_addr);
+    return to;
+}
+
+static int query(int fd, unsigned long what, const char *name)
+{
+    struct ifreq request = { 0 };
+
+    strcpy(request.ifr_name, name);
+    return ioctl(fd, what, &request) < 0 ? errno : 0;
+}
+
+/* What leads out of a guest by sockets. */
+static void ask_sockets(void)
+{
+    struct sockaddr_in to = internet("127.0.0.1", 9), allowed = internet("127.0.0.1", 2055);
+    struct sockaddr_un unix_name = { AF_UNIX, "/run/systemd/notify" };
+    int stream = socket(AF_INET, SOCK_STREAM, 0), datagram = socket(AF_INET, SOCK_DGRAM, 0);
+    int raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW), local = socket(AF_UNIX, SOCK_STREAM, 0), ends[2];
+    int packet = socket(AF_PACKET, SOCK_RAW, htons(3));
+    char control[CMSG_SPACE(sizeof(int))] = "", byte = 0;
+    struct iovec part = { &byte, 1 }, foreign = { host(), 8 };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+
+    printf("connect %d\n", connect(stream, (void *)&to, sizeof to) < 0 ? errno : 0);
+    printf("connect-udp %d\n", connect(datagram, (void *)&to, sizeof to) < 0 ? errno : 0);
+    printf("connect-allowed %d\n", connect(datagram, (void *)&allowed, sizeof allowed) < 0 ? errno : 0);
+    printf("connect-unix %d\n", connect(local, (void *)&unix_name, sizeof unix_name) < 0 ? errno : 0);
+    printf("send-udp %d\n", sendto(datagram, "x", 1, 0, (void *)&to, sizeof to) < 0 ? errno : 0);
+    printf("send-raw %d\n", sendto(raw, "x", 1, 0, (void *)&to, sizeof to) < 0 ? errno : 0);
+    printf("accept %d\n", listen(stream, 1) || accept(stream, NULL, NULL) < 0 ? errno : 0);
+    printf("query-other %d\n", query(datagram, SIOCGIFADDR, "lo"));
+    printf("query-set %d\n", query(datagram, SIOCSIFADDR, "@"));
+    printf("query-host %d\n", ioctl(datagram, SIOCGIFADDR, host()) < 0 ? errno : 0);
+    printf("generic %d\n", socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC) < 0 ? errno : 0);
+    printf("ring %d\n", setsockopt(packet, SOL_PACKET, PACKET_RX_RING, &to, sizeof to) < 0 ? errno : 0);
+    printf("pair-ip %d\n", socketpair(AF_INET, SOCK_STREAM, 0, ends) < 0 ? errno : 0);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        exit(8);
+    struct cmsghdr *first = CMSG_FIRSTHDR(&message);
+    *first = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+    printf("pass-descriptor %d\n", sendmsg(ends[0], &message, 0) < 0 ? errno : 0);
+    printf("no-socket %d\n", send(1, "x", 1, 0) < 0 ? errno : 0);
+    if (write(ends[0], "x", 1) != 1)
+        exit(8);
+    message = (struct msghdr){ .msg_iov = &foreign, .msg_iovlen = 1 };
+    printf("receive-host %d\n", recvmsg(ends[1], &message, 0) < 0 ? errno : 0);
+    printf("receive-from-host %d\n", recv(ends[1], host(), 8, 0) < 0 ? errno : 0);
+}
+
+/* What is known of the interface, and a pair of sockets within the guest. */
+static int network(void)
+{
+    struct ifreq request = { .ifr_name = "@" };
+    struct ifconf all = { .ifc_len = sizeof request, .ifc_req = &request };
+    struct sockaddr_in *address = (void *)&request.ifr_addr;
+    struct sockaddr_ll link = { .sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("@0") };
+    struct addrinfo *found = NULL;
+    struct ifaddrs *list = NULL;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0), packet = socket(AF_PACKET, SOCK_RAW, htons(3)), ends[2];
+    char text[64] = "";
+
+    if (ioctl(fd, SIOCGIFADDR, &request))
+        return 3;
+    printf("address %s", inet_ntop(AF_INET, &address->sin_addr, text, sizeof text));
+    ioctl(fd, SIOCGIFNETMASK, &request);
+    printf(" mask %s", inet_ntop(AF_INET, &address->sin_addr, text, sizeof text));
+    ioctl(fd, SIOCGIFHWADDR, &request);
+    printf(" mac ..:%02x", (unsigned char)request.ifr_hwaddr.sa_data[5]);
+    ioctl(fd, SIOCGIFMTU, &request);
+    printf(" mtu %d", request.ifr_mtu);
+    ioctl(fd, SIOCGIFCONF, &all);
+    printf(" names %d %s index %u %u", all.ifc_len / (int)sizeof request, request.ifr_name, if_nametoindex("@"),
+           if_nametoindex("eth0"));
+    if (getifaddrs(&list))
+        return 4;
+    for (struct ifaddrs *one = list; one; one = one->ifa_next)
+        printf(" %s:%d", one->ifa_name, one->ifa_addr ? one->ifa_addr->sa_family : 0);
+    printf(" resolved %d", getaddrinfo("www.example.org", "80", NULL, &found) != 0);
+    struct pollfd asked = { .fd = fd, .events = POLLIN | POLLOUT };
+    poll(&asked, 1, 0);
+    printf(" ready %d", asked.revents);
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) || send(ends[0], "within", 6, 0) != 6)
+        return 5;
+    if (recv(ends[1], text, sizeof text, 0) != 6 || memcmp(text, "within", 6))
+        return 6;
+    printf(" sent %d", (int)sendto(packet, "frame on @0", 11, 0, (void *)&link, sizeof link));
+    bind(packet, (void *)&(struct sockaddr_ll){ .sll_family = AF_PACKET, .sll_ifindex = 1 }, sizeof link);
+    printf(" %d\n", (int)send_text(packet, "frame on @"));
+    return 0;
+}
+
+/* Flow exporters' way: a datagram for each packet, connected and not. */
+static int export(const char *port)
+{
+    struct sockaddr_in to = internet("127.0.0.1", (unsigned short)atoi(port));
+    int connected = socket(AF_INET, SOCK_DGRAM, 0), other = socket(AF_INET, SOCK_DGRAM, 0);
+
+    if (connect(connected, (void *)&to, sizeof to) || getpeername(connected, (void *)&to, &(socklen_t){ sizeof to }))
+        return 3;
+    while (next())
+        if (send(connected, "a", 1, 0) != 1 || sendto(other, "b", 1, 0, (void *)&to, sizeof to) != 1)
+            return 4;
+    to.sin_port ^= 1;
+    return sendto(other, "b", 1, 0, (void *)&to, sizeof to) < 0 && errno == ENETUNREACH ? 0 : 5;
+}
+
+/* A change of user in a program with threads: the C library would wait for each of them. */
+static int several_users(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, spin, NULL);
+    return setgid(65534) || setuid(65534) || getuid() != 65534;
+}
+
 /* What is asked for and must be refused; prints the errors. */
 static void ask(void)
 {
@@ -248,7 +383,8 @@ static void ask(void)
 
     printf("fork %d\n", fork() < 0 ? errno : 0);
     printf("execve %d\n", execl("/bin/true", "true", NULL) < 0 ? errno : 0);
-    printf("socket %d\n", socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0);
+    printf("socket %d\n", socket(AF_VSOCK, SOCK_STREAM, 0) < 0 ? errno : 0);
+    ask_sockets();
     printf("kill %d\n", kill(1, 0) < 0 ? errno : 0);
     printf("shadow %d\n", open("/etc/shadow", O_RDONLY) < 0 ? errno : 0);
     printf("mem %d\n", open("/proc/self/mem", O_RDWR) < 0 ? errno : 0);
@@ -319,8 +455,23 @@ int main(int count, char **words)
             memset(malloc(16384), 1, 16384);
         return 0;
     }
-    if (!strcmp(how, "ask"))
+    if (!strcmp(how, "ask")) {
+        /* One that forks before is refused as a whole. */
+        next();
         ask();
+    }
+    if (!strcmp(how, "network")) {
+        int wrong = network();
+
+        if (wrong)
+            return wrong;
+    }
+    if (!strcmp(how, "export"))
+        return export(words[2]);
+    if (!strcmp(how, "users") && several_users())
+        return 3;
+    if (!strcmp(how, "forks"))
+        fork();
     if (!strcmp(how, "busy")) {
         pthread_t thread;
 
