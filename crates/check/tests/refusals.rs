@@ -78,7 +78,19 @@ fn typical_mistakes() {
             println!("skipped: no clang that compiles for BPF");
             return;
         };
-        let program = millrace_object::load_file(&object).unwrap();
+        let name = source.file_stem().unwrap().to_str().unwrap();
+        let program = match millrace_object::load_file(&object) {
+            Ok(program) => program,
+            Err(e) => {
+                let line = e.line.as_ref().expect("compiled with -g");
+                let text = format!(
+                    "{}: {}: {}\n  {}\n  {}\n",
+                    e.rule, line.line, line.text, e.problem, e.remedy
+                );
+                insta::assert_snapshot!(name, text);
+                continue;
+            }
+        };
         let refusals = check(&program, &Options::default())
             .expect_err(&format!("{} is admitted", source.display()));
         let mut text = String::new();
@@ -89,6 +101,6 @@ fn typical_mistakes() {
             writeln!(text, "  {}", r.reason.replace(&here, "")).unwrap();
             writeln!(text, "  {}", r.remedy).unwrap();
         }
-        insta::assert_snapshot!(source.file_stem().unwrap().to_str().unwrap(), text);
+        insta::assert_snapshot!(name, text);
     }
 }

@@ -327,7 +327,7 @@ impl Body {
             let fail = |problem: String| {
                 // clang ends a path that can only be undefined behaviour without a return.
                 let remedy = if i64::from(slot) + 1 + delta == count as i64 {
-                    "clang found a path that follows a null pointer, or has no defined behaviour for another reason: test pointers before this line, `if (!pointer) return …;`"
+                    "clang found a path that follows a null pointer, or has no defined behaviour for another reason: test each pointer before it is followed, `if (!pointer) return …;`"
                 } else {
                     "compile the program again; hand-written assembly must jump to instructions of its own function"
                 };
