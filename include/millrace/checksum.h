@@ -11,7 +11,7 @@
 #include <millrace/word.h>
 
 /* A sum of 32-bit words, reduced to 16 bits with end-around carry. */
-MILLRACE_INLINE __u16 checksum_fold(__u64 sum)
+MILLRACE_LIBRARY __u16 checksum_fold(__u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -22,26 +22,26 @@ MILLRACE_INLINE __u16 checksum_fold(__u64 sum)
 
 /* Whether a sum that includes the checksum, and anything that is not zero, is all ones when it is folded:
  * folding keeps the remainder by 0xffff, and only a sum of zeros folds to zero. */
-MILLRACE_INLINE _Bool checksum_holds(__u64 sum)
+MILLRACE_LIBRARY _Bool checksum_holds(__u64 sum)
 {
 	return sum % 0xffff == 0;
 }
 
 /* The checksum after 16 of the bits that it covers changed. */
-MILLRACE_INLINE __u16 checksum_replace16(__u16 checksum, __u16 old, __u16 new)
+MILLRACE_LIBRARY __u16 checksum_replace16(__u16 checksum, __u16 old, __u16 new)
 {
 	return (__u16)~checksum_fold((__u64)(__u16)~checksum + (__u16)~old + new);
 }
 
 /* … after 32 of them, aligned to 16, changed. */
-MILLRACE_INLINE __u16 checksum_replace32(__u16 checksum, __u32 old, __u32 new)
+MILLRACE_LIBRARY __u16 checksum_replace32(__u16 checksum, __u32 old, __u32 new)
 {
 	return (__u16)~checksum_fold((__u64)(__u16)~checksum + (__u32)~old + new);
 }
 
 /* UDP over IPv4 (RFC 768): a checksum of zero says that there is none and stays; one that comes out
  * as zero is sent as all ones. */
-MILLRACE_INLINE __u16 checksum_udp_replace16(__u16 checksum, __u16 old, __u16 new)
+MILLRACE_LIBRARY __u16 checksum_udp_replace16(__u16 checksum, __u16 old, __u16 new)
 {
 	__u16 updated;
 
@@ -51,7 +51,7 @@ MILLRACE_INLINE __u16 checksum_udp_replace16(__u16 checksum, __u16 old, __u16 ne
 	return updated ? updated : 0xffff;
 }
 
-MILLRACE_INLINE __u16 checksum_udp_replace32(__u16 checksum, __u32 old, __u32 new)
+MILLRACE_LIBRARY __u16 checksum_udp_replace32(__u16 checksum, __u32 old, __u32 new)
 {
 	__u16 updated;
 

@@ -31,7 +31,7 @@ enum {
 
 /* Offset of what the frame carries behind its tags, and its type; 0 when the frame ends before. A
  * third tag is a type like any other. */
-MILLRACE_INLINE __u32 packet_network(const struct packet *p, __be16 *type)
+MILLRACE_LIBRARY __u32 packet_network(const struct packet *p, __be16 *type)
 {
 	struct ethernet *ethernet = packet_at(p, 0, struct ethernet);
 	__u32 at = sizeof(struct ethernet);

@@ -27,7 +27,7 @@ struct session {
 };
 
 /* All of the tuple but its ports. */
-MILLRACE_INLINE void flow6_name_hosts(struct flow *f, const struct ipv6 *ip, __u8 protocol)
+MILLRACE_LIBRARY void flow6_name_hosts(struct flow *f, const struct ipv6 *ip, __u8 protocol)
 {
 	f->src = address_from_ipv6(ip->src);
 	f->dst = address_from_ipv6(ip->dst);
@@ -36,7 +36,7 @@ MILLRACE_INLINE void flow6_name_hosts(struct flow *f, const struct ipv6 *ip, __u
 	f->zero[0] = f->zero[1] = 0;
 }
 
-MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, __u32 limit,
+MILLRACE_LIBRARY enum flow_kind flow6_carried(const struct packet *p, __u32 at, __u32 limit,
 					     struct flow *f)
 {
 	struct ipv6 *ip = packet_at(p, at, struct ipv6);
@@ -57,7 +57,7 @@ MILLRACE_INLINE enum flow_kind flow6_carried(const struct packet *p, __u32 at, _
 	return kind == FLOW_OWN ? FLOW_CARRIED : kind;
 }
 
-MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f,
+MILLRACE_LIBRARY enum flow_kind flow6_at(const struct packet *p, __u32 at, struct flow *f,
 					_Bool inside)
 {
 	struct ipv6 *ip = ipv6_at(p, at);
@@ -84,7 +84,7 @@ MILLRACE_INLINE enum flow_kind flow6_at(const struct packet *p, __u32 at, struct
 	return kind;
 }
 
-MILLRACE_INLINE enum flow_kind flow_at(const struct packet *p, struct flow *f, _Bool inside)
+MILLRACE_LIBRARY enum flow_kind flow_at(const struct packet *p, struct flow *f, _Bool inside)
 {
 	__be16 type;
 	__u32 at;
@@ -115,20 +115,70 @@ MILLRACE_INLINE enum flow_kind flow_at(const struct packet *p, struct flow *f, _
 }
 
 /* The tuple of a packet, or why it has none; `*f` is complete for FLOW_OWN and FLOW_CARRIED. */
-MILLRACE_INLINE enum flow_kind packet_find_flow(const struct packet *p, struct flow *f)
+MILLRACE_LIBRARY enum flow_kind packet_find_flow(const struct packet *p, struct flow *f)
 {
 	return flow_at(p, f, 1);
 }
 
 /* Whether the packet belongs to a flow by itself, which is then in `*f`. For functions that need not
  * tell fragments, errors and broken headers from what is no flow at all. */
-MILLRACE_INLINE _Bool packet_flow(const struct packet *p, struct flow *f)
+MILLRACE_LIBRARY _Bool packet_flow(const struct packet *p, struct flow *f)
 {
 	return flow_at(p, f, 0) == FLOW_OWN;
 }
 
+/* The packet's transport header, by its `protocol` a whole struct tcp, udp or icmp; protocol 0 if there is none here
+ * (no IP, another protocol, a later fragment, a broken header). struct tcp *tcp = packet_tcp(p); is shorter. */
+MILLRACE_LIBRARY struct transport packet_transport(const struct packet *p)
+{
+	struct transport transport = { (void *)0, 0 };
+	__u32 at, limit, ports;
+	__u8 protocol;
+	__be16 type;
+
+	at = packet_network(p, &type);
+	if (!at)
+		return transport;
+	if (type == htons(ETHERTYPE_IPV4)) {
+		struct ipv4 *ip = ipv4_at(p, at);
+
+		if (!ip || ipv4_later_fragment(ip))
+			return transport;
+		protocol = ip->protocol;
+		limit = at + ntohs(ip->length);
+		at += ipv4_header_bytes(ip);
+		if (protocol == PROTOCOL_ICMPV6)
+			return transport;
+	} else if (type == htons(ETHERTYPE_IPV6)) {
+		struct ipv6 *ip = ipv6_at(p, at);
+		struct ipv6_transport found;
+
+		if (!ip)
+			return transport;
+		limit = at + sizeof(struct ipv6) + ntohs(ip->length);
+		found = ipv6_walk(p, at + sizeof(struct ipv6), ip->next, limit);
+		if (!found.at || found.later || found.protocol == PROTOCOL_ICMP)
+			return transport;
+		protocol = found.protocol;
+		at = found.at;
+	} else {
+		return transport;
+	}
+	if (ports_at(p, at, limit, protocol, &ports, &transport) == FLOW_BAD)
+		return (struct transport){ (void *)0, 0 };
+	return transport;
+}
+
+/* The packet's TCP header, or NULL when it has none. */
+MILLRACE_LIBRARY struct tcp *packet_tcp(const struct packet *p)
+{
+	struct transport transport = packet_transport(p);
+
+	return transport.protocol == PROTOCOL_TCP ? transport.header : (void *)0;
+}
+
 /* The tuple as the other side sees it. */
-MILLRACE_INLINE void flow_reverse(struct flow *f)
+MILLRACE_LIBRARY void flow_reverse(struct flow *f)
 {
 	struct address src = f->src;
 

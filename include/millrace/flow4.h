@@ -31,7 +31,7 @@ struct flow4_headers {
 };
 
 /* All of the tuple but its ports. */
-MILLRACE_INLINE void flow4_name_hosts(struct flow4 *f, const struct ipv4 *ip)
+MILLRACE_LIBRARY void flow4_name_hosts(struct flow4 *f, const struct ipv4 *ip)
 {
 	f->src = ip->src;
 	f->dst = ip->dst;
@@ -39,7 +39,7 @@ MILLRACE_INLINE void flow4_name_hosts(struct flow4 *f, const struct ipv4 *ip)
 	f->zero[0] = f->zero[1] = f->zero[2] = 0;
 }
 
-MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, __u32 limit,
+MILLRACE_LIBRARY enum flow_kind flow4_carried(const struct packet *p, __u32 at, __u32 limit,
 					     struct flow4 *f, struct flow4_headers *headers)
 {
 	struct ipv4 *ip = packet_at(p, at, struct ipv4);
@@ -63,7 +63,7 @@ MILLRACE_INLINE enum flow_kind flow4_carried(const struct packet *p, __u32 at, _
 
 /* The tuple of the IPv4 packet at an offset; complete, with its headers, for FLOW_OWN and, if errors are
  * to be looked `inside`, for FLOW_CARRIED. */
-MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct flow4 *f,
+MILLRACE_LIBRARY enum flow_kind flow4_at(const struct packet *p, __u32 at, struct flow4 *f,
 					struct flow4_headers *headers, _Bool inside)
 {
 	__u32 transport, limit;
@@ -94,7 +94,7 @@ MILLRACE_INLINE enum flow_kind flow4_at(const struct packet *p, __u32 at, struct
 }
 
 /* The tuple of a packet, or why it has none. */
-MILLRACE_INLINE enum flow_kind packet_find_flow4(const struct packet *p, struct flow4 *f,
+MILLRACE_LIBRARY enum flow_kind packet_find_flow4(const struct packet *p, struct flow4 *f,
 						 struct flow4_headers *headers)
 {
 	__be16 type;
@@ -106,7 +106,7 @@ MILLRACE_INLINE enum flow_kind packet_find_flow4(const struct packet *p, struct 
 }
 
 /* The tuple as the other side sees it. */
-MILLRACE_INLINE void flow4_reverse(struct flow4 *f)
+MILLRACE_LIBRARY void flow4_reverse(struct flow4 *f)
 {
 	__be32 src = f->src;
 

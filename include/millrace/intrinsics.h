@@ -11,12 +11,12 @@ static __u32 (*const crc32c)(__u32 seed, __u64 word) = (void *)0x10050;
 static __u64 (*const multiply_high)(__u64 a, __u64 b) = (void *)0x10051;
 
 /* Left rotation; `by` is taken modulo the width. Compilers know the pattern. */
-MILLRACE_INLINE __u32 rotate32(__u32 x, __u32 by)
+MILLRACE_LIBRARY __u32 rotate32(__u32 x, __u32 by)
 {
 	return x << (by & 31) | x >> (-by & 31);
 }
 
-MILLRACE_INLINE __u64 rotate64(__u64 x, __u32 by)
+MILLRACE_LIBRARY __u64 rotate64(__u64 x, __u32 by)
 {
 	return x << (by & 63) | x >> (-by & 63);
 }

@@ -37,7 +37,7 @@ typedef __u32 ipv4_address;
 #define ipv4_later_fragment(ip) (((ip)->fragment & htons(0x1fff)) != 0)
 
 /* The sum over the 32-bit words of a header of `bytes` bytes, which were checked to be in the frame. */
-MILLRACE_INLINE __u64 ipv4_header_sum(const struct packet *p, __u32 at, const struct ipv4 *ip,
+MILLRACE_LIBRARY __u64 ipv4_header_sum(const struct packet *p, __u32 at, const struct ipv4 *ip,
 				      __u32 bytes)
 {
 	const __u8 *word = (const __u8 *)ip;
@@ -58,7 +58,7 @@ MILLRACE_INLINE __u64 ipv4_header_sum(const struct packet *p, __u32 at, const st
 
 /* The header at an offset, or NULL when it is not one: version, header length, total length within
  * the frame (one that was cut short is discarded), checksum. */
-MILLRACE_INLINE struct ipv4 *ipv4_at(const struct packet *p, __u32 at)
+MILLRACE_LIBRARY struct ipv4 *ipv4_at(const struct packet *p, __u32 at)
 {
 	struct ipv4 *ip = packet_at(p, at, struct ipv4);
 	__u32 header, length;
@@ -75,7 +75,7 @@ MILLRACE_INLINE struct ipv4 *ipv4_at(const struct packet *p, __u32 at)
 }
 
 /* One hop less (RFC 1812, 5.3.1). The caller has seen that the TTL is 2 or more. */
-MILLRACE_INLINE void ipv4_decrement_ttl(struct ipv4 *ip)
+MILLRACE_LIBRARY void ipv4_decrement_ttl(struct ipv4 *ip)
 {
 	__u16 old = load16(&ip->ttl);
 
@@ -84,13 +84,13 @@ MILLRACE_INLINE void ipv4_decrement_ttl(struct ipv4 *ip)
 }
 
 /* Gives the packet another source or destination; the header's checksum follows. */
-MILLRACE_INLINE void ipv4_set_src(struct ipv4 *ip, __be32 src)
+MILLRACE_LIBRARY void ipv4_set_src(struct ipv4 *ip, __be32 src)
 {
 	ip->checksum = checksum_replace32(ip->checksum, ip->src, src);
 	ip->src = src;
 }
 
-MILLRACE_INLINE void ipv4_set_dst(struct ipv4 *ip, __be32 dst)
+MILLRACE_LIBRARY void ipv4_set_dst(struct ipv4 *ip, __be32 dst)
 {
 	ip->checksum = checksum_replace32(ip->checksum, ip->dst, dst);
 	ip->dst = dst;

@@ -33,7 +33,7 @@ enum {
 #define address_from_ipv4(from) ((struct address){ { 0, (__u64)(from) << 32 | 0xffff0000 } })
 
 /* The header at an offset, or NULL when it is not one: version, length within the frame. */
-MILLRACE_INLINE struct ipv6 *ipv6_at(const struct packet *p, __u32 at)
+MILLRACE_LIBRARY struct ipv6 *ipv6_at(const struct packet *p, __u32 at)
 {
 	struct ipv6 *ip = packet_at(p, at, struct ipv6);
 
@@ -59,7 +59,7 @@ struct ipv6_transport {
 /* All ones if `next` is `number`, else 0, by shifts whose constant is hidden from clang, which would
  * make branches of them. The walk is arithmetic as far as it can be: every branch in it is a choice at
  * each of eight headers, and an analysis of all paths has them all to follow. */
-MILLRACE_INLINE __u32 ipv6_is(__u8 next, __u8 number)
+MILLRACE_LIBRARY __u32 ipv6_is(__u8 next, __u8 number)
 {
 	__u64 set = 1ull << number;
 	__u32 mask;
@@ -72,7 +72,7 @@ MILLRACE_INLINE __u32 ipv6_is(__u8 next, __u8 number)
 
 /* Walks from offset `at`, where header number `next` stands, no further than `limit`. Encrypted
  * payload (ESP) and "no next header" are what the walk ends at, like a transport. */
-MILLRACE_INLINE struct ipv6_transport ipv6_walk(const struct packet *p, __u32 at, __u8 next,
+MILLRACE_LIBRARY struct ipv6_transport ipv6_walk(const struct packet *p, __u32 at, __u8 next,
 						__u32 limit)
 {
 	struct ipv6_transport found = { .at = 0 };

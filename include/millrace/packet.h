@@ -25,12 +25,21 @@ struct packet {
 	const __u32 ports; /* how many ports there are */
 };
 
-/* Pointer to `size` bytes of the frame from byte `offset` on, or NULL when the frame ends before. */
-MILLRACE_INLINE void *packet_bytes(const struct packet *p, __u32 offset, __u32 size)
-{
-	__u8 *at = (__u8 *)(long)p->data + offset;
+/* A field of the packet that is an address, as 64 bits. Read as the 32-bit number that it is declared as, clang
+ * keeps 32 bits of it where registers are short, and a pointer of which half was kept cannot be followed. */
+#define MILLRACE_ADDRESS(field)                                                                \
+	({                                                                                     \
+		__u8 *millrace_at;                                                             \
+		__asm__("%0 = *(u32 *)%1" : "=r"(millrace_at) : "m"(field));                  \
+		millrace_at;                                                                   \
+	})
 
-	if (at + size > (__u8 *)(long)p->data_end)
+/* Pointer to `size` bytes of the frame from byte `offset` on, or NULL when the frame ends before. */
+MILLRACE_LIBRARY void *packet_bytes(const struct packet *p, __u32 offset, __u32 size)
+{
+	__u8 *at = MILLRACE_ADDRESS(p->data) + offset;
+
+	if (at + size > MILLRACE_ADDRESS(p->data_end))
 		return (void *)0;
 	/* Else clang would ask again, for the packet that begins at address 0. */
 	__builtin_assume(at != (void *)0);
@@ -41,9 +50,9 @@ MILLRACE_INLINE void *packet_bytes(const struct packet *p, __u32 offset, __u32 s
 #define packet_at(p, offset, TYPE) ((TYPE *)packet_bytes((p), (offset), sizeof(TYPE)))
 
 /* Bytes of the frame, without preamble and frame check sequence. */
-MILLRACE_INLINE __u32 packet_length(const struct packet *p)
+MILLRACE_LIBRARY __u32 packet_length(const struct packet *p)
 {
-	return (__u32)((__u8 *)(long)p->data_end - (__u8 *)(long)p->data);
+	return (__u32)(MILLRACE_ADDRESS(p->data_end) - MILLRACE_ADDRESS(p->data));
 }
 
 #endif

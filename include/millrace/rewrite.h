@@ -13,7 +13,7 @@ struct endpoint {
 
 /* The transport header after its port, or identifier, and one of the addresses changed. TCP's and
  * UDP's checksums cover the addresses too (the pseudo-header); ICMP's does not. */
-MILLRACE_INLINE void rewrite_transport(const struct transport *transport, _Bool source, __be32 old,
+MILLRACE_LIBRARY void rewrite_transport(const struct transport *transport, _Bool source, __be32 old,
 				       struct endpoint new)
 {
 	if (transport->protocol == PROTOCOL_TCP) {
@@ -44,13 +44,13 @@ MILLRACE_INLINE void rewrite_transport(const struct transport *transport, _Bool 
 	}
 }
 
-MILLRACE_INLINE void rewrite_source(struct flow4_headers *headers, struct endpoint new)
+MILLRACE_LIBRARY void rewrite_source(struct flow4_headers *headers, struct endpoint new)
 {
 	rewrite_transport(&headers->transport, 1, headers->ip->src, new);
 	ipv4_set_src(headers->ip, new.address);
 }
 
-MILLRACE_INLINE void rewrite_destination(struct flow4_headers *headers, struct endpoint new)
+MILLRACE_LIBRARY void rewrite_destination(struct flow4_headers *headers, struct endpoint new)
 {
 	rewrite_transport(&headers->transport, 0, headers->ip->dst, new);
 	ipv4_set_dst(headers->ip, new.address);
@@ -60,7 +60,7 @@ MILLRACE_INLINE void rewrite_destination(struct flow4_headers *headers, struct e
  * checksum that follows the address, the port, and the transport checksum that follows both. The
  * first two cancel (one goes up by what the other goes down), and so would the rest, were it not that
  * a UDP checksum may be absent and a TCP checksum lie beyond the end. So each change is counted. */
-MILLRACE_INLINE void rewrite_carried(const struct packet *p, struct flow4_headers *headers,
+MILLRACE_LIBRARY void rewrite_carried(const struct packet *p, struct flow4_headers *headers,
 				     struct endpoint new, _Bool source)
 {
 	struct ipv4 *ip = headers->carried_ip;

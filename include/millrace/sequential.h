@@ -6,7 +6,7 @@
 #define MILLRACE_SEQUENTIAL_H
 
 #define MILLRACE_REFUSED \
-	_Pragma("GCC error \"an NF sees one packet at a time: no locks, atomics or threads\"")
+	_Pragma("GCC error \"an NF sees one packet at a time: no locks, atomics or threads; read and write plainly, the plan keeps packets in order\"")
 
 #define _Atomic MILLRACE_REFUSED
 #define _Thread_local MILLRACE_REFUSED

@@ -28,7 +28,7 @@ struct transport {
 
 /* An echo has an identifier instead of ports: a request has it as its source port, a reply as its
  * destination port, and the other is 0, so that reversing a reply's flow gives its request's. */
-MILLRACE_INLINE enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool request, _Bool reply,
+MILLRACE_LIBRARY enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool request, _Bool reply,
 					     __u32 *ports)
 {
 	if (!request && !reply)
@@ -40,7 +40,7 @@ MILLRACE_INLINE enum flow_kind ports_of_echo(const struct icmp *icmp, _Bool requ
 /* The ports of a packet whose transport header stands at `at` and may reach to `limit`; FLOW_CARRIED
  * for an ICMP error, of whose ports nothing is said. A first fragment that does not hold the whole
  * header is malformed (RFC 1858). */
-MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 limit,
+MILLRACE_LIBRARY enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 limit,
 					__u8 protocol, __u32 *ports,
 					struct transport *transport)
 {
@@ -82,7 +82,7 @@ MILLRACE_INLINE enum flow_kind ports_at(const struct packet *p, __u32 at, __u32 
 
 /* The same for a packet inside an ICMP error, of which only the first eight bytes of the transport
  * header need be there (RFC 792). */
-MILLRACE_INLINE enum flow_kind carried_ports_at(const struct packet *p, __u32 at, __u32 limit,
+MILLRACE_LIBRARY enum flow_kind carried_ports_at(const struct packet *p, __u32 at, __u32 limit,
 						__u8 protocol, __u32 *ports,
 						void **header)
 {

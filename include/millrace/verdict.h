@@ -29,7 +29,7 @@
 		__attribute__((section("millrace/ports"), used)) = MILLRACE_NAMES(__VA_ARGS__)
 
 /* The port at the other side of a function that has two. */
-MILLRACE_INLINE __u32 peer(const struct packet *p)
+MILLRACE_LIBRARY __u32 peer(const struct packet *p)
 {
 	return p->port ^ 1;
 }

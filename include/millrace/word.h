@@ -12,6 +12,9 @@
 
 /* A function of its own is a call that hides what pointers are; everything here is part of its caller. */
 #define MILLRACE_INLINE static inline __attribute__((always_inline))
+/* The same for the functions of this folder. Without debug information of its own, what such a function does has the
+ * line of the author's call, and that is the line that refusals and reports name. */
+#define MILLRACE_LIBRARY static inline __attribute__((always_inline, nodebug))
 
 typedef __u16 __attribute__((may_alias)) millrace_word16;
 typedef __u32 __attribute__((may_alias)) millrace_word32;

@@ -325,7 +325,12 @@ impl Body {
         for &(index, delta) in &self.jumps {
             let slot = self.slots.get(index).copied().unwrap_or(0);
             let fail = |problem: String| {
-                let remedy = "compile the program again; hand-written assembly must jump to instructions of its own function";
+                // clang ends a path that can only be undefined behaviour without a return.
+                let remedy = if i64::from(slot) + 1 + delta == count as i64 {
+                    "clang found a path that follows a null pointer, or has no defined behaviour for another reason: test each pointer before it is followed, `if (!pointer) return …;`"
+                } else {
+                    "compile the program again; hand-written assembly must jump to instructions of its own function"
+                };
                 (slot, LoadError::new("jump-target", problem, remedy))
             };
             let to = i64::from(slot) + 1 + delta;

@@ -10,6 +10,9 @@ use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
 use crate::state::{PACKET_START, State};
 
+/// Numbers below this are null, or members of what null points to.
+const NULL_PAGE: u64 = 4096;
+
 /// The address in a register, if it is one that may be followed.
 ///
 /// # Errors
@@ -18,11 +21,19 @@ pub fn address(m: &Machine<'_>, st: &State, base: Reg, verb: &str) -> Verdict<Po
     match read(m, st, base)? {
         Value::Pointer(p) => follow(m, p, verb),
         Value::Scalar(s, _) => {
-            let fault = Fault::new(
-                Rule::NotAPointer,
-                format!("this {verb} uses a number ({s}) as an address"),
-                "Derive the address from the context, a map value or a variable; numbers cannot become pointers.",
-            );
+            let fault = if s.as_constant().is_some_and(|n| n < NULL_PAGE) {
+                Fault::new(
+                    Rule::NotAPointer,
+                    format!("this {verb} follows a pointer that is null on this path"),
+                    "Before it, insert `if (!pointer) return …;`: where there is nothing, `packet_at` and lookups give null.",
+                )
+            } else {
+                Fault::new(
+                    Rule::NotAPointer,
+                    format!("this {verb} uses a number ({s}) as an address"),
+                    "Derive the address from the context, a map value or a variable; numbers cannot become pointers.",
+                )
+            };
             m.or(Err(fault), || Pointer::to(Region::Packet(PACKET_START)))
         }
         Value::Gone(why) => Err(super::gone(m, "the address", why)),

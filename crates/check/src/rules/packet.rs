@@ -1,5 +1,7 @@
 //! Packet memory: what a comparison with the end proves, and what an access needs proved.
 
+use millrace_object::program::Dialect;
+
 use millrace_object::insn::{Condition, Width};
 
 use crate::domain::assume::{mirrored, negated};
@@ -51,13 +53,18 @@ pub fn check(
     let proven = b.proven.unwrap_or(i64::MIN);
     m.enforce(to <= proven, || {
         let (start, end) = if meta { ("data_meta", "data") } else { ("data", "data_end") };
+        let handlers = m.program.dialect == Dialect::Handlers;
         let whole = if meta { "metadata" } else { "packet" };
         if b.lo == b.hi {
             let (from, to, known) = (from + b.lo, to + b.lo, proven.saturating_add(b.lo).max(0));
             Fault::new(
                 Rule::PacketBounds,
                 format!("this {verb} touches {} of the {whole}, {}", bytes(from, to), known_to_be_there(known)),
-                format!("Before it, insert `if ({start} + {to} > {end}) return …;`."),
+                if handlers && !meta {
+                    format!("Before it, insert `if (!pointer) return …;` for the pointer that `packet_at` gave; a TYPE of at least {to} bytes from the frame's start, or `packet_bytes(p, 0, {to})`, covers this access.")
+                } else {
+                    format!("Before it, insert `if ({start} + {to} > {end}) return …;`.")
+                },
             )
         } else {
             let known = if proven <= 0 { "nothing".to_owned() } else { format!("only {proven} bytes") };
@@ -70,6 +77,8 @@ pub fn check(
                 ),
                 if b.hi > REACH {
                     format!("Bound the variable part of the offset (mask it, or compare it with a constant of at most {FARTHEST}) before it is added, then insert `if (position + {to} > {end}) return …;`.")
+                } else if handlers && !meta {
+                    format!("Read it through `packet_bytes(p, offset, {to})`, where the offset has the variable part, and test the result: `if (!pointer) return …;`.")
                 } else {
                     format!("After the variable part is added, insert `if (position + {to} > {end}) return …;`.")
                 },

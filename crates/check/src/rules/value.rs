@@ -112,6 +112,10 @@ fn inside(
 pub fn not_read_only(m: &Machine<'_>, o: &StateObject, verb: &str) -> Verdict<()> {
     m.enforce(!o.read_only, || {
         let (what, remedy) = match o.kind.is_global() {
+            true if o.name == ".rodata.params" => (
+                "holds the parameters, which are constant while a function runs",
+                "Set a parameter before start (`--set NAME=VALUE`); keep what changes in a variable or a state object.",
+            ),
             true => ("is constant", "Declare the variable without `const`."),
             false => (
                 "programs may only read",

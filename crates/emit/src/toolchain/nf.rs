@@ -79,7 +79,7 @@ pub fn compile_nf_within(
         .arg("-o")
         .arg(object)
         .arg(source);
-    let warnings = run(&command, source, budget)?;
+    let warnings = run(&command, source, budget).map_err(|e| explained(e, source))?;
     let text = std::fs::read_to_string(&list).map_err(Error::io(&list))?;
     // Only a leftover if it stays.
     let _ = std::fs::remove_file(&list);
@@ -87,6 +87,72 @@ pub fn compile_nf_within(
         warnings,
         dependencies: dependencies(&text),
     })
+}
+
+/// A header of the host's C library does not compile for BPF, and clang names a file far inside of it: the author's
+/// line, and what there is instead, come first.
+fn explained(error: Error, source: &Path) -> Error {
+    match error {
+        Error::Compile { file, diagnostics } => {
+            let text = std::fs::read_to_string(source).unwrap_or_default();
+            let first = hosted(&diagnostics, &source.display().to_string(), &text);
+            Error::Compile {
+                file,
+                diagnostics: first.map_or(diagnostics.clone(), |f| format!("{f}\n{diagnostics}")),
+            }
+        }
+        other => other,
+    }
+}
+
+/// What a network function has instead of a header of the C library.
+const INSTEAD: &[(&[&str], &str)] = &[
+    (
+        &["time.h", "sys/time.h"],
+        "`p->time` is the packet's time in ns",
+    ),
+    (
+        &["pthread.h", "threads.h", "stdatomic.h", "semaphore.h"],
+        "a function sees one packet at a time and needs no locks, atomics or threads: the plan spreads it over cores",
+    ),
+    (
+        &["stdio.h"],
+        "name drops with `DROP_BECAUSE(reason)` and count in a state object: both can be read while it runs",
+    ),
+    (
+        &["stdlib.h"],
+        "memory is declared as state: MAP, VECTOR, ALLOCATOR, SKETCH, LPM; `random32()` draws a number",
+    ),
+    (
+        &["string.h"],
+        "use `__builtin_memcpy`, `__builtin_memset` or an assignment of structs",
+    ),
+];
+
+/// The message for a header that needs the host's C library, from clang's diagnostics; none if it is about another thing.
+fn hosted(diagnostics: &str, source: &str, text: &str) -> Option<String> {
+    if !diagnostics.contains("gnu/stubs-32.h' file not found") {
+        return None;
+    }
+    let place = diagnostics.lines().find_map(|l| {
+        let rest = l
+            .strip_prefix("In file included from ")?
+            .strip_prefix(source)?;
+        rest.strip_prefix(':')?
+            .strip_suffix(':')?
+            .parse::<usize>()
+            .ok()
+    })?;
+    let line = text.lines().nth(place.checked_sub(1)?)?;
+    let header = line.split(['<', '>', '"']).nth(1).unwrap_or("this header");
+    let instead = INSTEAD.iter().find(|(names, _)| names.contains(&header));
+    let instead = instead.map_or(
+        "`#include <millrace/nf.h>` has all that a function may use",
+        |(_, what)| what,
+    );
+    Some(format!(
+        "{source}:{place}: error: `{header}` belongs to the host's C library, which a network function does not have\n  help: {instead}"
+    ))
 }
 
 /// The host's own include folders, as Debian lays them out.
@@ -130,8 +196,30 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::dependencies;
+    use super::{dependencies, hosted};
     use std::path::PathBuf;
+
+    #[test]
+    fn a_header_of_the_host_is_named_at_the_authors_line() {
+        let said = "In file included from f.c:2:\nIn file included from /usr/include/x.h:25:\n/usr/include/gnu/stubs.h:7:11: fatal error: 'gnu/stubs-32.h' file not found\n";
+        for (header, help) in [
+            ("time.h", "p->time"),
+            ("pthread.h", "no locks, atomics or threads"),
+            ("stdio.h", "DROP_BECAUSE"),
+            ("stdlib.h", "MAP, VECTOR"),
+            ("string.h", "__builtin_memcpy"),
+            ("signal.h", "nf.h"),
+        ] {
+            let text = format!("#include <millrace/nf.h>\n#include <{header}>\n");
+            let first = hosted(said, "f.c", &text).unwrap_or_default();
+            assert!(
+                first.starts_with(&format!("f.c:2: error: `{header}`")),
+                "{first}"
+            );
+            assert!(first.contains(help), "{first}");
+        }
+        assert!(hosted("f.c:3: error: expected ';'", "f.c", "").is_none());
+    }
 
     #[test]
     fn reads_make_rules() {

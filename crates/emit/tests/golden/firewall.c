@@ -32,7 +32,6 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 /* millrace_on_packet: every packet */
 MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt)
 {
-	_Alignas(8) u8 s0_184[8];
 	_Alignas(8) u8 s0_176[8];
 	_Alignas(8) u8 s0_168[8];
 	_Alignas(8) u8 s0_160[8];
@@ -54,33 +53,33 @@ MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packe
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0;
-	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p9_0;
+	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p8_0, *p9_0;
 
-#line 33 "millrace/packet.h"
-	p4_0 = pkt->end;                                         /* 2: r4 = *(u32 *)(r1 +4) */
-#line 31
-	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
-#line 33
-	p2_0 = p3_0;                                             /* 4: r2 = r3 */
-	/* ... 1218 lines ... */
-	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
-#line 102
-	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
-#line 102
-	r0_0 = (u32)r0_0 + 0xffffffffu;                          /* 647: w0 += -1 */
-#line 102
-	r0_0 = (u32)r0_0 & 255;                                  /* 648: w0 &= 255 */
-#line 102
-	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
-#line 102
-	goto L623;
-#line 1295 "firewall.c"
+#line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
+	p4_0 = pkt->data;                                        /* 2: r4 = *(u32 *)(r1 +0) */
+#line 13
+	p5_0 = pkt->end;                                         /* 3: r5 = *(u32 *)(r1 +4) */
+#line 13
+	p2_0 = p4_0;                                             /* 4: r2 = r4 */
+#line 13
+	/* ... 1261 lines ... */
+	r6_0 = *(const volatile u8 *)p3_0;                       /* 656: r6 = *(u8 *)(r3 +0) */
+#line 13
+	r5_0 = (u32)r6_0;                                        /* 657: w5 = w6 */
+#line 13
+	r5_0 = (u32)r5_0 + 0xffffffffu;                          /* 658: w5 += -1 */
+#line 13
+	r5_0 = (u32)r5_0 & 255;                                  /* 659: w5 &= 255 */
+#line 13
+	if ((u32)r5_0 < 4) goto L613;                            /* 661: if w5 < 4 goto 637 */
+#line 13
+	goto L637;
+#line 1338 "firewall.c"
 }
 
 /* millrace_on_packet up to its first keyed operation: finds what to prefetch. */
 static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)
 {
-	_Alignas(8) u8 s0_184[8];
 	_Alignas(8) u8 s0_176[8];
 	_Alignas(8) u8 s0_168[8];
 	_Alignas(8) u8 s0_160[8];
@@ -101,28 +100,29 @@ static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0;
-	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p9_0;
+	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p8_0, *p9_0;
 
-#line 33 "millrace/packet.h"
-	p4_0 = pkt->end;                                         /* 2: r4 = *(u32 *)(r1 +4) */
-#line 31
-	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
-#line 33
-	p2_0 = p3_0;                                             /* 4: r2 = r3 */
-#line 33
-	/* ... 1161 lines ... */
-	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
-#line 102
-	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
-#line 102
-	r0_0 = (u32)r0_0 + 0xffffffffu;                          /* 647: w0 += -1 */
-#line 102
-	r0_0 = (u32)r0_0 & 255;                                  /* 648: w0 &= 255 */
-#line 102
-	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
-#line 102
-	goto L623;
-#line 2503 "firewall.c"
+#line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
+	p4_0 = pkt->data;                                        /* 2: r4 = *(u32 *)(r1 +0) */
+#line 13
+	p5_0 = pkt->end;                                         /* 3: r5 = *(u32 *)(r1 +4) */
+#line 13
+	p2_0 = p4_0;                                             /* 4: r2 = r4 */
+#line 13
+	p2_0 += 14;                                              /* 5: r2 += 14 */
+	/* ... 1210 lines ... */
+	r6_0 = *(const volatile u8 *)p3_0;                       /* 656: r6 = *(u8 *)(r3 +0) */
+#line 13
+	r5_0 = (u32)r6_0;                                        /* 657: w5 = w6 */
+#line 13
+	r5_0 = (u32)r5_0 + 0xffffffffu;                          /* 658: w5 += -1 */
+#line 13
+	r5_0 = (u32)r5_0 & 255;                                  /* 659: w5 &= 255 */
+#line 13
+	if ((u32)r5_0 < 4) goto L613;                            /* 661: if w5 < 4 goto 637 */
+#line 13
+	goto L637;
+#line 2595 "firewall.c"
 }
 
 /* millrace_on_packet from its first keyed operation on. */
@@ -135,13 +135,13 @@ MR_INLINE void resume0_millrace_on_packet(struct mr_instance *self, struct mr_pa
 
 	switch (slot->site) {
 	case 1:
-		goto L292;
+		goto L296;
 	default:
-		goto L355;
+		goto L359;
 	}
-L292:
+L296:
 #line 31 "nfs/firewall/firewall.c" /* if (map_refresh(&flows, &f)) */
-	{                                                        /* 304: call map_refresh#65537 */
+	{                                                        /* 306: call map_refresh#65537 */
 #line 31
 		u64 key[5];
 #line 31
@@ -163,14 +163,14 @@ L292:
 #line 35
 	}
 #line 35
-	p1_0 = p0_0;                                             /* 461: r1 = r0 */
+	p1_0 = p0_0;                                             /* 468: r1 = r0 */
 #line 35
-	r0_0 = 4;                                                /* 462: r0 = 0x4 ll */
+	r0_0 = 4;                                                /* 469: r0 = 0x4 ll */
 #line 35
-	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 464: if r1 == 0 goto 102 */
+	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 471: if r1 == 0 goto 99 */
 #line 35
-	goto L446;
-#line 2615 "firewall.c"
+	goto L456;
+#line 2707 "firewall.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
