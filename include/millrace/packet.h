@@ -27,12 +27,16 @@ struct packet {
 
 /* A field of the packet that is an address, as 64 bits. Read as the 32-bit number that it is declared as, clang
  * keeps 32 bits of it where registers are short, and a pointer of which half was kept cannot be followed. */
+#ifdef __bpf__
 #define MILLRACE_ADDRESS(field)                                                                \
 	({                                                                                     \
 		__u8 *millrace_at;                                                             \
 		__asm__("%0 = *(u32 *)%1" : "=r"(millrace_at) : "m"(field));                  \
 		millrace_at;                                                                   \
 	})
+#else
+#define MILLRACE_ADDRESS(field) ((__u8 *)(long)(field))
+#endif
 
 /* Pointer to `size` bytes of the frame from byte `offset` on, or NULL when the frame ends before. */
 MILLRACE_LIBRARY void *packet_bytes(const struct packet *p, __u32 offset, __u32 size)
