@@ -136,6 +136,9 @@ MILLRACE_LIBRARY struct transport packet_transport(const struct packet *p)
 	__u8 protocol;
 	__be16 type;
 
+	/* The packet's bounds are read anew. clang would keep those that packet_flow has read, as the 32-bit numbers that
+	 * they are declared as, and a pointer of which half was kept cannot be followed. */
+	__asm__("" : "+r"(p));
 	at = packet_network(p, &type);
 	if (!at)
 		return transport;

@@ -25,25 +25,12 @@ struct packet {
 	const __u32 ports; /* how many ports there are */
 };
 
-/* A field of the packet that is an address, as 64 bits. Read as the 32-bit number that it is declared as, clang
- * keeps 32 bits of it where registers are short, and a pointer of which half was kept cannot be followed. */
-#ifdef __bpf__
-#define MILLRACE_ADDRESS(field)                                                                \
-	({                                                                                     \
-		__u8 *millrace_at;                                                             \
-		__asm__("%0 = *(u32 *)%1" : "=r"(millrace_at) : "m"(field));                  \
-		millrace_at;                                                                   \
-	})
-#else
-#define MILLRACE_ADDRESS(field) ((__u8 *)(long)(field))
-#endif
-
 /* Pointer to `size` bytes of the frame from byte `offset` on, or NULL when the frame ends before. */
 MILLRACE_LIBRARY void *packet_bytes(const struct packet *p, __u32 offset, __u32 size)
 {
-	__u8 *at = MILLRACE_ADDRESS(p->data) + offset;
+	__u8 *at = (__u8 *)(long)p->data + offset;
 
-	if (at + size > MILLRACE_ADDRESS(p->data_end))
+	if (at + size > (__u8 *)(long)p->data_end)
 		return (void *)0;
 	/* Else clang would ask again, for the packet that begins at address 0. */
 	__builtin_assume(at != (void *)0);
@@ -56,7 +43,7 @@ MILLRACE_LIBRARY void *packet_bytes(const struct packet *p, __u32 offset, __u32 
 /* Bytes of the frame, without preamble and frame check sequence. */
 MILLRACE_LIBRARY __u32 packet_length(const struct packet *p)
 {
-	return (__u32)(MILLRACE_ADDRESS(p->data_end) - MILLRACE_ADDRESS(p->data));
+	return (__u32)((__u8 *)(long)p->data_end - (__u8 *)(long)p->data);
 }
 
 #endif

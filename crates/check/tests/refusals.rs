@@ -49,13 +49,13 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// Programs that headers of include/millrace once compiled to halves of addresses.
+/// Ordinary programs: clang once kept half of an address of theirs where registers were short.
 #[test]
 fn ordinary_programs() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admitted");
     let scratch = tempfile::tempdir().unwrap();
     let sources = sources(&folder);
-    assert!(sources.len() >= 3);
+    assert!(!sources.is_empty());
     for source in sources {
         let Some(object) = compile(&source, scratch.path()) else {
             println!("skipped: no clang that compiles for BPF");

@@ -8,13 +8,13 @@ use crate::runner::BURST;
 
 /// What the process takes besides state, buffers and ports, bytes: its own pages and the C library's,
 /// the module's code, and the heap that reading a program leaves. Measured as VmRSS less the other two
-/// parts, over six functions, in MB: optimised 7.6 to 8.1 when the module comes from the cache, 8.6 to
-/// 9.4 when it is proved and emitted first, for which more of the process's code is read; 10.6 to 10.7 and
-/// 11.5 to 12.1 in a debug build.
+/// parts, over five functions, in MB: optimised 9.7 to 10.2 when the module comes from the cache, 10.7 to
+/// 11.3 when it is proved and emitted first, for which more of the process's code is read; 13.3 to 13.7 and
+/// 14.5 to 15.0 in a debug build.
 pub const BASE: u64 = if cfg!(debug_assertions) {
-    11_100_000
+    13_900_000
 } else {
-    8_400_000
+    10_300_000
 };
 
 /// Gives freed heap back to the system: what proving a large program took need not stay resident

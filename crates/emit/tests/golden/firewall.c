@@ -32,6 +32,7 @@ MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 
 /* millrace_on_packet: every packet */
 MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt)
 {
+	_Alignas(8) u8 s0_184[8];
 	_Alignas(8) u8 s0_176[8];
 	_Alignas(8) u8 s0_168[8];
 	_Alignas(8) u8 s0_160[8];
@@ -53,33 +54,33 @@ MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packe
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0;
-	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p8_0, *p9_0;
+	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p9_0;
 
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
-	p4_0 = pkt->data;                                        /* 2: r4 = *(u32 *)(r1 +0) */
+	p4_0 = pkt->end;                                         /* 2: r4 = *(u32 *)(r1 +4) */
 #line 13
-	p5_0 = pkt->end;                                         /* 3: r5 = *(u32 *)(r1 +4) */
+	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
 #line 13
-	p2_0 = p4_0;                                             /* 4: r2 = r4 */
+	p2_0 = p3_0;                                             /* 4: r2 = r3 */
+	/* ... 1245 lines ... */
+	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
 #line 13
-	/* ... 1261 lines ... */
-	r6_0 = *(const volatile u8 *)p3_0;                       /* 656: r6 = *(u8 *)(r3 +0) */
+	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
 #line 13
-	r5_0 = (u32)r6_0;                                        /* 657: w5 = w6 */
+	r0_0 = (u32)r0_0 + 0xffffffffu;                          /* 647: w0 += -1 */
 #line 13
-	r5_0 = (u32)r5_0 + 0xffffffffu;                          /* 658: w5 += -1 */
+	r0_0 = (u32)r0_0 & 255;                                  /* 648: w0 &= 255 */
 #line 13
-	r5_0 = (u32)r5_0 & 255;                                  /* 659: w5 &= 255 */
+	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
 #line 13
-	if ((u32)r5_0 < 4) goto L613;                            /* 661: if w5 < 4 goto 637 */
-#line 13
-	goto L637;
-#line 1338 "firewall.c"
+	goto L623;
+#line 1322 "firewall.c"
 }
 
 /* millrace_on_packet up to its first keyed operation: finds what to prefetch. */
 static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)
 {
+	_Alignas(8) u8 s0_184[8];
 	_Alignas(8) u8 s0_176[8];
 	_Alignas(8) u8 s0_168[8];
 	_Alignas(8) u8 s0_160[8];
@@ -100,29 +101,28 @@ static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0;
-	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p8_0, *p9_0;
+	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p9_0;
 
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
-	p4_0 = pkt->data;                                        /* 2: r4 = *(u32 *)(r1 +0) */
+	p4_0 = pkt->end;                                         /* 2: r4 = *(u32 *)(r1 +4) */
 #line 13
-	p5_0 = pkt->end;                                         /* 3: r5 = *(u32 *)(r1 +4) */
+	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
 #line 13
-	p2_0 = p4_0;                                             /* 4: r2 = r4 */
+	p2_0 = p3_0;                                             /* 4: r2 = r3 */
 #line 13
-	p2_0 += 14;                                              /* 5: r2 += 14 */
-	/* ... 1210 lines ... */
-	r6_0 = *(const volatile u8 *)p3_0;                       /* 656: r6 = *(u8 *)(r3 +0) */
+	/* ... 1188 lines ... */
+	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
 #line 13
-	r5_0 = (u32)r6_0;                                        /* 657: w5 = w6 */
+	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
 #line 13
-	r5_0 = (u32)r5_0 + 0xffffffffu;                          /* 658: w5 += -1 */
+	r0_0 = (u32)r0_0 + 0xffffffffu;                          /* 647: w0 += -1 */
 #line 13
-	r5_0 = (u32)r5_0 & 255;                                  /* 659: w5 &= 255 */
+	r0_0 = (u32)r0_0 & 255;                                  /* 648: w0 &= 255 */
 #line 13
-	if ((u32)r5_0 < 4) goto L613;                            /* 661: if w5 < 4 goto 637 */
+	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
 #line 13
-	goto L637;
-#line 2595 "firewall.c"
+	goto L623;
+#line 2557 "firewall.c"
 }
 
 /* millrace_on_packet from its first keyed operation on. */
@@ -135,13 +135,13 @@ MR_INLINE void resume0_millrace_on_packet(struct mr_instance *self, struct mr_pa
 
 	switch (slot->site) {
 	case 1:
-		goto L296;
+		goto L292;
 	default:
-		goto L359;
+		goto L355;
 	}
-L296:
+L292:
 #line 31 "nfs/firewall/firewall.c" /* if (map_refresh(&flows, &f)) */
-	{                                                        /* 306: call map_refresh#65537 */
+	{                                                        /* 304: call map_refresh#65537 */
 #line 31
 		u64 key[5];
 #line 31
@@ -163,14 +163,14 @@ L296:
 #line 35
 	}
 #line 35
-	p1_0 = p0_0;                                             /* 468: r1 = r0 */
+	p1_0 = p0_0;                                             /* 461: r1 = r0 */
 #line 35
-	r0_0 = 4;                                                /* 469: r0 = 0x4 ll */
+	r0_0 = 4;                                                /* 462: r0 = 0x4 ll */
 #line 35
-	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 471: if r1 == 0 goto 99 */
+	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 464: if r1 == 0 goto 102 */
 #line 35
-	goto L456;
-#line 2707 "firewall.c"
+	goto L446;
+#line 2669 "firewall.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
