@@ -23,7 +23,8 @@ const SPECIALISE_UP_TO: usize = 3000;
 /// Function of what seldom runs, or is too large to be written twice.
 pub const OUTLINED: &str = "static __attribute__((noinline))";
 
-const PARAMETERS: &str = "struct mr_instance *self, struct mr_packet *pkt";
+/// Parameters of each function of a program.
+pub const PARAMETERS: &str = "struct mr_instance *self, struct mr_packet *pkt";
 
 /// What of an entry is written.
 struct Parts<'a> {

@@ -9,7 +9,7 @@ use millrace_object::Program;
 use millrace_object::program::ObjectId;
 
 use super::body::{Body, Purpose};
-use super::entries::{self, OUTLINED};
+use super::entries::{self, OUTLINED, PARAMETERS};
 use super::slice::Slice;
 use super::text::{Text, identifier};
 use super::unit::Unit;
@@ -39,8 +39,7 @@ pub fn write(out: &mut Text, unit: &Unit, timers: &[Timed], file: &str) -> Resul
         let body = Body::new(&slice, unit, Purpose::Program, &none)?;
         let body = body.hooked(unit.treatment.timer(index));
         let function = format!("timer{index}_{}", identifier(name));
-        let signature =
-            format!("{OUTLINED} void {function}(struct mr_instance *self, struct mr_packet *pkt)");
+        let signature = format!("{OUTLINED} void {function}({PARAMETERS})");
         let of = unit.program.objects.get(timed.object.0);
         let of = of.map_or("?", |o| o.name.as_str());
         let title = format!("{name}: timers in values of {of}");
