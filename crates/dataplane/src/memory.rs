@@ -45,7 +45,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Adds so many bytes of packet buffers and ports to the prediction.
+    /// Adds this many bytes of packet buffers and ports to the prediction.
     pub(crate) fn takes(&mut self, bytes: u64) {
         *self = Self {
             resident: self.resident,

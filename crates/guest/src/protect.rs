@@ -31,7 +31,7 @@ static USERS: Mutex<[u32; KEYS]> = Mutex::new([0; KEYS]);
 /// How a guest is kept from the memory of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// a protection key, which so many guests share
+    /// a protection key, which this many guests share
     Key(i32, u32),
     /// not at all: the processor or the kernel has no protection keys
     None,

@@ -31,7 +31,7 @@ impl Room {
         }
     }
 
-    /// Leaves so many bytes behind each packet.
+    /// Leaves this many bytes behind each packet.
     pub fn grow(&mut self, growth: u32) {
         self.growth = growth;
     }

@@ -109,7 +109,7 @@ impl Space {
         self.areas.len() >= AREAS
     }
 
-    /// Whether so many more writable bytes are within the budget.
+    /// Whether this many more writable bytes are within the budget.
     #[must_use]
     pub fn affords(&self, length: usize) -> bool {
         self.writable.saturating_add(length) <= self.budget

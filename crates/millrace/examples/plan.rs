@@ -9,7 +9,7 @@ use millrace::{Error, Make};
 /// The plan of the function that a word names.
 ///
 /// # Errors
-/// It cannot be found, read or compiled, it is refused, or it cannot run on so many cores.
+/// It cannot be found, read or compiled, it is refused, or it cannot run on this many cores.
 pub fn plan(word: &str, cores: u32) -> Result<Plan, Error> {
     let make = Make::default();
     let written = millrace::find(word)?.read(&make)?;

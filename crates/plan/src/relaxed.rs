@@ -12,7 +12,7 @@ use crate::room;
 use crate::solved::Solved;
 use millrace_place::Treatment;
 
-/// All of it, on so many cores.
+/// All of it, on this many cores.
 pub(crate) fn relaxations(
     (program, model): (&Program, &mut Model),
     objects: &[ObjectPlan],
@@ -48,7 +48,7 @@ pub(crate) fn relaxations(
     out
 }
 
-/// Of what each core has a part of so many entries.
+/// Of what each core has a part of this many entries.
 fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static str, String)> {
     let relaxed = declared.kind.relaxed().iter();
     let means = |relaxed: &Relaxed| match relaxed {

@@ -28,7 +28,7 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Makes it for so many workers, at least 1.
+    /// Makes it for this many workers, at least 1.
     ///
     /// # Errors
     /// As [`super::Instance::create`]; also for no worker, or more than the module can take.

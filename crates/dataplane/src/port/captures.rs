@@ -208,7 +208,7 @@ pub struct SharedOut {
 }
 
 impl SharedOut {
-    /// A queue into `output` for each of so many workers.
+    /// A queue into `output` for each of this many workers.
     #[must_use]
     pub fn all(output: Box<dyn Output>, workers: usize) -> Vec<Box<dyn Queue>> {
         let output = Arc::new(Mutex::new(CaptureOut::new(output)));

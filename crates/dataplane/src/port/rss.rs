@@ -62,7 +62,7 @@ impl RssOptions {
         self.nic.as_deref().unwrap_or(USUAL_NIC)
     }
 
-    /// As a device of the model does it, over so many queues; `query` is for errors.
+    /// As a device of the model does it, over this many queues; `query` is for errors.
     ///
     /// # Errors
     /// [`PortError::Option`] when there is no such model, or it cannot do what is asked.

@@ -114,7 +114,7 @@ pub struct Sequencer {
     /// packets of a window
     window: usize,
     apart: u64,
-    /// stop after so many packets
+    /// stop after this many packets
     packets: Option<u64>,
     read: u64,
     /// the latest stamp so far: the program's clock never runs backwards
@@ -407,7 +407,7 @@ impl Sequencer {
         self.pool.reclaim(window);
     }
 
-    /// Writes what leaves of a worker's next packets, so many.
+    /// Writes what leaves of a worker's next packets, this many.
     fn write_row(&mut self, batch: &Batch, worker: u32, mut count: usize) {
         let Some(place) = self.places.get_mut(worker as usize) else {
             return;

@@ -97,7 +97,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// For so many workers, bursts of this many packets of a function of so many ports.
+    /// For this many workers, bursts of this many packets of a function of this many ports.
     pub fn new(workers: usize, capacity: usize, ports: u32, layout: Layout) -> Self {
         Self {
             free: (0..workers).map(|_| Vec::new()).collect(),

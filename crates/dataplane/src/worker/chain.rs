@@ -103,7 +103,7 @@ pub struct End {
     pub flooded: bool,
 }
 
-/// What so many workers have in common of each element: of a foreign one nothing.
+/// What this many workers have in common of each element: of a foreign one nothing.
 ///
 /// # Errors
 /// As [`Shared::create`].

@@ -265,7 +265,7 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// Of a run with so many ports.
+    /// Of a run with this many ports.
     #[must_use]
     pub fn new(ports: usize) -> Self {
         let places = Places::new(ports, 0);
@@ -286,7 +286,7 @@ impl Ingress {
         self.counters.add(self.places.once(Once::OutOfOrder), 1);
     }
 
-    /// A packet of so many bytes is longer than a function takes.
+    /// A packet of this many bytes is longer than a function takes.
     pub fn oversize(&self, port: u32, bytes: usize) {
         let of = |what| self.places.port(port as usize, what);
         self.counters.add(of(OfPort::Read), 1);

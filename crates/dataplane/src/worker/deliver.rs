@@ -18,7 +18,7 @@ pub struct Leaving {
 
 /// What a queue did with the packets that were to leave through it.
 pub struct Sent {
-    /// so many it took, the first ones
+    /// this many it took, the first ones
     pub taken: usize,
     /// why it did not take the rest
     pub why: Host,
@@ -133,7 +133,7 @@ impl Count<'_> {
         self.port(port, OfPort::Aborted, 1);
     }
 
-    /// Counts packets that stand next to each other together.
+    /// Counts packets of a burst by port, all of a port at once.
     #[inline]
     pub fn row(&self, packets: OfPort, bytes: Option<OfPort>) -> Row<'_> {
         Row {

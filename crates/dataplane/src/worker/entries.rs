@@ -15,7 +15,7 @@ use millrace_steer::Owners;
 /// How long packets are counted before the heaviest entry is told.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Bursts of so many packets are long, and one of so many of these counts for all.
+/// Bursts of this many packets are long, and one of this many of these counts for all.
 const LONG: usize = 16;
 const OF: u64 = 8;
 
@@ -80,7 +80,7 @@ impl Entries {
         })
     }
 
-    /// Which packet of a burst of so many stands for it, if one does, and for how many packets it stands.
+    /// Which packet of a burst of this many stands for it, if one does, and for how many packets it stands.
     pub fn drawn(&mut self, packets: usize) -> Option<(usize, u64)> {
         // Marsaglia, Xorshift RNGs (2003): the full period of 64 bits.
         self.draws ^= self.draws << 13;
@@ -93,7 +93,7 @@ impl Entries {
             .then_some((at, bursts * packets as u64))
     }
 
-    /// Counts a packet that stands for so many.
+    /// Counts a packet that stands for this many.
     pub fn count(&mut self, port: u32, frame: &[u8], packets: u64) {
         let Some(owners) = self.owners.get(port as usize) else {
             return;

@@ -29,7 +29,7 @@ impl Limit {
         self.received.fetch_add(used as u64, Ordering::Relaxed);
     }
 
-    /// Whether so many were received.
+    /// Whether this many were received.
     pub fn reached(&self, limit: u64) -> bool {
         self.received.load(Ordering::Relaxed) >= limit
     }

@@ -31,7 +31,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// Of an element on so many workers.
+    /// Of an element on this many workers.
     #[must_use]
     pub fn new(id: u64, name: &str, reasons: &[String], workers: usize) -> Self {
         let count = OfStage::COUNT + reasons.len();

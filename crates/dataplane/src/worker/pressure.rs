@@ -24,7 +24,7 @@ struct Divided {
 }
 
 impl Divided {
-    /// Those of these functions on so many workers.
+    /// Those of these functions on this many workers.
     fn all(chain: &[Link], workers: usize) -> Vec<Self> {
         let mut all = Vec::new();
         for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
@@ -59,7 +59,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// For these functions on so many workers.
+    /// For these functions on this many workers.
     pub fn new(chain: &[Link], workers: usize) -> Self {
         let objects = Divided::all(chain, workers).into_iter().map(|d| (d, 0));
         Self {
@@ -125,7 +125,7 @@ impl Seen {
 }
 
 impl Pressure {
-    /// For these functions on so many workers.
+    /// For these functions on this many workers.
     pub fn new(chain: &[Link], workers: usize) -> Self {
         let objects = Divided::all(chain, workers);
         let none = vec![0; objects.len()];

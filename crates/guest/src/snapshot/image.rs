@@ -197,7 +197,7 @@ impl Head {
         fixed.into_iter().chain(room.map(|room| (room, ROOM)))
     }
 
-    /// Whether a range of so many bytes from a page's start lies in its slot.
+    /// Whether a range of this many bytes from a page's start lies in its slot.
     fn holds(&self, start: usize, length: usize) -> bool {
         let end = start.checked_add(length);
         start.is_multiple_of(PAGE)

@@ -32,7 +32,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A function as it is on one worker, with so many ports.
+    /// A function as it is on one worker, with this many ports.
     #[must_use]
     pub fn of(function: &Function, ports: u32) -> Self {
         // The packets of a trace in memory have not passed the hash that says where they are at home.

@@ -347,7 +347,7 @@ fn written(model: &Model, object: ObjectId) -> bool {
     )
 }
 
-/// Packet classes, dealt out to so many workers. All packets between two hosts are of one class, in both directions,
+/// Packet classes, dealt out to this many workers. All packets between two hosts are of one class, in both directions,
 /// fragments and errors included; what is not IP is of class 0.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ impl Purpose {
         }
     }
 
-    /// How long its model may take, of so many seconds.
+    /// How long its model may take, of this many seconds.
     #[must_use]
     pub fn within(self, seconds: u64) -> Duration {
         Duration::from_secs(match self {
@@ -55,7 +55,7 @@ impl Purpose {
 }
 
 impl Proved<'_> {
-    /// The model that an arrangement is made from, within so many seconds and what is left for the object. `begins` is
+    /// The model that an arrangement is made from, within this many seconds and what is left for the object. `begins` is
     /// called before paths are followed, which takes a while.
     pub fn model_for(
         &self,

@@ -83,7 +83,7 @@ pub struct Work {
 /// The busiest worker's part.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Share {
-    /// of so many workers
+    /// of this many workers
     pub cores: u32,
     /// 0 to 1
     pub share: f64,
@@ -119,7 +119,7 @@ pub struct Measured {
     pub unmeasured: Vec<Unmeasured>,
 }
 
-/// What is to be expected of a strategy on so many cores.
+/// What is to be expected of a strategy on this many cores.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Prediction {
     /// the strategy

@@ -95,7 +95,7 @@ fn key_bytes(limits: &raw::Limits) -> u16 {
     }
 }
 
-/// Which way packets go from a device to so many workers; `word` is for errors.
+/// Which way packets go from a device to this many workers; `word` is for errors.
 ///
 /// # Errors
 /// When what is asked for cannot be.

@@ -32,7 +32,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// The ends of each of so many workers.
+    /// The ends of each of this many workers.
     pub fn all(count: usize) -> Vec<Self> {
         let mut all: Vec<Self> = (0..count)
             .map(|_| Self {

@@ -80,7 +80,7 @@ pub(super) struct Port {
     pub(super) lent: Vec<Arc<Mutex<usize>>>,
 }
 
-/// A port of so many workers; worker `i` receives what is in `waiting[i]`.
+/// A port of this many workers; worker `i` receives what is in `waiting[i]`.
 fn port(waiting: Vec<Vec<Vec<u8>>>, told: bool) -> Port {
     let count = waiting.len();
     let lent: Vec<_> = (0..count).map(|_| Arc::new(Mutex::new(0))).collect();

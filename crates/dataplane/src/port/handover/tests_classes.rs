@@ -12,7 +12,7 @@ use crate::port::buffers::Buffers;
 const CLASSES: u16 = 5;
 const WORKERS: usize = 3;
 
-/// A port of so many workers; worker `i` receives what is in `waiting[i]`.
+/// A port of this many workers; worker `i` receives what is in `waiting[i]`.
 fn port(waiting: Vec<Vec<Vec<u8>>>, classes: &Arc<Classes>) -> Port {
     let lent: Vec<_> = waiting.iter().map(|_| Arc::new(Mutex::new(0))).collect();
     let queues = waiting.into_iter().zip(&lent).map(|(waiting, lent)| {

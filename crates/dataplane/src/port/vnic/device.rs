@@ -22,7 +22,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device of so many queues.
+    /// A device of this many queues.
     #[must_use]
     pub fn new(queues: u32, rate: Rate) -> Self {
         Self {

@@ -80,7 +80,7 @@ impl Driver {
         driver
     }
 
-    /// Gives the device [`REFILL`] empty buffers; false when there is no place or not so many.
+    /// Gives the device [`REFILL`] empty buffers; false when there is no place or not this many.
     fn refill(&mut self) -> bool {
         let filled = self.receive_tail.wrapping_sub(self.receive_next);
         let room = self.rings.receive.len() as u32 - filled;

@@ -130,7 +130,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Rings of so many descriptors (powers of two), with buffers to fill both and `spare` more.
+    /// Rings of this many descriptors (powers of two), with buffers to fill both and `spare` more.
     ///
     /// # Errors
     /// As [`Memory::new`].

@@ -90,7 +90,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads what stands behind `vnic:`, for so many queues.
+    /// Reads what stands behind `vnic:`, for this many queues.
     ///
     /// # Errors
     /// [`PortError`] when an option makes no sense or does not exist.
