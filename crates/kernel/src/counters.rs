@@ -27,7 +27,7 @@ const PASSED: usize = 2;
 const ANSWERED: usize = 3;
 const REDIRECTED: usize = 4;
 
-/// What one element of the map of counts holds: packets, their bytes as they came in, and as the program left them.
+/// Content of one element of the map of counts: packets, their bytes as they came in, and as the program left them.
 const COUNT_BYTES: u32 = 24;
 
 /// Packets, bytes that came in, bytes that left, by kind.

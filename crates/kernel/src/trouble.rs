@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use libbpf_rs::{ErrorKind, PrintLevel};
 use millrace_dataplane::port::PortError;
 
-/// What libbpf said since [`listen`], at most this many bytes: a verifier's log can be megabytes long.
+/// Limit of libbpf's messages since [`listen`], bytes: a verifier's log can be megabytes long.
 const MOST: usize = 1 << 16;
 /// Lines of it that an error repeats: the last, where the verifier says why.
 const LINES: usize = 12;

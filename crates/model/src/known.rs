@@ -154,7 +154,7 @@ enum Join {
     Either,
 }
 
-/// What a condition is made of.
+/// Composition of a condition.
 fn parts(arena: &Arena, e: ExprId, holds: bool) -> (Join, Vec<(ExprId, bool)>) {
     if let (Node::Bin(op, a, b), 1) = (arena.node(e), arena.width(e)) {
         let (a, b) = (*a, *b);

@@ -55,8 +55,8 @@ impl Observed {
     }
 }
 
-/// What a path shows by its expressions: `shown` gets those that show in any case, `held` what is stored in an object, which
-/// shows unless it is that object's own.
+/// Observations of a path by its expressions: `shown` gets those that show in any case, `held` what is stored in an
+/// object, which shows unless it is that object's own.
 fn channels(
     path: &Path,
     shown: &mut impl FnMut(&[ExprId]),
@@ -147,7 +147,7 @@ fn channels(
     }
 }
 
-/// What a symbol of state stands for.
+/// Meaning of a symbol of state.
 pub(crate) enum Part {
     /// these bytes of a value
     Bytes(u32),
@@ -159,7 +159,7 @@ pub(crate) enum Part {
     Other,
 }
 
-/// What a symbol of an object is, by its name (exec/): `OBJECT#n[from..to]`, `OBJECT#n.present`, `OBJECT.full#7` …
+/// Meaning of an object's symbol, by its name (exec/): `OBJECT#n[from..to]`, `OBJECT#n.present`, `OBJECT.full#7` …
 pub(crate) fn part(object: &str, symbol: &str) -> Part {
     let Some(rest) = symbol.strip_prefix(object) else {
         return Part::Other;
@@ -206,7 +206,7 @@ impl Leaves {
     }
 }
 
-/// Which parts of which objects expressions are made of; `each` gets object and part.
+/// Parts of objects that occur in expressions; `each` gets object and part.
 pub(crate) fn parts(
     program: &Program,
     arena: &Arena,
@@ -233,7 +233,7 @@ pub(crate) fn parts(
     });
 }
 
-/// What of each object shows on an entry's paths, in the program's order.
+/// Observable parts of each object on an entry's paths, in the program's order.
 pub(crate) fn of(program: &Program, entry: &Entry) -> Vec<Observed> {
     let count = program.objects.len();
     let mut all = vec![Observed::default(); count];
@@ -327,7 +327,7 @@ pub fn surroundings(entry: &mut Entry, cores: u32) -> Surroundings {
     found
 }
 
-/// What all processors answer to a question about their number; none where it is another one, or they differ.
+/// The answer of all processors to a question about their number; none where it is another one, or they differ.
 fn alike(arena: &mut Arena, condition: ExprId, processor: SymId, cores: u32) -> Option<bool> {
     let mut asks = false;
     Leaves::default().of(arena, &[condition], |s, _, _| asks |= s == processor);

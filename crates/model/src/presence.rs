@@ -143,7 +143,7 @@ fn way(program: &Program, entry: &mut Entry, path: usize, object: ObjectId) -> O
     Some(way)
 }
 
-/// What a truth value must be for a condition to hold, and the condition without it; none where it may be either.
+/// Truth value that a condition needs, and the condition without it; none where it may be either.
 fn decided(arena: &mut Arena, condition: ExprId, symbol: SymId) -> Option<(bool, ExprId)> {
     let mut given = |value: u64| {
         let facts = Facts {

@@ -67,17 +67,17 @@ impl Parts {
     }
 }
 
-/// What a path leaves in an entry.
+/// Values that a path leaves in an entry.
 struct Left {
     place: Place,
     /// the entry was not there before
     inserted: bool,
 }
 
-/// What packets add: to which entry, where, how much.
+/// Additions by packets: to which entry, where, how much.
 pub(crate) type Added = BTreeMap<(Vec<ExprId>, Word), ExprId>;
 
-/// What every core's part of an object is; none where parts cannot be told to be right. `observed` is what of it shows, on
+/// Each core's part of an object; none where parts cannot be told to be right. `observed` is what of it shows, on
 /// the paths of all entries.
 pub(crate) fn parts(
     program: &Program,
@@ -247,8 +247,8 @@ fn is_touched(entries: &[Entry], object: ObjectId) -> bool {
         .any(|e| on_paths(e) || e.at_most.iter().any(|t| t.object == object))
 }
 
-/// What a path leaves in each entry of an object that it touches; none where it does something else than read, store, and
-/// put entries that were not there.
+/// Values that a path leaves in each entry of an object that it touches; none where it does something else than read,
+/// store, and put entries that were not there.
 fn of_path(path: &Path, object: ObjectId, kind: &StateKind) -> Option<Vec<Left>> {
     let mut inserted: BTreeMap<u32, bool> = BTreeMap::new();
     for a in path.accesses.iter().filter(|a| a.object == object) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::program::Line;
 
-/// What was wrong with a file, where, and what to do.
+/// Fault of a file: what was wrong, where, and what to do.
 ///
 /// A box around [`Fault`], so that the way of success stays cheap; the fields are reached through it.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -96,7 +96,7 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// What is known of a function's type.
+/// Facts about a function's type.
 pub(crate) struct Signature<'b> {
     btf: &'b Btf,
     pub returns: u32,

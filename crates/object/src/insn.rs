@@ -101,7 +101,7 @@ pub enum AluOp {
     Mov,
 }
 
-/// What a byte-order instruction does.
+/// Operation of a byte-order instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum ByteOrder {
     /// truncate to the given bits (this machine is little-endian)
@@ -139,7 +139,7 @@ pub enum Condition {
     Test,
 }
 
-/// What an atomic instruction does to memory.
+/// Operation of an atomic instruction on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum AtomicOp {
     /// add

@@ -9,7 +9,7 @@ use crate::program::{Nesting, ObjectId, StateObject};
 use crate::state::StateKind;
 use crate::{globals, handlers, maps};
 
-/// What an address into a section means.
+/// Meaning of an address into a section.
 pub(crate) enum Content {
     /// functions
     Code,

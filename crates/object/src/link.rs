@@ -305,7 +305,7 @@ impl Body {
         self.slots.push(slot);
     }
 
-    /// What a `may_goto` stands for.
+    /// Expansion of a `may_goto`.
     pub fn push_may_goto(&mut self, slot: u32, delta: i64) {
         let branch = Insn::Branch {
             condition: Condition::Eq,

@@ -42,7 +42,7 @@ impl Program {
         true
     }
 
-    /// Which functions these call or name, themselves included.
+    /// Functions that these call or name, themselves included.
     fn reached(&self, mut open: Vec<FunctionId>) -> Vec<bool> {
         let mut reached = vec![false; self.functions.len()];
         while let Some(id) = open.pop() {

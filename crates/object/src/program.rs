@@ -17,7 +17,7 @@ pub struct FunctionId(pub usize);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct ObjectId(pub usize);
 
-/// Which of the two dialects a program is written in.
+/// The dialect in which a program is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
@@ -51,7 +51,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What every run finds in these bytes of an object: those of a constant global that no parameter covers. None
+    /// Content of these bytes of an object in every run: those of a constant global that no parameter covers. None
     /// where a run may find something else.
     #[must_use]
     pub fn constant(&self, object: ObjectId, from: u32, bytes: u32) -> Option<&[u8]> {
@@ -119,7 +119,7 @@ pub struct Entry {
     pub function: FunctionId,
 }
 
-/// What makes an entry run.
+/// Trigger of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -266,7 +266,7 @@ impl StateObject {
         matches!(self.nesting, Some(Nesting::Shape(_)))
     }
 
-    /// What its values are like, if they are maps.
+    /// Description of its values, if they are maps.
     #[must_use]
     pub fn shape(&self) -> Option<ObjectId> {
         match self.nesting {

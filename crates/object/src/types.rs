@@ -18,7 +18,7 @@ const MOST: usize = 4096;
 /// How deep structures may lie in each other.
 const DEEPEST: usize = 16;
 
-/// What a key or value is.
+/// Type of a key or value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
     /// an integer in the machine's byte order, of 1, 2, 4 or 8 bytes
@@ -68,7 +68,7 @@ pub struct Field {
     pub ty: Type,
 }
 
-/// What an object's declaration says of its entries.
+/// Types of an object's entries by its declaration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryTypes {
     /// of the key, if it was declared by a type

@@ -68,7 +68,7 @@ const SECOND: &[&str] = &[
     "xdp_cpumap",
 ];
 
-/// What a function's section and type say.
+/// Properties given by a function's section and type.
 #[derive(PartialEq, Eq)]
 enum Says {
     Packet,

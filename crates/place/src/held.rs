@@ -53,7 +53,7 @@ impl Held {
         }
     }
 
-    /// What is done with an object that is held so.
+    /// Treatment of an object that is held so.
     #[must_use]
     pub fn treatment(&self) -> Treatment {
         match self {

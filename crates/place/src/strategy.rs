@@ -40,7 +40,7 @@ impl Strategy {
         }
     }
 
-    /// What users may ask for: the names, and `sequential` for `alone`.
+    /// Names that users may ask for: those of strategies, and `sequential` for `alone`.
     pub const WORDS: [&str; 6] = ["alone", "sequential", "spread", "shard", "lock", "mixed"];
 
     /// The one of this name; `sequential` is `alone`.
@@ -74,7 +74,7 @@ impl Strategy {
     }
 }
 
-/// What is done with one state object.
+/// Treatment of one state object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Treatment {

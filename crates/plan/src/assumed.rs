@@ -1,5 +1,5 @@
-//! What a plan takes for given, where it shards more that way: parameters as they are set, and that whoever steers
-//! looks for the identifiers of ICMP echoes.
+//! Assumptions of a plan that shards more with them: parameters as they are set, and steering that examines the
+//! identifiers of ICMP echoes.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ use crate::touch::{Gathered, Held, Software, parameters};
 use crate::treatments;
 use millrace_steer::{Odd, Ports};
 
-/// What programs read of packets that a NIC reads otherwise, what costs software least first.
+/// Differences of what programs and NICs read of packets, those that cost software least first.
 const ODD: [(Ports, bool); 3] = [
     (Ports::Behind, false),
     (Ports::Fixed, true),
     (Ports::Behind, true),
 ];
 
-/// What is asked about one model: how much of it shards with this taken for given.
+/// Questions about one model: how much of it shards with this taken for given.
 struct Asker<'a> {
     model: &'a mut Model,
     program: &'a Program,

@@ -41,7 +41,7 @@ pub(crate) struct Candidate {
     pub vital: bool,
 }
 
-/// What is done with every object, and the keys for what is sharded.
+/// The treatment of every object, and the keys for sharded ones.
 pub(crate) struct Choice {
     pub objects: Vec<ObjectPlan>,
     pub solved: Option<Rc<Solved>>,
@@ -61,7 +61,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// What stands in the way of several cores: objects that make all packets one core's, and those that are locked.
+    /// Obstacles to several cores: objects that make all packets one core's, and those that are locked.
     pub fn barred(&self) -> (usize, usize) {
         let of = |t: Treatment| self.objects.iter().filter(|o| o.treatment == t).count();
         (of(Treatment::Alone), of(Treatment::Lock))
@@ -83,7 +83,7 @@ impl Choice {
         self.solved.as_ref().map_or(0, |s| s.pinned())
     }
 
-    /// What is better comes first: what bars several cores, what is all on one, by how few bits packets are told apart.
+    /// Order of preference: obstacles to several cores, objects on one core, bits that tell packets apart.
     pub fn rank(&self) -> ((usize, usize), usize, Reverse<usize>) {
         let bits = self.solved.as_ref().map_or(usize::MAX, |s| s.bits());
         (self.barred(), self.pinned(), Reverse(bits))
@@ -250,7 +250,7 @@ fn bounded(model: &Model) -> Option<String> {
     })
 }
 
-/// What is found out on the way.
+/// Intermediate results.
 #[derive(Default)]
 pub(crate) struct Beside {
     /// an object would be sharded by R6 if somebody looked for the identifiers of ICMP echoes

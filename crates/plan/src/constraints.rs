@@ -27,7 +27,7 @@ pub(crate) struct Meeting {
 pub(crate) type Same = (Packets, Packets, *const Case);
 
 impl Meeting {
-    /// What tells it from others.
+    /// The property that distinguishes it from others.
     pub fn same(&self) -> Same {
         (self.a, self.b, Arc::as_ptr(&self.case))
     }
@@ -99,8 +99,8 @@ fn bit(kind: Kind, field: Field, at: u16) -> Option<Bits> {
 /// Packets of a kind with a key, and the field of theirs that is 0 whatever the key is.
 pub(crate) type Keyed<'a> = (Kind, &'a [Bit], Option<Field>);
 
-/// Which packets of two classes have these bits equal, one by one; none where bits that are constant differ. What
-/// is not linear over fields is left out: more packets are said to meet than need, never fewer.
+/// Pairs of packets of two classes that have these bits equal, one by one; none where bits that are constant differ.
+/// Bits that are not linear over fields are left out: more packets are said to meet than need, never fewer.
 pub(crate) fn equal(a: Keyed<'_>, b: Keyed<'_>) -> Option<Case> {
     // Most pairs differ in a constant: nothing is built for them.
     let apart = |(x, y): (&Bit, &Bit)| matches!((x, y), (Bit::Const(x), Bit::Const(y)) if x != y);

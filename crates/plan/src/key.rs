@@ -108,7 +108,7 @@ impl<'a> Resolver<'a> {
         memo.given(arena, &bytes, &self.fixed)
     }
 
-    /// What the guard says of the view's packets.
+    /// Conditions of the guard on the view's packets.
     pub fn guard(&self, arena: &mut Arena) -> Vec<ExprId> {
         let memo = &self.view.memo;
         memo.given(arena, &self.view.guard, &self.fixed)

@@ -16,7 +16,7 @@ use crate::rules::{Barred, Said, incompatible, interchangeable};
 use crate::solved::Device;
 use crate::touch::{Touch, Touches};
 
-/// What serves.
+/// The object that serves.
 pub(crate) struct Serving {
     pub meetings: Vec<Meeting>,
     pub said: Said,

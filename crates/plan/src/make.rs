@@ -27,7 +27,7 @@ use crate::treatments::asked_for;
 use crate::words;
 use millrace_place::{Strategy, Treatment};
 
-/// What a plan is made for.
+/// The input of a plan.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// cores, at least 1
@@ -57,7 +57,7 @@ pub enum Carried {
     Compared,
 }
 
-/// What questions about keys that are computed may take where nobody says otherwise.
+/// Default limit of questions about computed keys.
 pub const SOLVER_TIME: Duration = Duration::from_secs(2);
 
 impl Default for Wanted {
@@ -74,7 +74,7 @@ impl Default for Wanted {
     }
 }
 
-/// What stands in the way of any plan.
+/// Obstacles to any plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PlanError {
     /// No model of this NIC.
@@ -196,7 +196,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     })
 }
 
-/// What it takes to aim packets of a class at one core.
+/// Effort to aim packets of a class at one core.
 fn guess(solved: &Solved, id: usize) -> Option<Guess> {
     let (entry_bits, core_bits) = solved.space.guess(id)?;
     Some(Guess {

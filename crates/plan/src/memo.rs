@@ -1,4 +1,4 @@
-//! What is worked out of an entry's expressions once, for all its paths: their guards are made of the same
+//! Properties of an entry's expressions, computed once for all its paths: their guards are made of the same
 //! conditions, and each is asked about the same kinds of packets. A condition is worked out anew only for bytes
 //! that it speaks of.
 
@@ -17,7 +17,7 @@ use millrace_model::known::Memory;
 use crate::offset::Offset;
 use crate::packets::{conjuncts, last_byte};
 
-/// What an expression is made of.
+/// Composition of an expression.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     /// bytes of the packet, sorted
@@ -240,7 +240,7 @@ struct Index {
 }
 
 impl Memo {
-    /// What an expression is made of.
+    /// The composition of an expression.
     pub fn parts(&self, arena: &Arena, e: ExprId) -> Rc<Parts> {
         let at = e.0 as usize;
         if let Some(Some(known)) = self.parts.borrow().get(at) {
@@ -257,7 +257,7 @@ impl Memo {
         parts
     }
 
-    /// What is made of the places that expressions name by which they look at this offset.
+    /// The places, named by expressions, by which they read this offset.
     pub fn at<T>(&self, arena: &Arena, offset: &Offset, f: impl FnOnce(&[Place]) -> T) -> T {
         let mut index = self.index.borrow_mut();
         for at in index.upto..arena.len() {

@@ -43,7 +43,7 @@ fn before(model: &Model, touch: &Touch) -> String {
     place.map_or_else(String::new, |p| format!("{p}: "))
 }
 
-/// Which packets stand in the way of an object, and where: packets of which nothing that is hashed says which entry they
+/// Packets that are an obstacle for an object, and where: packets of which nothing that is hashed says which entry they
 /// touch, or those without which the others could be told apart, as `without` says.
 pub(crate) fn blocking(
     (model, program): (&Model, &Program),

@@ -23,7 +23,7 @@ use crate::packets::{Packets, Way};
 use crate::solved::Solved;
 use crate::touch::Touch;
 
-/// What keys of an object say of the packets of one class that make its entries.
+/// Facts in the keys of an object about the packets of one class that make its entries.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Placed {
     object: usize,

@@ -61,7 +61,7 @@ pub struct Offer {
     pub impossible: Option<String>,
 }
 
-/// What is done with an object, and why.
+/// Treatment of an object, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ObjectPlan {
     /// index into `Program::objects`
@@ -148,7 +148,7 @@ pub struct Held {
     pub prefix: bool,
 }
 
-/// What it takes to aim packets of a kind at one core (`millrace_steer::keys::Exposure`; docs/plan.md).
+/// Effort to aim packets of a kind at one core (`millrace_steer::keys::Exposure`; docs/plan.md).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Guess {
     /// header bits that must be guessed for a second flow that shares the table entry of a first: two flows that
@@ -158,7 +158,7 @@ pub struct Guess {
     pub core_bits: f64,
 }
 
-/// Who steers.
+/// The part that steers: NIC or software.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -190,7 +190,7 @@ pub struct PortPlan {
     pub key_space: u32,
 }
 
-/// What may differ from the sequential program, and is counted when it does.
+/// Ways in which the run may differ from the sequential program, counted when it does.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Relaxation {
     /// `capacity`, `eviction`, `collision`, `lease`, `latest`, `cpu` or `queue`
@@ -294,7 +294,7 @@ pub struct Plan {
 const DRAWS: usize = 64;
 
 impl Plan {
-    /// What is done with an object; objects that the plan does not know are on one core.
+    /// Treatment of an object; objects that the plan does not know are on one core.
     #[must_use]
     pub fn treatment(&self, object: ObjectId) -> Treatment {
         let found = self.objects.iter().find(|o| o.id == object);
@@ -392,7 +392,7 @@ impl Plan {
             .collect()
     }
 
-    /// What one who hashes has to be told.
+    /// Instructions for the part that hashes.
     fn rss(&self, nic: &Nic, keys: &Keys, port: usize, by: By) -> Result<Rss, RssError> {
         let slot = slot(port, by);
         let mut rss = Rss::new(nic, self.cores);

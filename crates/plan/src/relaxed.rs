@@ -1,4 +1,4 @@
-//! What may differ from the sequential program under a plan, by name.
+//! Ways in which a run under a plan may differ from the sequential program, by name.
 
 use millrace_model::Model;
 use millrace_model::observe::surroundings;
@@ -121,7 +121,7 @@ fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'stati
     out
 }
 
-/// What packets can tell of the core that runs them.
+/// Ways in which packets can observe the core that runs them.
 fn of_the_core(program: &Program, model: &mut Model, cores: u32) -> Vec<Relaxation> {
     let mut processor = !model.covers() && calls(program, "get_smp_processor_id");
     let mut queue = false;

@@ -21,7 +21,7 @@ use crate::packets::Packets;
 use crate::plan::By;
 use crate::touch::{Touch, Touches};
 
-/// What is done with IPv6, of which NICs hash less freely and which shares the key with IPv4.
+/// Treatment of IPv6, of which NICs hash less freely and which shares the key with IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Six {
     Nic,
@@ -29,7 +29,7 @@ enum Six {
     Pinned,
 }
 
-/// Who hashes IPv4, and what is done with IPv6, in the order in which that is tried: what costs software least comes first.
+/// Hashers of IPv4 and treatments of IPv6 in the order in which they are tried: what costs software least comes first.
 const ATTEMPTS: [(By, Six); 5] = [
     (By::Nic, Six::Nic),
     (By::Nic, Six::Software),
@@ -103,7 +103,7 @@ impl From<Unsolved> for NoKeys {
     }
 }
 
-/// What keys are looked for on.
+/// The space in which keys are searched.
 pub(crate) struct Device<'a> {
     pub nic: &'a Nic,
     pub software: &'a Nic,
@@ -129,7 +129,7 @@ impl Device<'_> {
     /// Keys under which these packets meet.
     ///
     /// # Errors
-    /// What the first attempt was told.
+    /// Constraints given to the first attempt.
     pub fn solve(&self, meetings: &[Meeting]) -> Answered {
         let same: Vec<Same> = meetings.iter().map(Meeting::same).collect();
         if let Some(known) = self.asked.borrow().get(&same) {
@@ -202,7 +202,7 @@ impl Device<'_> {
         Err(first.unwrap_or_else(|| Unsolved::NotFound.into()))
     }
 
-    /// Who hashes what, with the fewest fields that hold what the pairs have in common, or with all.
+    /// Hashers and their fields: the fewest fields that hold what the pairs have in common, or all.
     fn steered(&self, meetings: &[Meeting], (four, six): (By, Six), fewest: bool) -> Vec<Steered> {
         let bound: BTreeSet<Packets> = meetings.iter().flat_map(|m| [m.a, m.b]).collect();
         let some_main = bound.iter().any(|p| is_main(p.kind));

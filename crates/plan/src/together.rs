@@ -1,4 +1,4 @@
-//! Which of the objects that could be sharded one by one are sharded together.
+//! Choice of the objects, each shardable alone, that are sharded together.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -67,7 +67,7 @@ fn common(a: IpAddr, b: IpAddr) -> u32 {
     }
 }
 
-/// What an interface's addresses alone bring into the table, as when the kernel is given them: a local
+/// Routes that an interface's addresses alone bring into the table, as when the kernel is given them: a local
 /// route, and one to the subnet.
 pub(crate) fn connected(port: usize, address: Address) -> [Option<Route>; 2] {
     let route = |kind, table, to, metric| Route {

@@ -7,7 +7,7 @@ use millrace_wire::{Fragment, Layers, Rule, Upper, Version, link, walk};
 use millrace_wire::{ethernet, ipv4, ipv6, protocol};
 use serde::Deserialize;
 
-/// What a NIC distinguishes when it chooses the fields to hash.
+/// Kinds of packets that a NIC distinguishes when it chooses the fields to hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -308,7 +308,7 @@ pub(crate) fn network(frame: &[u8]) -> Option<(Version, &[u8])> {
     Some((version, frame.get(link.at..).unwrap_or(&[])))
 }
 
-/// What a NIC hashes of a packet whose headers are known; with `whole`, a first fragment of IPv4 counts as the packet.
+/// A NIC's hash input for a packet with known headers; with `whole`, a first fragment of IPv4 counts as the packet.
 ///
 /// Each version has its own way through, with headers of a constant size: the result is then written once and
 /// addresses are copied in words, which is what this costs.

@@ -44,7 +44,7 @@ pub enum Choice {
     All,
 }
 
-/// What can be hashed of one kind of packet.
+/// Hashable fields of one kind of packet.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {

@@ -59,7 +59,7 @@ impl Owners {
         elsewhere.then(|| self.queue_of(&taken))
     }
 
-    /// What decides about a frame.
+    /// The part of a frame that decides its owner.
     fn taken(&self, frame: &[u8]) -> Parsed {
         let own = taken_for(frame, self.inside, self.echoes);
         self.as_program(frame, own)

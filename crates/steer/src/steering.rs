@@ -10,7 +10,7 @@ use crate::fields::{Kind, Parsed, of_layers, parse};
 use crate::odd::Odd;
 use crate::rss::Rss;
 
-/// Which core a port's packets belong to.
+/// Owner of a port's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Steering {
     /// what the NIC does
@@ -62,10 +62,11 @@ impl Steering {
         self.software.contains_key(&own.kind) || self.read(frame) != own
     }
 
-    /// What decides about a frame: frames that are read alike belong to one core. The kind and the fields are those that
-    /// the NIC reads, or the receiving core where it looks closer, so that packets which a person takes for one flow may
-    /// be read otherwise: an echo's request and a reply with the same identifier from the same host, a packet with
-    /// options of IPv4 where ports are taken from a fixed place, a fragment.
+    /// The part of a frame that decides its owner: frames that are read alike belong to one core.
+    ///
+    /// The kind and the fields are those that the NIC reads, or the receiving core where it looks closer, so that packets
+    /// which a person takes for one flow may be read otherwise: an echo's request and a reply with the same identifier
+    /// from the same host, a packet with options of IPv4 where ports are taken from a fixed place, a fragment.
     #[must_use]
     pub fn read(&self, frame: &[u8]) -> Parsed {
         let own = taken_for(frame, self.inside, self.echoes);

@@ -69,7 +69,7 @@ impl Table {
         self.part(0, input)
     }
 
-    /// What bytes contribute that stand in the input from byte `at` on.
+    /// Contribution of bytes that stand in the input from byte `at` on.
     #[inline]
     #[must_use]
     pub fn part(&self, at: usize, bytes: &[u8]) -> u32 {

@@ -225,7 +225,7 @@ impl<'a> Pair<'a> {
     /// Runs both.
     ///
     /// # Errors
-    /// What they do not agree on, or why one of them cannot run it. The state is then in doubt.
+    /// Disagreement of the two, or why one of them cannot run it. The state is then in doubt.
     pub fn run(&mut self, trial: &Trial) -> Result<Happened, String> {
         let Some(entry) = self.program.entries.get(trial.entry) else {
             return Err("there is no such entry".into());
@@ -375,7 +375,7 @@ impl<'a> Pair<'a> {
     /// Compares all entries of both.
     ///
     /// # Errors
-    /// What differs.
+    /// A difference.
     pub fn same_state(&mut self) -> Result<(), String> {
         for (i, o) in self.program.objects.iter().enumerate() {
             let counted = o.kind.is_table() || o.kind.leases();
@@ -409,7 +409,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What a verdict of the interpreter's means at the border.
+/// Meaning of the interpreter's verdict at the border.
 fn fate(dialect: Dialect, verdict: u32, port: u32, target: Option<Target>) -> Fate {
     if dialect == Dialect::Handlers {
         return handlers(verdict);

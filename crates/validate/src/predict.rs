@@ -265,7 +265,7 @@ fn evictions(program: &Program, predicted: &Prediction, happened: &Happened) -> 
     differing.collect()
 }
 
-/// What came of an access, in the model's words.
+/// Result of an access, in the model's words.
 pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Option<&'static str> {
     let found = |yes, no| Some(if result != 0 { yes } else { no });
     match helper {

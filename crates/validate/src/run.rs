@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// What is under way.
+/// Work under way.
 pub(crate) struct Validation<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: &'a Arc<Module>,

@@ -29,7 +29,7 @@ pub(crate) enum Stands {
     Answer(String, usize),
 }
 
-/// What the symbols of a path stand for.
+/// Meanings of a path's symbols.
 pub(crate) fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
     let mut out = Vec::new();
     let answers = |object: ObjectId| {

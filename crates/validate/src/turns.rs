@@ -96,7 +96,7 @@ pub(crate) fn settle(
     predicted.entries.clear();
 }
 
-/// What kind an access is of: what is touched, how, which bytes, and what came of it.
+/// Kind of an access: what is touched, how, which bytes, and the result.
 pub(crate) type Sort = (ObjectId, &'static str, Option<u32>, Option<&'static str>);
 
 /// The sort of an access.

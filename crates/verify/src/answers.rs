@@ -17,7 +17,7 @@ use crate::tuple::{End, Places, Tuple};
 /// Flows that are remembered; answers to others stay as they are, on every side alike.
 const MOST: usize = 1 << 22;
 
-/// What was made of a flow.
+/// Translation of a flow.
 #[derive(Clone, Debug)]
 struct Kept {
     /// the flow that an answer is of
@@ -30,7 +30,7 @@ struct Kept {
     worker: u32,
 }
 
-/// What one side made of flows, by the flow that an answer in the trace has.
+/// Translations of flows on one side, by the flow that an answer in the trace has.
 #[derive(Default)]
 pub struct Answers {
     flows: HashMap<Tuple, Kept>,
@@ -38,7 +38,7 @@ pub struct Answers {
     pub redirected: u64,
 }
 
-/// What a packet was, and whether it was addressed anew.
+/// A packet of the trace, and whether it was readdressed.
 pub struct Addressed {
     /// the packet as the side gets it
     pub packet: Packet,

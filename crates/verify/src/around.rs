@@ -118,13 +118,13 @@ pub fn entry(case: &Case<'_>, found: &EntryDifference, prefix: &str) -> Differen
     }
 }
 
-/// What was found around a packet.
+/// Findings around a packet.
 pub struct Found {
     state: Vec<Around>,
     parts: Option<Place>,
 }
 
-/// What the interpreter did.
+/// The interpreter's outcome.
 struct Execution {
     fate: Option<Fate>,
     keys: BTreeSet<(ObjectId, Vec<u8>)>,
@@ -292,7 +292,7 @@ fn with_globals(program: &Program, copy: &mut Copy, now: u64) -> Option<Program>
     Some(program)
 }
 
-/// What the interpreter does with a packet, and the entries that it asks for.
+/// The interpreter's outcome of a packet, and the entries that it asks for.
 fn interpreted(
     case: &Case<'_>,
     program: &Program,

@@ -21,7 +21,7 @@ pub struct Pair {
     pub value: Vec<u8>,
 }
 
-/// What differs.
+/// A difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -41,7 +41,7 @@ pub enum Kind {
     Lease,
 }
 
-/// What a comparison finds.
+/// Result of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
     /// nothing

@@ -65,7 +65,7 @@ impl Copy {
         self.instance.start(time);
     }
 
-    /// What objects begin with that stand so on workers, as in `run`.
+    /// Initial content of objects that workers hold so, as in `run`.
     pub fn begin(&mut self, shares: &[Share], time: u64) {
         share::begin(&mut self.instance, shares, time);
     }
@@ -280,7 +280,7 @@ impl Copy {
     }
 }
 
-/// What becomes of a packet that does not cross the border.
+/// Fate of a packet that does not cross the border.
 fn untouched(packet: &Packet, (worker, turn): (u32, u64)) -> Outcome {
     Outcome {
         fate: Fate::Dropped(0),

@@ -8,7 +8,7 @@ use millrace_plan::Finder;
 use millrace_steer::fields::parse;
 use millrace_steer::{Parsed, Steering};
 
-/// Who gets a packet.
+/// Owner of a packet.
 pub trait Dispatch: Sync {
     /// The worker of a frame that comes in at a port.
     fn worker(&self, port: u32, frame: &[u8]) -> u32;
@@ -18,7 +18,7 @@ pub trait Dispatch: Sync {
     fn read(&self, port: u32, frame: &[u8]) -> Parsed;
 }
 
-/// What the NIC and the receiving core do, port by port; packets of ports beyond the last go to worker 0.
+/// Steering by the NIC and the receiving core, port by port; packets of ports beyond the last go to worker 0.
 impl Dispatch for Vec<Steering> {
     fn worker(&self, port: u32, frame: &[u8]) -> u32 {
         self.get(port as usize).map_or(0, |s| s.queue(frame))
@@ -30,7 +30,7 @@ impl Dispatch for Vec<Steering> {
     }
 }
 
-/// What is dealt out, and to whom.
+/// Packets and the workers to which they are distributed.
 pub struct Deal<'a> {
     /// how many workers, at least 1
     pub workers: u32,

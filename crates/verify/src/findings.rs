@@ -102,7 +102,7 @@ pub struct Shown {
     pub headers: String,
 }
 
-/// What a side did with a packet.
+/// Outcome of a packet on one side.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Did {
     /// the worker

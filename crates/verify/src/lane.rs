@@ -34,7 +34,7 @@ pub(super) struct Waiting {
     pub anew: bool,
 }
 
-/// What makes a lane.
+/// Ingredients of a lane.
 pub struct Start<'a> {
     /// the code
     pub module: &'a Arc<Module>,
@@ -202,7 +202,7 @@ impl<'a> Lane<'a> {
         }) as usize
     }
 
-    /// What tells a packet's flow from others: packets of a port that are read alike come to one worker, in order. None
+    /// Identity of a packet's flow: packets of a port that are read alike come to one worker, in order. None
     /// where nobody deals them out.
     #[must_use]
     pub fn flow(&self, port: u32, frame: &[u8]) -> Option<(u32, Parsed)> {

@@ -12,7 +12,7 @@ use crate::lane::Lane;
 /// A number on the parallel side: object, worker, number.
 type There = (usize, u32, u64);
 
-/// Which lease stands for which.
+/// Correspondence of leases.
 #[derive(Default)]
 pub struct Bijection {
     forth: HashMap<(usize, u64), Pair>,
@@ -68,7 +68,7 @@ impl Bijection {
         Ok(())
     }
 
-    /// What stands for a number of the sequential side: the worker and its number.
+    /// Counterpart of a number of the sequential side: the worker and its number.
     #[must_use]
     pub fn parallel(&self, object: usize, number: u64) -> Option<(u32, u64)> {
         let pair = self.forth.get(&(object, number))?;

@@ -11,14 +11,14 @@ use crate::compare::Kind;
 use crate::lane::Done;
 use crate::trace::Packet;
 
-/// What was committed so far.
+/// Commits so far.
 #[derive(Default, Debug)]
 pub struct Order {
     commit: u64,
     time: u64,
 }
 
-/// What is wrong with a packet's place, if anything.
+/// Fault of a packet's place, if any.
 pub type Wrong = Option<(Kind, String)>;
 
 impl Order {

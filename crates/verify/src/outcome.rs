@@ -19,7 +19,7 @@ pub struct Written {
     pub changed: bool,
 }
 
-/// What a side did with a packet.
+/// Outcome of a packet on one side.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// its fate

@@ -42,7 +42,7 @@ struct At {
     address: Vec<u8>,
 }
 
-/// What left with which numbers.
+/// Packets that left, with the numbers in them.
 #[derive(Default, Debug)]
 struct Count {
     packets: u64,
@@ -88,7 +88,7 @@ impl Probe {
 }
 
 impl Named {
-    /// What a packet names; none where it names no number.
+    /// The number that a packet names; none where it names none.
     #[must_use]
     pub fn of(&self, packet: &Packet) -> Option<Probe> {
         if self.at.is_empty() {

@@ -87,7 +87,7 @@ pub fn ample(
     Ok(capacities)
 }
 
-/// Which objects have become full, and what happened because of it.
+/// Objects that have become full, and the consequences.
 #[derive(Default)]
 pub struct Fullness {
     /// worker (none: the sequential side) and object

@@ -25,7 +25,7 @@ const SHOWN: usize = 8;
 /// Packets between two looks at the observer.
 const OBSERVE: u64 = 4096;
 
-/// What is verified.
+/// Input of a verification.
 pub struct Case<'a> {
     /// the program, with the capacities of the sequential side
     pub program: &'a Program,
@@ -379,7 +379,7 @@ impl<'a, 'b> Going<'a, 'b> {
         }
     }
 
-    /// What there is around the first difference, and with that everything.
+    /// State around the first difference, with which the findings are complete.
     fn look(mut self, trace: &mut dyn Trace) -> Result<Findings, VerifyError> {
         self.close();
         self.findings.equal = self.findings.differing == 0;

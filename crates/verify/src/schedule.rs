@@ -46,7 +46,7 @@ impl Schedule {
     }
 }
 
-/// What chooses who is next.
+/// The choice of the next worker.
 pub struct Chooser {
     random: ChaCha8Rng,
 }

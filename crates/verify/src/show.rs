@@ -70,7 +70,7 @@ pub fn packet(ports: &[String], packet: &Packet) -> Shown {
     }
 }
 
-/// What a side did.
+/// Outcome of a side.
 #[must_use]
 pub fn did(program: &Program, ports: &[String], outcome: &Outcome) -> Did {
     Did {

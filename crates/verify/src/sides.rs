@@ -55,7 +55,7 @@ pub struct Sides<'a> {
     order: Order,
 }
 
-/// What both sides did with a packet, and what differs.
+/// Outcomes of a packet on both sides, and their difference.
 pub struct Step {
     /// the sequential side
     pub sequential: Done,

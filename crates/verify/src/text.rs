@@ -7,7 +7,7 @@ use crate::findings::{Content, Did, Difference, Findings, Shown};
 /// Bytes of a packet that are written out.
 const SHOWN: usize = 64;
 
-/// What was found, in lines.
+/// Findings as lines of text.
 #[must_use]
 pub fn text(found: &Findings) -> String {
     let mut text = String::new();
@@ -71,7 +71,7 @@ pub fn text(found: &Findings) -> String {
     text
 }
 
-/// What a relaxation is.
+/// Description of a relaxation.
 fn meaning(name: &str) -> &'static str {
     match name {
         "lease" => "other free numbers were leased",

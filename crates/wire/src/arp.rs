@@ -36,7 +36,7 @@ impl<T: AsRef<[u8]>> Message<T> {
         self.0.as_ref().starts_with(&BEGINNING)
     }
 
-    /// What it is.
+    /// The operation.
     pub fn operation(&self) -> u16 {
         u16_of(self.0.as_ref(), 6..8)
     }

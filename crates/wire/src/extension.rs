@@ -69,7 +69,7 @@ impl<T: AsRef<[u8]>> Header<T> {
         bytes(DESTINATION, self.0.as_ref()[1])
     }
 
-    /// What follows next header and length.
+    /// Fields after next header and length.
     pub fn body(&self) -> &[u8] {
         &self.0.as_ref()[2..self.header_length()]
     }

@@ -32,7 +32,7 @@ pub enum Lengths {
 }
 
 impl Rule {
-    /// What `packet_network` and `packet_find_flow` of `include/millrace` do: two tags, eight extension headers,
+    /// The rule of `packet_network` and `packet_find_flow` in `include/millrace`: two tags, eight extension headers,
     /// lengths and header checksum as a router must check them (RFC 1812, 5.2.2).
     pub const PROGRAM: Self = Self {
         tags: 2,
@@ -43,14 +43,14 @@ impl Rule {
         header_sum: true,
     };
 
-    /// What a device does with frames that a local sender left for it to finish: as [`Self::PROGRAM`], but the
+    /// The rule of a device for frames that a local sender left for it to finish: as [`Self::PROGRAM`], but the
     /// header's checksum is not looked at, as it may be among what is left to do.
     pub const DEVICE: Self = Self {
         header_sum: false,
         ..Self::PROGRAM
     };
 
-    /// What a NIC hashes (crates/steer): its parser looks at no length and no checksum, and knows more tags and
+    /// The rule of a NIC's hash (crates/steer): its parser looks at no length and no checksum, and knows more tags and
     /// extension headers. Four tags are more than NICs parse; crates/plan counts on the same number.
     pub const NIC: Self = Self {
         tags: 4,
@@ -61,7 +61,7 @@ impl Rule {
         header_sum: false,
     };
 
-    /// Whoever describes captures tells what is in a frame, not what a program would accept: any number of tags and
+    /// The rule for describing captures: what is in a frame, not what a program would accept; any number of tags and
     /// extension headers, which the frame's length bounds, and packets that the capture cut short or segmentation
     /// offload left without a length.
     pub const CAPTURE: Self = Self {

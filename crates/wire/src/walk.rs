@@ -30,7 +30,7 @@ pub enum Version {
     V6,
 }
 
-/// Which part of a packet a frame holds.
+/// The part of a packet that a frame holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fragment {
     /// all of it; of IPv6 atomic fragments too (RFC 6946)
@@ -60,7 +60,7 @@ pub struct Ip {
     pub upper: Option<Upper>,
 }
 
-/// What IP carries.
+/// Payload of IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Upper {
     /// its number; of a later fragment that of the packet
@@ -278,7 +278,7 @@ fn upward(frame: &[u8], link: Link, mut ip: Ip, rule: Rule, inner: bool) -> Laye
     }
 }
 
-/// What a walk over extension headers finds.
+/// Result of a walk over extension headers.
 struct Chain {
     fragment: Fragment,
     extensions: usize,
@@ -334,7 +334,7 @@ fn extensions(packet: &[u8], first: Upper, most: usize, rare: bool) -> Chain {
     chain
 }
 
-/// What stands at the upper layer of a packet, the last bytes of which are the packet's last.
+/// The upper layer of a packet, the last bytes of which are the packet's last.
 #[inline(always)]
 fn transport(packet: &[u8], version: Version, upper: Upper, inner: bool) -> Stop {
     let header = packet.get(upper.at..).unwrap_or(&[]);
@@ -446,7 +446,7 @@ impl Ip {
         Sum::default().pseudo(self.source(frame), self.destination(frame), protocol, bytes)
     }
 
-    /// What the frame holds of the upper layer, as far as the packet reaches.
+    /// The frame's part of the upper layer, as far as the packet reaches.
     #[must_use]
     pub fn upper_bytes<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         let from = self.upper.map_or(self.end, |upper| upper.at);

@@ -24,7 +24,7 @@ pub(super) enum Counter {
 }
 
 impl Engine<'_> {
-    /// What turns of a loop are supposed to keep, and do in this state at its head.
+    /// Supposed invariants of a loop's iterations, and their effects in this state at its head.
     pub(super) fn supposed(&mut self, s: &State, head: usize) -> Changes {
         let mut c = Changes::default();
         let known = self.loops.at_head(head).and_then(|l| self.turning.get(l));

@@ -200,7 +200,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What a register points to.
+    /// The target of a register.
     pub(super) fn pointer_in(
         &self,
         s: &State,

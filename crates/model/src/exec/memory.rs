@@ -12,7 +12,7 @@ fn gap<T>(what: impl Into<String>) -> Result<T, Gap> {
     Err(Gap(what.into()))
 }
 
-/// What an entry that was there held before the path.
+/// Content of an entry before the path.
 pub(crate) fn before(program: &Program, arena: &mut Arena, place: &Place, offset: u32) -> ExprId {
     let Some(object) = program.objects.get(place.object.0) else {
         return arena.number(0, 8);
@@ -70,7 +70,7 @@ impl Engine<'_> {
         at
     }
 
-    /// What a place held before the path wrote to it.
+    /// Content of a place before the path wrote to it.
     pub(super) fn initial(&mut self, place: &Place, offset: u32) -> ExprId {
         if place.fresh {
             return self.arena.number(0, 8);

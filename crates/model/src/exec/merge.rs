@@ -52,7 +52,7 @@ struct Pair {
     that: ExprId,
 }
 
-/// What paths that merge have in common, as a number: what they touched and where they are.
+/// Number that paths that merge have in common: what they touched and where they are.
 pub(super) fn kind(s: &State) -> u64 {
     let mut h = DefaultHasher::new();
     (s.at, s.frames.len(), s.turns, s.segment, s.tail_calls).hash(&mut h);

@@ -66,7 +66,7 @@ impl Engine<'_> {
         })
     }
 
-    /// What a number is made of, by adding zeros, taking the lower bits, or a constant.
+    /// Composition of a number, by adding zeros, taking the lower bits, or a constant.
     fn essence(&self, mut e: ExprId) -> ExprId {
         let constant = |e: &ExprId| self.arena.constant(*e).is_some();
         for _ in 0..DEEP {
@@ -114,7 +114,7 @@ impl Engine<'_> {
         (through.1 == over.1).then_some(([target, over.0], [at + 1, through.0], over.1))
     }
 
-    /// What these steps compute; none also where they compute what has no meaning, as that way may be impossible.
+    /// Result of these steps; none also where they compute what has no meaning, as that path may be impossible.
     fn side(&mut self, s: &State, [from, to]: [usize; 2]) -> Option<State> {
         let mut s = s.clone();
         for at in from..to {

@@ -11,7 +11,7 @@ use super::{Engine, Gap};
 use crate::expr::{Bin, ExprId, Rel};
 use crate::model::Effect;
 
-/// What comes of a step.
+/// Outcome of a step.
 pub(super) enum Next {
     /// the path goes on, perhaps in several ways
     On(Vec<State>),

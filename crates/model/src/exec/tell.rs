@@ -1,4 +1,4 @@
-//! What reaches somebody, or a fresh symbol, without an expression that says how: the arguments of calls that are taken
+//! Observable values without an expression: the arguments of calls that are taken
 //! for any number, what a loop starts from that is taken for any number of turns, and the conditions of calls that only
 //! one of two merged paths made. Whoever asks what a path depends on asks for these as well (observe.rs).
 
@@ -141,7 +141,7 @@ pub(super) fn numbered(sequence: u64, next: u64) -> u64 {
     h.finish().max(1)
 }
 
-/// What two paths told, of a path that stands for both; with what decides between them where that is not the same.
+/// Observations of two paths, for a path that stands for both; with what decides between them where they differ.
 pub(super) fn joined(s: &mut State, other: &State, between: &[ExprId]) {
     if s.tells != other.tells || s.random != other.random {
         s.told.extend(between);

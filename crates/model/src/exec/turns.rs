@@ -295,7 +295,7 @@ impl Engine<'_> {
         self.arena.extract(word, low, 8)
     }
 
-    /// What a turn changed besides what is known to change.
+    /// Changes of an iteration besides those known.
     fn differences(&mut self, from: &State, to: &State, c: &mut Changes) -> Result<(), Gap> {
         if from.frames.len() != to.frames.len()
             || from.borders != to.borders

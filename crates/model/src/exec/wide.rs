@@ -83,7 +83,7 @@ pub(super) struct Turning {
     pub most: Option<i64>,
 }
 
-/// What is known of a loop.
+/// Facts about a loop.
 pub(super) fn of_loop(flow: &Flow, blocks: &Blocks, touches: &[Touch], l: &Loop) -> Turning {
     let (mut stateful, mut most) = (false, None);
     let (counters, slots) = hints::counters(flow, blocks, touches, l);

@@ -170,7 +170,7 @@ fn value(runs: &[Run], byte: u8) -> u64 {
     runs.iter().map(part).fold(0, |all, part| all | part)
 }
 
-/// What is made of numbers and bits of one byte by laying them out.
+/// Values made of numbers and bits of one byte by laying them out.
 fn laid(arena: &Arena, e: ExprId, byte: &mut Option<Place>) -> Option<Vec<Run>> {
     let mut run = |e: ExprId, at: u32| {
         let (of, low) = match arena.node(e) {
@@ -203,7 +203,7 @@ mod tests {
     use super::super::{Bin, Rel};
     use super::*;
 
-    /// What holds of each value of a byte at offset 7, worked out by putting it in.
+    /// Truth for each value of a byte at offset 7, computed by substitution.
     fn one_by_one(a: &mut Arena, e: ExprId) -> Set {
         use super::super::given::{Facts, Given};
         let mut all = Set([0; 4]);

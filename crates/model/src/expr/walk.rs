@@ -192,7 +192,7 @@ fn decided(
     })
 }
 
-/// What takes a node's place, if not the node with its operands replaced; the last argument says what took
+/// Replacement of a node, if not the node with its operands replaced; the last argument says what took
 /// those of the operands.
 type Replace<'a> = &'a dyn Fn(&mut Arena, &Node, &dyn Fn(&ExprId) -> ExprId) -> Option<ExprId>;
 

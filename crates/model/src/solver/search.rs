@@ -235,7 +235,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Which of two operands to change: one that is no constant.
+    /// The operand to change: one that is no constant.
     fn chosen(&mut self, a: ExprId, b: ExprId) -> Option<bool> {
         match (self.arena.constant(a), self.arena.constant(b)) {
             (Some(_), Some(_)) => None,

@@ -14,7 +14,7 @@ use crate::program::Line;
 /// Most bytes of a source line or file name that are kept.
 const MAX_TEXT: usize = 1024;
 
-/// What `.BTF.ext` knows, by section name and byte offset of the instruction.
+/// Content of `.BTF.ext`, by section name and byte offset of the instruction.
 #[derive(Default)]
 pub(crate) struct Ext {
     /// ascending by offset

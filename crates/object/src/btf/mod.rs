@@ -149,12 +149,12 @@ impl Btf {
         VOID
     }
 
-    /// What is behind typedefs, qualifiers and tags.
+    /// The type behind typedefs, qualifiers and tags.
     pub fn stripped(&self, id: u32) -> Option<&Kind> {
         self.get(self.strip(id)).map(|t| &t.kind)
     }
 
-    /// What a pointer points to.
+    /// The target type of a pointer.
     pub fn pointee(&self, id: u32) -> Option<u32> {
         match self.stripped(id)? {
             Kind::Pointer(to) => Some(*to),

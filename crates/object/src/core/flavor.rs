@@ -18,7 +18,7 @@ pub(super) fn essential(name: &str) -> &str {
     }
 }
 
-/// What has been found, and how much may still be looked at.
+/// Findings, and the remaining budget of the search.
 pub(super) struct Flavors {
     found: HashMap<u32, Option<u32>>,
     left: u32,

@@ -40,7 +40,7 @@ pub(crate) struct Core<'a> {
     flavors: flavor::Flavors,
 }
 
-/// What a relocation makes of an instruction.
+/// Result of a relocation for an instruction.
 pub(crate) enum Relocated {
     /// this slot, and for 64-bit loads the upper half of the number
     Slot(Slot, Option<i32>),

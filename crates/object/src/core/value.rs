@@ -111,7 +111,7 @@ fn field(
     })
 }
 
-/// What a relocation says of a field.
+/// Request of a relocation about a field.
 struct Field {
     value: u64,
     /// whether the value follows from the types alone, whatever loads a compiler chose

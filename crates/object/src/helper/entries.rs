@@ -56,7 +56,7 @@ family! {
 
     /// `map_slot`: the entry in one place of a map, or null if there is none.
     ///
-    /// What `bpf_for_each_map_elem` is expanded into asks for every place below the map's capacity in turn.
+    /// The expansion of `bpf_for_each_map_elem` asks for every place below the map's capacity in turn.
     /// Null leaves zeros in the key's bytes. An entry stays in its place for as long as it is there, whatever
     /// comes and goes beside it; looking does not count as use.
     MAP_SLOT =

@@ -65,7 +65,7 @@ pub use self::{
     timers::*,
 };
 
-/// What an argument must be.
+/// Requirement on an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arg {
     /// the context pointer (the packet)
@@ -129,7 +129,7 @@ const OWN: u32 = 0x1_0000;
 /// The most bytes an argument of kind [`Arg::Bytes`] may name.
 pub const MAX_BYTES: u64 = 1 << 29;
 
-/// What `r0` holds after the call.
+/// Content of `r0` after the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Return {
     /// a number within these bounds, as signed 64-bit
@@ -246,7 +246,7 @@ impl PartialEq for Helper {
 }
 
 impl Helper {
-    /// Which argument is a function that is called back, from 0; none for helpers that call none.
+    /// Index of the argument that is a function to call back, from 0; none for helpers that call none.
     #[must_use]
     pub fn function_argument(&self) -> Option<usize> {
         self.args.iter().position(|a| *a == Arg::Function)
@@ -288,13 +288,13 @@ impl Helper {
             .any(|a| matches!(a, Arg::Object | Arg::Timer))
     }
 
-    /// Which argument is the state object, from 0; none for helpers that work on none.
+    /// Index of the argument that is the state object, from 0; none for helpers that work on none.
     #[must_use]
     pub fn object_argument(&self) -> Option<usize> {
         self.args.iter().position(|a| *a == Arg::Object)
     }
 
-    /// Which argument is the address of a key, from 0; none for helpers that take none.
+    /// Index of the argument that is the address of a key, from 0; none for helpers that take none.
     #[must_use]
     pub fn key_argument(&self) -> Option<usize> {
         self.args.iter().position(|a| *a == Arg::Key)

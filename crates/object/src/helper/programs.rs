@@ -17,7 +17,7 @@ family! {
 
     /// `tail_away`: a tail call in a function that another one calls.
     ///
-    /// What `bpf_tail_call` is expanded into there: the function's caller goes on with what the other program
+    /// Expansion of `bpf_tail_call`: the function's caller goes on with what the other program
     /// gives. 0 where the call falls through; else 2^32 plus that program's verdict, which is 32 bits.
     TAIL_AWAY =
         helper(EXPANSION + 1, "tail_away", &[Context, Object, Scalar], within(0, (1 << 33) - 1))

@@ -37,7 +37,7 @@ family! {
 
     /// `timer_fired`: the entry whose timer fires, or null if that entry has gone.
     ///
-    /// What a timer's function is called from asks for this: the key is copied, so that deleting the entry leaves
+    /// The caller of a timer's function asks for this: the key is copied, so that deleting the entry leaves
     /// it readable.
     TIMER_FIRED =
         helper(EXPANSION + 2, "timer_fired", &[Object, KeyOut], Return::ValueOrNull)

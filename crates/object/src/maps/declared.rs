@@ -88,7 +88,7 @@ pub(crate) fn read(
     Ok(declarations)
 }
 
-/// What a declaration may say; everything is optional until the kind is known.
+/// A declaration; everything is optional until the kind is known.
 #[derive(Default)]
 struct Spelled {
     kind: Option<u32>,
@@ -156,7 +156,7 @@ fn declaration(btf: &Btf, variable: &Variable<'_>) -> Result<Read, LoadError> {
     })
 }
 
-/// What a structure declares.
+/// Content of a structure's declaration.
 fn structure(btf: &Btf, ty: u32, name: &str) -> Result<(StateObject, Spelled), LoadError> {
     let Some(Kind::Struct {
         members,
@@ -193,7 +193,7 @@ fn structure(btf: &Btf, ty: u32, name: &str) -> Result<(StateObject, Spelled), L
     Ok((object, spelled))
 }
 
-/// What `map_extra` says: the hash functions of a Bloom filter, and nothing for all others.
+/// Meaning of `map_extra`: the hash functions of a Bloom filter, and nothing for all others.
 fn hashes(kind: &StateKind, extra: u32) -> Result<u32, LoadError> {
     match (kind.membership(), extra) {
         (true, 0) => Ok(bloom_filter::HASHES),
@@ -251,7 +251,7 @@ fn read_member(btf: &Btf, member: &Member, spelled: &mut Spelled) -> Result<(), 
     Ok(())
 }
 
-/// What the pointers in an array of values point to.
+/// Target type of the pointers in an array of values.
 fn element<'a>(btf: &'a Btf, member: &Member) -> Option<(u32, &'a Kind)> {
     let Some(Kind::Array { element, .. }) = btf.stripped(member.ty) else {
         return None;

@@ -94,7 +94,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
     Ok(declarations)
 }
 
-/// What the values of a map of maps are like; none where that is not said.
+/// Description of the values of a map of maps; none where that is not said.
 fn inner(
     elf: &Elf<'_>,
     section: &Section<'_>,

@@ -5,7 +5,7 @@ use crate::bytes::u64_at;
 use crate::elf::{Elf, Section};
 use crate::error::LoadError;
 
-/// What the pointer at `offset` of a section points to; `None` if nothing was relocated there.
+/// Target of the pointer at `offset` of a section; `None` if nothing was relocated there.
 pub(crate) fn resolve<'a>(
     elf: &'a Elf<'a>,
     section: &Section<'a>,

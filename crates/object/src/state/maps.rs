@@ -14,7 +14,7 @@ pub(super) fn stored(object: &StateObject) -> StateObject {
     }
 }
 
-/// What both kinds ask of a declaration that takes so many bytes.
+/// Requirements of both kinds on a declaration that takes this many bytes.
 pub(super) fn validate(object: &StateObject, bytes: u64) -> Result<(), String> {
     if object.value_bytes != 4 {
         return Err(format!(

@@ -97,7 +97,7 @@ pub struct StateKind {
 }
 
 impl StateKind {
-    /// What `max_entries` 0 means for a kind whose capacity loaders fill in by themselves.
+    /// Meaning of `max_entries` 0 for a kind whose capacity loaders fill in by themselves.
     #[must_use]
     pub fn open_capacity(&self) -> Option<u64> {
         // libbpf gives a perf event array one entry a CPU.
@@ -318,7 +318,7 @@ pub fn by_name(name: &str) -> Option<&'static StateKind> {
     KINDS.iter().copied().find(|k| k.name == name)
 }
 
-/// What the kernel calls a map type, without `BPF_MAP_TYPE_` (include/uapi/linux/bpf.h).
+/// The kernel's name of a map type, without `BPF_MAP_TYPE_` (include/uapi/linux/bpf.h).
 #[must_use]
 pub fn bpf_type_name(number: u32) -> String {
     const NAMES: &[&str] = &[

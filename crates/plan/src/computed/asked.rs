@@ -1,11 +1,11 @@
-//! What it took to find out which packets have the same key.
+//! Effort of finding the packets that have the same key.
 
 use std::ops::AddAssign;
 
 use millrace_steer::keys::Asking;
 use serde::Serialize;
 
-/// What a solver was asked about an object whose keys are computed from fields: which packets have the same key.
+/// Questions to a solver about an object whose keys are computed from fields: which packets have the same key.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Asked {
     /// questions

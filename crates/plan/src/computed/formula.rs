@@ -30,7 +30,7 @@ const SECOND: i64 = 1 << 14;
 /// A condition of more parts is left out.
 const LONGEST: usize = 256;
 
-/// What a packet's key is, and what is known of packets that have it.
+/// A packet's key, and facts about packets that have it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Formula {
     /// the key, byte by byte
@@ -242,7 +242,7 @@ fn fields(arena: &Arena, roots: &[ExprId]) -> BTreeSet<Field> {
     .collect()
 }
 
-/// What stands for what is no field.
+/// Symbols for operands that are no field.
 #[derive(Default)]
 struct Leaves {
     made: IdMap<ExprId, ExprId>,

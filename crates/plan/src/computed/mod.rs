@@ -39,10 +39,10 @@ use samples::Samples;
 /// With more formulas than this of one object, what guards say is left out: it makes them many.
 const MOST: usize = 24;
 
-/// What is worked out without a solver may take so much longer, at least, than what is asked of one.
+/// Factor by which computation without a solver may exceed the limit of the solver's questions, at least.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What was found out about the keys of an object.
+/// Findings about the keys of an object.
 pub(crate) struct Exact {
     pub meetings: Vec<Meeting>,
     pub asked: Asked,
@@ -56,7 +56,7 @@ type Use = (Packets, Option<Field>, usize);
 /// A formula for packets whose fields, those in it, are so wide, and which field is 0.
 type Form = (usize, [usize; 4], Option<Field>);
 
-/// What was asked, and what came of it; none where no packets have the same key.
+/// Question and answer; none where no packets have the same key.
 type Known = Option<(Arc<Case>, Asking)>;
 
 /// When the work on formulas ends.
@@ -69,7 +69,7 @@ struct Until {
     before: Vec<Option<Instant>>,
 }
 
-/// What is asked about one plan.
+/// Questions about one plan.
 pub(crate) struct Computed {
     time: Duration,
     /// what is left for formulas, which have as long as the solver
@@ -211,7 +211,7 @@ fn is_computed(arena: &Arena, bit: &Bit) -> bool {
 }
 
 impl Computed {
-    /// What of the packets' kind matters.
+    /// The part of the packets' kind that matters.
     fn form(&self, (packets, zero, number): &Use) -> Form {
         let formula = self.formulas.get(*number);
         let fields = formula.map_or_else(BTreeSet::new, |f| f.fields(&self.arena));
@@ -220,7 +220,7 @@ impl Computed {
         (*number, Field::ALL.map(width), *zero)
     }
 
-    /// Which packets reach the object by which formulas, and whether they change it; none if none is computed.
+    /// Packets that reach the object, by formulas, and whether they change it; none if none is computed.
     fn uses(
         &mut self,
         model: &mut Model,
@@ -290,7 +290,7 @@ impl Computed {
         next
     }
 
-    /// Which packets with these formulas have the same key; none if there are no such.
+    /// Packets with these formulas that have the same key; none if there are no such.
     fn case(
         &mut self,
         (a, b): (Form, Form),

@@ -77,7 +77,7 @@ impl Linear {
     }
 }
 
-/// What a function that is one to one was given, and which it is.
+/// Argument and identity of an injective function.
 fn given(arena: &Arena, e: ExprId) -> Option<(ExprId, (Bin, u64))> {
     let Node::Bin(op, x, c) = *arena.node(e) else {
         return None;

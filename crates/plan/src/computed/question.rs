@@ -13,7 +13,7 @@ use millrace_steer::keys::{Answer, Bit, Class, Part, Side, Witness};
 use super::formula::{Formula, place, second};
 use super::samples::{Bytes, Samples};
 
-/// Whoever is asked, for so long.
+/// The solver that is asked, with its limit of time.
 pub(super) struct Solver {
     limits: Limits,
     left: Duration,
@@ -76,7 +76,7 @@ pub(super) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// What must hold of packets with these formulas; none if nothing can.
+    /// Conditions on packets with these formulas; none if they cannot hold.
     pub fn conditions(arena: &mut Arena, a: &Formula, b: &Formula) -> Option<Vec<ExprId>> {
         let b = b.of_second(arena);
         let mut all: Vec<ExprId> = a.when.iter().chain(&b.when).copied().collect();

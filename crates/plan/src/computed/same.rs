@@ -1,4 +1,4 @@
-//! What packets with one key have in common, in words.
+//! Properties shared by packets with one key, in words.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::key::{Bit, Key};
 use crate::packets::Packets;
 use crate::words;
 
-/// What packets of a port with one key have in common.
+/// Properties shared by packets of a port with one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Same {
     pub port: usize,
@@ -78,7 +78,7 @@ fn equal(field: Field, at: usize) -> Row {
 /// Bits whose exclusive or is 0.
 type Row = BTreeSet<HeaderBit>;
 
-/// What the equations of a case say in which no number stands.
+/// Equations of a case without numbers.
 fn said(case: &Case) -> Rows<HeaderBit> {
     let mut out = Rows::new();
     for e in case.equations.iter().filter(|e| !e.odd) {

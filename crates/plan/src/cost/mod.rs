@@ -50,7 +50,7 @@ use millrace_place::Strategy;
 /// Numbers of cores that a table shows.
 pub const CORES: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// What the lock costs on a machine.
+/// Cost of the lock on a machine.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LockCost {
     /// a packet that writes beside one that only reads, one worker: the run that is broken off, and all
@@ -63,7 +63,7 @@ pub struct LockCost {
     pub cores: u32,
 }
 
-/// What one strategy makes of the trace on one worker, and how it divides it over several.
+/// Result of one strategy for the trace on one worker, and its division over several.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Work {
     /// the strategy
@@ -98,7 +98,7 @@ pub struct Unmeasured {
     pub why: String,
 }
 
-/// What was measured of a program, on a machine, with a trace.
+/// Measurement of a program, on a machine, with a trace.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
     /// the trace
@@ -119,7 +119,7 @@ pub struct Measured {
     pub unmeasured: Vec<Unmeasured>,
 }
 
-/// What is to be expected of a strategy on this many cores.
+/// Expected rate of a strategy on this many cores.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Prediction {
     /// the strategy

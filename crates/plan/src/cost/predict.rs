@@ -31,7 +31,7 @@ fn time_ns(measured: &Measured, work: &Work, cores: u32) -> Option<f64> {
     Some(own + work.writes * ((1.0 - share) * held + further))
 }
 
-/// What is to be expected of every strategy that was measured, at each number of cores; `alone` stands for one
+/// Expected rates of every strategy that was measured, at each number of cores; `alone` stands for one
 /// core only. What cannot be said is left out.
 #[must_use]
 pub fn predict(measured: &Measured, cores: &[u32]) -> Vec<Prediction> {

@@ -1,4 +1,4 @@
-//! What was measured, and the table of what is to be expected, for people.
+//! Text form of measurements and of the table of expected rates.
 
 use std::fmt::Write;
 

@@ -19,7 +19,7 @@ const MOST_TAGS: usize = 4;
 /// More EtherTypes that a guard leaves beside those of IP and tags are taken for possible without a look.
 const MOST_TYPES: usize = 16;
 
-/// What a path is known by: its guard, and what else it computes whatever happens.
+/// Identity of a path: its guard, and all else that it computes in any case.
 #[derive(Clone)]
 pub(crate) struct Course {
     /// what the guard says of the packet
@@ -196,7 +196,7 @@ pub(crate) fn views(arena: &mut Arena, path: &Course) -> Vec<View> {
     out
 }
 
-/// What the packets have in common that have none of these EtherTypes at an offset; none if there are no such.
+/// Facts common to the packets that have none of these EtherTypes at an offset; none if there are no such.
 pub(super) fn any_other(
     arena: &mut Arena,
     known: &Known,

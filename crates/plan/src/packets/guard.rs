@@ -1,4 +1,4 @@
-//! What a guard says of packets, taken apart.
+//! Decomposition of a guard into conditions on packets.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) fn conjuncts(arena: &Arena, guard: &[ExprId]) -> Vec<ExprId> {
     out
 }
 
-/// What a guard says of conditions.
+/// Conditions of a guard.
 pub(crate) fn conditions(arena: &Arena, guard: &[ExprId]) -> BTreeMap<ExprId, bool> {
     let all = conjuncts(arena, guard).into_iter();
     all.map(|e| stated(arena, e)).collect()

@@ -1,4 +1,4 @@
-//! What kinds of packets a NIC takes the packets of a view for.
+//! The kinds of packets as which a NIC classifies the packets of a view.
 
 use millrace_model::expr::Arena;
 use millrace_model::expr::sets::Set;
@@ -11,7 +11,7 @@ pub(crate) const FRAGMENT: usize = 3;
 
 const OTHER: usize = 4;
 
-/// What a packet can be of another one.
+/// Possible kinds of another packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pieces {
     /// all of it
@@ -78,8 +78,8 @@ impl View {
         types.any(|t| view.with(arena, &transport, t).possible(arena))
     }
 
-    /// What the packets can be, and for what they are taken; `Way::Answer` stands with the kind of the ICMP
-    /// error itself.
+    /// Possible kinds of the packets, and those as which they are classified; `Way::Answer` stands with the kind of the
+    /// ICMP error itself.
     pub fn kinds(&self, arena: &mut Arena, course: &Course) -> Vec<(Kind, Way)> {
         if self.any {
             let all = Kind::ALL.into_iter().filter(|kind| !kind.is_odd());
@@ -167,7 +167,7 @@ impl View {
         self.set(arena, &self.protocol()).values().collect()
     }
 
-    /// Which pieces an IPv4 packet can be, whose header is there.
+    /// Fragments that an IPv4 packet can be, if its header is present.
     pub fn pieces(&self, arena: &Arena, header: &Offset) -> Pieces {
         let (high, low) = (
             self.set(arena, &header.plus(6)),

@@ -1,4 +1,4 @@
-//! Which packets take a path: by port and by the kind that a NIC takes them for, as far as the path's guard
+//! The packets that take a path: by port and by the kind that a NIC takes them for, as far as the path's guard
 //! says. What the guard leaves open is taken for possible.
 
 mod course;
@@ -104,7 +104,7 @@ pub(crate) struct View {
     pub odd: Option<Ports>,
 }
 
-/// What a packet is taken for when it is steered. Where software looks inside packets, ICMP errors go as answers
+/// The class by which a packet is steered. Where software looks inside packets, ICMP errors go as answers
 /// and first fragments as whole packets; where it does not, both go as the NIC takes them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Way {

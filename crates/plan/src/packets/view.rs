@@ -1,4 +1,4 @@
-//! What is known of how a packet lies in memory.
+//! Facts about the memory layout of a packet.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

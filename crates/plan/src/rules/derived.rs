@@ -23,12 +23,12 @@ use crate::key::{DEEPEST, followed};
 use crate::packets::{conjuncts, stated};
 use crate::touch::{Source, Touch, value_byte, value_of};
 
-/// What is known of bits of a value: that they are these, or, with `false`, that they are not. What one condition of a
+/// Facts about bits of a value: that they are these, or, with `false`, that they are not. What one condition of a
 /// guard says is there once for all paths.
 type Condition = Rc<(BTreeMap<u32, bool>, bool)>;
 
-/// What decides over a question: the object that is touched, and the one whose value has the key; its bytes in the key,
-/// and the key's other bytes; what is said of the value.
+/// Inputs that decide a question: the object that is touched, and the one whose value has the key; its bytes in the
+/// key, and the key's other bytes; the conditions on the value.
 type Question = (
     (usize, usize),
     Vec<Option<u32>>,
@@ -145,7 +145,7 @@ impl Derived {
         Some(answer)
     }
 
-    /// Who writes these bytes of an object.
+    /// The writers of these bytes of an object.
     fn writers(&mut self, model: &Model, object: usize, bytes: Range<u32>) -> Rc<Vec<Writer>> {
         let all = self.writers.entry((object, bytes.start, bytes.end));
         let all = all.or_insert_with(|| {
@@ -155,7 +155,7 @@ impl Derived {
         all.clone()
     }
 
-    /// What the path of an access says of the entry from which it reads the key.
+    /// Facts on the path of an access about the entry from which it reads the key.
     fn read(
         &mut self,
         model: &Model,
@@ -191,7 +191,7 @@ impl Derived {
         found().unwrap_or_default()
     }
 
-    /// What a writer's path says of the value that it stores.
+    /// Facts on a writer's path about the value that it stores.
     fn stored(&mut self, model: &Model, w: &Writer) -> Rc<Vec<Condition>> {
         let key = (w.entry, w.path, w.access);
         if let Some(known) = self.stored.get(&key) {
@@ -222,7 +222,7 @@ fn constant(
     (above(declared.first) == above(last)).then(|| above(last) & 0xff)
 }
 
-/// What a path says of what it stores.
+/// Facts on a path about the value that it stores.
 fn written(model: &Model, w: &Writer) -> Option<Vec<Condition>> {
     let (entry, path) = w.path_of(model)?;
     let arena = &entry.arena;

@@ -42,7 +42,7 @@ pub(crate) struct Home {
     bits: Vec<u32>,
 }
 
-/// What the rule asks for.
+/// Requirements of the rule.
 #[derive(Debug)]
 pub(crate) struct Homed {
     pub home: Home,

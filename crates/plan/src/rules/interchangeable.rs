@@ -19,7 +19,7 @@ use crate::plan::Rule;
 use crate::touch::{At, Found, Seen, Source, Touch, Touches, distinct, value_of};
 use crate::words;
 
-/// What takes the place of equal keys.
+/// The relation that replaces equality of keys.
 pub(crate) struct Exchanged {
     pub meetings: Vec<Meeting>,
     /// the fields that are compared, in words
@@ -41,7 +41,7 @@ pub(crate) fn judge(name: &str, found: &Exchanged) -> Said {
 /// A bit of a value and what a packet's must equal it.
 type Match = (u32, Bit);
 
-/// What writers store, by where they do and for which packets.
+/// Values stored by writers, by place and by packets.
 type Stored = BTreeMap<At, BTreeSet<(Packets, Key)>>;
 
 /// For an object whose numbers are leased, reached by numbers that packets carry.

@@ -1,6 +1,6 @@
-//! What separates the packets that reach an object, or why nothing does: one file a rule. R1 to R5 are those of Pereira et
-//! al., "Automatic Parallelization of Software Network Functions" (NSDI 2024, section 3.4); R6 is ours. What is done with
-//! an object then is no rule's to say ([`crate::treatments`]).
+//! Rules that find what separates the packets that reach an object, or why nothing does: one file a rule. R1 to R5 are
+//! those of Pereira et al., "Automatic Parallelization of Software Network Functions" (NSDI 2024, section 3.4); R6 is
+//! ours. No rule decides the treatment of an object ([`crate::treatments`]).
 
 pub(crate) mod derived;
 pub(crate) mod disjoint;
@@ -19,7 +19,7 @@ use crate::plan::{Rule, Word};
 use homing::Home;
 use nothing::{Apart, Sum};
 
-/// What separates the packets that reach an object.
+/// The property that separates the packets that reach an object.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// nothing has to: no packet leaves in it what decides over another one
@@ -79,7 +79,7 @@ pub(crate) struct Barred {
     pub by: Bar,
 }
 
-/// What stands in the way.
+/// The obstacle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Bar {
     /// its own keys

@@ -35,7 +35,7 @@ impl Apart {
     }
 }
 
-/// What packets leave that adds up.
+/// Updates by packets that commute by addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sum {
     /// numbers

@@ -1,4 +1,4 @@
-//! What is worked out once, whatever is taken for given and whoever steers: the courses that packets can take, the
+//! Results computed once, independent of assumptions and steering: the courses that packets can take, the
 //! classes of packets on each, and what keys are for them. Most of it is the same with and without what is held.
 
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::key::Key;
 use crate::memo::Memo;
 use crate::packets::Course;
 
-/// What is remembered of one entry, whose expressions are no other's.
+/// Memoized facts of one entry, whose expressions belong to no other.
 #[derive(Default)]
 pub(super) struct OfEntry {
     pub memo: Rc<Memo>,
@@ -29,7 +29,7 @@ pub(super) struct OfEntry {
     courses: IdMap<GuardAndKeys, usize>,
 }
 
-/// What tells the courses of an entry apart.
+/// Properties that distinguish the courses of an entry.
 type GuardAndKeys = (Rc<Vec<ExprId>>, Rc<Vec<ExprId>>);
 
 /// How packets see a course.
@@ -42,7 +42,7 @@ pub(super) struct Views {
 /// that makes a difference.
 type Asked = (usize, Vec<usize>, Option<Odd>, bool);
 
-/// What all have in common.
+/// Facts common to all.
 #[derive(Default)]
 pub(super) struct Common {
     entries: Vec<OfEntry>,
@@ -59,7 +59,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// What is remembered of an entry.
+    /// The memoized facts of an entry.
     pub fn entry(&mut self, number: usize) -> &mut OfEntry {
         while self.entries.len() <= number {
             self.entries.push(OfEntry::default());
@@ -113,7 +113,7 @@ impl Common {
         self.views[views].seen.clone()
     }
 
-    /// What packets of these views make of a key of an object; it has this number.
+    /// The key of an object as packets of these views compute it, under this number.
     pub fn found(
         &mut self,
         program: &Program,

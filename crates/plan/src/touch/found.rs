@@ -89,7 +89,7 @@ pub(super) fn found(
     out
 }
 
-/// What a key is made of, before anything is said of fields.
+/// Composition of a key, before its bytes are named as header fields.
 pub(super) fn source(
     program: &Program,
     arena: &Arena,
@@ -168,7 +168,7 @@ fn read<'a>(program: &Program, arena: &'a Arena, e: ExprId) -> Option<(usize, St
     Some((object, symbols::state(name, &symbol.name)?))
 }
 
-/// What stands in a key that is no field, and nothing that has a name.
+/// Bytes of a key that are no header field and have no name.
 pub(crate) const OTHER: &str = "other bytes of the packet";
 
 /// The first thing in a key that NICs do not hash, in words.

@@ -28,7 +28,7 @@ pub(crate) use found::{Found, OTHER, value_byte, value_of};
 pub(crate) use routes::parameters;
 pub(crate) use seen::Seen;
 
-/// What a key is made of, beside fields and constants.
+/// Composition of a key, beside fields and constants.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Source {
     /// nothing else
@@ -66,7 +66,7 @@ impl Touch {
     }
 }
 
-/// What different accesses are, each once, in the order of the first: many paths do the same.
+/// The distinct accesses in the order of their first occurrence: many paths do the same.
 pub(crate) fn distinct<'a>(
     touches: impl IntoIterator<Item = &'a Touch>,
 ) -> impl Iterator<Item = (&'a Touch, &'a Found)> {
@@ -148,7 +148,7 @@ fn live(inside: &BTreeSet<usize>, way: Way, port: usize) -> bool {
     }
 }
 
-/// What whoever steers in software looks at, beside what a NIC does.
+/// Fields that software steering examines beside those that a NIC hashes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Software {
     /// the identifiers of ICMP echoes
@@ -157,7 +157,7 @@ pub(crate) struct Software {
     pub odd: Option<Odd>,
 }
 
-/// What is taken for given.
+/// Assumptions.
 #[derive(Clone, Default)]
 pub(crate) struct Held {
     /// parameters by name, with their values
@@ -179,7 +179,7 @@ impl Held {
 /// from them.
 type Given = (BTreeMap<String, u64>, Option<Odd>);
 
-/// What was gathered of all paths: it is asked for with one and another path excluded, and for software that looks at
+/// Facts gathered from all paths: asked for with one or another path excluded, and for software that looks at
 /// more and less.
 #[derive(Default)]
 pub(crate) struct Gathered {

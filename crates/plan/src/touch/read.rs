@@ -14,7 +14,7 @@ use crate::memo::Bytes;
 use crate::offset::Offset;
 use crate::packets::{Family, Way};
 
-/// What decides over what a key is, beside the guard.
+/// Facts that decide the value of a key, beside the guard.
 #[derive(PartialEq, Eq, Hash)]
 struct Sight {
     way: Way,
@@ -34,7 +34,7 @@ pub(super) struct Look {
     guard: u32,
 }
 
-/// What a key is in the packets of a view.
+/// Content of a key in the packets of a view.
 pub(super) struct Read {
     /// with what is foreign in it
     pub keys: Vec<(Rc<Key>, Option<Source>)>,
@@ -90,7 +90,7 @@ impl Reader {
         all.iter().map(&mut of).collect()
     }
 
-    /// What a key is in the packets of a view.
+    /// Content of a key in the packets of a view.
     pub fn read(
         &mut self,
         arena: &mut Arena,

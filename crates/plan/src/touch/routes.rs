@@ -35,7 +35,7 @@ const STAYS: [&str; 9] = [
     "load",
 ];
 
-/// What the paths of all entries have in common.
+/// Facts that the paths of all entries have in common.
 #[derive(Default)]
 pub(super) struct Routes {
     /// which of the courses packet paths are that touch any of the objects
@@ -52,7 +52,7 @@ pub(super) struct Routes {
     others: Vec<(usize, At)>,
 }
 
-/// What a condition of a guard says.
+/// Meaning of a condition of a guard.
 pub(super) struct Part {
     /// of the packet
     of_packet: Vec<ExprId>,
@@ -111,7 +111,7 @@ fn port(arena: &Arena, program: &Program) -> Option<SymId> {
     })
 }
 
-/// What tells the courses of an entry apart: guard, keys and ports.
+/// Properties that distinguish the courses of an entry: guard, keys and ports.
 type Same = (Vec<ExprId>, Vec<ExprId>, Vec<usize>);
 
 /// The conditions of guards that say nothing of packets and decide nothing in what does, nor in any key: what they
@@ -281,7 +281,7 @@ impl Routes {
         out
     }
 
-    /// What all paths do to the objects, however packets are steered.
+    /// Effects of all paths on the objects, however packets are steered.
     pub fn touches(
         &self,
         model: &mut Model,

@@ -170,7 +170,7 @@ pub(super) fn fixed(arena: &Arena, view: &View, kind: Kind, header: &Offset) -> 
     }
 }
 
-/// What the packet that an ICMP error carries can be: behind eight bytes of ICMP.
+/// Kinds of the packet that an ICMP error carries, behind eight bytes of ICMP.
 pub(super) fn carried(arena: &mut Arena, view: &View) -> Vec<(Kind, View)> {
     let Some(inner) = view.transport(arena).map(|t| t.plus(8)) else {
         return Vec::new();

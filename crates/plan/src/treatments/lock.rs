@@ -11,7 +11,7 @@ pub(super) const CONTRACT: Contract = Contract {
     reason,
 };
 
-/// Whoever chose a kind of which every CPU has its own wants no values that CPUs share.
+/// An author who chose a per-CPU kind wants no values that CPUs share.
 pub(super) fn bar(of: &Subject<'_>) -> Option<String> {
     of.declared.kind.per_cpu.then(|| {
         format!(

@@ -41,7 +41,7 @@ struct Contract {
     reason: fn(&Subject<'_>) -> String,
 }
 
-/// What is treated.
+/// The object to be treated.
 pub(crate) struct Subject<'a> {
     pub declared: &'a StateObject,
     pub answer: &'a Answer,

@@ -22,7 +22,7 @@ const KEYS: usize = 8;
 /// With this many more bits than a random linear map needs to be injective it is, but for 2^-64.
 const SURE: usize = 64;
 
-/// What the packets of one class give away.
+/// Information that packets of one class reveal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Exposure {
     /// header bits that must be guessed for a second flow that shares the table entry of a first: the
@@ -54,7 +54,7 @@ pub struct Difference {
 }
 
 impl Space {
-    /// What the packets of a class give away; none for a class without a bit that reaches the index.
+    /// Information that packets of a class reveal; none for a class without a bit that reaches the index.
     #[must_use]
     pub fn exposure(&self, id: ClassId) -> Option<Exposure> {
         let drawn = self.drawn();

@@ -7,7 +7,7 @@ use super::class::Class;
 use super::spans::Span;
 use crate::gf2::{Echelon, Row};
 
-/// Which key bits are unknowns: of each port those that reach the `index` low bits of a hash. Bit `x` of
+/// Key bits that are unknowns: of each port those that reach the `index` low bits of a hash. Bit `x` of
 /// an input contributes key bits `x + 32 - index` to `x + 31`, which stand from the unknown `x` of its
 /// port on.
 #[derive(Clone, Debug)]

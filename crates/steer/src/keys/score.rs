@@ -17,7 +17,7 @@ const HOSTS: [usize; 3] = [8, 16, 24];
 /// Index bits, from the highest, among whose combinations the one of least weight is sought; 2^9 of them.
 const COMBINED: usize = 9;
 
-/// What is compared first.
+/// First criterion of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Score {
     /// the least rank of a class that shall spread
@@ -100,7 +100,7 @@ fn parts(class: &Class) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     })
 }
 
-/// What a part lacks of the rank that it could have, in the index and in the bits that choose the queue;
+/// Deficit of a part's rank against the possible one, in the index and in the bits that choose the queue;
 /// the permutation changes no rank of the index.
 fn lacking(space: &Space, words: &[u64]) -> isize {
     let (index, queue) = (space.index_bits(), space.target().needed());

@@ -22,7 +22,7 @@ pub struct Pair {
     pub b: Vec<u8>,
 }
 
-/// What [`Space::check`] found.
+/// Result of [`Space::check`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
     /// pairs hashed

@@ -18,7 +18,7 @@ const MAX_CLASSES: usize = 96;
 /// thousandth.
 const MAX_WORK: u128 = 1 << 35;
 
-/// What the keys are for.
+/// Purpose of the keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// bytes of the NIC's key
@@ -116,7 +116,7 @@ pub fn solve_otherwise(
     Ok(best(classes, &spans, target)?.ok())
 }
 
-/// What is known of a search that found no space.
+/// Facts about a search that found no space.
 struct Searched {
     /// every space was tried
     proved: bool,

@@ -61,7 +61,7 @@ impl Space {
         &self.classes
     }
 
-    /// What the keys are for.
+    /// Purpose of the keys.
     #[must_use]
     pub fn target(&self) -> Target {
         self.target
@@ -171,7 +171,7 @@ impl Space {
         reach.filter(|r| r.reaching == 0).map(|r| r.field).collect()
     }
 
-    /// What each bit of a class's input contributes to the index under the unknowns of a key.
+    /// Contribution of each bit of a class's input to the index under the unknowns of a key.
     pub(super) fn words<'a>(
         &'a self,
         class: &'a Class,

@@ -47,7 +47,7 @@ pub(super) struct Span {
     pub vectors: Arc<Vec<Row>>,
 }
 
-/// What cases come to that were asked about before: of many constraints the case is one, and classes are hashed alike.
+/// Results of cases that were asked about before: of many constraints the case is one, and classes are hashed alike.
 #[derive(Default, Debug)]
 pub struct Remembered {
     /// fields that are hashed, and how many bits each field has, each once

@@ -4,7 +4,7 @@ use super::case::Bit;
 use super::class::ClassId;
 use crate::fields::Kind;
 
-/// What [`solve`](super::solve) says when it has no keys.
+/// Reason why [`solve`](super::solve) has no keys.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unsolved {
     /// There are none, which is proved.

@@ -15,7 +15,7 @@ use super::spans;
 use super::unsolved::Invalid;
 use crate::gf2::{Echelon, Row};
 
-/// Who knows which pairs there really are: those of the case for which also everything holds that the case leaves out.
+/// Oracle of the pairs that really exist: those of the case for which also everything holds that the case leaves out.
 pub trait Witness {
     /// Pairs that need not be asked for, as in [`Answer::Pair`].
     fn known(&mut self) -> Vec<Vec<Bit>> {
@@ -45,7 +45,7 @@ pub enum Answer {
     Unknown,
 }
 
-/// What the questions brought.
+/// Results of the questions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Asking {
     /// questions

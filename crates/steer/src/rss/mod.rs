@@ -67,7 +67,7 @@ pub enum RssError {
     },
 }
 
-/// What the device says of a frame.
+/// The device's reading of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hashed {
     /// what the device took it for
@@ -267,7 +267,7 @@ impl Rss {
         hash as usize & (self.table.len().wrapping_sub(1))
     }
 
-    /// What the table says of a hash.
+    /// Bucket of a hash.
     fn entry(&self, hash: u32) -> u32 {
         self.table.get(self.place(hash)).copied().unwrap_or(0)
     }
@@ -291,7 +291,7 @@ impl Rss {
         }
     }
 
-    /// What the hash is taken of.
+    /// Input of the hash.
     fn input(&self, parsed: &Parsed, fields: &[Field]) -> Input {
         let mut input = Input::default();
         for field in fields {

@@ -13,10 +13,10 @@ use crate::trial::{Case, Seed};
 const ELEMENTS: u64 = 4096;
 /// Keys that are put into a map at once, at most.
 const KEYS: usize = 256;
-/// What all tables of a draft may take, bytes: the program's author chose how many there are and how long values
+/// Limit of all tables of a draft, bytes: the program's author chose how many there are and how long values
 /// are.
 const ROOM: u64 = 1 << 20;
-/// What an entry takes beside its value, bytes.
+/// Overhead of an entry beside its value, bytes.
 const ENTRY: u64 = 64;
 
 /// Whether an object is one whose entries are put there at will.
@@ -45,7 +45,7 @@ fn most(o: &StateObject, objects: usize) -> u64 {
 }
 
 impl Draft {
-    /// What a case puts there.
+    /// Content that a case puts there.
     pub(super) fn of(case: &Case, altered: &[ObjectId]) -> Self {
         let mut tables: BTreeMap<usize, BTreeMap<Vec<u8>, Vec<u8>>> = BTreeMap::new();
         for o in altered {

@@ -104,7 +104,7 @@ impl Search {
         })
     }
 
-    /// What is tried next: what comes in, and state.
+    /// The next attempt: packets and state.
     fn draft(&mut self, program: &Program) -> Option<(Case, Draft)> {
         if self.waiting.is_empty() {
             return None;
@@ -151,7 +151,7 @@ impl Search {
     }
 }
 
-/// Which access follows on which, and how often, in powers of two.
+/// Successions of accesses and their number, in powers of two.
 fn follows(log: &Log) -> impl Iterator<Item = Feature> {
     let mut counts: HashMap<(Sort, Sort), u32> = HashMap::new();
     for (a, b) in log.touches.iter().zip(log.touches.iter().skip(1)) {

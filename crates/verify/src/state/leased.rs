@@ -6,7 +6,7 @@ use super::value::{fits, words};
 use super::{EntryDifference, Holding};
 use crate::lease::Bijection;
 
-/// Which number of the sequential side a worker's number stands for, at the end.
+/// The sequential side's number for which a worker's number stands, at the end.
 #[derive(Default, Debug)]
 pub struct Numbers {
     /// by worker and number: the numbers of the sequential side, of any allocator
@@ -108,7 +108,7 @@ impl Numbers {
         true
     }
 
-    /// What a key of a worker's may be on the sequential side, one leased number in it replaced.
+    /// Candidates for a worker's key on the sequential side, one leased number in it replaced.
     pub fn translated(&self, worker: u32, key: &[u8]) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         for (start, bytes, order) in (0..key.len()).flat_map(|at| words(key, at)) {

@@ -25,7 +25,7 @@ pub struct Elsewhere {
     pub worker: u32,
 }
 
-/// What is found.
+/// Result of the search.
 #[derive(Default, Debug)]
 pub struct Lying {
     /// entries that lie where their keys say

@@ -49,7 +49,7 @@ pub struct NotCompared {
     pub why: String,
 }
 
-/// What the comparison of all objects gives.
+/// Result of comparing all objects.
 #[derive(Default, Debug)]
 pub struct StateFound {
     /// entries that differ, at most [`MOST`] of an object
@@ -71,7 +71,7 @@ const MOMENTS: u64 = 4;
 /// packet; empty for all other objects.
 pub type Base = Vec<Vec<KeyValue>>;
 
-/// What is needed of the state before the first packet.
+/// Requirements on the state before the first packet.
 ///
 /// The elements of what cannot be listed are left out; the comparison will say so.
 #[must_use]
@@ -96,7 +96,7 @@ pub fn base(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64) -
         .collect()
 }
 
-/// What both sides hold of an object at one moment.
+/// Content of an object on both sides at one moment.
 pub(crate) struct Holding {
     pub object: usize,
     pub later: u64,

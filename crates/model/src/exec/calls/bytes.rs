@@ -81,7 +81,7 @@ pub fn store(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
 }
 
 impl Engine<'_> {
-    /// What a helper writes where an argument points: into a value of a state object, too.
+    /// The bytes that a helper writes at an argument's target, which may be a value of a state object.
     pub(in crate::exec) fn put(
         &mut self,
         s: &mut State,

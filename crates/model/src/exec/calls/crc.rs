@@ -26,7 +26,7 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, _: &Helper) -> Result<Vec<Stat
     Ok(vec![engine.after(s, Value::Num(crc))])
 }
 
-/// What each bit of a word of 64 gives.
+/// Contribution of each bit of a 64-bit word.
 fn table() -> [u32; 64] {
     let mut table = [0; 64];
     let mut crc = POLYNOMIAL;

@@ -30,7 +30,7 @@ use millrace_object::helper::Helper;
 use super::{Engine, Gap, State};
 use Given::{Followed, Told};
 
-/// What a call means: the ways on from it.
+/// Meaning of a call: the paths on from it.
 pub(super) type Meaning = fn(&mut Engine<'_>, State, &Helper) -> Result<Vec<State>, Gap>;
 
 /// Use of a call's arguments.
@@ -103,7 +103,7 @@ const MEANINGS: &[(&str, Meaning, Given)] = &[
     ("map_peek_elem", queue::peek, Followed),
 ];
 
-/// What a helper's call means; none for those that are about an entry (`kinds`), and for those of which
+/// Meaning of a helper's call; none for those that are about an entry (`kinds`), and for those of which
 /// nothing is known.
 pub(super) fn meaning(helper: &str) -> Option<(Meaning, Given)> {
     let found = MEANINGS.iter().find(|m| m.0 == helper);

@@ -87,7 +87,7 @@ pub(super) fn table(engine: &Engine<'_>) -> Result<ObjectId, Gap> {
     }
 }
 
-/// What can be answered: for another family that alone, else that the port does not exist or 0 to 9.
+/// Possible answers: for another family that alone, else that the port does not exist or 0 to 9.
 fn answers(engine: &mut Engine<'_>, answer: ExprId, served: ExprId) -> ExprId {
     let error = |n: i64| u64::from(n.wrapping_neg() as u32);
     let other = engine.is(answer, error(EAFNOSUPPORT));

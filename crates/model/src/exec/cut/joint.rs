@@ -25,7 +25,7 @@ struct Kept {
     global: bool,
 }
 
-/// What becomes of the numbers in which states differ.
+/// Results for the numbers in which states differ.
 struct Onward {
     /// the number of the cut
     cut: u32,
@@ -78,7 +78,7 @@ impl Engine<'_> {
         (cut, onward)
     }
 
-    /// What states have in common; what is not the same in all of them, or made of state, becomes any.
+    /// Intersection of states; what is not the same in all of them, or made of state, becomes any.
     fn common(&mut self, states: &[State], cut: u32, o: &mut Onward) -> State {
         let Some(first) = states.first() else {
             unreachable!("a cut has paths");
@@ -374,7 +374,7 @@ impl Engine<'_> {
         Kept { place, global }
     }
 
-    /// What packets keep for themselves in globals and per-CPU arrays: bytes that all states have written, and that are
+    /// Scratch bytes of packets in globals and per-CPU arrays: bytes that all states have written, and that are
     /// not made of state.
     fn scratch(&mut self, states: &[State], s: &mut State, o: &mut Onward) {
         let Some(first) = states.first() else { return };
@@ -432,7 +432,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What is written to the packet, in all states together.
+    /// Bytes written to the packet in all states together.
     fn one_packet(&mut self, states: &[State], o: &mut Onward) -> Vec<Written> {
         let Some(first) = states.first() else {
             return Vec::new();

@@ -58,7 +58,7 @@ impl Engine<'_> {
         all.any(|e| self.depends_on_state(e))
     }
 
-    /// What states are told apart by, exactly, as a list of numbers.
+    /// Exact identity of a state, as a list of numbers.
     pub(super) fn likeness(&self, s: &State, block: usize, level: Level) -> Vec<u64> {
         let exact = |slot: String| match self.exact.contains(&(block, slot)) {
             true => Level::State,

@@ -102,7 +102,7 @@ fn value_pairs(
     Some(())
 }
 
-/// What is known of an entry's bytes, and what another one has there.
+/// Facts about an entry's bytes, and the bytes of another one in their place.
 fn byte_pairs(p: &Place, q: &Place, out: &mut Vec<(ExprId, ExprId)>) -> Option<()> {
     for (at, e) in &p.bytes {
         out.push((*e, *q.bytes.get(at)?));

@@ -70,7 +70,7 @@ impl Arena {
         self.add(Node::Cmp(Rel::Eq, a, b), 1)
     }
 
-    /// What it means that something of several bits is this number, which its known bits allow.
+    /// Condition that a term of several bits is this number, which its known bits allow.
     fn simpler(&mut self, a: ExprId, c: u64) -> Option<Equal> {
         let width = self.width(a);
         match self.node(a).clone() {

@@ -77,7 +77,7 @@ impl Arena {
         self.effort.over
     }
 
-    /// What a rule gives; none if it is one too many.
+    /// Result of a rule; none beyond the limit.
     pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.effort.depth == 0 {
             self.effort.left = if self.effort.all < MANY { MOST } else { LEAST };

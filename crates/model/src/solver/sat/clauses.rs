@@ -142,7 +142,7 @@ impl Clauses {
         true
     }
 
-    /// What says that these are one; none if one of them never is.
+    /// The literal that says that these are one; none if one of them never is.
     pub(super) fn literals(&self, all: &[Bit]) -> Option<Vec<Lit>> {
         if all.iter().any(|b| b.constant() == Some(false)) {
             return None;
@@ -171,7 +171,7 @@ impl Clauses {
         literal(&self.vars, b)
     }
 
-    /// What a bit was in the last search that found something; none if it is not spoken of.
+    /// Value of a bit in the last search that found something; none if it does not occur.
     pub(super) fn found(&self, b: Bit) -> Option<bool> {
         let lit = self.literal(b)?;
         Some(self.solver.value_lit(lit) == lbool::TRUE)

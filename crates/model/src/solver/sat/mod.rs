@@ -110,7 +110,7 @@ impl Sat {
         Ok(self.circuit.gates.plus(&from, &at, Bit::ZERO))
     }
 
-    /// What each gate is under an assignment.
+    /// Value of each gate under an assignment.
     fn evaluate(&mut self, arena: &Arena, under: &Assignment) {
         self.near.resize(self.circuit.gates.len(), false);
         for n in &self.spoken {
@@ -189,7 +189,7 @@ impl Sat {
         values
     }
 
-    /// What is spoken of, as it is under the assignment of `evaluate`.
+    /// Values of the known terms under the assignment of `evaluate`.
     fn as_near(&self, clauses: &Clauses) -> Vec<Lit> {
         let lit = |n: &usize| {
             let value = self.near.get(*n).copied().unwrap_or(false);

@@ -104,7 +104,7 @@ impl Small {
         allowed.map(inputs).collect()
     }
 
-    /// What each index bit of each pair says of the unknowns, bit by bit.
+    /// Equation of each index bit of each pair over the unknowns, bit by bit.
     fn equations(&self) -> Vec<u128> {
         let unknowns = 16 * self.fields + self.index - 1;
         let mut found = Vec::new();

@@ -223,7 +223,7 @@ fn users_of_one_subnet_spread_over_all_queues() {
     }
 }
 
-/// What keys under which all 32 bits of the hash are equal do: everything on one entry.
+/// Effect of keys under which all 32 bits of the hash are equal: everything in one bucket.
 #[test]
 fn with_all_hash_bits_constrained_a_subnet_falls_on_one_queue() {
     let known = policer();

@@ -70,7 +70,7 @@ fn ports_of_a_narrow_range_have_a_smaller_span() {
     assert_eq!(narrow.asked, 2 * 80 + 3 + 1);
 }
 
-/// Who answers one by one only.
+/// An oracle that answers one by one only.
 struct OneByOne<W>(W);
 
 impl<W: Witness> Witness for OneByOne<W> {
@@ -92,7 +92,7 @@ fn who_cannot_answer_for_all_is_asked_one_by_one() {
     assert_eq!(asking.unknown, 1);
 }
 
-/// Who knows all pairs of two equal ports before anything is asked.
+/// An oracle that knows all pairs of two equal ports before anything is asked.
 struct Foreknowing<W>(W);
 
 impl<W: Witness> Witness for Foreknowing<W> {
