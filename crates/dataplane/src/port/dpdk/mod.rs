@@ -64,3 +64,28 @@ fn open(rest: &str, _options: &LiveOptions) -> Result<LivePort, PortError> {
             .into(),
     })
 }
+
+#[cfg(all(test, not(feature = "dpdk")))]
+#[allow(clippy::unwrap_used)]
+mod without {
+    use std::sync::atomic::AtomicBool;
+
+    use crate::port::{LiveOptions, live};
+
+    #[test]
+    fn a_build_without_dpdk_says_so() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let options = LiveOptions {
+            port: 0,
+            queues: 1,
+            burst: 32,
+            loops: None,
+            stop: &STOP,
+            steering: None,
+            classes: None,
+        };
+        let error = live("dpdk:net_ring0", &options).err().unwrap();
+        assert!(error.to_string().contains("this build has no DPDK ports"));
+        assert!(!super::BUILT);
+    }
+}
