@@ -21,67 +21,71 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_read,
         "read",
-        How::Kernel(&[Arg::Fd, Arg::Out, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value]),
     ),
     entry(
         libc::SYS_write,
         "write",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value]),
     ),
     entry(
         libc::SYS_pread64,
         "pread64",
-        How::Kernel(&[Arg::Fd, Arg::Out, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value, Arg::Value]),
     ),
     entry(
         libc::SYS_pwrite64,
         "pwrite64",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value, Arg::Value]),
     ),
-    entry(libc::SYS_readv, "readv", How::Here(readv)),
-    entry(
-        libc::SYS_writev,
-        "writev",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any]),
-    ),
+    entry(libc::SYS_readv, "readv", How::Here(vectored)),
+    entry(libc::SYS_writev, "writev", How::Here(vectored)),
     entry(
         libc::SYS_lseek,
         "lseek",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Value, Arg::Value]),
     ),
-    entry(libc::SYS_fstat, "fstat", How::Kernel(&[Arg::Fd, Arg::Out])),
+    entry(
+        libc::SYS_fstat,
+        "fstat",
+        How::Kernel(&[Arg::Fd, Arg::Memory]),
+    ),
     entry(
         libc::SYS_fstatfs,
         "fstatfs",
-        How::Kernel(&[Arg::Fd, Arg::Out]),
+        How::Kernel(&[Arg::Fd, Arg::Memory]),
     ),
-    entry(libc::SYS_flock, "flock", How::Kernel(&[Arg::Fd, Arg::Any])),
+    entry(
+        libc::SYS_flock,
+        "flock",
+        How::Kernel(&[Arg::Fd, Arg::Value]),
+    ),
     entry(libc::SYS_fsync, "fsync", How::Kernel(&[Arg::Fd])),
     entry(libc::SYS_fdatasync, "fdatasync", How::Kernel(&[Arg::Fd])),
     entry(
         libc::SYS_ftruncate,
         "ftruncate",
-        How::Kernel(&[Arg::Fd, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Value]),
     ),
     entry(
         libc::SYS_fallocate,
         "fallocate",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Value, Arg::Value, Arg::Value]),
     ),
     entry(
         libc::SYS_fadvise64,
         "fadvise64",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Value, Arg::Value, Arg::Value]),
     ),
     entry(
         libc::SYS_getdents64,
         "getdents64",
-        How::Kernel(&[Arg::Fd, Arg::Out, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value]),
     ),
     entry(
         libc::SYS_fchmod,
         "fchmod",
-        How::Kernel(&[Arg::Fd, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Value]),
     ),
     entry(libc::SYS_fchown, "fchown", How::Accept),
     entry(libc::SYS_close, "close", How::Here(close)),
@@ -100,12 +104,12 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_timerfd_settime,
         "timerfd_settime",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Fd, Arg::Value, Arg::Memory, Arg::Memory]),
     ),
     entry(
         libc::SYS_timerfd_gettime,
         "timerfd_gettime",
-        How::Kernel(&[Arg::Fd, Arg::Out]),
+        How::Kernel(&[Arg::Fd, Arg::Memory]),
     ),
     // Shared with nobody, and named by a descriptor: EAL's way to memory, which has others.
     entry(
@@ -306,11 +310,13 @@ fn fcntl(call: &mut Call<'_>) -> Result<i64, Errno> {
         // What happens at an exec never does.
         libc::F_GETFD => call.fd(fd).map(|_| 0),
         libc::F_SETFD => call.fd(fd).map(|_| 0),
-        libc::F_GETLK => call.out(call.arg(2)).and_then(|_| call.kernel(&[Arg::Fd])),
-        libc::F_GETFL | libc::F_SETLK | libc::F_SETLKW => call.kernel(&[Arg::Fd]),
+        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => {
+            call.kernel(&[Arg::Fd, Arg::Value, Arg::Memory])
+        }
+        libc::F_GETFL => call.kernel(&[Arg::Fd, Arg::Value]),
         // Standard descriptors share their flags with the host's.
         libc::F_SETFL if fd <= 2 => Ok(0),
-        libc::F_SETFL => call.kernel(&[Arg::Fd]),
+        libc::F_SETFL => call.kernel(&[Arg::Fd, Arg::Value, Arg::Value]),
         _ => Err(libc::EINVAL),
     }
 }
@@ -318,9 +324,9 @@ fn fcntl(call: &mut Call<'_>) -> Result<i64, Errno> {
 fn ioctl(call: &mut Call<'_>) -> Result<i64, Errno> {
     match call.arg(1) as libc::Ioctl {
         libc::TCGETS | libc::TIOCGWINSZ | libc::FIONREAD => {
-            call.kernel(&[Arg::Fd, Arg::Any, Arg::Out])
+            call.kernel(&[Arg::Fd, Arg::Value, Arg::Memory])
         }
-        libc::FIONBIO if call.int(0) > 2 => call.kernel(&[Arg::Fd]),
+        libc::FIONBIO if call.int(0) > 2 => call.kernel(&[Arg::Fd, Arg::Value, Arg::Memory]),
         _ if is_socket(call) => interface::ioctl(call),
         _ => call.fd(call.int(0)).and(Err(libc::ENOTTY)),
     }
@@ -366,30 +372,10 @@ fn pipe(call: &mut Call<'_>) -> Result<i64, Errno> {
     call.put(call.arg(0), &numbers).map(|()| 0)
 }
 
-fn readv(call: &mut Call<'_>) -> Result<i64, Errno> {
-    let (fd, vector, count) = (call.fd(call.int(0))?, call.arg(1), call.arg(2));
-    if count > 64 {
-        return Err(libc::EINVAL);
-    }
-    let mut total = 0;
-    for index in 0..count {
-        let [base, length] = {
-            let bytes: [u8; 16] = call.get(vector.wrapping_add(index * 16))?;
-            let (base, length) = bytes.split_at(8);
-            [base, length].map(|b| b.try_into().map(usize::from_le_bytes).unwrap_or(0))
-        };
-        let got = kernel(
-            libc::SYS_read,
-            [fd as usize, call.out(base)?, length, 0, 0, 0],
-        );
-        match got {
-            Ok(got) => total += got,
-            Err(errno) if total == 0 => return Err(errno),
-            Err(_) => break,
-        }
-        if got != Ok(length as i64) {
-            break;
-        }
-    }
-    Ok(total)
+/// readv and writev: at most as many parts as the kernel takes (IOV_MAX).
+fn vectored(call: &mut Call<'_>) -> Result<i64, Errno> {
+    let fd = call.fd(call.int(0))?;
+    let parts = call.vector(call.arg(1), call.arg(2), 1024, libc::EINVAL)?;
+    let [vector, count] = [parts.as_ptr().addr(), parts.len()];
+    kernel(call.number, [fd as usize, vector, count, 0, 0, 0])
 }

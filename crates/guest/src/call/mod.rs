@@ -33,20 +33,23 @@ pub enum Answer {
 }
 
 /// An argument that is handed to the kernel.
+///
+/// The kernel reads and writes with the host's rights to protection keys, so an address of another guest's or the
+/// host's must not reach it, be it to write there or to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Arg {
-    /// a value, or memory that is only read
-    Any,
+    /// a number
+    Value,
     /// a descriptor of the guest's
     Fd,
-    /// memory that is written: null, or in the guest's slot
-    Out,
+    /// an address: null, or in the guest's slot
+    Memory,
 }
 
 /// How a call is answered.
 #[derive(Clone, Copy)]
 pub enum How {
-    /// by the kernel, after its arguments are looked at
+    /// by the kernel, after its arguments are checked; what is not listed is 0
     Kernel(&'static [Arg]),
     /// by a function
     Here(fn(&mut Call<'_>) -> Result<i64, Errno>),
@@ -129,11 +132,12 @@ impl Call<'_> {
         self.arg(place) as i32
     }
 
-    /// Makes sure that memory that is to be written is the guest's; null is for the kernel to judge.
+    /// Makes sure that an address is the guest's own; null is for the kernel to judge. What begins in a slot ends
+    /// there: reading and writing go upwards, and stop at the gap behind it.
     ///
     /// # Errors
     /// EFAULT.
-    pub fn out(&self, address: usize) -> Result<usize, Errno> {
+    pub fn own(&self, address: usize) -> Result<usize, Errno> {
         if address == 0 || self.guest.slot.range().contains(&address) {
             Ok(address)
         } else {
@@ -146,7 +150,7 @@ impl Call<'_> {
     /// # Errors
     /// EFAULT.
     pub fn put(&self, address: usize, bytes: &[u8]) -> Result<(), Errno> {
-        let written = address != 0 && crate::memory::write(self.out(address)?, bytes);
+        let written = address != 0 && crate::memory::write(self.own(address)?, bytes);
         if written { Ok(()) } else { Err(libc::EFAULT) }
     }
 
@@ -156,11 +160,60 @@ impl Call<'_> {
     /// EFAULT.
     pub fn get<const N: usize>(&self, address: usize) -> Result<[u8; N], Errno> {
         let mut bytes = [0; N];
-        if crate::memory::read(address, &mut bytes) == N {
+        if crate::memory::read(self.own(address)?, &mut bytes) == N {
             Ok(bytes)
         } else {
             Err(libc::EFAULT)
         }
+    }
+
+    /// Reads `length` bytes of the guest's memory, at most `most` of them.
+    ///
+    /// # Errors
+    /// EFAULT.
+    pub fn bytes(&self, address: usize, length: usize, most: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; length.min(most)];
+        if crate::memory::read(self.own(address)?, &mut bytes) == bytes.len() {
+            Ok(bytes)
+        } else {
+            Err(libc::EFAULT)
+        }
+    }
+
+    /// Reads `struct iovec`s of the guest's: addresses in its slot, and lengths. The kernel gets this copy, which the
+    /// guest's other threads cannot change.
+    ///
+    /// # Errors
+    /// EFAULT; what `too_many` says beyond `most`.
+    pub fn vector(
+        &self,
+        at: usize,
+        count: usize,
+        most: usize,
+        too_many: Errno,
+    ) -> Result<Vec<[usize; 2]>, Errno> {
+        if count > most {
+            return Err(too_many);
+        }
+        let mut parts = Vec::with_capacity(count);
+        for index in 0..count {
+            let [base, length] = self.words::<2, 16>(at.wrapping_add(index * 16))?;
+            parts.push([self.own(base)?, length]);
+        }
+        Ok(parts)
+    }
+
+    /// Reads `N` words of 64 bits, which are `B` bytes.
+    ///
+    /// # Errors
+    /// EFAULT.
+    pub fn words<const N: usize, const B: usize>(&self, at: usize) -> Result<[usize; N], Errno> {
+        let bytes: [u8; B] = self.get(at)?;
+        let mut words = [0; N];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = bytes.try_into().map(usize::from_ne_bytes).unwrap_or(0);
+        }
+        Ok(words)
     }
 
     /// The host's descriptor behind one of the guest's.
@@ -171,17 +224,17 @@ impl Call<'_> {
         self.guest.state().files.host(fd)
     }
 
-    /// Asks the kernel, after looking at the arguments.
+    /// Asks the kernel, after checking the arguments; what is not listed is 0.
     fn kernel(&self, args: &[Arg]) -> Result<i64, Errno> {
-        let mut seen = self.args;
-        for (value, arg) in seen.iter_mut().zip(args) {
-            match arg {
-                Arg::Any => {}
-                Arg::Fd => *value = self.fd(*value as i32)? as usize,
-                Arg::Out => *value = self.out(*value)?,
-            }
+        let mut checked = [0; 6];
+        for ((checked, value), arg) in checked.iter_mut().zip(self.args).zip(args) {
+            *checked = match arg {
+                Arg::Value => value,
+                Arg::Fd => self.fd(value as i32)? as usize,
+                Arg::Memory => self.own(value)?,
+            };
         }
-        kernel(self.number, seen)
+        kernel(self.number, checked)
     }
 }
 
@@ -191,7 +244,7 @@ impl Call<'_> {
 /// The kernel's.
 pub fn kernel(number: i64, args: [usize; 6]) -> Result<i64, Errno> {
     let [a, b, c, d, e, f] = args;
-    // SAFETY: every caller has made sure that what the kernel writes to is the guest's memory or its own.
+    // SAFETY: every caller has made sure that addresses for the kernel are in the guest's memory or its own.
     let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     if result == -1 {
         return Err(std::io::Error::last_os_error()

@@ -173,7 +173,7 @@ fn real(path: &Path) -> PathBuf {
 
 /// The absolute path that a guest names.
 fn named(call: &Call<'_>, directory: i32, address: usize) -> Result<PathBuf, Errno> {
-    let text = memory::text(address)?;
+    let text = memory::text(call.own(address)?)?;
     if text.is_empty() {
         return Err(libc::ENOENT);
     }
@@ -264,7 +264,7 @@ fn finish(
 /// Calls on a path and a buffer.
 fn stat(call: &mut Call<'_>) -> Result<i64, Errno> {
     let path = c_string(&named(call, libc::AT_FDCWD, call.arg(0))?)?;
-    let out = call.out(call.arg(1))?;
+    let out = call.own(call.arg(1))?;
     kernel(call.number, [path.as_ptr().addr(), out, 0, 0, 0, 0])
 }
 
@@ -272,7 +272,7 @@ fn stat_at(call: &mut Call<'_>) -> Result<i64, Errno> {
     let [directory, name, c, d, e, _] = call.args;
     let statx = call.number == libc::SYS_statx;
     let (flags, out) = if statx { (c, e) } else { (d, c) };
-    let out = call.out(out)?;
+    let out = call.own(out)?;
     let with = |directory: usize, name: usize| {
         let args = if statx {
             [directory, name, flags, d, out, 0]
@@ -313,7 +313,7 @@ fn readlink(call: &mut Call<'_>) -> Result<i64, Errno> {
         [a, b, c, d, ..] => (a as i32, [b, c, d]),
     };
     let path = named(call, directory, name)?;
-    let out = call.out(out)?;
+    let out = call.own(out)?;
     if path == Path::new("/proc/self/exe") {
         let program = call.guest.state().files.rights.program.clone();
         let bytes = program.as_os_str().as_bytes();
@@ -338,16 +338,20 @@ fn change(call: &mut Call<'_>) -> Result<i64, Errno> {
 fn change_at(call: &mut Call<'_>) -> Result<i64, Errno> {
     if call.number == libc::SYS_utimensat && call.arg(1) == 0 {
         // Without a path it is about the descriptor.
-        return call.kernel(&[Arg::Fd]);
+        return call.kernel(&[Arg::Fd, Arg::Memory, Arg::Memory, Arg::Value]);
     }
     let path = allowed(call, &named(call, call.int(0), call.arg(1))?, true)?;
     let at = c_string(&path)?;
+    let third = match call.number {
+        libc::SYS_utimensat => call.own(call.arg(2))?,
+        _ => call.arg(2),
+    };
     kernel(
         call.number,
         [
             libc::AT_FDCWD as usize,
             at.as_ptr().addr(),
-            call.arg(2),
+            third,
             call.arg(3),
             0,
             0,

@@ -44,8 +44,8 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_getpid, "getpid", How::Here(getpid)),
     entry(libc::SYS_getppid, "getppid", How::Kernel(&[])),
     entry(libc::SYS_getpgrp, "getpgrp", How::Kernel(&[])),
-    entry(libc::SYS_getpgid, "getpgid", How::Kernel(&[Arg::Any])),
-    entry(libc::SYS_getsid, "getsid", How::Kernel(&[Arg::Any])),
+    entry(libc::SYS_getpgid, "getpgid", How::Kernel(&[Arg::Value])),
+    entry(libc::SYS_getsid, "getsid", How::Kernel(&[Arg::Value])),
     entry(libc::SYS_setsid, "setsid", How::Refuse(libc::EPERM)),
     entry(libc::SYS_setpgid, "setpgid", How::Refuse(libc::EPERM)),
     entry(libc::SYS_set_robust_list, "set_robust_list", How::Accept),
@@ -79,7 +79,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_capget,
         "capget",
-        How::Kernel(&[Arg::Out, Arg::Out]),
+        How::Kernel(&[Arg::Memory, Arg::Memory]),
     ),
     entry(libc::SYS_capset, "capset", How::Accept),
     entry(
@@ -90,7 +90,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_sched_getaffinity,
         "sched_getaffinity",
-        How::Kernel(&[Arg::Any, Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Value, Arg::Value, Arg::Memory]),
     ),
     entry(
         libc::SYS_sched_setscheduler,
@@ -101,53 +101,53 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_sched_getparam,
         "sched_getparam",
-        How::Kernel(&[Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Value, Arg::Memory]),
     ),
     entry(
         libc::SYS_sched_getscheduler,
         "sched_getscheduler",
-        How::Kernel(&[Arg::Any]),
+        How::Kernel(&[Arg::Value]),
     ),
     entry(
         libc::SYS_sched_get_priority_max,
         "sched_get_priority_max",
-        How::Kernel(&[Arg::Any]),
+        How::Kernel(&[Arg::Value]),
     ),
     entry(
         libc::SYS_sched_get_priority_min,
         "sched_get_priority_min",
-        How::Kernel(&[Arg::Any]),
+        How::Kernel(&[Arg::Value]),
     ),
     entry(libc::SYS_sched_yield, "sched_yield", How::Accept),
     entry(libc::SYS_setpriority, "setpriority", How::Accept),
     entry(
         libc::SYS_getpriority,
         "getpriority",
-        How::Kernel(&[Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Value, Arg::Value]),
     ),
     entry(
         libc::SYS_getcpu,
         "getcpu",
-        How::Kernel(&[Arg::Out, Arg::Out]),
+        How::Kernel(&[Arg::Memory, Arg::Memory]),
     ),
     entry(
         libc::SYS_getrlimit,
         "getrlimit",
-        How::Kernel(&[Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Value, Arg::Memory]),
     ),
     entry(libc::SYS_setrlimit, "setrlimit", How::Accept),
     entry(libc::SYS_prlimit64, "prlimit64", How::Here(prlimit)),
     entry(
         libc::SYS_getrusage,
         "getrusage",
-        How::Kernel(&[Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Value, Arg::Memory]),
     ),
-    entry(libc::SYS_sysinfo, "sysinfo", How::Kernel(&[Arg::Out])),
-    entry(libc::SYS_uname, "uname", How::Kernel(&[Arg::Out])),
+    entry(libc::SYS_sysinfo, "sysinfo", How::Kernel(&[Arg::Memory])),
+    entry(libc::SYS_uname, "uname", How::Kernel(&[Arg::Memory])),
     entry(
         libc::SYS_getrandom,
         "getrandom",
-        How::Kernel(&[Arg::Out, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Memory, Arg::Value, Arg::Value]),
     ),
 ];
 
@@ -345,5 +345,5 @@ fn prlimit(call: &mut Call<'_>) -> Result<i64, Errno> {
         // Limits are the process's: the guest may believe that it has set one.
         return Ok(0);
     }
-    kernel(libc::SYS_prlimit64, [0, resource, 0, call.out(old)?, 0, 0])
+    kernel(libc::SYS_prlimit64, [0, resource, 0, call.own(old)?, 0, 0])
 }

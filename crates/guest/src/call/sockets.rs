@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::files::{File, made};
-use super::interface::{self, bytes};
+use super::interface;
 use super::{Call, Entry, How, entry, kernel};
 use crate::memory::Errno;
 use crate::sent::Sent;
@@ -189,8 +189,8 @@ enum Name {
     Nothing,
 }
 
-fn name(address: usize, length: usize) -> Result<Name, Errno> {
-    let bytes = bytes(address, length, 128)?;
+fn name(call: &Call<'_>, address: usize, length: usize) -> Result<Name, Errno> {
+    let bytes = call.bytes(address, length, 128)?;
     let family = bytes.first_chunk::<2>().ok_or(libc::EINVAL)?;
     let family = i32::from(u16::from_ne_bytes(*family));
     let rest = bytes.get(2..).unwrap_or_default();
@@ -268,7 +268,7 @@ fn sockaddr(address: SocketAddr) -> Vec<u8> {
 
 fn connect(call: &mut Call<'_>) -> Result<i64, Errno> {
     let (socket, host) = call.socket()?;
-    match name(call.arg(1), call.arg(2))? {
+    match name(call, call.arg(1), call.arg(2))? {
         Name::Internet(to) => towards(call, &socket, host, to).map(|()| 0),
         Name::Path(path) => call.denied(format!("connecting to {path} was denied"), libc::ENOENT),
         Name::Interface(_) | Name::Nothing => Ok(0),
@@ -278,7 +278,8 @@ fn connect(call: &mut Call<'_>) -> Result<i64, Errno> {
 /// Succeeds without effect; a socket of packets sends at the interface that it is bound to.
 fn bind(call: &mut Call<'_>) -> Result<i64, Errno> {
     let (socket, _) = call.socket()?;
-    if let (Role::Packet, Name::Interface(index)) = (&socket.role, name(call.arg(1), call.arg(2))?)
+    if let (Role::Packet, Name::Interface(index)) =
+        (&socket.role, name(call, call.arg(1), call.arg(2))?)
     {
         *lock(&socket.port) = match index {
             0 | 1 => 1,
@@ -368,7 +369,7 @@ fn set_option(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
     kernel(
         libc::SYS_setsockopt,
-        [host as usize, level, option, value, length, 0],
+        [host as usize, level, option, call.own(value)?, length, 0],
     )
 }
 
@@ -386,8 +387,8 @@ fn get_option(call: &mut Call<'_>) -> Result<i64, Errno> {
                 host as usize,
                 level,
                 option,
-                call.out(value)?,
-                call.out(length)?,
+                call.own(value)?,
+                call.own(length)?,
                 0,
             ];
             return kernel(libc::SYS_getsockopt, args);
@@ -405,29 +406,6 @@ fn shutdown(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
 }
 
-/// Parts of a message, addresses and lengths, as `struct iovec` has them; those to be written to must be the guest's.
-fn parts(call: &Call<'_>, at: usize, count: usize, out: bool) -> Result<Vec<[usize; 2]>, Errno> {
-    if count > PARTS {
-        return Err(libc::EMSGSIZE);
-    }
-    let mut parts = Vec::new();
-    for index in 0..count {
-        let [base, length] = words::<2, 16>(call, at.wrapping_add(index * 16))?;
-        parts.push([if out { call.out(base)? } else { base }, length]);
-    }
-    Ok(parts)
-}
-
-/// `N` words of 64 bits, of `B` bytes.
-fn words<const N: usize, const B: usize>(call: &Call<'_>, at: usize) -> Result<[usize; N], Errno> {
-    let bytes: [u8; B] = call.get(at)?;
-    let mut words = [0; N];
-    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = bytes.try_into().map(usize::from_ne_bytes).unwrap_or(0);
-    }
-    Ok(words)
-}
-
 /// `struct msghdr` for the kernel: parts, and neither address nor control messages.
 fn header(parts: &[[usize; 2]]) -> [usize; 7] {
     [0, 0, parts.as_ptr().addr(), parts.len(), 0, 0, 0]
@@ -437,13 +415,18 @@ fn send_to(call: &mut Call<'_>) -> Result<i64, Errno> {
     let [_, data, length, flags, address, size] = call.args;
     let to = match address {
         0 => None,
-        address => Some(name(address, size)?),
+        address => Some(name(call, address, size)?),
     };
-    send(call, &[[data, length]], flags as i32, to.as_ref())
+    send(
+        call,
+        &[[call.own(data)?, length]],
+        flags as i32,
+        to.as_ref(),
+    )
 }
 
 fn send_message(call: &mut Call<'_>) -> Result<i64, Errno> {
-    let [address, size, vector, count, _, control, _] = words::<7, 56>(call, call.arg(1))?;
+    let [address, size, vector, count, _, control, _] = call.words::<7, 56>(call.arg(1))?;
     if control != 0 {
         // Descriptors in it would be the host's.
         return call.denied(
@@ -453,9 +436,9 @@ fn send_message(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
     let to = match address {
         0 => None,
-        address => Some(name(address, size & 0xffff_ffff)?),
+        address => Some(name(call, address, size & 0xffff_ffff)?),
     };
-    let parts = parts(call, vector, count, false)?;
+    let parts = call.vector(vector, count, PARTS, libc::EMSGSIZE)?;
     send(call, &parts, call.int(2), to.as_ref())
 }
 
@@ -469,7 +452,7 @@ fn send(
     let gathered = || -> Result<Vec<u8>, Errno> {
         let mut all = Vec::new();
         for [base, length] in parts {
-            all.extend(bytes(*base, *length, LONGEST)?);
+            all.extend(call.bytes(*base, *length, LONGEST)?);
         }
         if all.len() > LONGEST - 1 {
             return Err(libc::EMSGSIZE);
@@ -529,15 +512,15 @@ fn send(
 
 fn receive_from(call: &mut Call<'_>) -> Result<i64, Errno> {
     let [_, data, length, flags, address, size] = call.args;
-    let (got, _, name) = receive(call, &[[call.out(data)?, length]], flags as i32)?;
+    let (got, _, name) = receive(call, &[[call.own(data)?, length]], flags as i32)?;
     tell(call, address, size, &name)?;
     Ok(got)
 }
 
 fn receive_message(call: &mut Call<'_>) -> Result<i64, Errno> {
     let at = call.arg(1);
-    let [address, _, vector, count, ..] = words::<7, 56>(call, at)?;
-    let parts = parts(call, vector, count, true)?;
+    let [address, _, vector, count, ..] = call.words::<7, 56>(at)?;
+    let parts = call.vector(vector, count, PARTS, libc::EMSGSIZE)?;
     let (got, flags, name) = receive(call, &parts, call.int(2))?;
     if address != 0 {
         tell(call, address, at + 8, &name)?;

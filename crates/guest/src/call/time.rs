@@ -5,22 +5,22 @@ use crate::memory::Errno;
 
 /// The calls.
 pub const CALLS: &[Entry] = &[
-    entry(libc::SYS_time, "time", How::Kernel(&[Arg::Out])),
-    entry(libc::SYS_times, "times", How::Kernel(&[Arg::Out])),
+    entry(libc::SYS_time, "time", How::Kernel(&[Arg::Memory])),
+    entry(libc::SYS_times, "times", How::Kernel(&[Arg::Memory])),
     entry(
         libc::SYS_gettimeofday,
         "gettimeofday",
-        How::Kernel(&[Arg::Out, Arg::Out]),
+        How::Kernel(&[Arg::Memory, Arg::Memory]),
     ),
     entry(
         libc::SYS_clock_gettime,
         "clock_gettime",
-        How::Kernel(&[Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Value, Arg::Memory]),
     ),
     entry(
         libc::SYS_clock_getres,
         "clock_getres",
-        How::Kernel(&[Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Value, Arg::Memory]),
     ),
     entry(libc::SYS_nanosleep, "nanosleep", How::Here(sleep)),
     entry(
@@ -45,7 +45,7 @@ fn sleep(call: &mut Call<'_>) -> Result<i64, Errno> {
         return Ok(0);
     }
     match call.number {
-        libc::SYS_nanosleep => call.kernel(&[Arg::Any, Arg::Out]),
-        _ => call.kernel(&[Arg::Any, Arg::Any, Arg::Any, Arg::Out]),
+        libc::SYS_nanosleep => call.kernel(&[Arg::Memory, Arg::Memory]),
+        _ => call.kernel(&[Arg::Value, Arg::Value, Arg::Memory, Arg::Memory]),
     }
 }

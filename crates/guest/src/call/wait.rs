@@ -5,6 +5,9 @@ use std::sync::atomic::Ordering;
 use super::{Arg, Call, Entry, How, entry, kernel};
 use crate::memory::Errno;
 
+/// include/uapi/linux/futex.h; libc does not have it.
+const FUTEX_LOCK_PI2: i32 = 13;
+
 /// The calls.
 pub const CALLS: &[Entry] = &[
     entry(libc::SYS_futex, "futex", How::Here(futex)),
@@ -15,14 +18,14 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_epoll_ctl,
         "epoll_ctl",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Fd, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Value, Arg::Fd, Arg::Memory]),
     ),
     entry(libc::SYS_epoll_wait, "epoll_wait", How::Here(epoll_wait)),
     entry(libc::SYS_epoll_pwait, "epoll_pwait", How::Here(epoll_wait)),
 ];
 
-/// A second word has only commands that move waiters or write there: for all others its register holds what was there
-/// before, and a wake that is refused for that would be lost.
+/// Commands that move waiters or write to a second word have its address, and those that wait a time-out: for all others
+/// the register holds what was there before, and a wake that is refused for that would be lost.
 fn futex(call: &mut Call<'_>) -> Result<i64, Errno> {
     const SECOND: [i32; 5] = [
         libc::FUTEX_REQUEUE,
@@ -31,11 +34,27 @@ fn futex(call: &mut Call<'_>) -> Result<i64, Errno> {
         libc::FUTEX_WAIT_REQUEUE_PI,
         libc::FUTEX_CMP_REQUEUE_PI,
     ];
-    let second = match SECOND.contains(&(call.int(1) & libc::FUTEX_CMD_MASK)) {
-        true => Arg::Out,
-        false => Arg::Any,
+    const TIMED: [i32; 5] = [
+        libc::FUTEX_WAIT,
+        libc::FUTEX_WAIT_BITSET,
+        libc::FUTEX_WAIT_REQUEUE_PI,
+        libc::FUTEX_LOCK_PI,
+        FUTEX_LOCK_PI2,
+    ];
+    let command = call.int(1) & libc::FUTEX_CMD_MASK;
+    let memory = |with: [i32; 5]| match with.contains(&command) {
+        true => Arg::Memory,
+        false => Arg::Value,
     };
-    call.kernel(&[Arg::Out, Arg::Any, Arg::Any, Arg::Any, second, Arg::Any])
+    let (time, second) = (memory(TIMED), memory(SECOND));
+    call.kernel(&[
+        Arg::Memory,
+        Arg::Value,
+        Arg::Value,
+        time,
+        second,
+        Arg::Value,
+    ])
 }
 
 /// The most descriptors in one call.
@@ -210,5 +229,5 @@ fn epoll_wait(call: &mut Call<'_>) -> Result<i64, Errno> {
     {
         *timeout = 0;
     }
-    call.kernel(&[Arg::Fd, Arg::Out, Arg::Any, Arg::Any])
+    call.kernel(&[Arg::Fd, Arg::Memory, Arg::Value, Arg::Value])
 }

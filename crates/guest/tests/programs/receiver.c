@@ -310,6 +310,36 @@ static void ask_sockets(void)
     printf("receive-from-host %d\n", recv(ends[1], host(), 8, 0) < 0 ? errno : 0);
 }
 
+/* Calls that would hand the host's memory to the guest: what the kernel reads there comes back by a descriptor. */
+static void ask_reads(void)
+{
+    void *host_memory = host();
+    struct iovec foreign = { host_memory, 8 };
+    struct msghdr message = { .msg_iov = &foreign, .msg_iovlen = 1 };
+    int file = open("inside.txt", O_RDWR | O_CREAT, 0600), epoll = epoll_create1(0), event = eventfd(0, 0);
+    int ends[2], timer = syscall(SYS_timerfd_create, CLOCK_MONOTONIC, 0);
+    char byte;
+
+    if (file < 0 || epoll < 0 || event < 0 || timer < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        exit(8);
+    printf("give-write %d\n", write(file, host_memory, 8) < 0 ? errno : 0);
+    printf("give-pwrite %d\n", pwrite(file, host_memory, 8, 0) < 0 ? errno : 0);
+    printf("give-writev %d\n", writev(file, &foreign, 1) < 0 ? errno : 0);
+    printf("give-vector %d\n", writev(file, host_memory, 1) < 0 ? errno : 0);
+    printf("give-send %d\n", send(ends[0], host_memory, 8, 0) < 0 ? errno : 0);
+    printf("give-message %d\n", sendmsg(ends[0], &message, 0) < 0 ? errno : 0);
+    printf("give-pair %d\n", write(ends[0], host_memory, 8) < 0 ? errno : 0);
+    printf("give-option %d\n", setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, host_memory, 16) < 0 ? errno : 0);
+    printf("give-event %d\n", syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_ADD, event, host_memory) < 0 ? errno : 0);
+    printf("give-timer %d\n", syscall(SYS_timerfd_settime, timer, 0, host_memory, NULL) < 0 ? errno : 0);
+    printf("give-times %d\n", syscall(SYS_utimensat, file, NULL, host_memory, 0) < 0 ? errno : 0);
+    printf("give-lock %d\n", syscall(SYS_fcntl, file, F_SETLK, host_memory) < 0 ? errno : 0);
+    printf("give-path %d\n", syscall(SYS_open, host_memory, O_RDONLY) < 0 ? errno : 0);
+    printf("give-signals %d\n", syscall(SYS_rt_sigprocmask, SIG_BLOCK, host_memory, NULL, 8) < 0 ? errno : 0);
+    /* Nothing of it has arrived. */
+    printf("given %d\n", (int)lseek(file, 0, SEEK_END) + (int)recv(ends[1], &byte, 1, MSG_DONTWAIT));
+}
+
 /* What is known of the interface, and a pair of sockets within the guest. */
 static int network(void)
 {
@@ -385,6 +415,7 @@ static void ask(void)
     printf("execve %d\n", execl("/bin/true", "true", NULL) < 0 ? errno : 0);
     printf("socket %d\n", socket(AF_VSOCK, SOCK_STREAM, 0) < 0 ? errno : 0);
     ask_sockets();
+    ask_reads();
     printf("kill %d\n", kill(1, 0) < 0 ? errno : 0);
     printf("shadow %d\n", open("/etc/shadow", O_RDONLY) < 0 ? errno : 0);
     printf("mem %d\n", open("/proc/self/mem", O_RDWR) < 0 ? errno : 0);
