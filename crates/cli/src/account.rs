@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use millrace::Function;
-use millrace_dataplane::account::{Account, StageAccount};
+use millrace_dataplane::account::{Account, LostAccount, StageAccount};
 use millrace_object::state;
 
 use crate::quantity::{bytes, duration, grouped, percent};
@@ -57,6 +57,11 @@ fn fates(text: &mut String, name: &str, a: &Account) -> std::fmt::Result {
             let share = percent(packets, a.read);
             writeln!(text, "  {fate:<22}{:>14}  {share:5.1} %", grouped(packets))?;
         }
+        if fate == "forwarded" {
+            for line in lost(a.lost.unwrap_or_default(), a.read) {
+                writeln!(text, "{line}")?;
+            }
+        }
     }
     if !a.reasons.is_empty() {
         writeln!(text)?;
@@ -75,6 +80,21 @@ fn fates(text: &mut String, name: &str, a: &Account) -> std::fmt::Result {
         writeln!(text, "\n  copies made by floods: {}", grouped(a.created))?;
     }
     Ok(())
+}
+
+/// What ports lost, to stand beside what was forwarded: a line for each kind of which there is any.
+pub fn lost(lost: LostAccount, read: u64) -> Vec<String> {
+    let kinds = [
+        ("  of these not sent", lost.failed, read),
+        ("lost: came too fast", lost.missed, read + lost.missed),
+        ("lost: did not fit", lost.unfit, read + lost.unfit),
+    ];
+    let some = kinds.into_iter().filter(|(_, packets, _)| *packets > 0);
+    some.map(|(what, packets, all)| {
+        let share = percent(packets, all);
+        format!("  {what:<22}{:>14}  {share:5.1} %", grouped(packets))
+    })
+    .collect()
 }
 
 fn ports(text: &mut String, a: &Account) -> std::fmt::Result {
@@ -287,6 +307,11 @@ mod tests {
             read: 1500,
             forwarded: 1000,
             dropped: 500,
+            lost: Some(LostAccount {
+                missed: 500,
+                failed: 750,
+                ..LostAccount::default()
+            }),
             ..Account::default()
         };
         account.reasons.insert("no_flow".into(), 500);
@@ -300,5 +325,25 @@ mod tests {
         assert!(text.contains("because no_flow"), "{text}");
         assert!(text.contains("33.3 %"), "{text}");
         assert!(!text.contains("consumed"), "{text}");
+        // Beside what was forwarded: of those that were, and of all that came.
+        let lines: Vec<Vec<_>> = text
+            .lines()
+            .map(|l| l.split_whitespace().collect())
+            .collect();
+        let after = |word: &str| {
+            let at = lines.iter().position(|l| l.first() == Some(&word));
+            at.and_then(|at| lines.get(at + 1))
+                .cloned()
+                .unwrap_or_default()
+        };
+        assert_eq!(
+            after("forwarded"),
+            ["of", "these", "not", "sent", "750", "50.0", "%"]
+        );
+        assert!(text.contains("lost: came too fast"), "{text}");
+        assert!(
+            text.contains("25.0 %") && !text.contains("did not fit"),
+            "{text}"
+        );
     }
 }

@@ -3,6 +3,7 @@
 pub use millrace::Error as Failure;
 use millrace::Kind;
 
+use crate::log::{Level, Message};
 use crate::{refusal, screen};
 
 /// Done.
@@ -35,13 +36,10 @@ pub fn detail(failure: &Failure) -> Option<String> {
 /// Tells an error on standard error, and as JSON on standard output if that was asked for.
 pub fn report(failure: &Failure, json: bool) {
     let detail = detail(failure);
-    if let Some(detail) = &detail {
-        screen::err(detail.trim_end());
-    }
-    screen::err(&format!("error: {}", failure.what));
-    if let Some(help) = &failure.help {
-        screen::err(&format!("help: {help}"));
-    }
+    Message::new(Level::Error, &failure.what)
+        .detail(detail.clone())
+        .help(failure.help.clone().unwrap_or_default())
+        .say();
     if json {
         let document = serde_json::json!({
             "error": failure.what,

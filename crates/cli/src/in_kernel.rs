@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::function;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
-use crate::screen;
+use crate::{log, screen};
 
 /// Between two looks at records, signals and the clock.
 const TURN: Duration = Duration::from_millis(20);
@@ -97,8 +97,8 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
         contents: contents.collect(),
     };
     if redirects(program) {
-        screen::err(
-            "note: the function calls bpf_redirect, which means interfaces by the kernel's numbers here, not ports",
+        log::note(
+            "the function calls bpf_redirect, which means interfaces by the kernel's numbers here, not ports",
         );
     }
     let metrics = asked.metrics.map(Endpoint::open).transpose()?;

@@ -9,6 +9,7 @@ mod budget;
 mod failure;
 mod function;
 mod in_kernel;
+mod log;
 mod metrics;
 mod outside;
 mod progress;

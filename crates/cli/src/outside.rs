@@ -13,7 +13,7 @@ use millrace_dataplane::mailbox::Job;
 use millrace_dataplane::module::Entry;
 
 use crate::failure::Failure;
-use crate::screen;
+use crate::log;
 
 /// The flags.
 #[derive(Args, Clone)]
@@ -100,6 +100,7 @@ impl Outside {
                 name: exposed.name.clone(),
                 ports: ports.to_vec(),
                 exposed: Some(exposed.clone()),
+                guests: Vec::new(),
             }],
         ));
         let (server, mailboxes) = self.listen(&elements, workers)?;
@@ -141,7 +142,7 @@ impl Outside {
     fn pins(&self, folder: &Path, exposed: &Exposed) -> Result<Pins, Failure> {
         let pins = Pins::open(folder, exposed, self.pin_all)?;
         for left_out in &pins.left_out {
-            screen::err(&format!("note: --pin does not keep {left_out}"));
+            log::note(format!("--pin does not keep {left_out}"));
         }
         Ok(pins)
     }
@@ -211,7 +212,7 @@ impl Outside {
             Ok(server) => Ok((Some(server), mailboxes)),
             // Nobody asked for it, and the packets do not need it.
             Err(trouble) if self.control.is_none() && self.name.is_none() => {
-                screen::err(&format!("note: no control socket: {trouble}"));
+                log::note(format!("no control socket: {trouble}"));
                 Ok((None, Vec::new()))
             }
             Err(trouble) => Err(Failure::from(trouble)),

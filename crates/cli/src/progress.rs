@@ -43,6 +43,14 @@ impl Bar {
         }
     }
 
+    /// Does something that writes lines, above the bar.
+    pub fn above(&self, write: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
     /// Takes it away.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {

@@ -10,7 +10,7 @@ use millrace_object::state::routes;
 use millrace_routes::{MOST_BYTES, Table, system};
 
 use crate::failure::Failure;
-use crate::{function, screen};
+use crate::{function, log};
 
 /// A function with a routing table as large as it needs to be, and the entries of it. Without a table
 /// (`word` is none) a function that looks routes up finds none, and the user is told.
@@ -38,14 +38,14 @@ pub fn load(
         };
     };
     let Some(table) = table else {
-        screen::err(
-            "note: the function looks routes up, and there are none: give --routes FILE or --routes system",
+        log::note(
+            "the function looks routes up, and there are none: give --routes FILE or --routes system",
         );
         return Ok((function, Vec::new()));
     };
     function = roomy(function, nf, make, at, table.capacity())?;
     for note in &table.notes {
-        screen::err(&format!("note: {note}"));
+        log::note(note);
     }
     let entries = entries(&table, at);
     Ok((function, entries))

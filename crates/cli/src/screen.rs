@@ -7,9 +7,9 @@ pub fn out(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// A line on standard error.
+/// A line on standard error that is no message of its own ([`crate::log`]).
 pub fn err(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    crate::log::plain(text);
 }
 
 /// A report for people: on standard output, or on standard error where that is taken by a document

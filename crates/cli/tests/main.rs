@@ -44,3 +44,4 @@ mod skew;
 mod top;
 mod verbs;
 mod verify;
+mod watched;

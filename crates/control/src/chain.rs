@@ -208,6 +208,7 @@ pub fn shown(list: &[Element], topology: &Topology) -> Value {
         json!({
             "name": element.name,
             "id": element.id,
+            "guests": crate::guests::shown(element),
             "kind": if element.exposed.is_some() { "function" } else { "guest" },
             "ports": leads.map(|(end, name)| json!({ "name": name, "leads": text(end) })).collect::<Vec<_>>(),
         })
@@ -230,6 +231,7 @@ mod tests {
             name: name.into(),
             ports: ports.iter().map(|p| (*p).to_owned()).collect(),
             exposed: None,
+            guests: Vec::new(),
         }
     }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use millrace_dataplane::classes::Classes;
+use millrace_dataplane::worker::Link;
 use millrace_dataplane::worker::classed::Guests;
+use millrace_dataplane::worker::condition::Condition;
 
 use crate::chain::Maker;
 use crate::exposed::Exposed;
@@ -22,6 +24,15 @@ pub struct Element {
     pub ports: Vec<String>,
     /// a function's state as it is seen from outside; a guest shows none
     pub exposed: Option<Arc<Exposed>>,
+    /// the programs that it hosts, and of each its packet class where there is one for each
+    pub guests: Vec<(Option<u32>, Arc<Condition>)>,
+}
+
+/// The programs that a link hosts, as an element has them. No worker has taken them yet.
+#[must_use]
+pub fn hosted(link: &Link) -> Vec<(Option<u32>, Arc<Condition>)> {
+    let class = |class| link.classed().then_some(class);
+    (0..).map(class).zip(link.conditions()).collect()
 }
 
 /// The function that a request is about.
@@ -92,6 +103,7 @@ impl Elements {
             name: exposed.name.clone(),
             ports: Vec::new(),
             exposed: Some(exposed),
+            guests: Vec::new(),
         };
         Self::new(&element.name.clone(), vec![element])
     }
@@ -121,6 +133,14 @@ impl Elements {
     pub fn hosted(&self, guests: Vec<(String, Arc<Guests>)>) {
         if let Some(parted) = self.classes.get() {
             let _ = parted.guests.set(guests);
+        }
+    }
+
+    /// These links have been started: element `i` is the i-th of them.
+    pub fn started(&self, links: &[Link]) {
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        for (element, link) in list.iter_mut().zip(links) {
+            element.guests = hosted(link);
         }
     }
 
@@ -272,6 +292,7 @@ mod tests {
                 objects: objects.iter().map(|o| (info(o), true)).collect(),
                 ..Exposed::nothing(name)
             })),
+            guests: Vec::new(),
         }
     }
 

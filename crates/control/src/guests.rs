@@ -7,6 +7,7 @@ use millrace_guest::migrate::{self, Report, desk};
 use millrace_guest::snapshot::SnapshotError;
 use serde_json::{Value, json};
 
+use crate::elements::Element;
 use crate::protocol::Request;
 use crate::socket;
 use crate::trouble::Trouble;
@@ -15,16 +16,14 @@ use crate::trouble::Trouble;
 ///
 /// # Errors
 /// There is no such guest, or it cannot be done; then the guest goes on as it was.
-pub fn answer(request: &Request) -> Result<Value, Trouble> {
+pub fn answer(request: &Request, elements: &[Element]) -> Result<Value, Trouble> {
     let missing = |what: &str| {
         let verb = &request.verb;
         Trouble::new("malformed", format!("{verb} needs {what}"))
             .help("see docs/guests.md, \"Moving\"")
     };
     if request.verb == "guests" {
-        let guests = desk::all();
-        let list = guests.iter().map(|(n, s)| json!({ "name": n, "slot": s }));
-        return Ok(json!({ "guests": list.collect::<Vec<_>>() }));
+        return Ok(json!({ "guests": elements.iter().flat_map(shown).collect::<Vec<_>>() }));
     }
     let name = request.object.as_deref();
     let desk = desk::find(name.ok_or_else(|| missing("an `object`, the guest's name"))?)
@@ -49,6 +48,26 @@ pub fn answer(request: &Request) -> Result<Value, Trouble> {
         migrate::save(&desk, Path::new(to))
     };
     Ok(told(&report.map_err(|e| refused(&e))?, to))
+}
+
+/// The programs that an element hosts: state, restarts and last failure of each.
+pub(crate) fn shown(element: &Element) -> Vec<Value> {
+    let movable = desk::all();
+    let guests = element.guests.iter().map(|(class, condition)| {
+        let account = condition.account(*class);
+        let open = movable
+            .iter()
+            .any(|(name, slot)| (name, slot) == (&account.program, &account.slot));
+        let mut shown = serde_json::to_value(&account).unwrap_or_default();
+        if let Some(members) = shown.as_object_mut() {
+            members.insert("name".into(), json!(account.program));
+            members.insert("element".into(), json!(element.name));
+            members.insert("movable".into(), json!(open));
+            members.remove("program");
+        }
+        shown
+    });
+    guests.collect()
 }
 
 fn refused(error: &SnapshotError) -> Trouble {

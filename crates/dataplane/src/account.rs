@@ -61,6 +61,10 @@ pub struct Account {
     /// a function of the chain each; none where one function runs over captures
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageAccount>,
+    /// packets that ports lost, over all queues; they are in no fate, but for those that were not sent, which count as
+    /// forwarded. None over captures
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostAccount>,
     /// a queue of a live port each
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueAccount>,
@@ -228,9 +232,78 @@ pub struct StageAccount {
     pub cycles_per_packet: f64,
     /// of the time inside all elements, 0 to 1
     pub share: f64,
+    /// packets that it dropped, by reason; those of all elements are in the account's `reasons`
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, u64>,
+    /// the programs that it hosts, one for each packet class; none of a function. The first worker's account has them
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestAccount>,
     /// it is not in the chain any more
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
+}
+
+/// State of a hosted program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuestAccount {
+    /// what the program is called
+    pub program: String,
+    /// its packet class, where there is one of it for each
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<u32>,
+    /// the slot that it lives in
+    pub slot: u32,
+    /// `running`, `restarting`, `failed`, `ended` or `moved` ([`crate::worker::condition::State`])
+    pub state: String,
+    /// times that it has been started again
+    pub restarts: u64,
+    /// times that it has failed
+    pub failures: u64,
+    /// packets that passed it by because it did not run
+    pub passed_by: u64,
+    /// packets that were dropped because it did not run
+    pub dropped: u64,
+    /// how it failed last
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<GuestFailure>,
+}
+
+/// A failure of a hosted program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuestFailure {
+    /// one of few words: the signal's name, `status N`, `stuck`, `host`, `connection`
+    pub cause: String,
+    /// what happened
+    pub error: String,
+    /// when, seconds since the epoch
+    pub time: f64,
+}
+
+/// Packets that ports lost, over all queues; see [`QueueAccount`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LostAccount {
+    /// lost before anybody could receive them
+    pub missed: u64,
+    /// came, and could not be taken
+    pub unfit: u64,
+    /// taken to be sent, and refused by the device
+    pub failed: u64,
+}
+
+impl LostAccount {
+    /// Over these queues; none where there are none.
+    #[must_use]
+    pub fn of(queues: &[QueueAccount]) -> Option<Self> {
+        let sum = |of: fn(&QueueAccount) -> u64| queues.iter().map(of).sum();
+        (!queues.is_empty()).then(|| Self {
+            missed: sum(|q| q.missed),
+            unfit: sum(|q| q.unfit),
+            failed: sum(|q| q.failed),
+        })
+    }
 }
 
 /// What a queue counted of packets that no worker saw, or that did not leave; see

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given};
+use millrace_dataplane::worker::condition::{Condition, State};
+use millrace_dataplane::worker::foreign::{Epilogue, Foreign, Given, ON};
 
 use crate::command::Failing;
 use crate::hosted::Hosted;
@@ -43,6 +44,8 @@ pub struct Element {
     away: Option<Box<Away>>,
     /// takes snapshots now and then
     saver: Option<Saver>,
+    /// its state, for others
+    condition: Arc<Condition>,
     /// what became of those before
     former: Vec<String>,
     /// how many there were
@@ -58,6 +61,7 @@ impl Element {
             desk: Desk::open(&guest.shared),
             away: None,
             saver: Saver::of(guest.spec()),
+            condition: Arc::new(Condition::new(guest.name(), guest.slot())),
             guest,
             past: 0,
             dropped: 0,
@@ -100,8 +104,19 @@ impl Element {
                     (self.past, self.dropped) = (0, 0);
                     self.desk.replace(&guest.shared);
                     self.guest = guest;
+                    let left = match self.restarts {
+                        0 => "for the last time".into(),
+                        left => format!("{left} restarts are left"),
+                    };
+                    let told = format!("started again, {left}");
+                    self.condition.restarted(self.guest.slot(), &told);
                 }
-                Err(error) => self.former(format!("it could not be started again: {error}")),
+                Err(error) => {
+                    let what = format!("it could not be started again: {error}");
+                    self.condition
+                        .failed("start", &what, &format!("{what}; {}", self.policy()));
+                    self.former(what);
+                }
             }
             return;
         }
@@ -127,6 +142,7 @@ impl Element {
             .is_ok()
         {
             self.coming = Some(receive);
+            self.condition.silently(State::Restarting);
         }
     }
 }
@@ -155,6 +171,91 @@ impl Element {
         std::mem::take(&mut self.guest.sent)
     }
 
+    /// Says once that its guest does not run any more, and why.
+    #[cold]
+    fn ended(&mut self) {
+        if self.condition.state() != State::Running {
+            return;
+        }
+        let Some(over) = self.guest.over() else {
+            return;
+        };
+        let what = describe(over);
+        match failed(over) {
+            true => {
+                let again = match self.restarts {
+                    0 => "",
+                    _ => ", and it is started again",
+                };
+                let told = format!("failed: {what}; {}{again}", self.policy());
+                self.condition.failed(&cause(over), &what, &told);
+            }
+            false => {
+                let told = format!("{what}; {}", self.policy());
+                self.condition.changed(State::Ended, &told);
+            }
+        }
+    }
+
+    /// Its state after the end of its run; `early`: it had ended before.
+    fn last_words(&self, early: bool) {
+        let fault = self.guest.over();
+        let fault = fault.filter(|over| failed(over) && !matches!(over, Over::Exit(_)));
+        match (self.condition.state(), fault) {
+            (State::Failed, _) => {}
+            // The one that was to come did not come in time.
+            (State::Restarting, _) => self.condition.silently(State::Failed),
+            (_, Some(over)) if !early => {
+                let what = describe(over);
+                self.condition.failed(&cause(over), &what, &what);
+            }
+            _ => self.condition.silently(State::Ended),
+        }
+    }
+
+    /// What becomes of packets while it does not run.
+    fn policy(&self) -> &'static str {
+        let drops =
+            self.guest.spec().failing == Failing::Drop && self.guest.over().is_some_and(failed);
+        match drops {
+            true => "packets are dropped",
+            false => "packets pass it by",
+        }
+    }
+
+    /// Counts packets that it did not see.
+    fn without(&mut self, count: u64, drops: bool) {
+        let (past, dropped) = match drops {
+            true => (0, count),
+            false => (count, 0),
+        };
+        self.past += past;
+        self.dropped += dropped;
+        self.condition.without(past, dropped);
+    }
+
+    /// Gives packets to its guest in another process.
+    ///
+    /// # Safety
+    /// As [`Foreign::burst`].
+    unsafe fn elsewhere(&mut self, packets: &mut [Given]) {
+        let Some(away) = &mut self.away else {
+            return;
+        };
+        // SAFETY: as the caller promises.
+        if unsafe { away.burst(packets) } {
+            return;
+        }
+        packets.iter_mut().for_each(|p| p.fate = ON);
+        if self.condition.state() == State::Moved {
+            let lost = away.lost.clone();
+            let what = lost.unwrap_or_else(|| format!("it does not run any more in {}", away.to));
+            let told = format!("failed: {what}; packets pass it by");
+            self.condition.failed("connection", &what, &told);
+        }
+        self.without(packets.len() as u64, false);
+    }
+
     /// Does what others ask for: between two bursts, with the guest at rest.
     fn attend(&mut self) {
         if let Some(saver) = &mut self.saver {
@@ -165,6 +266,8 @@ impl Element {
         }
         if let Outcome::Moved(away) = self.desk.wait(self.guest.context) {
             self.guest.gone();
+            let told = format!("moved to {}", away.to);
+            self.condition.changed(State::Moved, &told);
             self.away = Some(away);
             self.saver = None;
             self.desk.close("it was moved to another process");
@@ -175,6 +278,17 @@ impl Element {
 impl Drop for Element {
     fn drop(&mut self) {
         self.desk.close("it was taken out of its chain");
+    }
+}
+
+/// The cause of a failure in a word or two, of which there are few.
+fn cause(over: &Over) -> String {
+    match over {
+        Over::Exit(status) => format!("status {status}"),
+        Over::Fault(fault) => fault.name(),
+        Over::Stuck(_) => "stuck".into(),
+        Over::Host(_) => "host".into(),
+        Over::Removed | Over::Moved(_) => "removed".into(),
     }
 }
 
@@ -190,13 +304,10 @@ fn failed(over: &Over) -> bool {
 impl Foreign for Element {
     unsafe fn burst(&mut self, packets: &mut [Given]) {
         self.attend();
-        if let Some(away) = &mut self.away {
+        if self.away.is_some() {
             for part in packets.chunks_mut(BURST) {
                 // SAFETY: as the caller promises.
-                if !unsafe { away.burst(part) } {
-                    self.past += part.len() as u64;
-                    part.iter_mut().for_each(|p| p.fate = 0);
-                }
+                unsafe { self.elsewhere(part) };
             }
             return;
         }
@@ -206,14 +317,10 @@ impl Foreign for Element {
         for part in packets.chunks_mut(BURST) {
             // SAFETY: as the caller promises.
             if !unsafe { self.guest.burst(part) } {
+                self.ended();
                 let drops = self.guest.spec().failing == Failing::Drop
                     && self.guest.over().is_some_and(failed);
-                let count = part.len() as u64;
-                if drops {
-                    self.dropped += count;
-                } else {
-                    self.past += count;
-                }
+                self.without(part.len() as u64, drops);
                 // Half a decision is none.
                 part.iter_mut().for_each(|p| p.fate = u16::from(drops));
             }
@@ -224,15 +331,18 @@ impl Foreign for Element {
         if self.guest.holds() || self.idle.elapsed() >= IDLE {
             self.idle = Instant::now();
             self.attend();
-            if let Some(away) = &mut self.away {
+            if self.away.is_some() {
                 // SAFETY: no packets.
-                unsafe { away.burst(&mut []) };
+                unsafe { self.elsewhere(&mut []) };
                 return;
             }
             if self.guest.over().is_some() {
                 self.revive();
             }
             self.guest.idle();
+            if self.guest.over().is_some() {
+                self.ended();
+            }
         }
     }
 
@@ -256,6 +366,10 @@ impl Foreign for Element {
         self.guest.holds()
     }
 
+    fn condition(&self) -> Option<Arc<Condition>> {
+        Some(self.condition.clone())
+    }
+
     fn finish(&mut self) -> Epilogue {
         self.desk.close("its run has ended");
         if let Some(away) = &mut self.away {
@@ -267,6 +381,7 @@ impl Foreign for Element {
         }
         let early = self.guest.over().is_some();
         self.guest.finish();
+        self.last_words(early);
         let over = self.guest.over().cloned().unwrap_or(Over::Removed);
         let mut facts = vec![format!(
             "slot {}, asked for packets after {:.1} ms, {} KiB of writable memory",

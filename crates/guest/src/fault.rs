@@ -46,6 +46,24 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// The signal's name, as `SIGSEGV`; of a rare one its number.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = match self.signal {
+            libc::SIGSEGV => "SIGSEGV",
+            libc::SIGBUS => "SIGBUS",
+            libc::SIGFPE => "SIGFPE",
+            libc::SIGILL => "SIGILL",
+            libc::SIGTRAP => "SIGTRAP",
+            libc::SIGABRT => "SIGABRT",
+            libc::SIGKILL => "SIGKILL",
+            libc::SIGTERM => "SIGTERM",
+            libc::SIGSYS => "SIGSYS",
+            other => return format!("signal {other}"),
+        };
+        name.to_owned()
+    }
+
     /// From the registers at a signal, its code and its address (sigaction(2): `si_code`, `si_addr`).
     #[must_use]
     pub fn of(

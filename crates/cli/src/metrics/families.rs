@@ -1,247 +1,214 @@
-//! An account as families of metrics.
+//! An account as families of metrics: the run, its ports and its workers.
 
 use std::fmt::Error;
 use std::sync::Arc;
 
 use millrace_dataplane::account::{Account, EntryAccount, PortAccount};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::registry::{Registry, Unit};
+
+use super::family::{Labels, counts, gauges};
+use super::{Latest, elements};
 
 /// The account in the text format of OpenMetrics.
-pub fn text(account: &Account) -> Result<String, Error> {
+pub fn text(latest: &Arc<Latest>) -> Result<String, Error> {
     let mut registry = Registry::with_prefix("millrace");
-    registry.register_collector(Box::new(Counted(Arc::new(account.clone()))));
+    registry.register_collector(Box::new(Counted(latest.clone())));
     let mut out = String::new();
     text::encode(&mut out, &registry)?;
     Ok(out)
 }
 
 #[derive(Debug)]
-struct Counted(Arc<Account>);
-
-/// One value of a family: its labels, and what was counted.
-struct Sample<'a, const N: usize>([(&'static str, &'a str); N], u64);
-
-fn family<const N: usize>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &'static str,
-    help: &str,
-    samples: &[Sample<'_, N>],
-) -> Result<(), Error> {
-    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-    for Sample(labels, value) in samples {
-        ConstCounter::new(*value).encode(metric.encode_family(labels)?)?;
-    }
-    Ok(())
-}
-
-/// The same of values that go up and down.
-fn gauges<const N: usize>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &'static str,
-    help: &str,
-    samples: &[([(&'static str, &str); N], f64)],
-) -> Result<(), Error> {
-    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (labels, value) in samples {
-        ConstGauge::new(*value).encode(metric.encode_family(labels)?)?;
-    }
-    Ok(())
-}
+struct Counted(Arc<Latest>);
 
 impl Collector for Counted {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        let account = &self.0;
-        ports(&mut encoder, &account.ports)?;
-        let reasons: Vec<_> = account
-            .reasons
-            .iter()
-            .map(|(reason, count)| Sample([("reason", reason.as_str())], *count))
-            .collect();
-        family(
-            &mut encoder,
-            "drops",
-            "Packets dropped or aborted, by reason",
-            &reasons,
-        )?;
-        let numbers: Vec<String> = account
-            .workers
-            .iter()
-            .map(|w| w.worker.to_string())
-            .collect();
-        let workers = || account.workers.iter().zip(&numbers);
-        let packets: Vec<_> = workers()
-            .map(|(w, n)| Sample([("worker", n.as_str())], w.packets))
-            .collect();
-        family(
-            &mut encoder,
-            "worker_packets",
-            "Packets that a worker ran over",
-            &packets,
-        )?;
-        let bursts: Vec<_> = workers()
-            .map(|(w, n)| Sample([("worker", n.as_str())], w.bursts))
-            .collect();
-        family(
-            &mut encoder,
-            "worker_bursts",
-            "Bursts that a worker ran",
-            &bursts,
-        )?;
-        let missed = |worker: u32| -> u64 {
-            let own = account.queues.iter().filter(|q| q.worker == worker);
-            own.map(|q| q.missed).sum()
-        };
-        let came: Vec<_> = workers()
-            .map(|(w, n)| Sample([("worker", n.as_str())], w.packets + missed(w.worker)))
-            .collect();
-        family(
-            &mut encoder,
-            "worker_offered_packets",
-            "Packets that came to a worker, whether it ran over them or its ports lost them",
-            &came,
-        )?;
-        entries(&mut encoder, account)?;
-        let stages = || account.stages.iter();
-        let packets: Vec<_> = stages()
-            .map(|s| Sample([("function", s.name.as_str())], s.packets))
-            .collect();
-        family(
-            &mut encoder,
-            "function_packets",
-            "Packets that went through a function",
-            &packets,
-        )?;
-        let time: Vec<_> = stages()
-            .map(|s| Sample([("function", s.name.as_str())], (s.seconds * 1e9) as u64))
-            .collect();
-        family(
-            &mut encoder,
-            "function_nanoseconds",
-            "Time inside a function, over all workers",
-            &time,
-        )?;
-        queues(&mut encoder, account)
+        let (latest, encoder) = (&self.0, &mut encoder);
+        run(encoder, latest)?;
+        ports(encoder, &latest.account.ports)?;
+        workers(encoder, &latest.account)?;
+        entries(encoder, &latest.account)?;
+        queues(encoder, &latest.account)?;
+        elements::encode(encoder, latest)
     }
 }
 
+/// Which program this is, and since when it runs.
+fn run(encoder: &mut DescriptorEncoder<'_>, latest: &Latest) -> Result<(), Error> {
+    let build = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("os", std::env::consts::OS),
+        ("architecture", std::env::consts::ARCH),
+    ];
+    // A gauge and no info: promtool knows the types of the older format alone.
+    gauges(
+        encoder,
+        (
+            "build_info",
+            "The release of millrace that runs, and what it was built for: always 1",
+        ),
+        None,
+        [(build.map(|(name, value)| (name, value.to_owned())), 1.0)],
+    )?;
+    gauges(
+        encoder,
+        ("start_time", "When the run began, since the epoch"),
+        Some(&Unit::Seconds),
+        [([], latest.start)],
+    )?;
+    gauges(
+        encoder,
+        ("uptime", "How long the run has lasted"),
+        Some(&Unit::Seconds),
+        [([], latest.account.seconds)],
+    )
+}
+
+fn port(port: &PortAccount) -> Labels<1> {
+    [("port", port.name.clone())]
+}
+
 fn ports(encoder: &mut DescriptorEncoder<'_>, ports: &[PortAccount]) -> Result<(), Error> {
-    let fates: Vec<_> = ports
-        .iter()
-        .flat_map(|p| {
-            let fates = [
-                ("forwarded", p.forwarded),
-                ("dropped", p.dropped),
-                ("passed", p.passed),
-                ("consumed", p.consumed),
-                ("aborted", p.aborted),
-            ];
-            fates.map(|(fate, count)| Sample([("port", p.name.as_str()), ("fate", fate)], count))
+    let fates = ports.iter().flat_map(|p| {
+        let fates = [
+            ("forwarded", p.forwarded),
+            ("dropped", p.dropped),
+            ("passed", p.passed),
+            ("consumed", p.consumed),
+            ("aborted", p.aborted),
+        ];
+        fates.map(|(fate, count)| {
+            let labels = [("port", p.name.clone()), ("fate", fate.to_owned())];
+            (labels, count)
         })
-        .collect();
-    family(
+    });
+    counts(
         encoder,
-        "packets",
-        "Packets that came in, by port and fate",
-        &fates,
+        ("packets", "Packets that came in, by port and fate"),
+        None,
+        fates,
     )?;
-    let by = |what: fn(&PortAccount) -> u64| -> Vec<_> {
-        let samples = ports
-            .iter()
-            .map(|p| Sample([("port", p.name.as_str())], what(p)));
-        samples.collect()
+    let by = |what: fn(&PortAccount) -> u64| ports.iter().map(move |p| (port(p), what(p)));
+    let bytes = Some(&Unit::Bytes);
+    counts(
+        encoder,
+        ("received_packets", "Packets that came in"),
+        None,
+        by(|p| p.read),
+    )?;
+    counts(
+        encoder,
+        ("received", "Bytes that came in"),
+        bytes,
+        by(|p| p.read_bytes),
+    )?;
+    counts(
+        encoder,
+        ("sent_packets", "Packets that left"),
+        None,
+        by(|p| p.sent),
+    )?;
+    counts(
+        encoder,
+        ("sent", "Bytes that left"),
+        bytes,
+        by(|p| p.sent_bytes),
+    )
+}
+
+fn workers(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let label = |worker: u32| [("worker", worker.to_string())];
+    let workers = || account.workers.iter();
+    counts(
+        encoder,
+        ("worker_packets", "Packets that a worker ran over"),
+        None,
+        workers().map(|w| (label(w.worker), w.packets)),
+    )?;
+    counts(
+        encoder,
+        ("worker_bursts", "Bursts that a worker ran"),
+        None,
+        workers().map(|w| (label(w.worker), w.bursts)),
+    )?;
+    let missed = |worker: u32| -> u64 {
+        let own = account.queues.iter().filter(|q| q.worker == worker);
+        own.map(|q| q.missed).sum()
     };
-    family(
+    counts(
         encoder,
-        "received_packets",
-        "Packets that came in",
-        &by(|p| p.read),
+        (
+            "worker_offered_packets",
+            "Packets that came to a worker, whether it ran over them or its ports lost them",
+        ),
+        None,
+        workers().map(|w| (label(w.worker), w.packets + missed(w.worker))),
     )?;
-    family(
+    counts(
         encoder,
-        "received_bytes",
-        "Bytes that came in",
-        &by(|p| p.read_bytes),
-    )?;
-    family(
-        encoder,
-        "sent_packets",
-        "Packets that left",
-        &by(|p| p.sent),
-    )?;
-    family(
-        encoder,
-        "sent_bytes",
-        "Bytes that left",
-        &by(|p| p.sent_bytes),
+        (
+            "worker_full_insertions",
+            "Insertions that found a worker's part of a divided object full",
+        ),
+        None,
+        workers().map(|w| (label(w.worker), w.full)),
     )
 }
 
 /// The entry itself is a value and no label: a label that changes makes a new series each time.
 fn entries(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
-    let numbers = account.entries.iter().map(|e| e.worker.to_string());
-    let numbers: Vec<String> = numbers.collect();
-    let of = |value: fn(&EntryAccount) -> f64| -> Vec<_> {
-        let all = account.entries.iter().zip(&numbers);
-        all.map(|(e, n)| {
-            (
-                [("worker", n.as_str()), ("port", e.port.as_str())],
-                value(e),
-            )
+    let of = |value: fn(&EntryAccount) -> f64| {
+        account.entries.iter().map(move |e| {
+            let labels = [("worker", e.worker.to_string()), ("port", e.port.clone())];
+            (labels, value(e))
         })
-        .collect()
     };
     gauges(
         encoder,
-        "worker_heaviest_entry",
-        "The entry of the port's indirection table under which most packets of a worker came in the last second",
-        &of(|e| f64::from(e.entry)),
+        (
+            "worker_heaviest_entry",
+            "The entry of the port's indirection table under which most packets of a worker came in the last second",
+        ),
+        None,
+        of(|e| f64::from(e.entry)),
     )?;
     gauges(
         encoder,
-        "worker_heaviest_entry_share",
-        "Its part of the worker's packets, 0 to 1, by sampling",
-        &of(|e| e.share),
+        (
+            "worker_heaviest_entry_share",
+            "Its part of the worker's packets, 0 to 1, by sampling",
+        ),
+        None,
+        of(|e| e.share),
     )
 }
 
 fn queues(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
-    let numbers: Vec<String> = account
-        .queues
-        .iter()
-        .map(|q| q.worker.to_string())
-        .collect();
-    let samples: Vec<_> = account
-        .queues
-        .iter()
-        .zip(&numbers)
-        .flat_map(|(q, worker)| {
-            let losses = [
-                ("missed", q.missed),
-                ("unfit", q.unfit),
-                ("failed", q.failed),
-                ("discarded", q.discarded),
+    let samples = account.queues.iter().flat_map(|q| {
+        let losses = [
+            ("missed", q.missed),
+            ("unfit", q.unfit),
+            ("failed", q.failed),
+            ("discarded", q.discarded),
+        ];
+        losses.map(|(why, count)| {
+            let labels = [
+                ("queue", q.name.clone()),
+                ("worker", q.worker.to_string()),
+                ("why", why.to_owned()),
             ];
-            losses.map(|(why, count)| {
-                Sample(
-                    [
-                        ("queue", q.name.as_str()),
-                        ("worker", worker.as_str()),
-                        ("why", why),
-                    ],
-                    count,
-                )
-            })
+            (labels, count)
         })
-        .collect();
-    family(
+    });
+    counts(
         encoder,
-        "queue_losses",
-        "Packets that a port lost before a worker saw them, or that did not leave",
-        &samples,
+        (
+            "queue_losses",
+            "Packets that a port lost before a worker saw them, or that did not leave",
+        ),
+        None,
+        samples,
     )
 }

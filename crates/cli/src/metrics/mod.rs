@@ -5,15 +5,17 @@
 //! longest, and nothing else: where all are held, the one that has had its connection for longest loses it to the next
 //! client, who is answered at once if it asks at once.
 
+mod elements;
 mod families;
+mod family;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use millrace_dataplane::account::Account;
 
@@ -28,10 +30,43 @@ const LOOK: Duration = Duration::from_millis(50);
 /// More than any client's request for metrics has.
 const REQUEST: usize = 8 << 10;
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The older format, for those who ask for it.
+const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What scrapes are answered from.
+#[derive(Debug, Default)]
+pub struct Latest {
+    /// counted so far
+    pub account: Account,
+    /// seconds inside each function, by name, over those that have left the chain too. Ticks are turned into seconds by a
+    /// rate that is measured again each time; what is told never goes back
+    pub inside: BTreeMap<String, f64>,
+    /// when the run began, seconds since the epoch
+    pub start: f64,
+}
+
+impl Latest {
+    /// With a newer account.
+    fn next(&self, account: Account) -> Self {
+        let mut inside = BTreeMap::new();
+        for stage in &account.stages {
+            *inside.entry(stage.name.clone()).or_default() += stage.seconds;
+        }
+        for (name, seconds) in &mut inside {
+            let before = self.inside.get(name).copied().unwrap_or(0.0);
+            *seconds = before.max(*seconds);
+        }
+        Self {
+            account,
+            inside,
+            start: self.start,
+        }
+    }
+}
 
 /// A listening endpoint. Dropping it closes it.
 pub struct Endpoint {
-    latest: Arc<Mutex<Arc<Account>>>,
+    latest: Arc<Mutex<Arc<Latest>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     /// where it listens
@@ -58,7 +93,11 @@ impl Endpoint {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let latest = Arc::new(Mutex::new(Arc::new(Account::default())));
+        let start = SystemTime::now().duration_since(UNIX_EPOCH);
+        let latest = Arc::new(Mutex::new(Arc::new(Latest {
+            start: start.map_or(0.0, |d| d.as_secs_f64()),
+            ..Latest::default()
+        })));
         let stop = Arc::new(AtomicBool::new(false));
         let (told, account) = (stop.clone(), latest.clone());
         let thread = std::thread::Builder::new()
@@ -76,7 +115,7 @@ impl Endpoint {
     /// Takes over what has been counted so far.
     pub fn update(&self, account: Account) {
         if let Ok(mut latest) = self.latest.lock() {
-            *latest = Arc::new(account);
+            *latest = Arc::new(latest.next(account));
         }
     }
 }
@@ -90,7 +129,7 @@ impl Drop for Endpoint {
     }
 }
 
-fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Account>>>) {
+fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Latest>>>) {
     let busy = Arc::new(AtomicUsize::new(0));
     // The oldest first; those that were answered are closed already.
     let mut open: VecDeque<TcpStream> = VecDeque::new();
@@ -100,7 +139,7 @@ fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Acco
             std::thread::sleep(LOOK);
             continue;
         };
-        let Some(account) = latest.lock().ok().map(|a| a.clone()) else {
+        let Some(latest) = latest.lock().ok().map(|a| a.clone()) else {
             return;
         };
         if open.len() == MOST
@@ -129,7 +168,7 @@ fn listen(listener: &TcpListener, stop: &AtomicBool, latest: &Arc<Mutex<Arc<Acco
             .spawn(move || {
                 let _leaves = leaves;
                 // A client that went away is no error of ours.
-                let _ = answer(&connection, &account);
+                let _ = answer(&connection, &latest);
                 // The listener holds it, too.
                 let _ = connection.shutdown(Shutdown::Both);
             });
@@ -144,14 +183,15 @@ impl Drop for Leaves {
     }
 }
 
-fn answer(mut connection: &TcpStream, account: &Account) -> std::io::Result<()> {
+fn answer(mut connection: &TcpStream, latest: &Arc<Latest>) -> std::io::Result<()> {
     connection.set_nonblocking(false)?;
     let end = Instant::now() + PATIENCE;
     let request = request(&mut connection, end)?;
-    let mut words = request.split(' ');
+    let mut words = request.lines().next().unwrap_or("").split(' ');
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let (status, kind, body) = match (method, path) {
-        ("GET", "/metrics" | "/") => match families::text(account) {
+        ("GET", "/metrics" | "/") => match families::text(latest) {
+            Ok(body) if wants_classic(&request) => ("200 OK", CLASSIC, family::classic(&body)),
             Ok(body) => ("200 OK", TYPE, body),
             Err(_) => (
                 "500 Internal Server Error",
@@ -183,7 +223,31 @@ fn left(end: Instant) -> std::io::Result<Duration> {
     Ok(left)
 }
 
-/// The first line of a request, once its head is complete.
+/// Whether a request asks for the older format and not for OpenMetrics: by what its `Accept` prefers (RFC 9110, 12.5.1).
+/// One that does not care gets OpenMetrics.
+fn wants_classic(head: &str) -> bool {
+    let (mut classic, mut open) = (0.0_f64, None::<f64>);
+    let mut any = 0.0_f64;
+    let accept = head.lines().skip(1).filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.trim().eq_ignore_ascii_case("accept").then_some(value)
+    });
+    for range in accept.flat_map(|value| value.split(',')) {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or("").to_ascii_lowercase();
+        let weight = parts.find_map(|p| p.strip_prefix("q=")?.parse().ok());
+        let weight = weight.unwrap_or(1.0);
+        match kind.as_str() {
+            "text/plain" => classic = classic.max(weight),
+            "application/openmetrics-text" => open = Some(open.unwrap_or(0.0).max(weight)),
+            "*/*" => any = any.max(weight),
+            _ => {}
+        }
+    }
+    classic > open.unwrap_or(any)
+}
+
+/// The head of a request, once it is complete.
 fn request(connection: &mut &TcpStream, end: Instant) -> std::io::Result<String> {
     let mut head = Vec::new();
     let mut part = [0; 1024];
@@ -195,8 +259,7 @@ fn request(connection: &mut &TcpStream, end: Instant) -> std::io::Result<String>
         }
         head.extend_from_slice(part.get(..count).unwrap_or(&[]));
     }
-    let line = head.split(|b| *b == b'\r').next().unwrap_or(&[]);
-    Ok(String::from_utf8_lossy(line).into_owned())
+    Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
 fn send(connection: &mut &TcpStream, mut bytes: &[u8], end: Instant) -> std::io::Result<()> {
@@ -215,7 +278,7 @@ fn send(connection: &mut &TcpStream, mut bytes: &[u8], end: Instant) -> std::io:
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use millrace_dataplane::account::{EntryAccount, PortAccount};
+    use millrace_dataplane::account::{EntryAccount, PortAccount, StageAccount};
 
     fn ask(address: SocketAddr, request: &str) -> String {
         let mut client = TcpStream::connect(address).unwrap();
@@ -310,6 +373,79 @@ mod tests {
         let begin = Instant::now();
         drop(endpoint);
         assert!(begin.elapsed() < PATIENCE);
+    }
+
+    #[test]
+    fn the_format_is_the_one_that_is_asked_for() {
+        let head = |accept: &str| format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n");
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
+        for (accept, classic) in [
+            (String::new(), false),
+            ("Accept: */*\r\n".into(), false),
+            (format!("accept: {prometheus}\r\n"), false),
+            ("ACCEPT: text/plain\r\n".into(), true),
+            (
+                "Accept: text/plain;version=0.0.4;q=1,*/*;q=0.1\r\n".into(),
+                true,
+            ),
+            ("Accept: text/html, */*;q=0.8\r\n".into(), false),
+        ] {
+            assert_eq!(wants_classic(&head(&accept)), classic, "{accept}");
+        }
+    }
+
+    /// An element that is replaced by one of its name goes on with its series; time never goes back.
+    #[test]
+    fn no_series_stands_twice_and_none_goes_back() {
+        let stage = |packets, seconds, left| StageAccount {
+            name: "fw".into(),
+            packets,
+            seconds,
+            reasons: [("no_flow".to_owned(), packets)].into(),
+            left,
+            ..StageAccount::default()
+        };
+        let account = |stages: Vec<StageAccount>, reasons: &[(&str, u64)]| Account {
+            stages,
+            reasons: reasons.iter().map(|(r, n)| ((*r).to_owned(), *n)).collect(),
+            ..Account::default()
+        };
+        let first = Latest::default().next(account(
+            vec![stage(7, 0.5, false)],
+            &[("no_flow", 7), ("tx_full", 2)],
+        ));
+        let second = first.next(account(
+            vec![stage(1, 0.1, false), stage(7, 0.3, true)],
+            &[("fw:no_flow", 8), ("tx_full", 2)],
+        ));
+        for (latest, packets) in [(first, 7), (second, 8)] {
+            let text = families::text(&Arc::new(latest)).unwrap();
+            for line in [
+                format!("function_packets_total{{function=\"fw\"}} {packets}"),
+                "function_seconds_total{function=\"fw\"} 0.5".into(),
+                format!("drops_total{{function=\"fw\",reason=\"no_flow\"}} {packets}"),
+                "drops_total{function=\"\",reason=\"tx_full\"} 2".into(),
+            ] {
+                let line = format!("millrace_{line}\n");
+                assert_eq!(text.matches(&line).count(), 1, "{line}: {text}");
+            }
+            let series = |text: &str| {
+                let all = text.lines().filter(|l| !l.starts_with('#'));
+                all.filter_map(|l| l.rsplit_once(' '))
+                    .map(|l| l.0.to_owned())
+                    .collect::<Vec<_>>()
+            };
+            let all = series(&text);
+            let unique: std::collections::BTreeSet<_> = all.iter().collect();
+            assert_eq!(unique.len(), all.len(), "{text}");
+            let classic = family::classic(&text);
+            assert_eq!(series(&classic), all);
+            assert!(
+                classic.contains("# TYPE millrace_drops_total counter\n"),
+                "{classic}"
+            );
+            assert!(!classic.contains("# UNIT") && !classic.contains("# EOF"));
+        }
     }
 
     #[test]

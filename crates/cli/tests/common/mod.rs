@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod live;
+pub mod openmetrics;
 pub mod stream;
 pub mod terminal;
 

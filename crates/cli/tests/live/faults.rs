@@ -307,3 +307,33 @@ pub fn tcp_survives_faults(kind: &'static str) {
         assert_eq!(Some(packets as u64), port[name].as_u64(), "{name}");
     }
 }
+
+/// Packets of the new size go through without a restart; of those that came first at most a few are lost, and told.
+#[test]
+fn an_mtu_that_is_raised_while_it_runs_is_followed() {
+    for kind in ["afpacket", "tap"] {
+        let Some(net) = Net::new(kind) else { return };
+        let instance = Instance::start(&net, "n", &["nfs/nop", "--ports", &net.words("")]);
+        net.settle();
+        let ends = [("a", "a0"), ("b", "b0"), ("n", "a1"), ("n", "b1")];
+        for (end, interface) in ends.into_iter().filter(|e| e.0 != "n" || kind != "tap") {
+            net.ip(end, &format!("link set {interface} mtu 9000"));
+        }
+        // Of 8000 bytes, in one packet each.
+        let ping = [
+            "-c", "30", "-i", "0.2", "-W", "2", "-M", "do", "-s", "8000", "10.0.0.2",
+        ];
+        let done = net.within("a", "ping", &ping);
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        let answered = said.matches("8008 bytes from 10.0.0.2").count();
+        let (account, status) = instance.stop();
+        assert!(
+            answered >= 20,
+            "{kind}: {answered} answers: {said} {account:#}"
+        );
+        assert_eq!(status, 0, "{kind}: {account:#}");
+        let lost = &account["lost"];
+        let few = |what: &str| lost[what].as_u64().is_some_and(|n| n <= 10);
+        assert!(few("unfit") && few("failed"), "{kind}: {account:#}");
+    }
+}

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Result, Session, not_started};
 use crate::chain::{self, Made, Maker};
-use crate::elements::{Element, Elements};
+use crate::elements::{self, Element, Elements};
 use crate::protocol::{ChainRequest, Request};
 use crate::trouble::Trouble;
 
@@ -157,6 +157,7 @@ impl Session {
         made.link.name.clone_from(&name);
         let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
         let id = id.ok_or_else(fixed)?;
+        let guests = elements::hosted(&made.link);
         let fresh = Fresh::make(&made.link, id, seen.now).map_err(|e| {
             Trouble::new("refused", e)
                 .help("declare a smaller capacity, or free memory on this machine")
@@ -170,6 +171,7 @@ impl Session {
             name,
             ports,
             exposed: made.exposed,
+            guests,
         };
         Ok((fresh, element))
     }

@@ -68,7 +68,9 @@ impl Session {
             "set" => self.set(request),
             "chain" => self.chain(request),
             "class" => self.class(request),
-            "guests" | "migrate" | "snapshot" => crate::guests::answer(request),
+            "guests" | "migrate" | "snapshot" => {
+                crate::guests::answer(request, &self.context.elements.list())
+            }
             "drain" => self.end(millrace_dataplane::mailbox::Order::Drain),
             "stop" => self.end(millrace_dataplane::mailbox::Order::Stop),
             other => Err(

@@ -9,7 +9,7 @@
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSliceMut, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -17,7 +17,7 @@ use super::device::{Interface, bring_up, failed, ok, request, set_mtu};
 use super::{
     Buffers, Departure, Frame, Kind, LiveOptions, LivePort, PortError, Query, Queue, QueueCounts,
 };
-use crate::packet::Layout;
+use crate::packet::{Layout, MAX_FRAME};
 
 /// Interfaces of our own.
 pub const KIND: Kind = Kind {
@@ -68,6 +68,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             file,
             word: word.clone(),
             longest,
+            spill: vec![0; MAX_FRAME],
             buffers: Buffers::new(options.burst, options.port, Layout::Pooled),
             counts: QueueCounts::default(),
             closed: false,
@@ -128,13 +129,29 @@ fn attach(word: &str, name: &std::ffi::CStr, several: bool) -> Result<File, Port
 struct Tap {
     file: File,
     word: String,
+    /// frames are read into buffers of this size
     longest: usize,
+    /// what is longer goes on here
+    spill: Vec<u8>,
     buffers: Buffers,
     counts: QueueCounts,
     closed: bool,
 }
 
 impl Tap {
+    /// A frame that is longer than any before it: the MTU was raised. Those behind it are read at once.
+    #[cold]
+    fn longer(&mut self, bytes: &[u8]) -> Option<Frame> {
+        if bytes.len() > MAX_FRAME {
+            return None;
+        }
+        self.longest = bytes.len();
+        self.buffers.lend(bytes.len(), |place| {
+            place.get_mut(..bytes.len())?.copy_from_slice(bytes);
+            Some(bytes.len())
+        })
+    }
+
     fn gone(&self, error: &std::io::Error) -> PortError {
         failed(
             &self.word,
@@ -156,16 +173,25 @@ unsafe impl Queue for Tap {
         let start = into.len();
         while into.len() - start < most && self.buffers.free() > 0 && !self.closed {
             let mut result = Ok(0);
-            let (file, longest) = (&mut self.file, self.longest);
-            // A byte more than the longest frame, so that one that was cut is seen.
-            let frame = self.buffers.lend(longest + 1, |place| {
-                result = file.read(place);
-                result
-                    .as_ref()
-                    .ok()
-                    .copied()
-                    .filter(|n| (1..=longest).contains(n))
+            let (file, longest, spill) = (&mut self.file, self.longest, &mut self.spill);
+            let mut long = None;
+            let frame = self.buffers.lend(longest, |place| {
+                let place = place.get_mut(..longest)?;
+                let mut parts = [IoSliceMut::new(place), IoSliceMut::new(spill)];
+                result = file.read_vectored(&mut parts);
+                let length = *result.as_ref().ok().filter(|n| **n > 0)?;
+                if length <= longest {
+                    return Some(length);
+                }
+                long = spill
+                    .get(..length - longest)
+                    .map(|rest| [&*place, rest].concat());
+                None
             });
+            let frame = match long {
+                Some(bytes) => self.longer(&bytes),
+                None => frame,
+            };
             match (frame, result) {
                 (Some(frame), _) => into.push(frame),
                 (None, Ok(_)) => self.counts.unfit += 1,

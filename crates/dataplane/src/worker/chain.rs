@@ -11,7 +11,8 @@ use std::sync::Arc;
 use millrace_topology::{self as topology, Topology};
 
 use super::classed::Guests;
-use super::foreign::Handed;
+use super::condition::Condition;
+use super::foreign::{self, Handed};
 use super::lives::Life;
 use super::stage::Stage;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
@@ -71,6 +72,23 @@ pub struct ModuleCode {
 }
 
 impl Link {
+    /// The states of the foreign elements that it hosts, one for each packet class; a module has none. Workers have not
+    /// taken them yet.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<Arc<Condition>> {
+        match &self.code {
+            Code::Module(_) => Vec::new(),
+            Code::Foreign(handed) => foreign::condition(handed).into_iter().collect(),
+            Code::Classed(guests) => guests.conditions(),
+        }
+    }
+
+    /// Whether it has an instance for each packet class.
+    #[must_use]
+    pub fn classed(&self) -> bool {
+        matches!(self.code, Code::Classed(_))
+    }
+
     /// Its state objects; a foreign element shows none.
     #[must_use]
     pub fn objects(&self) -> &[ObjectInfo] {

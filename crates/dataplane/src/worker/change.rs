@@ -79,7 +79,7 @@ impl Fresh {
     pub fn make(link: &Link, id: u64, start: u64) -> Result<Self, ModuleError> {
         let common = chain::common(std::slice::from_ref(link), 1)?;
         let shared = common.first().and_then(Option::as_ref);
-        let life = Arc::new(Life::new(id, &link.name, &link.reasons, 1));
+        let life = Arc::new(Life::of(id, link, 1));
         Ok(Self {
             records: link.objects().iter().any(|o| o.records),
             stage: Stage::new(link, &life, shared, 0, start)?,

@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::condition::Condition;
 use super::foreign::{Epilogue, Foreign, Given};
 use super::stage::burst;
 use crate::classes::Classes;
@@ -40,6 +41,13 @@ impl Guests {
             classes: classes.clone(),
             each: each.into_iter().map(seat).collect(),
         })
+    }
+
+    /// The states of the elements, in the order of their classes.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<Arc<Condition>> {
+        let of = |seat: &Seat| seat.lock().as_ref().and_then(|e| e.condition());
+        self.each.iter().filter_map(of).collect()
     }
 
     /// Packets that the element of a class has had.

@@ -4,7 +4,9 @@
 //! of functions a packet that goes on leaves at the other port than the one it came in at. An element that forwards by
 //! itself names the port, and may have changed the packet's bytes and length.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::condition::Condition;
 
 /// A packet as a foreign element gets it.
 #[repr(C)]
@@ -84,9 +86,20 @@ pub trait Foreign: Send {
     /// Nothing has come for a while.
     fn idle(&mut self);
 
+    /// Its state, for those who watch it; none where there is nothing to watch.
+    fn condition(&self) -> Option<Arc<Condition>> {
+        None
+    }
+
     /// No packets will come any more; says what became of it.
     fn finish(&mut self) -> Epilogue;
 }
 
 /// Elements that have been made, one for each worker, which takes its own.
 pub type Handed = Arc<Mutex<Vec<Box<dyn Foreign>>>>;
+
+/// The state of an element that is handed over, until a worker takes it.
+pub(super) fn condition(handed: &Handed) -> Option<Arc<Condition>> {
+    let handed = handed.lock().unwrap_or_else(PoisonError::into_inner);
+    handed.iter().find_map(|element| element.condition())
+}

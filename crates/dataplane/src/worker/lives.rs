@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::chain::Link;
+use super::condition::{Condition, Watched};
 use super::counters::{Counters, OfStage};
 use super::foreign::Epilogue;
 use crate::account::StageAccount;
@@ -26,6 +28,10 @@ pub struct Life {
     pub name: String,
     /// names of its drop reasons, by index
     pub reasons: Vec<String>,
+    /// the programs that it hosts, one for each packet class
+    guests: Vec<Arc<Condition>>,
+    /// whether there is one for each class
+    classed: bool,
     /// one a worker
     counters: Vec<Counters>,
 }
@@ -39,8 +45,26 @@ impl Life {
             id,
             name: name.to_owned(),
             reasons: reasons.to_vec(),
+            guests: Vec::new(),
+            classed: false,
             counters: (0..workers.max(1)).map(|_| Counters::new(count)).collect(),
         }
+    }
+
+    /// Of a link that no worker has taken yet.
+    #[must_use]
+    pub fn of(id: u64, link: &Link, workers: usize) -> Self {
+        Self {
+            guests: link.conditions(),
+            classed: link.classed(),
+            ..Self::new(id, &link.name, &link.reasons, workers)
+        }
+    }
+
+    /// The programs that it hosts, with their packet classes where there are some.
+    pub fn guests(&self) -> impl Iterator<Item = (Option<u32>, &Arc<Condition>)> {
+        let class = |class| self.classed.then_some(class);
+        (0..).map(class).zip(&self.guests)
     }
 
     /// Adds to a count; only this worker may.
@@ -173,6 +197,20 @@ impl Lives {
         self.lock().present.clone()
     }
 
+    /// The programs that the elements of the chain host.
+    pub fn guests(&self) -> Vec<Watched> {
+        let inside = self.lock();
+        let each = inside.present.iter().flat_map(|life| {
+            life.guests().map(|(class, condition)| Watched {
+                element: life.id,
+                name: life.name.clone(),
+                class,
+                condition: condition.clone(),
+            })
+        });
+        each.collect()
+    }
+
     /// An element that was taken out has ended, and this became of it.
     pub fn ended(&self, life: &Life, epilogue: Option<Epilogue>, timers: u64) {
         let mut inside = self.lock();
@@ -223,11 +261,18 @@ impl Lives {
     pub fn told(&self, workers: &[usize], ns_per_tick: f64) -> Told {
         let inside = self.lock();
         let several = inside.present.len() + inside.left.len() > 1;
+        // Programs are no worker's own: the first worker's account has them.
+        let first = workers.contains(&0);
+        let guests = |life: &Life| -> Vec<_> {
+            let all = life.guests().filter(|_| first);
+            all.map(|(class, condition)| condition.account(class))
+                .collect()
+        };
         let present = inside.present.iter();
-        let present = present.map(|l| (l.name.as_str(), l.sum(workers), false));
+        let present = present.map(|l| (l.name.as_str(), l.sum(workers), Some(guests(l))));
         let left = inside.left.iter();
         let all: Vec<_> = present
-            .chain(left.map(|(name, sums)| (name.as_str(), sums.clone(), true)))
+            .chain(left.map(|(name, sums)| (name.as_str(), sums.clone(), None)))
             .collect();
         let ticks: u64 = all.iter().map(|(_, sums, _)| sums.ticks).sum();
         let mut told = Told {
@@ -235,7 +280,8 @@ impl Lives {
             reasons: Vec::new(),
             timers: 0,
         };
-        for (name, sums, left) in all {
+        for (name, sums, guests) in all {
+            let left = guests.is_none();
             told.stages.push(StageAccount {
                 name: name.to_owned(),
                 packets: sums.packets,
@@ -243,6 +289,11 @@ impl Lives {
                 seconds: sums.ticks as f64 * ns_per_tick / 1e9,
                 cycles_per_packet: sums.ticks as f64 / sums.packets.max(1) as f64,
                 share: sums.ticks as f64 / ticks.max(1) as f64,
+                reasons: { sums.reasons.iter() }
+                    .filter(|(_, packets)| **packets > 0)
+                    .map(|(reason, packets)| (reason.clone(), *packets))
+                    .collect(),
+                guests: guests.unwrap_or_default(),
                 left,
             });
             told.timers += sums.timers;

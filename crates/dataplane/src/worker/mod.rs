@@ -12,6 +12,7 @@ pub mod chain;
 pub mod change;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod classed;
+pub mod condition;
 mod counters;
 #[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
 mod deliver;

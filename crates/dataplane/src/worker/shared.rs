@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use millrace_steer::Owners;
 
 use super::Serve;
+use super::condition::Watched;
 use super::counters::{
     Counters, HOST_REASONS, Host, Ingress, Numbered, OfPort, OfQueue, Once, Places,
 };
@@ -16,7 +17,7 @@ use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
 use crate::account::{
-    Account, EntryAccount, Failure, Function, PortAccount, QueueAccount, WorkerAccount,
+    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount, WorkerAccount,
 };
 use crate::histogram::Histogram;
 use crate::runner::{Lane, RecordWriter};
@@ -68,7 +69,7 @@ impl Shared {
         let lives = Lives::default();
         let count = serve.workers.len();
         let made = serve.chain.iter();
-        let made = made.map(|l| Arc::new(Life::new(lives.number(), &l.name, &l.reasons, count)));
+        let made = made.map(|link| Arc::new(Life::of(lives.number(), link, count)));
         lives.now(made.collect(), count);
         let workers = (0..serve.workers.len()).map(|_| Counters::new(places.count()));
         let objects = serve.chain.iter().flat_map(super::chain::Link::objects);
@@ -158,6 +159,12 @@ impl Shared {
     pub fn read(&self) -> u64 {
         let place = self.places.once(Once::Packets);
         self.workers.iter().map(|w| w.get(place)).sum()
+    }
+
+    /// The programs that the elements of the chain host.
+    #[must_use]
+    pub fn guests(&self) -> Vec<Watched> {
+        self.lives.guests()
     }
 
     /// The account so far: a tick is this long (ns), and the run this old.
@@ -286,6 +293,7 @@ impl Shared {
                 });
             }
         }
+        account.lost = LostAccount::of(&account.queues);
         if seconds > 0.0 {
             account.mpps = account.read as f64 / seconds / 1e6;
         }

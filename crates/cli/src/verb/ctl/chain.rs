@@ -221,7 +221,11 @@ fn shown(answer: &Value) -> String {
         });
         let word = |name: &str| element[name].as_str().unwrap_or_default().to_owned();
         let ports = ports.collect::<Vec<_>>().join(", ");
-        format!("{:<20}{:<10}{ports}", word("name"), word("kind"))
+        let mut line = format!("{:<20}{:<10}{ports}", word("name"), word("kind"));
+        for guest in element["guests"].as_array().into_iter().flatten() {
+            line.push_str(&format!("\n{:<20}{}", "", super::text::condition(guest)));
+        }
+        line
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,7 @@
 //! Answers as people read them.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::Value;
 
 use crate::quantity::{grouped, percent};
@@ -66,10 +68,25 @@ pub fn stats(answer: &Value) -> String {
                     grouped(packets)
                 ));
             }
+            if fate == "forwarded" {
+                let lost = serde_json::from_value(account["lost"].clone());
+                lines.extend(crate::account::lost(lost.unwrap_or_default(), read));
+            }
         }
         for (reason, packets) in account["reasons"].as_object().into_iter().flatten() {
             let packets = packets.as_u64().unwrap_or(0);
             lines.push(format!("  because {reason:<14}{:>14}", grouped(packets)));
+        }
+        for queue in account["queues"].as_array().into_iter().flatten() {
+            let name = queue["name"].as_str().unwrap_or_default();
+            let kinds = ["missed", "unfit", "failed", "discarded"].map(|kind| {
+                let packets = queue[kind].as_u64().unwrap_or(0);
+                (packets > 0).then(|| format!("{} {kind}", grouped(packets)))
+            });
+            let seen: Vec<_> = kinds.into_iter().flatten().collect();
+            if !seen.is_empty() {
+                lines.push(format!("  port {name}: {}", seen.join(", ")));
+            }
         }
         let ns = account["function"]["ns_per_packet"].as_f64().unwrap_or(0.0);
         lines.push(format!("  function  {ns:.1} ns a packet"));
@@ -89,8 +106,39 @@ pub fn stats(answer: &Value) -> String {
                 figure("share") * 100.0
             ));
         }
+        for stage in &stages {
+            let name = stage["name"].as_str().unwrap_or_default();
+            for guest in stage["guests"].as_array().into_iter().flatten() {
+                lines.push(format!("  guest   {name:<15}{}", condition(guest)));
+            }
+        }
     }
     lines.join("\n")
+}
+
+/// State, restarts and last failure of a guest.
+pub fn condition(guest: &Value) -> String {
+    let number = |name: &str| guest[name].as_u64().unwrap_or(0);
+    let class = guest["class"].as_u64();
+    let mut text = class.map_or_else(String::new, |class| format!("class {class}: "));
+    text.push_str(guest["state"].as_str().unwrap_or("?"));
+    for (count, what) in [
+        (number("failures"), "failures"),
+        (number("restarts"), "restarts"),
+        (number("passed_by"), "packets passed it by"),
+        (number("dropped"), "packets dropped without it"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(", {} {what}", grouped(count)));
+        }
+    }
+    let last = &guest["last_failure"];
+    if let (Some(error), Some(time)) = (last["error"].as_str(), last["time"].as_f64()) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let ago = now.map_or(0.0, |now| (now.as_secs_f64() - time).max(0.0));
+        text.push_str(&format!("; {ago:.0} s ago: {error}"));
+    }
+    text
 }
 
 /// Guests.
@@ -98,8 +146,13 @@ pub fn guests(answer: &Value) -> String {
     let guests = answer["guests"].as_array().into_iter().flatten();
     let lines: Vec<_> = guests
         .map(|g| {
-            let name = g["name"].as_str().unwrap_or_default();
-            format!("{name:<24}slot {}", g["slot"])
+            let text = |member: &str| g[member].as_str().unwrap_or_default();
+            let program = match text("name") == text("element") {
+                true => String::new(),
+                false => format!("{}, ", text("name")),
+            };
+            let element = text("element");
+            format!("{element:<24}{program}slot {}, {}", g["slot"], condition(g))
         })
         .collect();
     match lines.is_empty() {

@@ -15,7 +15,7 @@ use millrace_guest::{GuestError, Hosted, Spec, Word};
 
 use super::chain::wrong;
 use crate::failure::Failure;
-use crate::screen;
+use crate::log;
 
 /// An element of a chain.
 pub enum Element {
@@ -44,8 +44,8 @@ impl Element {
         classes: u16,
     ) -> Result<Self, Failure> {
         if classes > 1 && of_class(guest, 0) == of_class(guest, 1) {
-            screen::err(&format!(
-                "note: {classes} instances of `{}` have the same command: if it writes files, name them by class, \
+            log::note(format!(
+                "{classes} instances of `{}` have the same command: if it writes files, name them by class, \
                  as in seen-{CLASS}.pcap (docs/guests.md)",
                 element.name
             ));

@@ -3,6 +3,7 @@
 mod chain;
 mod element;
 mod kernel;
+mod lookout;
 mod maker;
 mod patience;
 mod sane;
@@ -26,7 +27,7 @@ use serde::Serialize;
 use crate::failure::{DONE, Failure, WRONG};
 use crate::outside::Outside;
 use crate::strategy::Wished;
-use crate::{account, function, in_kernel, metrics, routing, sanitize, screen};
+use crate::{account, function, in_kernel, log, metrics, routing, sanitize, screen};
 use element::Element;
 
 /// Run a network function between ports and account for every packet.
@@ -165,6 +166,14 @@ pub struct Run {
     #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
 
+    /// The least grave messages that are written on standard error
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
+    log_level: log::Level,
+
+    /// How they are written: as text for people, or as a JSON document a line (docs/operate.md)
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    log_format: log::Format,
+
     /// Print the account as one JSON document
     #[arg(long)]
     json: bool,
@@ -239,6 +248,7 @@ impl Run {
 
     /// Runs it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        log::set(self.log_level, self.log_format);
         Self {
             ports: port::joined(&self.ports),
             inputs: port::joined(&self.inputs),
@@ -328,7 +338,7 @@ impl Run {
         let text = account::text(&name, first, &account);
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
-            screen::err(&format!("error: {}\nhelp: {}", failure.error, failure.help));
+            log::error(&failure.error, &failure.help);
         }
         if self.json {
             screen::document(&Document {

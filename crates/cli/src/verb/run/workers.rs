@@ -1,5 +1,7 @@
 //! Between captures, or by workers between live ports and over several functions in a row.
 
+use std::time::Instant;
+
 use millrace::{Job, Ports, place};
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
@@ -14,13 +16,15 @@ use millrace_dataplane::{port, signal};
 
 use super::chain;
 use super::element::{self, Element};
+use super::lookout::Lookout;
 use super::patience::Patience;
 use super::{Run, fates, records};
 use crate::failure::Failure;
+use crate::log::Message;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
 use crate::progress::Bar;
-use crate::screen;
+use crate::{log, screen};
 
 impl Run {
     /// Runs one function between captures, or whatever there is between live ports.
@@ -121,14 +125,15 @@ impl Run {
             elements.changeable(Box::new(self.maker(chain.len())));
         }
         if let Some(elements) = &opened.elements {
+            elements.started(&chain);
             elements.hosted(parted);
         }
         if hosts {
-            screen::err(if millrace_guest::protect::available() {
-                "note: protection keys keep guests out of the host's memory and of one another's: that contains \
+            log::note(if millrace_guest::protect::available() {
+                "protection keys keep guests out of the host's memory and of one another's: that contains \
                  faults, and is no defence against malice (docs/guests.md)"
             } else {
-                "note: guests are contained, not isolated: a guest's stray writes into the host or another guest \
+                "guests are contained, not isolated: a guest's stray writes into the host or another guest \
                  are not caught, because this processor has no protection keys (docs/guests.md)"
             });
         }
@@ -173,11 +178,17 @@ impl Run {
         }
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
-        let mut bar = Bar::new();
+        let (mut bar, mut lookout) = (Bar::new(), Lookout::default());
         let account = job.run(signal::flag(), &mut |seen| {
-            if let (Some(endpoint), Some(counts)) = (&metrics, seen.counts) {
+            if let Some(counts) = seen.counts {
                 let seconds = rate.elapsed().as_secs_f64();
-                endpoint.update(counts.account(rate.ns_per_tick(), seconds));
+                let account = counts.account(rate.ns_per_tick(), seconds);
+                let mut say = |message: &Message| bar.above(|| message.say());
+                lookout.look(&counts.guests(), &mut say);
+                lookout.losses(&account.queues, Instant::now(), &mut say);
+                if let Some(endpoint) = &metrics {
+                    endpoint.update(account);
+                }
             }
             bar.show(seen.read, seen.share);
         });
@@ -198,6 +209,7 @@ fn shown(parts: &[(&Element, &millrace_chain::Element)]) -> Vec<elements::Elemen
             name: described.name.clone(),
             ports,
             exposed: element.function().map(|f| f.exposed.clone()),
+            guests: Vec::new(),
         }
     };
     parts.iter().zip(0..).map(of).collect()

@@ -150,6 +150,7 @@ const WIDTH: usize = 13;
 pub fn tables(view: &View, sort: Sort) -> Vec<Table> {
     let mut all = vec![
         functions(view),
+        guests(view),
         ports(view),
         reasons(view),
         queues(view),
@@ -186,6 +187,41 @@ fn functions(view: &View) -> Table {
             ns(f.packets_per_burst),
         ];
         table.row(&f.name, cells);
+    }
+    table
+}
+
+/// What failed last stands at the end of a row, where the screen may cut it off.
+fn guests(view: &View) -> Table {
+    let mut table = Table::new(
+        "Guests",
+        &[
+            ("element", Key::Order),
+            ("state", Key::Order),
+            ("failures", Key::Losses),
+            ("restarts", Key::Order),
+            ("passed by", Key::Order),
+            ("dropped", Key::Order),
+        ],
+    );
+    for guest in &view.guests {
+        let account = &guest.account;
+        let name = match account.class {
+            Some(class) => format!("{}, class {class}", guest.name),
+            None => guest.name.clone(),
+        };
+        let count = |n: u64| (n as f64, crate::quantity::grouped(n));
+        let mut cells = vec![
+            (0.0, account.state.clone()),
+            count(account.failures),
+            count(account.restarts),
+            count(account.passed_by),
+            count(account.dropped),
+        ];
+        if let Some(last) = &account.last_failure {
+            cells.push((0.0, format!("  {}", last.error)));
+        }
+        table.row(name, cells);
     }
     table
 }
@@ -360,8 +396,18 @@ pub fn summary(view: &View) -> String {
         }
         _ => format!(", imbalance {:.2}", view.imbalance),
     };
+    let failed = view.guests.iter().filter(|g| g.account.state == "failed");
+    let failed: Vec<_> = failed.map(|g| g.name.as_str()).collect();
+    let failed = match failed.as_slice() {
+        [] => String::new(),
+        names => format!(", failed: {}", names.join(", ")),
+    };
+    let lost = match view.lost_by_ports_per_second {
+        0.0 => String::new(),
+        lost => format!(", {} lost by ports/s", rate(lost).1),
+    };
     format!(
-        "{}  {:.0} s  {} packets/s, {} dropped/s{uneven}  (over {:.2} s)",
+        "{}  {:.0} s  {} packets/s, {} dropped/s{lost}{uneven}{failed}  (over {:.2} s)",
         view.name,
         view.seconds,
         rate(view.packets_per_second).1,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use millrace_dataplane::account::{PortAccount, QueueAccount, StageAccount};
+use millrace_dataplane::account::{GuestAccount, PortAccount, QueueAccount, StageAccount};
 use serde::Serialize;
 
 use super::sample::{Account, Stats, Step, per, steps};
@@ -20,6 +20,8 @@ pub struct View {
     pub packets_per_second: f64,
     /// packets dropped or aborted
     pub lost_per_second: f64,
+    /// packets that ports lost: that came and were not received, or were not sent
+    pub lost_by_ports_per_second: f64,
     /// the busiest worker's packets over the mean of all workers: 1 is even, their number is all on one; packets
     /// that its ports lost count as its own
     pub imbalance: f64,
@@ -30,6 +32,8 @@ pub struct View {
     pub functions: Vec<Function>,
     pub reasons: Vec<Reason>,
     pub queues: Vec<Queue>,
+    /// the programs of others in the chain
+    pub guests: Vec<Guest>,
 }
 
 /// A worker.
@@ -113,6 +117,15 @@ pub struct Queue {
     pub discarded_per_second: f64,
 }
 
+/// A program that an element hosts.
+#[derive(Debug, Serialize)]
+pub struct Guest {
+    /// the element
+    pub name: String,
+    #[serde(flatten)]
+    pub account: GuestAccount,
+}
+
 impl View {
     /// Differences of two answers.
     pub fn between(before: &Stats, now: &Stats) -> Self {
@@ -134,12 +147,16 @@ impl View {
             interval: oldest(|s| s.seconds()),
             packets_per_second: sum(&steps, |a| a.read),
             lost_per_second: sum(&steps, |a| a.dropped + a.aborted),
+            lost_by_ports_per_second: sum(&steps, |a| {
+                a.queues.iter().map(|q| q.missed + q.unfit + q.failed).sum()
+            }),
             entries: entries(&steps, &workers),
             workers,
             ports: ports(&steps),
             functions: functions(&now.name, &steps),
             reasons: reasons(&steps),
             queues: queues(&steps),
+            guests: guests(now),
         }
     }
 }
@@ -273,6 +290,18 @@ fn reasons(steps: &[Step<'_>]) -> Vec<Reason> {
         packets,
     });
     all.collect()
+}
+
+/// The first worker's account has those of all.
+fn guests(now: &Stats) -> Vec<Guest> {
+    let stages = now.accounts.iter().flat_map(|a| &a.stages);
+    let each = stages.flat_map(|stage| {
+        stage.guests.iter().map(|account| Guest {
+            name: stage.name.clone(),
+            account: account.clone(),
+        })
+    });
+    each.collect()
 }
 
 fn queues(steps: &[Step<'_>]) -> Vec<Queue> {

@@ -83,7 +83,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         ring.begin();
         queues.push(Box::new(Pair {
             receive: ring,
-            send: Send::open(&word, &interface, &send)?,
+            send: Send::open(&word, &query.name, &interface, &send)?,
         }));
     }
     let hold = match promiscuous {

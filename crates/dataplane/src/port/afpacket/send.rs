@@ -4,7 +4,7 @@ use libc::tpacket3_hdr;
 use std::mem::offset_of;
 
 use super::{SMALLER, socket};
-use crate::port::device::{Interface, Map, Socket, busy, failed};
+use crate::port::device::{Interface, Longest, Map, Socket, busy, failed};
 use crate::port::{Departure, PortError};
 
 /// Bytes of a block of frames.
@@ -15,6 +15,7 @@ const STATUS: usize = offset_of!(tpacket3_hdr, tp_status);
 const LENGTH: usize = offset_of!(tpacket3_hdr, tp_len);
 
 /// How large the ring is.
+#[derive(Clone)]
 pub struct SendOptions {
     /// frames
     pub frames: u32,
@@ -37,6 +38,8 @@ pub struct Ring {
     /// frames were filled since the kernel was told
     told: bool,
     longest: usize,
+    known: Longest,
+    options: SendOptions,
     failed: u64,
 }
 
@@ -44,6 +47,7 @@ impl Ring {
     /// Opens it.
     pub fn open(
         word: &str,
+        name: &str,
         interface: &Interface,
         options: &SendOptions,
     ) -> Result<Self, PortError> {
@@ -94,8 +98,37 @@ impl Ring {
             used: 0,
             told: true,
             longest: interface.longest(),
+            known: Longest::new(name, interface),
+            options: options.clone(),
             failed: 0,
         })
+    }
+
+    /// A packet is longer than what the interface sends, as far as it is known. True when it was found to send more, and
+    /// the ring has frames of that size: the present one where they are large enough, else a new one, once the kernel has
+    /// sent what is in this one.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        if !self.known.renew() && self.known.interface().longest() <= self.longest {
+            return false;
+        }
+        let longest = self.known.interface().longest();
+        if DATA + longest <= self.frame {
+            let raised = longest > self.longest;
+            self.longest = longest;
+            return raised;
+        }
+        if self.flush().is_err() || self.used > 0 {
+            return false;
+        }
+        let (name, word) = (self.known.name().to_owned(), self.word.clone());
+        let Ok(larger) = Self::open(&word, &name, &self.known.interface().clone(), &self.options)
+        else {
+            return false;
+        };
+        let failed = self.failed;
+        *self = Self { failed, ..larger };
+        true
     }
 
     /// Fills frames, from the front; what the interface could never send is taken and counted.
@@ -105,7 +138,8 @@ impl Ring {
         }
         for (taken, packet) in packets.iter().enumerate() {
             let bytes = packet.bytes();
-            if bytes.len() > self.longest || bytes.len() < 14 {
+            let fits = bytes.len() <= self.longest || self.grow() && bytes.len() <= self.longest;
+            if !fits || bytes.len() < 14 {
                 self.failed += 1;
                 continue;
             }

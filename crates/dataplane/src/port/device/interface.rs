@@ -76,6 +76,19 @@ impl Interface {
         })
     }
 
+    /// Its MTU has changed since it was found; false when it is as it was, or the system does not say.
+    pub fn renew(&mut self, name: &std::ffi::CStr) -> bool {
+        let now = Socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).and_then(|socket| {
+            let mut request = request(name);
+            control(&socket, libc::SIOCGIFMTU, &mut request)?;
+            // SAFETY: SIOCGIFMTU filled this member.
+            Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as u32)
+        });
+        let before = self.mtu;
+        self.mtu = now.unwrap_or(before);
+        self.mtu != before
+    }
+
     /// How many receive queues it has, at least 1.
     #[must_use]
     pub fn receive_queues(&self, name: &str) -> u32 {

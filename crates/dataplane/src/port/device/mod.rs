@@ -3,6 +3,7 @@
 mod attach;
 mod bpf;
 mod interface;
+mod longest;
 mod map;
 mod offload;
 mod segment;
@@ -12,6 +13,7 @@ mod watch;
 pub use attach::attach;
 pub use bpf::{Like, Link, Mode, SocketMap, XdpProgram};
 pub use interface::{Interface, Promiscuous, SHORTEST, bring_up, is_up, request, set_mtu};
+pub use longest::Longest;
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
 pub use segment::Segments;

@@ -56,7 +56,7 @@ fn rates_are_differences_by_worker_port_function_and_reason() {
     assert!((view.workers[1].share - share).abs() < 1e-9);
     assert!((view.imbalance - 2.0 * share).abs() < 1e-9);
     // Just below what is called uneven.
-    assert!(table::summary(view).contains("dropped/s, imbalance 1.50  (over"));
+    assert!(table::summary(view).contains("dropped/s, 14 lost by ports/s, imbalance 1.50  (over"));
     assert!((view.functions[1].ns_per_packet - 30.0 / 0.9).abs() < 1e-6);
     assert!((view.queues[0].missed_per_second - 14.0).abs() < 1e-9);
 }

@@ -1,0 +1,192 @@
+//! Guests that fail and packets that ports lose, told while the run lasts: looked for ten times a second.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use millrace_dataplane::account::QueueAccount;
+use millrace_dataplane::worker::condition::Watched;
+
+use crate::log::{Level, Message};
+use crate::quantity::grouped;
+
+/// Time between two messages about the same losses.
+const SELDOM: Duration = Duration::from_secs(10);
+
+/// A kind of losses of a port: its name, how many packets a queue has lost so, what that means, and what to do.
+type Loss = (
+    &'static str,
+    fn(&QueueAccount) -> u64,
+    &'static str,
+    &'static str,
+);
+
+const LOSSES: [Loss; 3] = [
+    (
+        "missed",
+        |q| q.missed,
+        "came faster than they were received",
+        "`millrace top` shows whether all workers are busy or one; more --cores, or a larger ring=",
+    ),
+    (
+        "unfit",
+        |q| q.unfit,
+        "did not fit into a buffer",
+        "if the MTU was raised, start the run again; else switch GRO and LRO off (`ethtool -K IF gro off lro off`)",
+    ),
+    (
+        "failed",
+        |q| q.failed,
+        "were not sent: the device refused them",
+        "compare the MTU of the interface with that of the others: longer packets cannot leave",
+    ),
+];
+
+/// What has been told already.
+#[derive(Default)]
+pub struct Lookout {
+    /// by element and class, the number of the next event
+    told: BTreeMap<(u64, u32), u64>,
+    /// by port and kind, the losses that have been told, and when
+    losses: BTreeMap<(String, &'static str), (u64, Instant)>,
+}
+
+impl Lookout {
+    /// Tells what ports have lost since that was told last: at once where it begins.
+    pub fn losses(&mut self, queues: &[QueueAccount], now: Instant, say: &mut dyn FnMut(&Message)) {
+        for (kind, of, what, help) in LOSSES {
+            let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+            for queue in queues {
+                *sums.entry(&queue.name).or_default() += of(queue);
+            }
+            for (port, lost) in sums.into_iter().filter(|(_, lost)| *lost > 0) {
+                let key = (port.to_owned(), kind);
+                let before = self.losses.get(&key);
+                let told = before.map_or(0, |(told, _)| *told);
+                let soon = before.is_some_and(|(_, when)| now.duration_since(*when) < SELDOM);
+                if lost <= told || soon {
+                    continue;
+                }
+                let text = format!("{} packets {what} ({kind})", grouped(lost - told));
+                let message = Message::new(Level::Warning, text).about("port", port);
+                say(&message.help(help));
+                self.losses.insert(key, (lost, now));
+            }
+        }
+    }
+
+    /// Tells what has happened since the last look.
+    pub fn look(&mut self, guests: &[Watched], say: &mut dyn FnMut(&Message)) {
+        for guest in guests {
+            let key = (guest.element, guest.class.unwrap_or(0));
+            let next = self.told.entry(key).or_default();
+            for event in guest.condition.events(*next) {
+                if event.number > *next {
+                    let lost = event.number - *next;
+                    let what = format!("{lost} events before the next one are not told");
+                    say(&about(guest, Level::Warning, what));
+                }
+                *next = event.number + 1;
+                let level = if event.failure {
+                    Level::Warning
+                } else {
+                    Level::Info
+                };
+                let message = about(guest, level, event.what);
+                say(&match event.failure {
+                    true => message.help(
+                        "`millrace ctl guests` shows its state; docs/guests.md, \"When it fails\"",
+                    ),
+                    false => message,
+                });
+            }
+        }
+        // Of elements that have left the chain nothing is told any more.
+        self.told
+            .retain(|(element, _), _| guests.iter().any(|g| g.element == *element));
+    }
+}
+
+fn about(guest: &Watched, level: Level, what: String) -> Message {
+    let what = match guest.class {
+        Some(class) => format!("class {class}: {what}"),
+        None => what,
+    };
+    Message::new(level, what).about("element", &guest.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use millrace_dataplane::worker::condition::Condition;
+
+    use super::*;
+
+    #[test]
+    fn every_event_is_told_once() {
+        let condition = Arc::new(Condition::new("tcpdump", 0));
+        let guests = [Watched {
+            element: 1,
+            name: "tap".into(),
+            class: None,
+            condition: condition.clone(),
+        }];
+        let mut lookout = Lookout::default();
+        let mut look = |guests: &[Watched]| {
+            let mut said = Vec::new();
+            lookout.look(guests, &mut |message| said.push(message.clone()));
+            said
+        };
+        assert!(look(&guests).is_empty());
+        condition.failed("SIGSEGV", "a null pointer", "failed: a null pointer");
+        condition.restarted(0, "started again");
+        let said = look(&guests);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(look(&guests).is_empty());
+        for _ in 0..100 {
+            condition.failed("stuck", "stuck", "failed: stuck");
+        }
+        let said = look(&guests);
+        assert_eq!(
+            said.len(),
+            65,
+            "64 are kept, and it is said that others are not: {said:?}"
+        );
+        assert!(look(&[]).is_empty());
+    }
+
+    #[test]
+    fn losses_are_told_when_they_begin_and_then_seldom() {
+        let mut lookout = Lookout::default();
+        let began = Instant::now();
+        let mut look = |failed: u64, seconds: u64| {
+            let queue = |worker, failed| QueueAccount {
+                name: "afpacket:eth0".into(),
+                worker,
+                failed,
+                ..QueueAccount::default()
+            };
+            let mut said = Vec::new();
+            let now = began + Duration::from_secs(seconds);
+            lookout.losses(&[queue(0, failed), queue(1, 1)], now, &mut |message| {
+                said.push(format!("{message:?}"));
+            });
+            said
+        };
+        let first = look(6, 0);
+        assert!(
+            first.len() == 1
+                && first
+                    .iter()
+                    .all(|m| m.contains("\"7 packets were not sent")),
+            "{first:?}"
+        );
+        assert!(look(9, 5).is_empty(), "soon after");
+        let next = look(9, 11);
+        assert!(
+            next.iter().all(|m| m.contains("\"3 packets")) && next.len() == 1,
+            "{next:?}"
+        );
+        assert!(look(9, 60).is_empty(), "no more");
+    }
+}
