@@ -18,5 +18,6 @@ target/release/millrace plan firewall --cores 4 | sed -n '1,/^port/p' | sed '$d'
 target/release/millrace verify firewall \
     --in captures/talk.pcap --split lan=10.0.0.0/24 --cores 1,2,4
 echo
+echo "demo: the command is $PWD/target/release/millrace; make install or make deb puts it on the path, with the functions"
 echo "demo: what passed is in out/firewall.pcapng, one interface a port: open it in Wireshark"
 echo "demo: the function is nfs/firewall/firewall.c; its packet tests run with: target/release/millrace test firewall"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Millrace needs and this machine lacks, saying what it does.
 # Debian packages come by apt-get (with sudo only when not root); Rust by rustup only if there is none.
-# Usage: scripts/setup.sh run|test|dpdk
+# Usage: scripts/setup.sh run|deb|test|dpdk
 set -euo pipefail
 
 goal=${1:-run}
@@ -18,6 +18,10 @@ needed() {
     [ -e /usr/include/libelf.h ] || echo libelf-dev
     [ -e /usr/include/zlib.h ] || echo zlib1g-dev
     command -v pkg-config >/dev/null || echo pkg-config
+    # the libraries that a package depends on
+    if [ "$goal" = deb ] || [ "$goal" = test ]; then
+        command -v dpkg-shlibdeps >/dev/null || echo dpkg-dev
+    fi
     if [ "$goal" = test ]; then
         # AddressSanitizer for the emitted code
         ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || echo libclang-rt-19-dev

@@ -1,8 +1,12 @@
 //! From the word that names a function to the file it is in.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+
+/// Where data of programs is installed, without `XDG_DATA_DIRS`.
+const SYSTEM: &str = "/usr/local/share:/usr/share";
 
 /// Kind of thing that a word names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,10 +38,10 @@ pub struct Found {
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// Finds a function: a file (`x.c`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
-/// folder in ./nfs or in one of $MILLRACE_NFS.
+/// folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
-/// There is none of that name; the error lists the names there are.
+/// There is none of that name; the error lists the names there are, and the folders that were searched.
 pub fn find(word: &str) -> Result<Found, Error> {
     let found = look(word)?;
     Ok(Found {
@@ -103,10 +107,37 @@ fn folder(path: &Path) -> Result<Found, Error> {
 }
 
 fn by_name(word: &str) -> Result<Found, Error> {
-    let more = std::env::var_os("MILLRACE_NFS").unwrap_or_default();
-    let places: Vec<PathBuf> = std::iter::once("nfs".into())
-        .chain(std::env::split_paths(&more))
-        .collect();
+    among(word, &places(|name| std::env::var_os(name)))
+}
+
+/// Folders of functions, in the order in which they are searched: ./nfs, those of `MILLRACE_NFS`, the folder of the
+/// installation that this program belongs to, and the system's ([XDG base directories](https://specifications.freedesktop.org/basedir-spec/)).
+fn places(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from("nfs")];
+    places.extend(paths(variable("MILLRACE_NFS")));
+    let program = std::env::current_exe().ok();
+    // PREFIX/bin/millrace belongs to PREFIX/share/millrace.
+    let prefix = program.as_deref().and_then(|p| p.parent()?.parent());
+    let own = prefix.map(|prefix| prefix.join("share"));
+    let system = variable("XDG_DATA_DIRS").filter(|v| !v.is_empty());
+    let system = system.unwrap_or_else(|| SYSTEM.into());
+    for folder in own.into_iter().chain(paths(Some(system))) {
+        let folder = folder.join("millrace/nfs");
+        if !places.contains(&folder) {
+            places.push(folder);
+        }
+    }
+    places
+}
+
+/// The folders of a variable; an empty one among them names nothing.
+fn paths(list: Option<OsString>) -> Vec<PathBuf> {
+    let list = list.unwrap_or_default();
+    let named = std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty());
+    named.collect()
+}
+
+fn among(word: &str, places: &[PathBuf]) -> Result<Found, Error> {
     let plain = !word.contains(['/', '\\']) && word != "." && word != "..";
     let mut candidates = places
         .iter()
@@ -118,11 +149,15 @@ fn by_name(word: &str) -> Result<Found, Error> {
     let mut names: Vec<String> = places.iter().flat_map(|p| folders(p)).collect();
     names.sort();
     names.dedup();
+    let looked: Vec<_> = places.iter().map(|p| p.display().to_string()).collect();
+    let looked = format!("looked in {}", looked.join(", "));
     let help = if names.is_empty() {
-        "give a source (.c) or an object (.o), or stand where ./nfs is, or set MILLRACE_NFS".into()
+        format!(
+            "give a source (.c) or an object (.o), or name the folder of functions in MILLRACE_NFS; {looked}"
+        )
     } else {
         format!(
-            "there are {}; or give a source (.c) or an object (.o)",
+            "there are {}; or give a source (.c) or an object (.o); {looked}",
             names.join(", ")
         )
     };
@@ -139,7 +174,7 @@ fn folders(place: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
@@ -168,6 +203,45 @@ mod tests {
             find(nf.to_str().unwrap()).unwrap().source,
             Source::Bundle(nf.clone())
         );
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_order_and_every_folder_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, installed) = (dir.path().join("own"), dir.path().join("data"));
+        let system = installed.join("millrace/nfs");
+        for (place, name) in [(&own, "gate"), (&system, "gate"), (&system, "other")] {
+            let nf = place.join(name);
+            std::fs::create_dir_all(&nf).unwrap();
+            std::fs::write(nf.join(format!("{name}.c")), "").unwrap();
+        }
+        let places = places(|name| match name {
+            "MILLRACE_NFS" => Some(own.clone().into()),
+            _ => Some(format!("{}::/elsewhere", installed.display()).into()),
+        });
+        assert_eq!(places[0], Path::new("nfs"));
+        assert_eq!(places[1], own);
+        assert_eq!(
+            places[places.len() - 2..],
+            [system.clone(), PathBuf::from("/elsewhere/millrace/nfs")]
+        );
+        let source = |name: &str| among(name, &places).unwrap().source;
+        assert_eq!(source("gate"), Source::C(own.join("gate/gate.c")));
+        assert_eq!(source("other"), Source::C(system.join("other/other.c")));
+        let help = among("third", &places).unwrap_err().help.unwrap();
+        assert!(help.contains("gate, ") && help.contains("other"), "{help}");
+        for place in &places {
+            assert!(help.contains(&place.display().to_string()), "{help}");
+        }
+    }
+
+    #[test]
+    fn without_variables_the_systems_folders_are_searched() {
+        let places = places(|_| None);
+        for folder in ["/usr/local/share", "/usr/share"] {
+            let folder = Path::new(folder).join("millrace/nfs");
+            assert_eq!(places.iter().filter(|p| **p == folder).count(), 1);
+        }
     }
 
     #[test]

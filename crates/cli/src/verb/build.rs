@@ -13,7 +13,7 @@ use crate::{function, screen};
 #[derive(Args)]
 pub struct Build {
     /// The function: a source (.c), an object (.o), a folder with NAME.c, or the name of a folder in
-    /// ./nfs or $MILLRACE_NFS
+    /// ./nfs, $MILLRACE_NFS or share/millrace/nfs
     nf: String,
 
     /// Only this program of an object that holds several

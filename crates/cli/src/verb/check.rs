@@ -23,7 +23,7 @@ use super::survey;
 #[command(after_help = "Exit status: 0 safe, 1 refused, 2 it cannot be read.")]
 pub struct Check {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs or $MILLRACE_NFS; or a folder of objects, each of which is checked
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; or a folder of objects, each of which is checked
     nf: String,
 
     /// Give a state object room for this many entries, whatever its author declared

@@ -9,7 +9,7 @@ use crate::{budget, function, screen};
 #[derive(Args)]
 pub struct Emit {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs or $MILLRACE_NFS
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
     nf: String,
 
     /// What to generate

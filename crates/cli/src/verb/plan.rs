@@ -22,7 +22,7 @@ use crate::{budget, function, screen};
 Exit status: 0 done, 1 refused, or the function cannot run with the strategy that was asked for, 2 wrong use.")]
 pub struct Plan {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs or $MILLRACE_NFS
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
     nf: String,
 
     /// Only this program of an object that holds several

@@ -22,7 +22,7 @@ Exit status: 0 done, also where the paths are not all (the answer says so), 1 re
 something is not as the model says, 2 wrong use.")]
 pub struct Model {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs or $MILLRACE_NFS
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
     nf: String,
 
     /// Only this program of an object that holds several

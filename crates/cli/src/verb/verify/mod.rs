@@ -23,7 +23,7 @@ use crate::{budget, function, screen, steer};
 Exit status: 0 equal, 1 not equal, or no run on so many cores, 2 wrong use. docs/verify.md says what is compared and what may differ.")]
 pub struct Verify {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs or $MILLRACE_NFS
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
     nf: String,
 
     /// Captures, one for each port, in order; or one, with --split
