@@ -34,13 +34,14 @@ use element::Element;
 #[command(after_help = AFTER)]
 pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
-    /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS; several run in a row, each
+    /// a module (.so), or the name of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; several run in a row, each
     /// one's second port leading to the next one's first. guest:'PROGRAM ARGUMENTS' hosts an unmodified
     /// program, whose interface is called @ (docs/guests.md). FILE.toml describes a chain (docs/chains.md)
     #[arg(required = true, value_name = "NF")]
     nfs: Vec<String>,
 
-    /// Ports of both directions, one for each of the function's, in order
+    /// Ports of both directions, one for each of the function's, in order: KIND:NAME, or an interface's name alone for
+    /// the best kind that the machine allows
     #[arg(long, value_name = "PORT", value_delimiter = ',')]
     ports: Vec<String>,
 
@@ -172,7 +173,7 @@ pub struct Run {
 
 const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
-null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
+null: (a sink); live, in both directions: IF, afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
@@ -380,20 +381,38 @@ impl Run {
     fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
-        let strategy = if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
+        let row = chain.elements.len() > 1;
+        if row && self.strategy == Wished::SHARD {
             // Nothing says yet what the steering of one would do to the next.
-            Wished::SPREAD
-        } else {
-            self.strategy
-        };
+            return Err(Failure::wrong("--strategy shard is for one function").help(
+                "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
+            ));
+        }
         let asked = Asked {
             cores: self.cores,
-            strategy: strategy.0,
+            strategy: self.strategy.0,
             nic: &self.nic,
             trace: trace.as_ref(),
             ..Asked::default()
         };
-        let found = function::arrange(nf, make, &self.steer, &asked)?;
+        // In a row any packet goes to any worker: where that is right as it is, or under a lock.
+        let either = [Wished::SPREAD, Wished::LOCK].map(|w| w.0);
+        let strategies = match row && self.strategy == Wished::default() {
+            true => &either[..],
+            false => &[asked.strategy],
+        };
+        let found = function::arrange(nf, make, &self.steer, &asked, strategies);
+        let found = found.map_err(|error| match strategies.len() {
+            1 => error,
+            // Nobody asked for the strategy that it names.
+            _ => Failure {
+                what: format!(
+                    "in a chain on several cores any worker gets any packet: {}",
+                    error.what
+                ),
+                ..error
+            },
+        })?;
         for reason in &found.reasons {
             screen::err(reason);
         }

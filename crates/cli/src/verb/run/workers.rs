@@ -158,6 +158,9 @@ impl Run {
         let mut job = job.open(between, signal::flag())?;
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
+        for choice in job.choices() {
+            screen::err(&format!("note: {choice}"));
+        }
         let live = job.words().iter().any(|w| port::is_live(w));
         if live {
             let words = job.words().join(", ");
