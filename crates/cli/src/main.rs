@@ -10,6 +10,7 @@ mod failure;
 mod function;
 mod in_kernel;
 mod metrics;
+mod notify;
 mod outside;
 mod progress;
 mod quantity;

@@ -19,11 +19,13 @@ use millrace::{Arrangement, Asked, Function, Make, Ports};
 use millrace_chain::{Description, What};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port;
+use millrace_dataplane::privilege::{self, Aside};
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
+use crate::notify::Notify;
 use crate::outside::Outside;
 use crate::strategy::Wished;
 use crate::{account, function, in_kernel, metrics, routing, sanitize, screen};
@@ -191,6 +193,14 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     number.ok_or_else(|| "a time in seconds, as in 2 or 0.5".into())
 }
 
+/// What a run has of the system besides its ports.
+struct Serving {
+    /// capabilities, until the ports are open
+    aside: Aside,
+    /// the service manager, if it started this run
+    notify: Notify,
+}
+
 /// The JSON document of a run.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -240,13 +250,19 @@ impl Run {
 
     /// Runs it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        // Before there is another thread.
+        let serving = Serving {
+            aside: privilege::put_aside(),
+            notify: Notify::begin(),
+        };
+        serving.notify.status("preparing");
         Self {
             ports: port::joined(&self.ports),
             inputs: port::joined(&self.inputs),
             outputs: port::joined(&self.outputs),
             ..self.clone()
         }
-        .with_ports()
+        .with_ports(serving)
     }
 
     /// The same on one core.
@@ -260,11 +276,11 @@ impl Run {
         }
     }
 
-    fn with_ports(&self) -> Result<u8, Failure> {
+    fn with_ports(&self, serving: Serving) -> Result<u8, Failure> {
         let chain = self.described()?;
         self.sane(&chain)?;
         if self.strategy == Wished::SEQUENTIAL {
-            return self.sequential().with_ports();
+            return self.sequential().with_ports(serving);
         }
         if self.sanitize {
             sanitize::ensure()?;
@@ -315,14 +331,14 @@ impl Run {
         }
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
-            self.by_kernel(first)?
+            self.by_kernel(first, serving)?
         } else if captures && self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers(&chain, &elements, routes, &ports, captures)?
+            self.by_workers(&chain, &elements, routes, (&ports, captures), serving)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));

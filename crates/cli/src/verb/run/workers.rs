@@ -15,7 +15,7 @@ use millrace_dataplane::{port, signal};
 use super::chain;
 use super::element::{self, Element};
 use super::patience::Patience;
-use super::{Run, fates, records};
+use super::{Run, Serving, fates, records};
 use crate::failure::Failure;
 use crate::metrics::Endpoint;
 use crate::outside::Outside;
@@ -29,8 +29,8 @@ impl Run {
         described: &Description,
         elements: &[Element],
         routes: Vec<Entry>,
-        between: &Ports,
-        captures: bool,
+        (between, captures): (&Ports, bool),
+        Serving { aside, mut notify }: Serving,
     ) -> Result<Account, Failure> {
         signal::install();
         let named: Vec<_> = elements.iter().map(Element::named).collect();
@@ -155,7 +155,8 @@ impl Run {
             serve: !captures,
             ..Job::new(chain, ports)
         };
-        let mut job = job.open(between, signal::flag())?;
+        let mut job = aside.with(|| job.open(between, signal::flag()))?;
+        aside.give_up();
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
         for choice in job.choices() {
@@ -174,6 +175,10 @@ impl Run {
         if let Some(endpoint) = &metrics {
             screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
         }
+        let words = match job.words() {
+            [] => "captures".to_owned(),
+            words => words.join(", "),
+        };
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
         let mut bar = Bar::new();
@@ -182,8 +187,10 @@ impl Run {
                 let seconds = rate.elapsed().as_secs_f64();
                 endpoint.update(counts.account(rate.ns_per_tick(), seconds));
             }
+            notify.look(&words, seen);
             bar.show(seen.read, seen.share);
         });
+        notify.end();
         bar.end();
         opened.close(account)
     }
